@@ -20,8 +20,8 @@ const ownProcess = [
 
 export default defineConfig({
   test: {
-    globalSetup: ["test/support/global-setup.ts"],
-    setupFiles: ["test/support/each-file.ts"],
+    globalSetup: ["test/support/run/global-setup.ts"],
+    setupFiles: ["test/support/run/each-file.ts"],
     pool: "forks",
     maxWorkers: 2,
     // Only what hangs meets these limits, however busy the machine is.
@@ -36,7 +36,7 @@ export default defineConfig({
           exclude: [...ownProcess, ...leftOut],
           isolate: false,
           restoreMocks: true,
-          setupFiles: ["test/support/shared-process.ts"],
+          setupFiles: ["test/support/run/shared-process.ts"],
         },
       },
       { extends: true, test: { name: "own process", include: ownProcess, exclude: [...leftOut] } },

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type AuthHost, startAuthHost } from "../support/auth-host.ts";
-import { compileCache } from "../support/compile-cache.ts";
+import { type AuthHost, startAuthHost } from "../support/auth/host.ts";
+import { compileCache } from "../support/host/compile-cache.ts";
 
 let auth: AuthHost;
 beforeAll(async () => {

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import { idpFile } from "../../local/peers/all.ts";
-import type { HostProcess } from "../support/host-process.ts";
-import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
-import { resetPeers } from "../support/reset-peers.ts";
-import { reconcileSoon, startTestSystem, type TestSystem } from "../support/system.ts";
+import { resetPeers } from "../support/connector/reset-peers.ts";
+import type { HostProcess } from "../support/host/host-process.ts";
+import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
+import { reconcileSoon, startTestSystem, type TestSystem } from "../support/host/system.ts";
 
 /** A system on which one host after another is killed, with all three IdPs. */
 export interface Lane {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { HostProcess } from "../support/host-process.ts";
-import { authenticator, authenticatorsOf, idAt, onSiteBody } from "../support/on-site.ts";
-import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
-import { resetPeers } from "../support/reset-peers.ts";
-import { reconcileSoon, startTestSystem, type TestSystem } from "../support/system.ts";
+import { authenticator, authenticatorsOf, idAt, onSiteBody } from "../support/connector/on-site.ts";
+import { resetPeers } from "../support/connector/reset-peers.ts";
+import type { HostProcess } from "../support/host/host-process.ts";
+import { type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
+import { reconcileSoon, startTestSystem, type TestSystem } from "../support/host/system.ts";
 import { processCredentialRequests } from "./orders.ts";
 import { stepMs, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";

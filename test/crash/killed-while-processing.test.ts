@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { HostProcess } from "../support/host-process.ts";
-import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
-import { startTestSystem, type TestSystem } from "../support/system.ts";
+import type { HostProcess } from "../support/host/host-process.ts";
+import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
+import { startTestSystem, type TestSystem } from "../support/host/system.ts";
 import { newOrder, type Order, placed, processCredentialRequests, processShipments } from "./orders.ts";
 import { activationCalls, fulfilled, mailCalls, outcome, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { LoadedRequest } from "../../lib/connector/deps.ts";
 import type { Body } from "../lib/connector/api/v2/bodies.ts";
-import type { HostProcess } from "../support/host-process.ts";
-import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../support/on-site.ts";
+import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../support/connector/on-site.ts";
+import type { HostProcess } from "../support/host/host-process.ts";
 import { called, type Lane, laneOfFile, pausedWrite } from "./idp-lanes.ts";
 import { processCredentialRequests } from "./orders.ts";
 import { deliveryCalls, stepMs, untilQuiet } from "./outcome.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Answer, HostProcess } from "../support/host-process.ts";
-import { resetPeers } from "../support/reset-peers.ts";
-import { reconcileSoon, startTestSystem, type TestSystem } from "../support/system.ts";
+import { resetPeers } from "../support/connector/reset-peers.ts";
+import type { Answer, HostProcess } from "../support/host/host-process.ts";
+import { reconcileSoon, startTestSystem, type TestSystem } from "../support/host/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, processAll } from "./orders.ts";
 import { deliveryCalls, stepMs } from "./outcome.ts";

@@ -1,6 +1,6 @@
 import { sampleRequest } from "../../local/start/sample-request.ts";
-import type { HostProcess } from "../support/host-process.ts";
-import type { TestSystem } from "../support/system.ts";
+import type { HostProcess } from "../support/host/host-process.ts";
+import type { TestSystem } from "../support/host/system.ts";
 
 /** A create body of its own recipient: two keys, the first with two credentials. */
 export interface Order {

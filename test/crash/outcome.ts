@@ -2,9 +2,9 @@ import { openBlobs } from "../../lib/azure/blobs.ts";
 import { responsesContainer } from "../../lib/azure/connector/responses.ts";
 import type { DueEntry, LoadedRequest } from "../../lib/connector/deps.ts";
 import type { Queue } from "../../lib/connector/model/request.ts";
-import type { HostProcess } from "../support/host-process.ts";
-import { storageTimeoutMs } from "../support/storage.ts";
-import type { TestSystem } from "../support/system.ts";
+import type { HostProcess } from "../support/host/host-process.ts";
+import type { TestSystem } from "../support/host/system.ts";
+import { storageTimeoutMs } from "../support/storage/fresh-storage.ts";
 import { until } from "../support/until.ts";
 import { type Order, processAll } from "./orders.ts";
 

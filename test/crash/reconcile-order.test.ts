@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { FaultRule } from "../../local/peers/peer.ts";
-import type { HostProcess } from "../support/host-process.ts";
-import { type PausingProxy, startPausingProxy } from "../support/pausing-proxy.ts";
-import { resetPeers } from "../support/reset-peers.ts";
-import { reconcileSoon, startTestSystem, type TestSystem } from "../support/system.ts";
+import { resetPeers } from "../support/connector/reset-peers.ts";
+import type { HostProcess } from "../support/host/host-process.ts";
+import { type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
+import { reconcileSoon, startTestSystem, type TestSystem } from "../support/host/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, placed, processAll, requestOf, send, underReference } from "./orders.ts";
 import { deliveryCalls, failed, fulfilled, outcome, stepMs, untilQuiet } from "./outcome.ts";

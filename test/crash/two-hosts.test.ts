@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { HostProcess } from "../support/host-process.ts";
-import { startTestSystem, type TestSystem } from "../support/system.ts";
+import type { HostProcess } from "../support/host/host-process.ts";
+import { startTestSystem, type TestSystem } from "../support/host/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, placed, processCredentialRequests, processShipments } from "./orders.ts";
 import { activationCalls, deliveryCalls, dueWork, fulfilled, mailCalls, outcome, stepMs } from "./outcome.ts";

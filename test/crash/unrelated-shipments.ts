@@ -1,5 +1,5 @@
 import { createRequester, itemOf } from "../local/peers/delivery/requester.ts";
-import type { TestSystem } from "../support/system.ts";
+import type { TestSystem } from "../support/host/system.ts";
 import type { Order } from "./orders.ts";
 
 /** Creates another customer's shipment with our reference, which differs from the order only by `change`. Returns its id. */

@@ -1,4 +1,4 @@
-import type { HoldRule } from "../support/pausing-proxy.ts";
+import type { HoldRule } from "../support/host/pausing-proxy.ts";
 
 /** Text within one JSON column of a row, whose own quotes are escaped. */
 const within = (column: string, text: string) =>

@@ -5,7 +5,7 @@ import { type LocalHost, startHost } from "../../local/host/host.ts";
 import { audience, closePeers, type Peers, startPeers } from "../../local/peers/all.ts";
 import { describeSystem } from "../../local/start/system.ts";
 import type { Tokens } from "../../local/start/tokens.ts";
-import { freshStorage } from "../support/storage.ts";
+import { freshStorage } from "../support/storage/fresh-storage.ts";
 
 type Event = Readonly<Record<string, unknown>>;
 

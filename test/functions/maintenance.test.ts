@@ -4,9 +4,9 @@ import { authTasks } from "../../functions/auth/start/maintenance-tasks.ts";
 import { connectorTasks } from "../../functions/connector/start/maintenance-tasks.ts";
 import { taskTemplate } from "../../lib/http/task.ts";
 import { localTokens } from "../../local/start/tokens.ts";
-import { newUser, orderBody, peersOfFile } from "../support/connector.ts";
-import { connectorHostOfFile } from "../support/connector-host.ts";
-import { hotpKey } from "../support/software-key.ts";
+import { hotpKey } from "../support/auth/software-key.ts";
+import { connectorHostOfFile } from "../support/connector/host.ts";
+import { newUser, orderBody, peersOfFile } from "../support/connector/test-connector.ts";
 import { until } from "../support/until.ts";
 
 /** Log events so far: the host collects the console, which is looked up when the adapter is loaded. */

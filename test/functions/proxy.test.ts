@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startVault, type Vault } from "../../local/peers/vault/vault.ts";
 import { createStores } from "../../local/start/system.ts";
 import { localTokens, type Tokens } from "../../local/start/tokens.ts";
-import { freshStorage } from "../support/storage.ts";
+import { freshStorage } from "../support/storage/fresh-storage.ts";
 import { goodSettings, type MainProcess, startMain } from "./main-process.ts";
 
 /** The deployed app behind Front Door, called over HTTP. */

@@ -21,11 +21,11 @@ import { startEntra } from "../../local/peers/entra/entra.ts";
 import { startPingOne } from "../../local/peers/pingone/pingone.ts";
 import { createStores } from "../../local/start/system.ts";
 import { localTokens } from "../../local/start/tokens.ts";
-import { certifiedKey } from "../support/certified-key.ts";
-import { newUser, orderBody } from "../support/connector.ts";
-import { hotpKey, yubicoKey } from "../support/software-key.ts";
-import { freshStorage } from "../support/storage.ts";
-import { simulatedServer } from "../support/validation-server.ts";
+import { hotpKey, yubicoKey } from "../support/auth/software-key.ts";
+import { simulatedServer } from "../support/auth/validation-server.ts";
+import { certifiedKey } from "../support/connector/certified-key.ts";
+import { newUser, orderBody } from "../support/connector/test-connector.ts";
+import { freshStorage } from "../support/storage/fresh-storage.ts";
 
 const newSecret = () => randomBytes(32).toString("base64url");
 /** Default of SECRETS_MAX_AGE_SECONDS. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type AuthHost, startAuthHost } from "../../support/auth-host.ts";
+import { type AuthHost, startAuthHost } from "../../support/auth/host.ts";
 import { type CoreProxy, startCoreProxy } from "../core-proxy.ts";
 import {
   compactLine,

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { newPrefix } from "../../support/software-key.ts";
+import { newPrefix } from "../../support/auth/software-key.ts";
 
 /** A key as a file describes it. */
 export interface FileKey {

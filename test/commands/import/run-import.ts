@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { compileCache } from "../../support/compile-cache.ts";
-import { atEndOfFile } from "../../support/end-of-file.ts";
+import { compileCache } from "../../support/host/compile-cache.ts";
+import { atEndOfFile } from "../../support/run/end-of-file.ts";
 
 export interface ImportRun {
   readonly child: ChildProcess;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashUsername } from "../../../lib/auth/user-hash.ts";
 import { idKey } from "../../../lib/azure/auth/rows/rows.ts";
-import { type Hold, type HoldRule, type PausingProxy, startPausingProxy } from "../../support/pausing-proxy.ts";
+import { type Hold, type HoldRule, type PausingProxy, startPausingProxy } from "../../support/host/pausing-proxy.ts";
 import { newKey } from "./key.ts";
 import { type AuthHost, type AuthSystem, password, sessionOf, startAuthSystem } from "./system.ts";
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { yubicoKey } from "../../support/software-key.ts";
-import { type SimulatedServer, simulatedServer } from "../../support/validation-server.ts";
+import { yubicoKey } from "../../support/auth/software-key.ts";
+import { type SimulatedServer, simulatedServer } from "../../support/auth/validation-server.ts";
 import { type Key, type Kind, newKey } from "./key.ts";
 import { type AuthHost, type AuthSystem, password, startAuthSystem, statuses } from "./system.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sessionKey } from "../../../lib/auth/model/session.ts";
-import { type PausingProxy, startPausingProxy } from "../../support/pausing-proxy.ts";
+import { type PausingProxy, startPausingProxy } from "../../support/host/pausing-proxy.ts";
 import { type AuthHost, type AuthSystem, password, sessionOf, startAuthSystem } from "./system.ts";
 
 const newPassword = "another good password";

@@ -1,10 +1,10 @@
 import { TableClient, type TableEntityResult } from "@azure/data-tables";
 import { closePeers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem } from "../../../local/start/system.ts";
-import { type Answer, type HostProcess, startHostProcess } from "../../support/host-process.ts";
-import type { PausingProxy } from "../../support/pausing-proxy.ts";
-import { type SharedClock, startSharedClock } from "../../support/shared-clock.ts";
-import { type FreshStorage, freshStorage, patient } from "../../support/storage.ts";
+import { type Answer, type HostProcess, startHostProcess } from "../../support/host/host-process.ts";
+import type { PausingProxy } from "../../support/host/pausing-proxy.ts";
+import { type SharedClock, startSharedClock } from "../../support/host/shared-clock.ts";
+import { type FreshStorage, freshStorage, patient } from "../../support/storage/fresh-storage.ts";
 
 /** A host of the authentication server, called as its two kinds of callers do. */
 export interface AuthHost {

@@ -3,8 +3,8 @@ import { foldUsername } from "../../../lib/auth/model/username.ts";
 import { authStore } from "../../../lib/azure/auth/store.ts";
 import { openTables } from "../../../lib/azure/tables/tables.ts";
 import { createLog } from "../../../lib/log.ts";
-import type { Answer } from "../../support/host-process.ts";
-import { storageTimeoutMs } from "../../support/storage.ts";
+import type { Answer } from "../../support/host/host-process.ts";
+import { storageTimeoutMs } from "../../support/storage/fresh-storage.ts";
 import { type AuthHost, type AuthSystem, password, startAuthSystem, statuses } from "./system.ts";
 
 let system: AuthSystem;

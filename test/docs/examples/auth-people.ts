@@ -1,5 +1,5 @@
-import type { AuthHost } from "../../support/auth-host.ts";
-import { hotpKey, type SoftwareKey } from "../../support/software-key.ts";
+import type { AuthHost } from "../../support/auth/host.ts";
+import { hotpKey, type SoftwareKey } from "../../support/auth/software-key.ts";
 
 /** Makes a user, with a key where one is wanted. */
 export async function person(

@@ -2,9 +2,9 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Peer, startPeer } from "../../../local/peers/peer.ts";
-import { type AuthHost, startAuthHost } from "../../support/auth-host.ts";
-import { yubicoKey } from "../../support/software-key.ts";
-import { simulatedServer } from "../../support/validation-server.ts";
+import { type AuthHost, startAuthHost } from "../../support/auth/host.ts";
+import { yubicoKey } from "../../support/auth/software-key.ts";
+import { simulatedServer } from "../../support/auth/validation-server.ts";
 import { person } from "./auth-people.ts";
 import { type Program, startProgram } from "./auth-program.ts";
 

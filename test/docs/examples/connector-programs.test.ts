@@ -6,8 +6,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Peer, startPeer } from "../../../local/peers/peer.ts";
 import { localTokens } from "../../../local/start/tokens.ts";
 import type { Body } from "../../lib/connector/api/v2/bodies.ts";
-import { newUser, peersOfFile } from "../../support/connector.ts";
-import { connectorHostOfFile } from "../../support/connector-host.ts";
+import { connectorHostOfFile } from "../../support/connector/host.ts";
+import { newUser, peersOfFile } from "../../support/connector/test-connector.ts";
 import { type Program, startProgram } from "./auth-program.ts";
 
 const peers = await peersOfFile();

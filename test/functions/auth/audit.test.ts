@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createUsernameHashForLog } from "../../../lib/auth/model/username-hash.ts";
+import { giveKey, hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../support/auth/software-key.ts";
 import {
   loggedIn,
   makeUser,
@@ -9,10 +10,9 @@ import {
   testAuth,
   validationKey,
   withSession,
-} from "../../support/auth.ts";
-import { giveKey, hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../support/software-key.ts";
-import { storedText } from "../../support/stored-text.ts";
-import { simulatedServer } from "../../support/validation-server.ts";
+} from "../../support/auth/test-auth.ts";
+import { simulatedServer } from "../../support/auth/validation-server.ts";
+import { storedText } from "../../support/storage/stored-text.ts";
 
 let auth: TestAuth;
 /** Id of the static API token with which Core is called. */

@@ -3,7 +3,7 @@ import { core as coreApi } from "../../../functions/auth/routes.ts";
 import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
 import { createStores } from "../../../local/start/system.ts";
 import { localTokens } from "../../../local/start/tokens.ts";
-import { freshStorage } from "../../support/storage.ts";
+import { freshStorage } from "../../support/storage/fresh-storage.ts";
 import { type MainProcess, startMain } from "../main-process.ts";
 
 /** The deployed app in a process of its own, called over HTTP. */

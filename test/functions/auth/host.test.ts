@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
 import { createStores } from "../../../local/start/system.ts";
 import { localTokens } from "../../../local/start/tokens.ts";
-import { hotpKey } from "../../support/software-key.ts";
-import { freshStorage } from "../../support/storage.ts";
+import { hotpKey } from "../../support/auth/software-key.ts";
+import { freshStorage } from "../../support/storage/fresh-storage.ts";
 import { type MainProcess, startMain } from "../main-process.ts";
 
 /** The deployed app in a process of its own, called over HTTP. */

@@ -8,7 +8,7 @@ import {
   newPassword,
   type TestAuth,
   testAuth,
-} from "../../support/auth.ts";
+} from "../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 let user: MadeUser;

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { client, core } from "../../../functions/auth/routes.ts";
-import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../support/auth.ts";
-import { giveKey, hotpKey, type SoftwareKey } from "../../support/software-key.ts";
+import { giveKey, hotpKey, type SoftwareKey } from "../../support/auth/software-key.ts";
+import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 let user: MadeUser;

@@ -6,8 +6,8 @@ import { openTables, type Row } from "../../../lib/azure/tables/tables.ts";
 import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
 import { openSecrets } from "../../../lib/azure/vault/secrets.ts";
 import { minutes } from "../../../lib/time.ts";
-import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../support/auth.ts";
-import { giveKey, hotpKey, yubicoKey } from "../../support/software-key.ts";
+import { giveKey, hotpKey, yubicoKey } from "../../support/auth/software-key.ts";
+import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 

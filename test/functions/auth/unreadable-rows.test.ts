@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { hashUsername } from "../../../lib/auth/user-hash.ts";
 import { hours } from "../../../lib/time.ts";
+import { giveKey, hotpKey } from "../../support/auth/software-key.ts";
 import {
   loggedIn,
   type MadeUser,
@@ -9,8 +10,7 @@ import {
   type TestAuth,
   testAuth,
   withSession,
-} from "../../support/auth.ts";
-import { giveKey, hotpKey } from "../../support/software-key.ts";
+} from "../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 beforeAll(async () => {

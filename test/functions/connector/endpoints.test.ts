@@ -11,8 +11,8 @@ import { audience } from "../../../local/peers/all.ts";
 import { createStores } from "../../../local/start/system.ts";
 import { localTokens, type Tokens } from "../../../local/start/tokens.ts";
 import { altered, type Body, fullBodies } from "../../lib/connector/api/v2/bodies.ts";
-import { environmentOf, newUser, orderBody, peersOfFile } from "../../support/connector.ts";
-import { freshStorage } from "../../support/storage.ts";
+import { environmentOf, newUser, orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
+import { freshStorage } from "../../support/storage/fresh-storage.ts";
 
 const peers = await peersOfFile();
 const storage = freshStorage();

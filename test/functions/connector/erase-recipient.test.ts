@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { newUser, orderBody, peersOfFile } from "../../support/connector.ts";
-import { connectorHostOfFile } from "../../support/connector-host.ts";
+import { connectorHostOfFile } from "../../support/connector/host.ts";
+import { newUser, orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
 import { until } from "../../support/until.ts";
 
 const peers = await peersOfFile();

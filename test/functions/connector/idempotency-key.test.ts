@@ -3,9 +3,9 @@ import { connector } from "../../../functions/connector/routes.ts";
 import { audience } from "../../../local/peers/all.ts";
 import { shipmentBodyV1 } from "../../lib/connector/api/v1/shipment-body.ts";
 import type { Body } from "../../lib/connector/api/v2/bodies.ts";
-import { newUser, orderBody, peersOfFile } from "../../support/connector.ts";
-import { connectorHostOfFile } from "../../support/connector-host.ts";
-import { storedText } from "../../support/stored-text.ts";
+import { connectorHostOfFile } from "../../support/connector/host.ts";
+import { newUser, orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
+import { storedText } from "../../support/storage/stored-text.ts";
 
 const peers = await peersOfFile();
 const host = connectorHostOfFile(peers);

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { altered, type Body } from "../../lib/connector/api/v2/bodies.ts";
-import { newUser, orderBody, peersOfFile } from "../../support/connector.ts";
-import { connectorHostOfFile } from "../../support/connector-host.ts";
+import { connectorHostOfFile } from "../../support/connector/host.ts";
+import { newUser, orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const host = connectorHostOfFile(peers, { PUBLIC_BASE_URL: "https://keys.example/front", CONNECTOR_PATH: "connector" });

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import type { Body } from "../../lib/connector/api/v2/bodies.ts";
-import { newUser, peersOfFile } from "../../support/connector.ts";
-import { connectorHostOfFile } from "../../support/connector-host.ts";
-import { authenticator, idAt, mixedBody, onSiteBody } from "../../support/on-site.ts";
+import { connectorHostOfFile } from "../../support/connector/host.ts";
+import { authenticator, idAt, mixedBody, onSiteBody } from "../../support/connector/on-site.ts";
+import { newUser, peersOfFile } from "../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const { call } = connectorHostOfFile(peers);

@@ -6,10 +6,10 @@ import { createBodyV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
 import type { Peer } from "../../../local/peers/peer.ts";
 import { shipmentBodyV1 } from "../../lib/connector/api/v1/shipment-body.ts";
 import { altered, type Body } from "../../lib/connector/api/v2/bodies.ts";
-import { newUser, peersOfFile } from "../../support/connector.ts";
-import { connectorHostOfFile } from "../../support/connector-host.ts";
-import { authenticator, mixedBody } from "../../support/on-site.ts";
-import { storedText } from "../../support/stored-text.ts";
+import { connectorHostOfFile } from "../../support/connector/host.ts";
+import { authenticator, mixedBody } from "../../support/connector/on-site.ts";
+import { newUser, peersOfFile } from "../../support/connector/test-connector.ts";
+import { storedText } from "../../support/storage/stored-text.ts";
 import { until } from "../../support/until.ts";
 import { type Violation, violationsOf } from "../../support/violations.ts";
 

@@ -5,8 +5,8 @@ import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts"
 import { sampleRequest } from "../../../local/start/sample-request.ts";
 import { describeSystem } from "../../../local/start/system.ts";
 import { call } from "../../local/host/raw-request.ts";
-import { type HostProcess, startHostProcess } from "../../support/host-process.ts";
-import { freshStorage } from "../../support/storage.ts";
+import { type HostProcess, startHostProcess } from "../../support/host/host-process.ts";
+import { freshStorage } from "../../support/storage/fresh-storage.ts";
 import { type Operation, operationsOf } from "./document.ts";
 import type { Known } from "./inputs.ts";
 import { requestsOf, type Sent } from "./requests.ts";

@@ -7,8 +7,8 @@ import { closePeers, idpFile, type Peers, startPeers } from "../../../local/peer
 import { type Sink, startSink } from "../../../local/peers/sink/sink.ts";
 import { sinkSecrets } from "../../../local/start/sink-secrets.ts";
 import { describeSystem } from "../../../local/start/system.ts";
-import { type HostProcess, startHostProcess } from "../../support/host-process.ts";
-import { freshStorage } from "../../support/storage.ts";
+import { type HostProcess, startHostProcess } from "../../support/host/host-process.ts";
+import { freshStorage } from "../../support/storage/fresh-storage.ts";
 import { until } from "../../support/until.ts";
 import { type Operation, operationsOf } from "./document.ts";
 import { likeness } from "./likeness.ts";

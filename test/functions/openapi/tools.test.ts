@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { eventTypes } from "../../../lib/connector/events/event.ts";
-import { startAuthHost } from "../../support/auth-host.ts";
+import { startAuthHost } from "../../support/auth/host.ts";
 import { openapiTools } from "./tools.ts";
 
 // The first run installs the tools.

@@ -13,10 +13,10 @@ import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts"
 import { sampleRequest } from "../../../local/start/sample-request.ts";
 import { describeSystem } from "../../../local/start/system.ts";
 import { hotpCode } from "../../lib/auth/otp/codes.ts";
-import { compileCache } from "../../support/compile-cache.ts";
-import { freshStorage } from "../../support/storage.ts";
-import { quick } from "../../support/system.ts";
-import { type Collector, startCollector } from "../../support/telemetry-collector.ts";
+import { compileCache } from "../../support/host/compile-cache.ts";
+import { quick } from "../../support/host/system.ts";
+import { type Collector, startCollector } from "../../support/host/telemetry-collector.ts";
+import { freshStorage } from "../../support/storage/fresh-storage.ts";
 import { until } from "../../support/until.ts";
 
 /** What a run of everything left behind, and what must not be in it. */

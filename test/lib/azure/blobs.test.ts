@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Blobs, openBlobs } from "../../../lib/azure/blobs.ts";
-import { type PausingProxy, startPausingProxy } from "../../support/pausing-proxy.ts";
-import { freshStorage } from "../../support/storage.ts";
+import { type PausingProxy, startPausingProxy } from "../../support/host/pausing-proxy.ts";
+import { freshStorage } from "../../support/storage/fresh-storage.ts";
 
 const { connectionString, blobUrl } = freshStorage();
 const timeoutMs = 20_000;

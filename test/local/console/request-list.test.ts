@@ -6,7 +6,7 @@ import { createLog } from "../../../lib/log.ts";
 import { instant } from "../../../lib/time.ts";
 import { createRequestList } from "../../../local/console/request-list.ts";
 import { createStores } from "../../../local/start/system.ts";
-import { freshStorage } from "../../support/storage.ts";
+import { freshStorage } from "../../support/storage/fresh-storage.ts";
 
 test("lists every request from the newest to the oldest in pages of fifty that the API serves, with counts by state", async () => {
   const { connectionString } = freshStorage();

@@ -1,7 +1,7 @@
 import { type Console, startConsole } from "../../../local/console/console.ts";
 import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../../../local/peers/peer.ts";
 import { createStores } from "../../../local/start/system.ts";
-import { freshStorage } from "../../support/storage.ts";
+import { freshStorage } from "../../support/storage/fresh-storage.ts";
 
 /** A console before a host and a peer, which stands for several, that answer whatever a test wants. */
 export interface StubSystem {

@@ -12,7 +12,7 @@ import { argon2Binary, azurePlatform, ownPlatform } from "../../../local/package
 import type { Served } from "../../../local/package/serve.ts";
 import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem, type System } from "../../../local/start/system.ts";
-import { freshStorage } from "../../support/storage.ts";
+import { freshStorage } from "../../support/storage/fresh-storage.ts";
 import { emptyDirectory, endAll } from "../start/start-process.ts";
 
 const root = join(import.meta.dirname, "../../..");

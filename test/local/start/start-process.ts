@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import { type Facts, readFacts } from "../../../local/start/run-file.ts";
-import { compileCache } from "../../support/compile-cache.ts";
+import { compileCache } from "../../support/host/compile-cache.ts";
 
 export interface StartProcess {
   readonly child: ChildProcess;

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
 import { minutes } from "../../../../lib/time.ts";
+import { giveKey, hotpKey } from "../../../support/auth/software-key.ts";
 import {
   lives,
   loggedIn,
@@ -10,8 +11,7 @@ import {
   type TestAuth,
   testAuth,
   withSession,
-} from "../../../support/auth.ts";
-import { giveKey, hotpKey } from "../../../support/software-key.ts";
+} from "../../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 

@@ -11,7 +11,7 @@ import {
   type TestAuth,
   testAuth,
   withSession,
-} from "../../../support/auth.ts";
+} from "../../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 

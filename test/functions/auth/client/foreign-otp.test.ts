@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { seconds } from "../../../../lib/time.ts";
-import { makeUser, newName, type TestAuth, testAuth, validationKey } from "../../../support/auth.ts";
 import {
   giveKey,
   hotpKey,
@@ -9,8 +8,9 @@ import {
   totpKey,
   wrongOtp,
   yubicoKey,
-} from "../../../support/software-key.ts";
-import { simulatedServer } from "../../../support/validation-server.ts";
+} from "../../../support/auth/software-key.ts";
+import { makeUser, newName, type TestAuth, testAuth, validationKey } from "../../../support/auth/test-auth.ts";
+import { simulatedServer } from "../../../support/auth/validation-server.ts";
 
 let auth: TestAuth;
 

@@ -12,7 +12,7 @@ import {
   type TestAuth,
   testAuth,
   withSession,
-} from "../../../support/auth.ts";
+} from "../../../support/auth/test-auth.ts";
 
 const app = "https://app.example.com";
 let auth: TestAuth;

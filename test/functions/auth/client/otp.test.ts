@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, it, test } from "vitest";
 import { possiblePrefixes } from "../../../../lib/auth/otp/split-otp.ts";
 import { seconds } from "../../../../lib/time.ts";
 import { yubicoCode } from "../../../lib/auth/otp/codes.ts";
-import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../support/auth.ts";
 import {
   giveKey,
   hotpKey,
@@ -12,7 +11,8 @@ import {
   stepAt,
   totpKey,
   yubicoKey,
-} from "../../../support/software-key.ts";
+} from "../../../support/auth/software-key.ts";
+import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 let other: TestAuth;

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { AuthContext } from "../../../../functions/auth/context.ts";
 import { knownCaller, OverloadFault } from "../../../../lib/auth/passwords/hash-places.ts";
 import { createPasswordHasher, type PasswordHasher } from "../../../../lib/auth/passwords/password-hash.ts";
+import { giveKey, hotpKey } from "../../../support/auth/software-key.ts";
 import {
   loggedIn,
   type MadeUser,
@@ -11,8 +12,7 @@ import {
   type TestAuth,
   testAuth,
   withSession,
-} from "../../../support/auth.ts";
-import { giveKey, hotpKey } from "../../../support/software-key.ts";
+} from "../../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 /** A host with eight places for passwords: at most six for unknown callers, four for a name that has one already. */

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { days, hours } from "../../../../lib/time.ts";
+import { newPrefix, type SoftwareKey, yubicoKey } from "../../../support/auth/software-key.ts";
 import {
   loggedIn,
   type MadeUser,
@@ -9,15 +10,14 @@ import {
   testAuth,
   validationKey,
   withSession,
-} from "../../../support/auth.ts";
-import { newPrefix, type SoftwareKey, yubicoKey } from "../../../support/software-key.ts";
+} from "../../../support/auth/test-auth.ts";
 import {
   hasYubiserver,
   type SimulatedServer,
   simulatedServer,
   type ValidationServer,
   yubiserver,
-} from "../../../support/validation-server.ts";
+} from "../../../support/auth/validation-server.ts";
 import { whereInstalled } from "../../../support/where-installed.ts";
 
 let plain: TestAuth;

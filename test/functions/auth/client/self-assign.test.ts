@@ -1,7 +1,14 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { minutes } from "../../../../lib/time.ts";
-import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth, withSession } from "../../../support/auth.ts";
-import { giveKey, hotpKey, type SoftwareKey, wrongOtp, yubicoKey } from "../../../support/software-key.ts";
+import { giveKey, hotpKey, type SoftwareKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
+import {
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  type TestAuth,
+  testAuth,
+  withSession,
+} from "../../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
 import { hours, minutes, seconds } from "../../../../lib/time.ts";
+import { giveKey, hotpKey } from "../../../support/auth/software-key.ts";
 import {
   lives,
   loggedIn,
@@ -9,9 +10,8 @@ import {
   type TestAuth,
   testAuth,
   withSession,
-} from "../../../support/auth.ts";
-import { giveKey, hotpKey } from "../../../support/software-key.ts";
-import { storedText } from "../../../support/stored-text.ts";
+} from "../../../support/auth/test-auth.ts";
+import { storedText } from "../../../support/storage/stored-text.ts";
 
 let auth: TestAuth;
 let user: MadeUser;

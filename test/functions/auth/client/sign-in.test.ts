@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
 import { minutes } from "../../../../lib/time.ts";
+import { giveKey, hotpKey, newPrefix, type SoftwareKey, wrongOtp } from "../../../support/auth/software-key.ts";
 import {
   loggedIn,
   type MadeUser,
@@ -8,8 +9,7 @@ import {
   newPassword,
   type TestAuth,
   testAuth,
-} from "../../../support/auth.ts";
-import { giveKey, hotpKey, newPrefix, type SoftwareKey, wrongOtp } from "../../../support/software-key.ts";
+} from "../../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 let user: MadeUser;

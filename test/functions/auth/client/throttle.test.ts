@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
 import { between, days, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { giveKey, hotpKey, wrongOtp } from "../../../support/auth/software-key.ts";
 import {
   loggedIn,
   type MadeUser,
@@ -9,8 +10,7 @@ import {
   type TestAuth,
   testAuth,
   withSession,
-} from "../../../support/auth.ts";
-import { giveKey, hotpKey, wrongOtp } from "../../../support/software-key.ts";
+} from "../../../support/auth/test-auth.ts";
 
 /** Waits begin after 3 failures there, to be quick. */
 let auth: TestAuth;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
-import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../support/auth.ts";
+import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 let user: MadeUser;

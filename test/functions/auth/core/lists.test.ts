@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
 import { hours } from "../../../../lib/time.ts";
+import { giveKey, hotpKey } from "../../../support/auth/software-key.ts";
 import {
   loggedIn,
   type MadeUser,
@@ -8,8 +9,7 @@ import {
   origin,
   type TestAuth,
   testAuth,
-} from "../../../support/auth.ts";
-import { giveKey, hotpKey } from "../../../support/software-key.ts";
+} from "../../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 let users: readonly MadeUser[];

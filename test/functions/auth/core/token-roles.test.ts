@@ -5,8 +5,8 @@ import { createToken } from "../../../../lib/http/authenticate/api-tokens.ts";
 import { noContent } from "../../../../lib/http/call.ts";
 import { endpoint, type RoleEndpoint } from "../../../../lib/http/endpoint.ts";
 import { days, plus } from "../../../../lib/time.ts";
-import { makeUser, newName, newPassword, type TestAuth, testAuth } from "../../../support/auth.ts";
-import { hotpKey, newPrefix } from "../../../support/software-key.ts";
+import { hotpKey, newPrefix } from "../../../support/auth/software-key.ts";
+import { makeUser, newName, newPassword, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 let expiresAt: string;

@@ -9,9 +9,9 @@ import { keyRing } from "../../../../lib/azure/vault/key-ring.ts";
 import { openSecrets } from "../../../../lib/azure/vault/secrets.ts";
 import { days, minutes, plus } from "../../../../lib/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
-import { loggedIn, makeUser, newName, type TestAuth, testAuth, withSession } from "../../../support/auth.ts";
-import { copyBackups } from "../../../support/backups.ts";
-import { giveKey, hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/software-key.ts";
+import { giveKey, hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/auth/software-key.ts";
+import { loggedIn, makeUser, newName, type TestAuth, testAuth, withSession } from "../../../support/auth/test-auth.ts";
+import { copyBackups } from "../../../support/storage/backups.ts";
 
 let auth: TestAuth;
 beforeAll(async () => {

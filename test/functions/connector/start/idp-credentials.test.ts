@@ -12,8 +12,14 @@ import { startAic } from "../../../../local/peers/aic/aic.ts";
 import { startEntra } from "../../../../local/peers/entra/entra.ts";
 import { listen, shut } from "../../../../local/peers/http-exchange.ts";
 import { startPingOne } from "../../../../local/peers/pingone/pingone.ts";
-import { certifiedKey } from "../../../support/certified-key.ts";
-import { environmentOf, newUser, orderBody, peersOfFile, testConnector } from "../../../support/connector.ts";
+import { certifiedKey } from "../../../support/connector/certified-key.ts";
+import {
+  environmentOf,
+  newUser,
+  orderBody,
+  peersOfFile,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const { attestationRoot } = peers.delivery;

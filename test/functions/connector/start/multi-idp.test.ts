@@ -22,9 +22,9 @@ import {
   peersOfFile,
   refusalOf,
   testConnector,
-} from "../../../support/connector.ts";
-import { startPausingProxy } from "../../../support/pausing-proxy.ts";
-import { freshStorage } from "../../../support/storage.ts";
+} from "../../../support/connector/test-connector.ts";
+import { startPausingProxy } from "../../../support/host/pausing-proxy.ts";
+import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 import { until } from "../../../support/until.ts";
 import { goodSettings, type MainProcess, startMain } from "../../main-process.ts";
 

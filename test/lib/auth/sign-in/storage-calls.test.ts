@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { minutes } from "../../../../lib/time.ts";
+import { giveKey, hotpKey, newPrefix, type SoftwareKey } from "../../../support/auth/software-key.ts";
 import {
   type AuthResponse,
   loggedIn,
@@ -10,8 +11,7 @@ import {
   type TestAuth,
   testAuth,
   withSession,
-} from "../../../support/auth.ts";
-import { giveKey, hotpKey, newPrefix, type SoftwareKey } from "../../../support/software-key.ts";
+} from "../../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 let plain: MadeUser;

@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { noFailures } from "../../../../lib/auth/model/throttle.ts";
 import type { AuthStore } from "../../../../lib/auth/store.ts";
 import { hours, minutes, plus } from "../../../../lib/time.ts";
-import { type AuthStorage, named, openAuthStorage, plainKey, username } from "../../../support/auth-store.ts";
-import { Crash, crashingAfter, repeating } from "../../../support/auth-store-steps.ts";
-import { breaches, residue, truthOf } from "../../../support/auth-store-truth.ts";
+import { type AuthStorage, named, openAuthStorage, plainKey, username } from "../../../support/auth/store.ts";
+import { Crash, crashingAfter, repeating } from "../../../support/auth/store-steps.ts";
+import { breaches, residue, truthOf } from "../../../support/auth/store-truth.ts";
 
 let storage: AuthStorage;
 let point = 0;

@@ -8,7 +8,7 @@ import {
   openAuthStorage,
   plainKey,
   username,
-} from "../../../support/auth-store.ts";
+} from "../../../support/auth/store.ts";
 
 let storage: AuthStorage;
 let store: AuthStore;

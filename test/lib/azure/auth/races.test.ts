@@ -2,9 +2,9 @@ import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { AuthStore, UserFilter } from "../../../../lib/auth/store.ts";
 import { minutes } from "../../../../lib/time.ts";
-import { type AuthStorage, named, openAuthStorage, plainKey, username } from "../../../support/auth-store.ts";
-import { createStage, inTurns } from "../../../support/auth-store-steps.ts";
-import { breaches, indexed, listBreaches, matches, truthOf } from "../../../support/auth-store-truth.ts";
+import { type AuthStorage, named, openAuthStorage, plainKey, username } from "../../../support/auth/store.ts";
+import { createStage, inTurns } from "../../../support/auth/store-steps.ts";
+import { breaches, indexed, listBreaches, matches, truthOf } from "../../../support/auth/store-truth.ts";
 
 let storage: AuthStorage;
 let scene = 0;

@@ -6,9 +6,9 @@ import { noFailures, type Throttle } from "../../../../lib/auth/model/throttle.t
 import type { AuthStore } from "../../../../lib/auth/store.ts";
 import { hashUsername } from "../../../../lib/auth/user-hash.ts";
 import { days, hours, minutes, plus } from "../../../../lib/time.ts";
-import { type AuthStorage, named, openAuthStorage, username } from "../../../support/auth-store.ts";
-import { createStage, inTurns } from "../../../support/auth-store-steps.ts";
-import { rowsOf } from "../../../support/auth-store-truth.ts";
+import { type AuthStorage, named, openAuthStorage, username } from "../../../support/auth/store.ts";
+import { createStage, inTurns } from "../../../support/auth/store-steps.ts";
+import { rowsOf } from "../../../support/auth/store-truth.ts";
 
 let storage: AuthStorage;
 let store: AuthStore;

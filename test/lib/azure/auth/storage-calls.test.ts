@@ -10,8 +10,8 @@ import {
   openAuthStorage,
   plainKey,
   username,
-} from "../../../support/auth-store.ts";
-import { addUsers } from "../../../support/auth-store-crowd.ts";
+} from "../../../support/auth/store.ts";
+import { addUsers } from "../../../support/auth/store-crowd.ts";
 
 let storage: AuthStorage;
 let store: AuthStore;

@@ -11,8 +11,8 @@ import {
   openAuthStorage,
   plainKey,
   username,
-} from "../../../support/auth-store.ts";
-import { rowsOf } from "../../../support/auth-store-truth.ts";
+} from "../../../support/auth/store.ts";
+import { rowsOf } from "../../../support/auth/store-truth.ts";
 
 let storage: AuthStorage;
 let store: AuthStore;

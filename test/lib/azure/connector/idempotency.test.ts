@@ -3,7 +3,7 @@ import { claimStore, claimsTable } from "../../../../lib/azure/connector/idempot
 import { openTables, type Tables } from "../../../../lib/azure/tables/tables.ts";
 import type { Claim } from "../../../../lib/connector/model/idempotency.ts";
 import { hours, instant, plus, seconds } from "../../../../lib/time.ts";
-import { freshStorage } from "../../../support/storage.ts";
+import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 
 const start = instant(Date.UTC(2026, 0, 31));
 

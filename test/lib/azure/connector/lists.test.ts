@@ -4,7 +4,7 @@ import { openTables } from "../../../../lib/azure/tables/tables.ts";
 import { personList, type RequestList } from "../../../../lib/connector/model/people-lists.ts";
 import { createLog } from "../../../../lib/log.ts";
 import { instant, seconds } from "../../../../lib/time.ts";
-import { freshStorage } from "../../../support/storage.ts";
+import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 
 const now = () => instant(Date.UTC(2026, 0, 31));
 

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { type Blobs, openBlobs } from "../../../../lib/azure/blobs.ts";
 import { responseBlobs, responsesContainer } from "../../../../lib/azure/connector/responses.ts";
 import type { ResponseStore } from "../../../../lib/connector/deps.ts";
-import { freshStorage } from "../../../support/storage.ts";
+import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 
 const { connectionString } = freshStorage();
 let blobs: Blobs;

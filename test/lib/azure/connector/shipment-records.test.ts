@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { getShipment } from "../../../../functions/connector/v1/get-shipment.ts";
 import { shipmentRecords } from "../../../../lib/azure/connector/shipment-records.ts";
 import { hours, minutes } from "../../../../lib/time.ts";
-import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
-import { failingTable } from "../../../support/crashing.ts";
+import { failingTable } from "../../../support/connector/crashing.ts";
+import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 

@@ -15,7 +15,7 @@ import type { DueEntry, LoadedRequest, RequestStore } from "../../../../lib/conn
 import type { Credential, CredentialRequest, Queue, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { createLog } from "../../../../lib/log.ts";
 import { forAll } from "../../../support/for-all.ts";
-import { freshStorage } from "../../../support/storage.ts";
+import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 
 const now = "2026-01-31T10:00:00.000Z";
 const { connectionString } = freshStorage();

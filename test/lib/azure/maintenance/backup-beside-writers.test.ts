@@ -14,10 +14,10 @@ import { restore } from "../../../../lib/azure/maintenance/restore.ts";
 import { openTables, type Tables } from "../../../../lib/azure/tables/tables.ts";
 import { createLog } from "../../../../lib/log.ts";
 import { days, instant, type Now, seconds } from "../../../../lib/time.ts";
-import { named, plainKey, username } from "../../../support/auth-store.ts";
-import { createStage } from "../../../support/auth-store-steps.ts";
-import { breaches, listBreaches, matches, residue, type Truth, truthOf } from "../../../support/auth-store-truth.ts";
-import { type FreshStorage, freshStorage } from "../../../support/storage.ts";
+import { named, plainKey, username } from "../../../support/auth/store.ts";
+import { createStage } from "../../../support/auth/store-steps.ts";
+import { breaches, listBreaches, matches, residue, type Truth, truthOf } from "../../../support/auth/store-truth.ts";
+import { type FreshStorage, freshStorage } from "../../../support/storage/fresh-storage.ts";
 
 const timeoutMs = seconds(15);
 const now: Now = () => instant(Date.now());

@@ -13,10 +13,10 @@ import { connectorStore, connectorTables } from "../../../../lib/azure/connector
 import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
 import { openBackup } from "../../../../lib/azure/maintenance/read-backup.ts";
 import { createLog } from "../../../../lib/log.ts";
-import { makeUser, type TestAuth, testAuth } from "../../../support/auth.ts";
-import { dumpOf, filesOf, killedAfter } from "../../../support/backups.ts";
-import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
-import { giveKey, hotpKey } from "../../../support/software-key.ts";
+import { giveKey, hotpKey } from "../../../support/auth/software-key.ts";
+import { makeUser, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
+import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector/test-connector.ts";
+import { dumpOf, filesOf, killedAfter } from "../../../support/storage/backups.ts";
 
 const peers = await peersOfFile();
 const shipmentsTable = "fprshipments";

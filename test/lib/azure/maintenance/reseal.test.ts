@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
-import { orderBody, peersOfFile, testConnector } from "../../../support/connector.ts";
+import { orderBody, peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { type Entity, openTables, type Row, type Table, type Tables } from "../../../../lib/azure/tables/tables.ts";
 import { conditionalRemovals, submit } from "../../../../lib/azure/tables/transaction.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
-import { type PausingProxy, startPausingProxy } from "../../../support/pausing-proxy.ts";
-import { freshStorage } from "../../../support/storage.ts";
+import { type PausingProxy, startPausingProxy } from "../../../support/host/pausing-proxy.ts";
+import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 
 const storage = freshStorage();
 const timeoutMs = 20_000;

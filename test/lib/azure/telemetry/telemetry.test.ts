@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { traceSdkCalls } from "../../../../lib/azure/telemetry/sdk-calls.ts";
 import { openTelemetry, type TelemetryOptions } from "../../../../lib/azure/telemetry/telemetry.ts";
 import { inTrace, type Tracer } from "../../../../lib/telemetry.ts";
-import { type Collector, startCollector } from "../../../support/telemetry-collector.ts";
+import { type Collector, startCollector } from "../../../support/host/telemetry-collector.ts";
 
 let collector: Collector;
 beforeAll(async () => {

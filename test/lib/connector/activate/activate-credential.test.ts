@@ -3,6 +3,7 @@ import type { Idp } from "../../../../lib/connector/idp/contract.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
+import { deadAddress } from "../../../support/connector/peer-tools.ts";
 import {
   type ConnectorOptions,
   graphAt,
@@ -12,8 +13,7 @@ import {
   peersOfFile,
   type TestConnector,
   testConnector,
-} from "../../../support/connector.ts";
-import { deadAddress } from "../../../support/peer-tools.ts";
+} from "../../../support/connector/test-connector.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

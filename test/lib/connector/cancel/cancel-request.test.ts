@@ -4,6 +4,8 @@ import { listRequests } from "../../../../lib/connector/operate/list-requests.ts
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
+import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   idpsOf,
   orderBody,
@@ -11,9 +13,7 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
-} from "../../../support/connector.ts";
-import { crashing } from "../../../support/crashing.ts";
-import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/on-site.ts";
+} from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const deletions = () => peers.delivery.count("DELETE", /shipments\//);

@@ -4,6 +4,8 @@ import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { minutes, plus } from "../../../../lib/time.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
+import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   newUser,
   orderBody,
@@ -11,10 +13,8 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
-} from "../../../support/connector.ts";
-import { crashing } from "../../../support/crashing.ts";
-import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/on-site.ts";
-import { storedText } from "../../../support/stored-text.ts";
+} from "../../../support/connector/test-connector.ts";
+import { storedText } from "../../../support/storage/stored-text.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

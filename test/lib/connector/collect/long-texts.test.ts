@@ -1,9 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { Fetch } from "../../../../lib/connector/http/call.ts";
 import { minutes } from "../../../../lib/time.ts";
-import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
-import { idAt, onSiteBody } from "../../../support/on-site.ts";
-import { storedText } from "../../../support/stored-text.ts";
+import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
+import {
+  orderBody,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
+import { storedText } from "../../../support/storage/stored-text.ts";
 
 const peers = await peersOfFile();
 

@@ -3,9 +3,14 @@ import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to
 import { createWithId } from "../../../../lib/connector/create/create-request.ts";
 import { newRequestId } from "../../../../lib/connector/model/draft.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";
-import { peersOfFile, refusalOf, type TestConnector, testConnector } from "../../../support/connector.ts";
-import { crashing } from "../../../support/crashing.ts";
-import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/on-site.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
+import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
+import {
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
 import type { Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

@@ -6,13 +6,6 @@ import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
 import {
-  type ConnectorOptions,
-  newUser,
-  peersOfFile,
-  type TestConnector,
-  testConnector,
-} from "../../../support/connector.ts";
-import {
   type AuthenticatorWish,
   authenticator,
   authenticatorsOf,
@@ -20,7 +13,14 @@ import {
   mixedBody,
   onSiteBody,
   recordedCalls,
-} from "../../../support/on-site.ts";
+} from "../../../support/connector/on-site.ts";
+import {
+  type ConnectorOptions,
+  newUser,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const polls = () => peers.rfpr.count("GET", /authenticator-requests/);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
+import { deadAddress } from "../../../support/connector/peer-tools.ts";
 import {
   type ConnectorOptions,
   idpsOf,
@@ -8,8 +9,7 @@ import {
   peersOfFile,
   type TestConnector,
   testConnector,
-} from "../../../support/connector.ts";
-import { deadAddress } from "../../../support/peer-tools.ts";
+} from "../../../support/connector/test-connector.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { idpFile } from "../../../../local/peers/all.ts";
-import { idpsOf, orderBody, peersOfFile, refusalOf, testConnector } from "../../../support/connector.ts";
-import { authenticator, mixedBody } from "../../../support/on-site.ts";
+import { authenticator, mixedBody } from "../../../support/connector/on-site.ts";
+import { idpsOf, orderBody, peersOfFile, refusalOf, testConnector } from "../../../support/connector/test-connector.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

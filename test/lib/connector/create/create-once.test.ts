@@ -6,6 +6,7 @@ import type { CreatedIds } from "../../../../lib/connector/model/draft.ts";
 import { scopeOf } from "../../../../lib/connector/model/idempotency.ts";
 import type { Delivery } from "../../../../lib/connector/peers/delivery.ts";
 import { days, minutes } from "../../../../lib/time.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
 import {
   newUser,
   orderBody,
@@ -13,9 +14,8 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
-} from "../../../support/connector.ts";
-import { crashing } from "../../../support/crashing.ts";
-import { storedText } from "../../../support/stored-text.ts";
+} from "../../../support/connector/test-connector.ts";
+import { storedText } from "../../../support/storage/stored-text.ts";
 import { altered } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

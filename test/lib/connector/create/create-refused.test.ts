@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { minutes, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
+import { deadAddress } from "../../../support/connector/peer-tools.ts";
 import {
   graphAt,
   idpsOf,
@@ -11,8 +12,7 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
-} from "../../../support/connector.ts";
-import { deadAddress } from "../../../support/peer-tools.ts";
+} from "../../../support/connector/test-connector.ts";
 import { altered } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { hours, minutes, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
+import { failingTable } from "../../../support/connector/crashing.ts";
+import { authenticator, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   idpsOf,
   orderBody,
@@ -8,9 +10,7 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
-} from "../../../support/connector.ts";
-import { failingTable } from "../../../support/crashing.ts";
-import { authenticator, onSiteBody } from "../../../support/on-site.ts";
+} from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const ordered = () => peers.delivery.count("POST", /shipments$/);

@@ -2,22 +2,22 @@ import { describe, expect, test } from "vitest";
 import { days, minutes } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {
-  idpsOf,
-  newUser,
-  peersOfFile,
-  refusalOf,
-  type TestConnector,
-  testConnector,
-} from "../../../support/connector.ts";
-import {
   authenticator,
   authenticatorsOf,
   idAt,
   mixedBody,
   onSiteBody,
   recordedCalls,
-} from "../../../support/on-site.ts";
-import { deadAddress } from "../../../support/peer-tools.ts";
+} from "../../../support/connector/on-site.ts";
+import { deadAddress } from "../../../support/connector/peer-tools.ts";
+import {
+  idpsOf,
+  newUser,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

@@ -3,9 +3,14 @@ import { describe, expect, test } from "vitest";
 import { getShipment } from "../../../../functions/connector/v1/get-shipment.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { hours, plus } from "../../../../lib/time.ts";
-import type { CallCounts } from "../../../support/call-counter.ts";
-import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
-import { authenticator, idAt, mixedBody, onSiteBody } from "../../../support/on-site.ts";
+import { authenticator, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
+import {
+  orderBody,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
+import type { CallCounts } from "../../../support/storage/call-counter.ts";
 
 const peers = await peersOfFile();
 

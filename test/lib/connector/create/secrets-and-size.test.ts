@@ -1,8 +1,15 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { hours } from "../../../../lib/time.ts";
-import { idpsOf, newUser, orderBody, peersOfFile, refusalOf, testConnector } from "../../../support/connector.ts";
-import { storedText } from "../../../support/stored-text.ts";
+import {
+  idpsOf,
+  newUser,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
+import { storedText } from "../../../support/storage/stored-text.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

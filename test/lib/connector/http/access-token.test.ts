@@ -5,8 +5,8 @@ import { createAccessTokens, type Grant } from "../../../../lib/connector/http/a
 import { type ClientCredentials, grantByClientCredentials } from "../../../../lib/connector/http/grant.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { type Peer, type PeerCall, startPeer } from "../../../../local/peers/peer.ts";
-import { certifiedKey } from "../../../support/certified-key.ts";
-import { deadAddress, failureOf, type TestTools, testTools } from "../../../support/peer-tools.ts";
+import { certifiedKey } from "../../../support/connector/certified-key.ts";
+import { deadAddress, failureOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 
 let tools: TestTools;
 beforeEach(() => {

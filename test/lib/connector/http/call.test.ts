@@ -23,7 +23,7 @@ import {
   oddServer,
   systemError,
   testTools,
-} from "../../../support/peer-tools.ts";
+} from "../../../support/connector/peer-tools.ts";
 
 const answer = z.object({ id: z.string() });
 

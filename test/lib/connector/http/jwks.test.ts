@@ -2,7 +2,7 @@ import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createKeySet, type KeySetOptions } from "../../../../lib/connector/http/jwks.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
-import { failureOf, kindOf, type TestTools, testTools } from "../../../support/peer-tools.ts";
+import { failureOf, kindOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 
 let peer: Peer;
 let tools: TestTools;

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { PeerAccess } from "../../../../lib/connector/http/call.ts";
 import { readPeer } from "../../../../lib/connector/http/retry.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
-import { deadAddress, failureOf, kindOf, type TestTools, testTools } from "../../../support/peer-tools.ts";
+import { deadAddress, failureOf, kindOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 
 let peer: Peer;
 let tools: TestTools;

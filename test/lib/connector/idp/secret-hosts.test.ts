@@ -8,7 +8,7 @@ import {
   vendorHosts,
   withoutLoopback,
 } from "../../../../lib/connector/idp/secret-hosts.ts";
-import { oddServer } from "../../../support/peer-tools.ts";
+import { oddServer } from "../../../support/connector/peer-tools.ts";
 
 function parse(values: Readonly<Record<string, unknown>>): IdpSettings {
   const kind = idpKinds.find(({ type }) => type === values.type);

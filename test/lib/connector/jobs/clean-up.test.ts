@@ -1,8 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { days, hours, minutes, plus } from "../../../../lib/time.ts";
-import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
-import { failingTable } from "../../../support/crashing.ts";
-import { storedText } from "../../../support/stored-text.ts";
+import { failingTable } from "../../../support/connector/crashing.ts";
+import {
+  orderBody,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
+import { storedText } from "../../../support/storage/stored-text.ts";
 import type { Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

@@ -8,6 +8,8 @@ import { startRun } from "../../../../lib/connector/store/queue.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { withTable } from "../../../support/connector/crashing.ts";
+import { onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   type ConnectorOptions,
   idpsOf,
@@ -15,9 +17,7 @@ import {
   peersOfFile,
   type TestConnector,
   testConnector,
-} from "../../../support/connector.ts";
-import { withTable } from "../../../support/crashing.ts";
-import { onSiteBody } from "../../../support/on-site.ts";
+} from "../../../support/connector/test-connector.ts";
 import type { Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

@@ -3,7 +3,12 @@ import type { Entity } from "../../../../lib/azure/tables/tables.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { listRequests } from "../../../../lib/connector/operate/list-requests.ts";
 import { days, hours, minutes, plus } from "../../../../lib/time.ts";
-import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
+import {
+  orderBody,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 

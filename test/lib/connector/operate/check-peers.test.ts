@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { checkPeers, type Finding } from "../../../../lib/connector/operate/check-peers.ts";
-import { type ConnectorOptions, newUser, peersOfFile, testConnector } from "../../../support/connector.ts";
+import {
+  type ConnectorOptions,
+  newUser,
+  peersOfFile,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 

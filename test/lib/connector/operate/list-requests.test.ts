@@ -5,8 +5,14 @@ import { requestStates } from "../../../../lib/connector/model/states.ts";
 import type { RequestFilter } from "../../../../lib/connector/operate/list-requests.ts";
 import { listRequests } from "../../../../lib/connector/operate/list-requests.ts";
 import { days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
-import { newUser, orderBody, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
-import { crashing } from "../../../support/crashing.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
+import {
+  newUser,
+  orderBody,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
 import { altered } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

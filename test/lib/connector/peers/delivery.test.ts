@@ -13,7 +13,14 @@ import { connectDelivery, type Delivery, type DeliveryOptions } from "../../../.
 import type { DeliveryOrder } from "../../../../lib/connector/peers/delivery-wire.ts";
 import { plus } from "../../../../lib/time.ts";
 import { type Delivery as SimulatedDelivery, startDelivery } from "../../../../local/peers/delivery/delivery.ts";
-import { deadAddress, failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/peer-tools.ts";
+import {
+  deadAddress,
+  failureOf,
+  kindOf,
+  oddServer,
+  type TestTools,
+  testTools,
+} from "../../../support/connector/peer-tools.ts";
 
 let service: SimulatedDelivery;
 let tools: TestTools;

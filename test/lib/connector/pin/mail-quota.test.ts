@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { hours } from "../../../../lib/time.ts";
-import { orderBody, peersOfFile, testConnector } from "../../../support/connector.ts";
+import { orderBody, peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";
-import { type ConnectorOptions, peersOfFile, refusalOf, testConnector } from "../../../support/connector.ts";
 import {
   type AuthenticatorWish,
   authenticator,
@@ -9,8 +8,14 @@ import {
   idAt,
   mixedBody,
   onSiteBody,
-} from "../../../support/on-site.ts";
-import { storedText } from "../../../support/stored-text.ts";
+} from "../../../support/connector/on-site.ts";
+import {
+  type ConnectorOptions,
+  peersOfFile,
+  refusalOf,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
+import { storedText } from "../../../support/storage/stored-text.ts";
 
 const peers = await peersOfFile();
 const mailsTo = (address: string) => peers.mail.mails().filter(({ to }) => to.includes(address));

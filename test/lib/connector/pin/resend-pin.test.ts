@@ -1,8 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
-import { orderBody, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
-import { authenticator, idAt, mixedBody, onSiteBody } from "../../../support/on-site.ts";
+import { authenticator, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
+import {
+  orderBody,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 

@@ -11,7 +11,7 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
-} from "../../../support/connector.ts";
+} from "../../../support/connector/test-connector.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
-import { orderBody, peersOfFile, refusalOf, type TestConnector, testConnector } from "../../../support/connector.ts";
+import {
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

@@ -6,9 +6,14 @@ import type { Fetch } from "../../../../lib/connector/http/call.ts";
 import { enrollmentId } from "../../../../lib/connector/model/key-ids.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
-import { copyBackups } from "../../../support/backups.ts";
-import { type ConnectorOptions, peersOfFile, type TestConnector, testConnector } from "../../../support/connector.ts";
-import { onSiteBody } from "../../../support/on-site.ts";
+import { onSiteBody } from "../../../support/connector/on-site.ts";
+import {
+  type ConnectorOptions,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
+import { copyBackups } from "../../../support/storage/backups.ts";
 
 const peers = await peersOfFile();
 const counts = () => ({

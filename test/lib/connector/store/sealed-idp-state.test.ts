@@ -10,8 +10,8 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
-} from "../../../support/connector.ts";
-import { storedText } from "../../../support/stored-text.ts";
+} from "../../../support/connector/test-connector.ts";
+import { storedText } from "../../../support/storage/stored-text.ts";
 
 const peers = await peersOfFile();
 

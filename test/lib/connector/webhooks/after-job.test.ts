@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { sendEventsAfterJob } from "../../../../lib/connector/webhooks/send-events.ts";
 import { minutes } from "../../../../lib/time.ts";
-import { peersOfFile } from "../../../support/connector.ts";
-import { connectorWith, send, sinkOfFile, typesAt } from "../../../support/event-sinks.ts";
+import { connectorWith, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
+import { peersOfFile } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const one = await sinkOfFile(peers.vault, 1);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { hours, minutes } from "../../../../lib/time.ts";
-import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector.ts";
-import { crashing } from "../../../support/crashing.ts";
-import { connectorWith, idsAt, send, sinkOfFile, typesAt } from "../../../support/event-sinks.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
+import { connectorWith, idsAt, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
+import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const sink = await sinkOfFile(peers.vault, 1);

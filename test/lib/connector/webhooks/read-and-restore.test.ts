@@ -6,8 +6,8 @@ import { eventsV2, readEvents } from "../../../../lib/connector/api/v2/read-even
 import { restoreRequest } from "../../../../lib/connector/recovery/restore-request.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { hours } from "../../../../lib/time.ts";
-import { peersOfFile, type TestConnector } from "../../../support/connector.ts";
-import { connectorWith, idsAt, send, sinkOfFile, typesAt } from "../../../support/event-sinks.ts";
+import { connectorWith, idsAt, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
+import { peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const one = await sinkOfFile(peers.vault, 1);

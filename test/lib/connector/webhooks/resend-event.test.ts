@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
 import { resendEvent } from "../../../../lib/connector/webhooks/resend-event.ts";
 import { hours, minutes, seconds } from "../../../../lib/time.ts";
-import { peersOfFile, type TestConnector } from "../../../support/connector.ts";
-import { connectorWith, idsAt, send, sinkOfFile, typesAt, verified } from "../../../support/event-sinks.ts";
+import { connectorWith, idsAt, send, sinkOfFile, typesAt, verified } from "../../../support/connector/event-sinks.ts";
+import { peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const one = await sinkOfFile(peers.vault, 1);

@@ -5,8 +5,7 @@ import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event.
 import type { EventType } from "../../../../lib/connector/events/event.ts";
 import { withTime } from "../../../../lib/connector/webhooks/deliver-events.ts";
 import { days, hours, minutes, seconds } from "../../../../lib/time.ts";
-import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector.ts";
-import { crashing } from "../../../support/crashing.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
 import {
   connectorWith,
   idsAt,
@@ -15,7 +14,8 @@ import {
   sinkOfFile,
   typesAt,
   verified,
-} from "../../../support/event-sinks.ts";
+} from "../../../support/connector/event-sinks.ts";
+import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const one = await sinkOfFile(peers.vault, 1);

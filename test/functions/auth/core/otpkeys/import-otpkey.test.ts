@@ -1,9 +1,16 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
 import { days, minutes, plus } from "../../../../../lib/time.ts";
 import { hotpCode } from "../../../../lib/auth/otp/codes.ts";
-import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../../support/auth.ts";
-import { hotpKey, newPrefix, type SoftwareKey, stepAt, totpKey, yubicoKey } from "../../../../support/software-key.ts";
-import { storedText } from "../../../../support/stored-text.ts";
+import {
+  hotpKey,
+  newPrefix,
+  type SoftwareKey,
+  stepAt,
+  totpKey,
+  yubicoKey,
+} from "../../../../support/auth/software-key.ts";
+import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../../support/auth/test-auth.ts";
+import { storedText } from "../../../../support/storage/stored-text.ts";
 
 let auth: TestAuth;
 let user: MadeUser;

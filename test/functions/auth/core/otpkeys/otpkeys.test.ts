@@ -1,6 +1,13 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
-import { lives, loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../../../support/auth.ts";
-import { giveKey, hotpKey, newPrefix, yubicoKey } from "../../../../support/software-key.ts";
+import { giveKey, hotpKey, newPrefix, yubicoKey } from "../../../../support/auth/software-key.ts";
+import {
+  lives,
+  loggedIn,
+  type MadeUser,
+  makeUser,
+  type TestAuth,
+  testAuth,
+} from "../../../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 let user: MadeUser;

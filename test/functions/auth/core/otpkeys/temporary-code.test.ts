@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { days, hours, plus } from "../../../../../lib/time.ts";
-import { makeUser, type TestAuth, testAuth } from "../../../../support/auth.ts";
-import { giveKey, hotpKey, type SoftwareKey, yubicoKey } from "../../../../support/software-key.ts";
-import { storedText } from "../../../../support/stored-text.ts";
+import { giveKey, hotpKey, type SoftwareKey, yubicoKey } from "../../../../support/auth/software-key.ts";
+import { makeUser, type TestAuth, testAuth } from "../../../../support/auth/test-auth.ts";
+import { storedText } from "../../../../support/storage/stored-text.ts";
 
 let auth: TestAuth;
 

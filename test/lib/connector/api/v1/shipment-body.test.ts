@@ -4,7 +4,13 @@ import { createShipmentBodyV1, createShipmentV1 } from "../../../../../lib/conne
 import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
 import { problemsOf } from "../../../../../lib/http/parse/problems.ts";
 import { minutes } from "../../../../../lib/time.ts";
-import { newUser, peersOfFile, refusalOf, type TestConnector, testConnector } from "../../../../support/connector.ts";
+import {
+  newUser,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../../support/connector/test-connector.ts";
 import { shipmentBodyV1 } from "./shipment-body.ts";
 
 const peers = await peersOfFile();

@@ -1,4 +1,4 @@
-import { newUser } from "../../../../support/connector.ts";
+import { newUser } from "../../../../support/connector/test-connector.ts";
 
 /** A version 1 shipment create body for a new user, with the PIN to `to`. */
 export function shipmentBodyV1(to = newUser(), quantity = 1) {

@@ -10,7 +10,6 @@ import { plus } from "../../../../../lib/time.ts";
 import { type Aic, startAic } from "../../../../../local/peers/aic/aic.ts";
 import { type Authenticator, createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
-import { measureCpu } from "../../../../support/cpu-time.ts";
 import {
   deadAddress,
   failureOf,
@@ -18,7 +17,8 @@ import {
   oddServer,
   type TestTools,
   testTools,
-} from "../../../../support/peer-tools.ts";
+} from "../../../../support/connector/peer-tools.ts";
+import { measureCpu } from "../../../../support/cpu-time.ts";
 
 const user = "jan@example.com";
 const { signal } = new AbortController();

@@ -11,8 +11,7 @@ import {
   type AuthenticatorKeys,
   createAuthenticatorKeys,
 } from "../../../../../local/peers/security-key/authenticator-keys.ts";
-import { type CertifiedKey, certifiedKey } from "../../../../support/certified-key.ts";
-import { measureCpu } from "../../../../support/cpu-time.ts";
+import { type CertifiedKey, certifiedKey } from "../../../../support/connector/certified-key.ts";
 import {
   deadAddress,
   failureOf,
@@ -20,7 +19,8 @@ import {
   oddServer,
   type TestTools,
   testTools,
-} from "../../../../support/peer-tools.ts";
+} from "../../../../support/connector/peer-tools.ts";
+import { measureCpu } from "../../../../support/cpu-time.ts";
 
 const tenantId = "tenant.example";
 const clientId = "3f2b";

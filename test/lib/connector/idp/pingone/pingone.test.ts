@@ -17,7 +17,7 @@ import {
   oddServer,
   type TestTools,
   testTools,
-} from "../../../../support/peer-tools.ts";
+} from "../../../../support/connector/peer-tools.ts";
 
 const environmentId = "11111111-2222-3333-4444-555555555555";
 const userUuid = "6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11";

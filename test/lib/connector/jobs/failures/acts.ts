@@ -5,8 +5,8 @@ import { createWithId } from "../../../../../lib/connector/create/create-request
 import { resendPin } from "../../../../../lib/connector/pin/resend-pin.ts";
 import type { Reply } from "../../../../../lib/http/call.ts";
 import { minutes } from "../../../../../lib/time.ts";
-import { refusalOf, type TestConnector } from "../../../../support/connector.ts";
-import { idAt } from "../../../../support/on-site.ts";
+import { idAt } from "../../../../support/connector/on-site.ts";
+import { refusalOf, type TestConnector } from "../../../../support/connector/test-connector.ts";
 import type { Scene, Stage } from "./stage.ts";
 
 /** What a caller gets: status, code, and when to come again. */

@@ -1,5 +1,5 @@
-import { newUser, orderBody } from "../../../../support/connector.ts";
-import { authenticator, mixedBody, onSiteBody } from "../../../../support/on-site.ts";
+import { authenticator, mixedBody, onSiteBody } from "../../../../support/connector/on-site.ts";
+import { newUser, orderBody } from "../../../../support/connector/test-connector.ts";
 import type { Body } from "../../api/v2/bodies.ts";
 
 type IdpId = "entra" | "pingone" | "aic";

@@ -3,7 +3,7 @@ import { enrollmentId } from "../../../../../lib/connector/model/key-ids.ts";
 import type { SecurityKey } from "../../../../../lib/connector/model/request.ts";
 import { isTerminal } from "../../../../../lib/connector/model/states.ts";
 import type { Peers } from "../../../../../local/peers/all.ts";
-import type { TestConnector } from "../../../../support/connector.ts";
+import type { TestConnector } from "../../../../support/connector/test-connector.ts";
 import { indexOf, isWork, rowsOf } from "./rows.ts";
 import type { Stage } from "./stage.ts";
 

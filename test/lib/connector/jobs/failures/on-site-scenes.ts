@@ -1,5 +1,5 @@
 import { days, hours, minutes } from "../../../../../lib/time.ts";
-import { authenticatorsOf, idAt } from "../../../../support/on-site.ts";
+import { authenticatorsOf, idAt } from "../../../../support/connector/on-site.ts";
 import { cancel, cleanUp, complete, enrolled, processCredentialRequests, started } from "./acts.ts";
 import { mixed, onSite } from "./bodies.ts";
 import { as, briefly, delivery, enrollment, pingone, wrongResponses } from "./calls.ts";

@@ -1,6 +1,6 @@
 import type { Peers } from "../../../../../local/peers/all.ts";
 import type { FaultRule } from "../../../../../local/peers/peer.ts";
-import type { TestConnector } from "../../../../support/connector.ts";
+import type { TestConnector } from "../../../../support/connector/test-connector.ts";
 import type { Body } from "../../api/v2/bodies.ts";
 
 /** One way in which a call goes wrong. */

@@ -1,6 +1,6 @@
 import type { Peers } from "../../../../../local/peers/all.ts";
-import type { ConnectorOptions } from "../../../../support/connector.ts";
-import { deadAddress } from "../../../../support/peer-tools.ts";
+import { deadAddress } from "../../../../support/connector/peer-tools.ts";
+import type { ConnectorOptions } from "../../../../support/connector/test-connector.ts";
 import type { Failure, Stage, Step } from "./stage.ts";
 
 const forEver = 1000;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { startStorage } from "../../local/peers/storage/storage.ts";
+import { startStorage } from "../../../local/peers/storage/storage.ts";
 
 /** What storage.ts needs to give every caller an account of its own. */
 export interface TestStorage {

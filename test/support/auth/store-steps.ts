@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Row, Table, Tables } from "../../lib/azure/tables/tables.ts";
+import type { Row, Table, Tables } from "../../../lib/azure/tables/tables.ts";
 
 /** One storage call: what it is, for messages, and whether it may change anything. */
 export interface Call {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { build } from "esbuild";
-import { days } from "../../lib/time.ts";
+import { days } from "../../../lib/time.ts";
 
 let bundled: Promise<string> | undefined;
 

@@ -38,7 +38,7 @@ export async function startHostProcess(
 ): Promise<HostProcess> {
   const child = spawn(
     process.execPath,
-    ["test/support/host-child.ts", await hostBundle(), ...(clock === undefined ? [] : [clock])],
+    ["test/support/host/host-child.ts", await hostBundle(), ...(clock === undefined ? [] : [clock])],
     {
       env: { ...compileCache, ...settings },
       // The channel ends the host when this process is gone, whatever it died of.

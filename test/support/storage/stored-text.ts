@@ -1,7 +1,7 @@
 import { buffer } from "node:stream/consumers";
 import { TableClient, TableServiceClient } from "@azure/data-tables";
 import { BlobServiceClient } from "@azure/storage-blob";
-import type { FreshStorage } from "./storage.ts";
+import type { FreshStorage } from "./fresh-storage.ts";
 
 /** Everything that lies in a storage account as text: one line a row, one a blob. */
 export async function storedText({ connectionString }: FreshStorage): Promise<readonly string[]> {

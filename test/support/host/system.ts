@@ -1,14 +1,14 @@
-import { connectorStore } from "../../lib/azure/connector/store.ts";
-import { openTables, type Tables } from "../../lib/azure/tables/tables.ts";
-import type { RequestStore } from "../../lib/connector/deps.ts";
-import { createLog } from "../../lib/log.ts";
-import { instant } from "../../lib/time.ts";
-import { closePeers, type Peers, startPeers } from "../../local/peers/all.ts";
-import { describeSystem } from "../../local/start/system.ts";
+import { connectorStore } from "../../../lib/azure/connector/store.ts";
+import { openTables, type Tables } from "../../../lib/azure/tables/tables.ts";
+import type { RequestStore } from "../../../lib/connector/deps.ts";
+import { createLog } from "../../../lib/log.ts";
+import { instant } from "../../../lib/time.ts";
+import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
+import { describeSystem } from "../../../local/start/system.ts";
+import { type FreshStorage, freshStorage, patient, storageTimeoutMs } from "../storage/fresh-storage.ts";
 import { type HostProcess, startHostProcess } from "./host-process.ts";
 import type { PausingProxy } from "./pausing-proxy.ts";
 import { type SharedClock, startSharedClock } from "./shared-clock.ts";
-import { type FreshStorage, freshStorage, patient, storageTimeoutMs } from "./storage.ts";
 
 /** Peers in this process before a storage account of their own, and hosts as processes that join them. */
 export interface TestSystem {

@@ -4,9 +4,9 @@ import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, readFile
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Peer, startPeer } from "../../local/peers/peer.ts";
+import { type Peer, startPeer } from "../../../local/peers/peer.ts";
+import { until } from "../until.ts";
 import type { SoftwareKey } from "./software-key.ts";
-import { until } from "./until.ts";
 
 /** A server of the validation protocol 2.0. */
 export interface ValidationServer {

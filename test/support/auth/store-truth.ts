@@ -1,8 +1,8 @@
-import type { UserFilter } from "../../lib/auth/store.ts";
-import { hashUsername } from "../../lib/auth/user-hash.ts";
-import { listedId } from "../../lib/azure/auth/index/list-rows.ts";
-import { attributeUsersKey, idKey } from "../../lib/azure/auth/rows/rows.ts";
-import type { Row, Tables } from "../../lib/azure/tables/tables.ts";
+import type { UserFilter } from "../../../lib/auth/store.ts";
+import { hashUsername } from "../../../lib/auth/user-hash.ts";
+import { listedId } from "../../../lib/azure/auth/index/list-rows.ts";
+import { attributeUsersKey, idKey } from "../../../lib/azure/auth/rows/rows.ts";
+import type { Row, Tables } from "../../../lib/azure/tables/tables.ts";
 
 /** A user as the rows have it at one moment. */
 export interface Truth {

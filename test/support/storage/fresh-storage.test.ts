@@ -1,6 +1,6 @@
 import { TableClient } from "@azure/data-tables";
 import { expect, test } from "vitest";
-import { freshStorage } from "./storage.ts";
+import { freshStorage } from "./fresh-storage.ts";
 
 test("every caller gets a storage account of its own", async () => {
   const [one, two] = [freshStorage(), freshStorage()];

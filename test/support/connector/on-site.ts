@@ -1,7 +1,7 @@
-import type { Fetch } from "../../lib/connector/http/call.ts";
-import { enrollmentId } from "../../lib/connector/model/key-ids.ts";
-import type { Peers } from "../../local/peers/all.ts";
-import { newUser, orderBody } from "./connector.ts";
+import type { Fetch } from "../../../lib/connector/http/call.ts";
+import { enrollmentId } from "../../../lib/connector/model/key-ids.ts";
+import type { Peers } from "../../../local/peers/all.ts";
+import { newUser, orderBody } from "./test-connector.ts";
 
 /** One authenticator of a version 2 create body. */
 export interface AuthenticatorWish {

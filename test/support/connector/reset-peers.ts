@@ -1,4 +1,4 @@
-import type { Peers } from "../../local/peers/all.ts";
+import type { Peers } from "../../../local/peers/all.ts";
 
 /** Lets every peer work again, with no call counted. */
 export function resetPeers(peers: Partial<Peers>): void {

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
-import { storageConnectionString } from "../../local/peers/storage/storage.ts";
+import { storageConnectionString } from "../../../local/peers/storage/storage.ts";
 
 export interface FreshStorage {
   readonly connectionString: string;

@@ -1,8 +1,8 @@
 import { TableClient } from "@azure/data-tables";
 import { BlobServiceClient } from "@azure/storage-blob";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { freshStorage } from "../storage/fresh-storage.ts";
 import { type PausingProxy, startPausingProxy } from "./pausing-proxy.ts";
-import { freshStorage } from "./storage.ts";
 
 let proxy: PausingProxy;
 let direct: TableClient;

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeEach } from "vitest";
-import type { CloudEvent } from "../../lib/connector/events/cloud-event.ts";
-import { type EventsReport, sendEvents } from "../../lib/connector/webhooks/send-events.ts";
-import type { Peers } from "../../local/peers/all.ts";
-import { type Sink, startSink } from "../../local/peers/sink/sink.ts";
-import type { Vault } from "../../local/peers/vault/vault.ts";
-import { type ConnectorOptions, type TestConnector, testConnector } from "./connector.ts";
+import type { CloudEvent } from "../../../lib/connector/events/cloud-event.ts";
+import { type EventsReport, sendEvents } from "../../../lib/connector/webhooks/send-events.ts";
+import type { Peers } from "../../../local/peers/all.ts";
+import { type Sink, startSink } from "../../../local/peers/sink/sink.ts";
+import type { Vault } from "../../../local/peers/vault/vault.ts";
+import { type ConnectorOptions, type TestConnector, testConnector } from "./test-connector.ts";
 
 export const newSinkSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`;
 

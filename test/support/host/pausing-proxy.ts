@@ -1,7 +1,7 @@
 import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request as send } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { listen, shut } from "../../local/peers/http-exchange.ts";
-import { createWatch } from "../../local/peers/watch.ts";
+import { listen, shut } from "../../../local/peers/http-exchange.ts";
+import { createWatch } from "../../../local/peers/watch.ts";
 
 /** Which exchanges to hold, and when. What is missing fits everything. */
 export interface HoldRule {

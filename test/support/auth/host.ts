@@ -1,7 +1,7 @@
-import { closePeers, startPeers } from "../../local/peers/all.ts";
-import { describeSystem } from "../../local/start/system.ts";
-import { type HostProcess, startHostProcess } from "./host-process.ts";
-import { freshStorage, patient } from "./storage.ts";
+import { closePeers, startPeers } from "../../../local/peers/all.ts";
+import { describeSystem } from "../../../local/start/system.ts";
+import { type HostProcess, startHostProcess } from "../host/host-process.ts";
+import { freshStorage, patient } from "../storage/fresh-storage.ts";
 
 /** The authentication server as a process, for programs that call it from outside. */
 export interface AuthHost {

@@ -1,9 +1,9 @@
-import { hashUsername } from "../../lib/auth/user-hash.ts";
-import { nameRowKeys } from "../../lib/azure/auth/index/name-index.ts";
-import { attributeUsersKey, idKey } from "../../lib/azure/auth/rows/rows.ts";
-import type { Action } from "../../lib/azure/tables/tables.ts";
-import type { AuthStorage } from "./auth-store.ts";
-import { plainKey } from "./auth-store.ts";
+import { hashUsername } from "../../../lib/auth/user-hash.ts";
+import { nameRowKeys } from "../../../lib/azure/auth/index/name-index.ts";
+import { attributeUsersKey, idKey } from "../../../lib/azure/auth/rows/rows.ts";
+import type { Action } from "../../../lib/azure/tables/tables.ts";
+import type { AuthStorage } from "./store.ts";
+import { plainKey } from "./store.ts";
 
 /**
  * Users `crowd<n>` with ids from 1 on, alike in attributes and key, as lists and filters see them: written as index rows by the

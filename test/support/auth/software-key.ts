@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { hotpCode, modhexOf, yubicoCode } from "../lib/auth/otp/codes.ts";
-import type { TestAuth } from "./auth.ts";
+import { hotpCode, modhexOf, yubicoCode } from "../../lib/auth/otp/codes.ts";
+import type { TestAuth } from "./test-auth.ts";
 
 /** A key in software: what it types, and what an import of it says. */
 export interface SoftwareKey {

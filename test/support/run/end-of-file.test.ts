@@ -11,7 +11,7 @@ test("work for the end of a file is done once, the latest first", async () => {
 });
 
 test("no module that tests share registers a hook as it loads: it would run for the first file of a process alone", () => {
-  const runBeforeEachFile = ["test/support/each-file.ts", "test/support/shared-process.ts"];
+  const runBeforeEachFile = ["test/support/run/each-file.ts", "test/support/run/shared-process.ts"];
   const modules = globSync("test/**/*.ts").filter(path => !path.endsWith(".test.ts"));
   const registering = modules.filter(path => /^(?:before|after)(?:All|Each)\(/m.test(readFileSync(path, "utf8")));
   expect(registering.sort()).toEqual(runBeforeEachFile);

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { foldUsername } from "../../lib/auth/model/username.ts";
-import type { AuthStore, NewOtpKey, UserRef } from "../../lib/auth/store.ts";
-import { authTables } from "../../lib/azure/auth/rows/tables.ts";
-import { authStore } from "../../lib/azure/auth/store.ts";
-import { openTables, type Tables } from "../../lib/azure/tables/tables.ts";
-import { createLog } from "../../lib/log.ts";
-import { type Instant, instant, plus } from "../../lib/time.ts";
-import { freshStorage, storageTimeoutMs } from "./storage.ts";
+import { foldUsername } from "../../../lib/auth/model/username.ts";
+import type { AuthStore, NewOtpKey, UserRef } from "../../../lib/auth/store.ts";
+import { authTables } from "../../../lib/azure/auth/rows/tables.ts";
+import { authStore } from "../../../lib/azure/auth/store.ts";
+import { openTables, type Tables } from "../../../lib/azure/tables/tables.ts";
+import { createLog } from "../../../lib/log.ts";
+import { type Instant, instant, plus } from "../../../lib/time.ts";
+import { freshStorage, storageTimeoutMs } from "../storage/fresh-storage.ts";
 
 /** Storage calls of one piece of work: all of them, and the longest chain in which each had to wait for the one before. */
 export interface Calls {

@@ -1,8 +1,8 @@
 // The deployed app behind a host, in a process of its own: one process can load the app only once.
 import { readFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
-import { installFunctionsCore } from "../../local/host/functions-core.ts";
-import { startHost } from "../../local/host/host.ts";
+import { installFunctionsCore } from "../../../local/host/functions-core.ts";
+import { startHost } from "../../../local/host/host.ts";
 import { followClock } from "./shared-clock.ts";
 
 const [app = "", clock] = process.argv.slice(2);

@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll } from "vitest";
-import { installFunctionsCore } from "../../local/host/functions-core.ts";
-import { type LocalHost, startHost } from "../../local/host/host.ts";
-import type { Peers } from "../../local/peers/all.ts";
-import { createStores } from "../../local/start/system.ts";
-import { localTokens, type Tokens } from "../../local/start/tokens.ts";
-import type { Body } from "../lib/connector/api/v2/bodies.ts";
-import { environmentOf } from "./connector.ts";
-import { type FreshStorage, freshStorage } from "./storage.ts";
+import { installFunctionsCore } from "../../../local/host/functions-core.ts";
+import { type LocalHost, startHost } from "../../../local/host/host.ts";
+import type { Peers } from "../../../local/peers/all.ts";
+import { createStores } from "../../../local/start/system.ts";
+import { localTokens, type Tokens } from "../../../local/start/tokens.ts";
+import type { Body } from "../../lib/connector/api/v2/bodies.ts";
+import { type FreshStorage, freshStorage } from "../storage/fresh-storage.ts";
+import { environmentOf } from "./test-connector.ts";
 
 interface CallAnswer {
   readonly status: number;
@@ -38,7 +38,7 @@ export function connectorHostOfFile(peers: Peers, settings: Readonly<Record<stri
     tokens = localTokens(peers.vault);
     Object.assign(process.env, environmentOf(peers, storage), { LOGGING_LEVEL_COM_SERVICE: "ERROR" }, settings);
     const core = installFunctionsCore();
-    await import("../../functions/main.ts");
+    await import("../../../functions/main.ts");
     host = await startHost(core, { port: 0, hostJson: JSON.parse(readFileSync("host.json", "utf8")), timers: false });
   });
   afterAll(() => host.stop());
