@@ -28,6 +28,7 @@ import { endSessions } from "./core/users/end-sessions.ts";
 import { getLock } from "./core/users/get-lock.ts";
 import { getUser } from "./core/users/get-user.ts";
 import { listUsers } from "./core/users/list-users.ts";
+import { renameUser } from "./core/users/rename-user.ts";
 import { resetPassword } from "./core/users/reset-password.ts";
 import { unlockUser } from "./core/users/unlock-user.ts";
 import { validateUser } from "./core/users/validate-user.ts";
@@ -45,6 +46,7 @@ export const core: Api<AuthContext & TokenContext> = {
     coreListUsers: listUsers,
     coreGetUser: getUser,
     coreDeleteUser: deleteUser,
+    coreRenameUser: renameUser,
     coreResetPassword: resetPassword,
     coreValidateUser: validateUser,
     coreEndSessions: endSessions,

@@ -41,7 +41,7 @@ export interface UserView extends UserSummary {
   readonly lastLogin?: Instant;
 }
 
-/** Reference by username hash and id. Finds a user only while the username belongs to that id. */
+/** Reference by username hash and id. Finds a user only by that id; a renamed user too. */
 export interface UserPointer {
   readonly by: "userHash";
   readonly userHash: string;
@@ -136,6 +136,11 @@ export interface Users {
   save(user: Stored<User>, next: Pick<User, "password" | "epoch">): Promise<Stored<User> | undefined>;
   /** Deletes a user with attributes, assignments and throttle; OTP keys stay. Returns false if there is no such user. */
   remove(userRef: UserRef): Promise<boolean>;
+  /**
+   * Renames a user and ends the sessions: the epoch grows. Id, password, attributes, assignments and last sign-in stay.
+   * Returns `taken` if another user has the folded name.
+   */
+  rename(userRef: UserRef, username: Username): Promise<Stored<User> | "no_user" | "taken">;
   /** Records a granted sign-in whose throttle is not that of the username, see `Throttles.save`. */
   recordLogin(user: UserPointer, at: Instant): Promise<void>;
   list(range: Range, filter?: UserFilter): Promise<Page<UserSummary>>;
@@ -292,6 +297,8 @@ export interface CleanedUp {
   readonly addresses: number;
   readonly spentOtps: number;
   readonly temporaryCodes: number;
+  /** Former names of renamed users. */
+  readonly renames: number;
 }
 
 /** Storage of the authentication server. */

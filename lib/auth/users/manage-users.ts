@@ -2,13 +2,15 @@ import { Fault } from "../../fault.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import { nextEpoch } from "../model/session.ts";
-import { parseUsername } from "../model/username.ts";
+import { parseUsername, type Username } from "../model/username.ts";
 import { parseNewPassword } from "../passwords/password.ts";
 import type { Stored, User, UserRef } from "../store.ts";
 import { hashUsername } from "../user-hash.ts";
 import { hashNewPassword } from "./new-password.ts";
 
 export const noSuchUser = (): Fault => new Fault("not_found", "There is no such user.");
+
+const nameTaken = (): Fault => new Fault("conflict", "A user with that username already exists!");
 
 /** Creates a user (A3, A4). Throws Fault `invalid` with every wrong field, `conflict` if the username is taken. */
 export async function createUser(
@@ -27,7 +29,7 @@ export async function createUser(
   }
   const hash = accepted.value === undefined ? undefined : await deps.hasher.hash(accepted.value);
   const created = await deps.users.create({ username: name.value, ...(hash && { password: hash }) });
-  if (created === undefined) throw new Fault("conflict", "A user with that username already exists!");
+  if (created === undefined) throw nameTaken();
   deps.log.info("user_created", { userId: created.value.id });
   return created;
 }
@@ -46,6 +48,18 @@ export async function resetPassword(userRef: UserRef, password: string, deps: Au
 export async function deleteUser(userRef: UserRef, deps: AuthDeps): Promise<void> {
   if (!(await deps.users.remove(userRef))) throw noSuchUser();
   deps.log.info("user_deleted", { user: userRef });
+}
+
+/**
+ * Renames a user and ends the user's sessions. Id, password, attributes and OTP keys stay.
+ * Throws Fault `not_found`, `conflict` if another user has the name.
+ */
+export async function renameUser(userRef: UserRef, username: Username, deps: AuthDeps): Promise<Stored<User>> {
+  const renamed = await deps.users.rename(userRef, username);
+  if (renamed === "no_user") throw noSuchUser();
+  if (renamed === "taken") throw nameTaken();
+  deps.log.info("user_renamed", { userId: renamed.value.id });
+  return renamed;
 }
 
 /** Ends all sessions of a user. Throws Fault `not_found`. */

@@ -5,13 +5,15 @@ import type { Row } from "../tables/tables.ts";
 import {
   assignmentEntry,
   changeEntry,
+  changeUser,
   type IndexEntry,
   indexRowOf,
+  isCurrent,
   matchesEntry,
+  pointerTo,
   readSnapshot,
   type Snapshot,
 } from "./index/index-entries.ts";
-import { locateUser } from "./index/locate-user.ts";
 import { removeStaleIndexRow } from "./index/stale-index-rows.ts";
 import {
   assignedKeyIn,
@@ -49,8 +51,7 @@ export function assignments(tables: AuthTables): Pick<OtpKeys, "assign" | "unass
 
   return {
     async assign(userRef, prefix, { onlyIfFree = false } = {}) {
-      const at = await locateUser(tables, userRef);
-      if (at === undefined) return "no_user";
+      let at = userRef;
       return retryOnConflict(async () => {
         const [snapshot, rows] = await Promise.all([
           readSnapshot(tables, at, assignedPrefix + prefix),
@@ -58,6 +59,7 @@ export function assignments(tables: AuthTables): Pick<OtpKeys, "assign" | "unass
         ]);
         const key = rows.find(({ rowKey }) => rowKey === keyRow);
         if (snapshot === undefined) return "no_user";
+        at = pointerTo(snapshot);
         const keyId = ownerOf(key);
         if (key === undefined || keyId === undefined) return "no_key";
         const is = assignmentEntry(tables, prefix, keyId);
@@ -78,13 +80,11 @@ export function assignments(tables: AuthTables): Pick<OtpKeys, "assign" | "unass
     },
 
     async unassign(userRef, prefix) {
-      const at = await locateUser(tables, userRef);
-      if (at === undefined) return false;
       let hasTried = false;
-      return retryOnConflict(async () => {
-        const snapshot = await readSnapshot(tables, at, assignedPrefix + prefix);
+      return changeUser(tables, userRef, assignedPrefix + prefix, async snapshot => {
         // Absent after a try: that try may have succeeded, and its response was lost.
-        if (snapshot === undefined || ownerOf(snapshot.row) !== snapshot.id) return hasTried;
+        if (snapshot === undefined) return hasTried;
+        if (ownerOf(snapshot.row) !== snapshot.id) return (await isCurrent(tables, snapshot)) ? hasTried : conflict;
         hasTried = true;
         const was = assignmentEntry(tables, prefix, snapshot.row && assignedKeyIn(snapshot.row).id);
         const change = { was, is: undefined, head: headIn(snapshot.head, snapshot.id) };

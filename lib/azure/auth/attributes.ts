@@ -1,10 +1,11 @@
 import { withAttribute, withoutAttribute } from "../../auth/model/attributes.ts";
 import { accepted } from "../../auth/model/parsed.ts";
 import type { AttributeOwner, AttributeStore, UserRef } from "../../auth/store.ts";
-import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import { conflict } from "../../retry-on-conflict.ts";
 import { readAllRows } from "../tables/row-batches.ts";
-import { attributeEntry, changeEntry, readSnapshot } from "./index/index-entries.ts";
-import { ifMatches, locateUser } from "./index/locate-user.ts";
+import type { Row } from "../tables/tables.ts";
+import { attributeEntry, changeEntry, changeUser, isCurrent } from "./index/index-entries.ts";
+import { readAtUser } from "./index/locate-user.ts";
 import { type AttributesOf, keyAttributes } from "./key-attributes.ts";
 import { attributePrefix, attributesIn, headIn, ownerOf, userRow, valueIn } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
@@ -25,34 +26,23 @@ function userAttributes(tables: AuthTables, userRef: UserRef): AttributesOf {
   const { users } = tables;
   return {
     async all() {
-      const at = await locateUser(tables, userRef);
-      if (at === undefined) return undefined;
-      const rows = await readAllRows(users.query({ partitionKey: at.userHash }));
-      const id = ownerOf(
-        ifMatches(
-          rows.find(({ rowKey }) => rowKey === userRow),
-          at,
-        ),
-      );
-      return id === undefined ? undefined : attributesIn(rows, id);
+      const read = (userHash: string) => readAllRows(users.query({ partitionKey: userHash }));
+      const found = await readAtUser(tables, userRef, read, rows => rows.find(({ rowKey }) => rowKey === userRow));
+      const id = ownerOf(found?.user);
+      return found === undefined || id === undefined ? undefined : attributesIn(found.result, id);
     },
 
     async get(key) {
-      const at = await locateUser(tables, userRef);
-      if (at === undefined) return undefined;
-      const [user, row] = await Promise.all([
-        users.get(at.userHash, userRow),
-        users.get(at.userHash, attributePrefix + key),
-      ]);
-      const id = ownerOf(ifMatches(user, at));
-      return id === undefined ? undefined : (valueIn(row, id) ?? null);
+      const read = (userHash: string) =>
+        Promise.all([users.get(userHash, userRow), users.get(userHash, attributePrefix + key)]);
+      const isFound = ([user, row]: readonly (Row | undefined)[]) => ownerOf(row) === ownerOf(user);
+      const found = await readAtUser(tables, userRef, read, ([user]) => user, isFound);
+      const id = ownerOf(found?.user);
+      return found === undefined || id === undefined ? undefined : (valueIn(found.result[1], id) ?? null);
     },
 
-    async set(key, value) {
-      const at = await locateUser(tables, userRef);
-      if (at === undefined) return undefined;
-      return retryOnConflict(async () => {
-        const snapshot = await readSnapshot(tables, at, attributePrefix + key);
+    set: (key, value) =>
+      changeUser(tables, userRef, attributePrefix + key, async snapshot => {
         if (snapshot === undefined) return undefined;
         const [head, was] = [headIn(snapshot.head, snapshot.id), valueIn(snapshot.row, snapshot.id)];
         if (was === value) return accepted(head);
@@ -64,21 +54,16 @@ function userAttributes(tables: AuthTables, userRef: UserRef): AttributesOf {
           head: next.value,
         };
         return (await changeEntry(tables, snapshot, change)) ? next : conflict;
-      });
-    },
+      }),
 
-    async remove(key) {
-      const at = await locateUser(tables, userRef);
-      if (at === undefined) return false;
-      return retryOnConflict(async () => {
-        const snapshot = await readSnapshot(tables, at, attributePrefix + key);
+    remove: key =>
+      changeUser(tables, userRef, attributePrefix + key, async snapshot => {
         if (snapshot === undefined) return false;
         const was = valueIn(snapshot.row, snapshot.id);
-        if (was === undefined) return true;
+        if (was === undefined) return (await isCurrent(tables, snapshot)) || conflict;
         const head = withoutAttribute(headIn(snapshot.head, snapshot.id), key, was);
         const change = { was: attributeEntry(tables, key, was), is: undefined, head };
         return (await changeEntry(tables, snapshot, change)) ? true : conflict;
-      });
-    },
+      }),
   };
 }

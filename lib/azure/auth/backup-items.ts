@@ -8,6 +8,7 @@ import { partitions } from "../maintenance/row-streams.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
 import { pointerRow } from "./index/ids.ts";
+import { endOfRename, renamedIn, renamedUserIn } from "./rows/renamed-rows.ts";
 import { endsSchema } from "./rows/row-schemas.ts";
 import {
   assignedKeyIn,
@@ -20,6 +21,7 @@ import {
   keyRow,
   loginRow,
   ownerOf,
+  toUserColumns,
   userRow,
   valueIn,
 } from "./rows/rows.ts";
@@ -41,8 +43,11 @@ export interface AuthWork {
 /** Reads every item of a backup: OTP keys before users, pointers last. Returns the number of unreadable items. */
 export async function forEachAuthItem(backup: Backup, work: AuthWork, log: Log): Promise<number> {
   const keys = await forEachItem(partitions(withoutHolders(backup.rows("otpkeys"))), readKey, work.key, log);
-  const users = await forEachItem(partitions(backup.rows("users")), readUser, work.user, log);
-  const pointers = await forEachItem(backup.rows("ids"), readPointer, work.pointer, log);
+  const homes = await homesOf(backup);
+  const read = (rows: readonly Entity[]) => readUser(rows, homes);
+  const users = await forEachItem(partitions(backup.rows("users")), read, work.user, log);
+  const readAt = (row: Entity) => readPointer(row, homes);
+  const pointers = await forEachItem(backup.rows("ids"), readAt, work.pointer, log);
   return keys + users + pointers + (await forEachItem(backup.rows("spentotps"), readSpent, work.spent, log));
 }
 
@@ -79,10 +84,59 @@ function readKey(rows: readonly Entity[]): KeyItem | undefined {
   return { key, attributes: readAttributes(rows, key.id) };
 }
 
-/** Parses the rows of a user. Returns undefined for remaining rows of a deleted user. */
-function readUser(rows: readonly Entity[]): UserItem | undefined {
-  const row = rows.find(({ rowKey }) => rowKey === userRow);
-  if (row === undefined) return undefined;
+/**
+ * Where the rows of a user are in a backup, and where they are restored. They differ for a user who was renamed during
+ * the backup.
+ */
+interface Home {
+  readonly from: string;
+  readonly userHash: string;
+  readonly epoch: number;
+}
+
+/**
+ * Returns the partition of each user by id. A backup contains a user who was renamed meanwhile twice, or only under the
+ * former name. The rows that were complete first are restored: those of the former name, whose rename has left them for
+ * a day.
+ */
+async function homesOf(backup: Backup): Promise<ReadonlyMap<number, Home>> {
+  const homes = new Map<number, Home>();
+  const claims: { readonly id: number; readonly rename: string; readonly home: Home }[] = [];
+  const committed = new Set<string>();
+  const renameOf = (...parts: readonly unknown[]) => parts.join(" ");
+  for await (const { partitionKey, rowKey, id, renamed, from, to, ends, epoch } of backup.rows("users")) {
+    if (rowKey !== userRow || typeof epoch !== "number") continue;
+    const owner = Number(renamed ?? id);
+    const known = homes.get(owner);
+    const home = { from: partitionKey, userHash: typeof to === "string" ? to : partitionKey, epoch };
+    if (renamed === undefined && (known === undefined || epoch < known.epoch)) homes.set(owner, home);
+    if (from !== undefined) claims.push({ id: owner, rename: renameOf(owner, from, partitionKey), home });
+    if (to === undefined) continue;
+    committed.add(renameOf(owner, partitionKey, to));
+    const isDuring = typeof ends === "string" && ends >= endOfRename(backup.startedAt);
+    if (isDuring && (known === undefined || epoch <= known.epoch)) homes.set(owner, home);
+  }
+  // A crash after the commit leaves the claim as it is until the user is read.
+  for (const { id, rename, home } of claims) if (!homes.has(id) && committed.has(rename)) homes.set(id, home);
+  return homes;
+}
+
+/**
+ * Parses the rows of a user. Returns undefined for remaining rows of a deleted user, for a claim of a name, and for
+ * rows of a renamed user that are not restored.
+ */
+function readUser(found: readonly Entity[], homes: ReadonlyMap<number, Home>): UserItem | undefined {
+  const first = found.find(({ rowKey }) => rowKey === userRow);
+  if (first === undefined) return undefined;
+  const renamed = renamedIn(asRow(first));
+  const home = homes.get(Number(renamed?.renamed ?? first.id));
+  if (renamed !== undefined && home?.from !== first.partitionKey) return undefined;
+  if (home !== undefined && home.from !== first.partitionKey) return undefined;
+  const partitionKey = home?.userHash ?? first.partitionKey;
+  const rows = found.map(each => ({ ...each, partitionKey }));
+  const own = { ...first, partitionKey };
+  const row =
+    renamed === undefined ? own : { ...toUserColumns(renamedUserIn(asRow(first))), partitionKey, rowKey: userRow };
   const { value: user } = fromUserRow(asRow(row));
   const assigned = rows
     .filter(each => each.rowKey.startsWith(assignedPrefix) && ownerOf(asRow(each)) === user.id)
@@ -103,8 +157,11 @@ const readAttributes = (rows: readonly Entity[], owner: number): readonly Attrib
  * Parses a pointer. All pointers are restored, so that the id of a deleted user is never used again (A3). They are inserted before
  * their owners, and backed up last, so a backup contains the pointer of every owner.
  */
-const readPointer = (row: Entity): Entity | undefined =>
-  row.rowKey === pointerRow && checkedVersion(asRow(row)) !== undefined ? row : undefined;
+function readPointer(row: Entity, homes: ReadonlyMap<number, Home>): Entity | undefined {
+  if (row.rowKey !== pointerRow || checkedVersion(asRow(row)) === undefined) return undefined;
+  const home = homes.get(Number(row.partitionKey));
+  return home === undefined || row.list !== "users" ? row : { ...row, userHash: home.userHash };
+}
 
 function readSpent(row: Entity) {
   const { ends } = parseRow("spent OTP", checkedVersion(asRow(row)), endsSchema, row);

@@ -1,5 +1,5 @@
 import type { Sessions } from "../../auth/store.ts";
-import { checkedVersion, fromSessionRow, fromUserRow, toSessionColumns, userRow } from "./rows/rows.ts";
+import { checkedVersion, fromSessionRow, fromUserRow, ownerOf, toSessionColumns, userRow } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
 /** Stores sessions. A partition contains the sessions whose absolute expiry is in the same hour (A20). */
@@ -12,7 +12,9 @@ export function sessionStore({ sessions, users }: AuthTables): Sessions {
 
     async find({ hour, hash, userHash }) {
       const [session, user] = await Promise.all([sessions.get(hour, hash), users.get(userHash, userRow)]);
-      return { ...(session && { session: fromSessionRow(session) }), ...(user && { user: fromUserRow(user) }) };
+      // A row of a rename is no user: it has no id.
+      const owner = ownerOf(user) === undefined ? undefined : user;
+      return { ...(session && { session: fromSessionRow(session) }), ...(owner && { user: fromUserRow(owner) }) };
     },
 
     async save({ hour, hash }, { value, version }, { epoch, accessedAt }) {

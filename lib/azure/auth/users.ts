@@ -17,13 +17,15 @@ import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import { mapConcurrently, readAllRows } from "../tables/row-batches.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
-import { sweepUser } from "./clean-up/sweep.ts";
+import { sweepUser, vacate } from "./clean-up/sweep.ts";
 import { filteredUsers, matchesFilter } from "./index/filter.ts";
 import { filteredListPage, type ListOwners, listPage } from "./index/id-lists.ts";
 import { reserveId } from "./index/ids.ts";
-import { listedId, listRowKeys, markClean, markDirty, type RowKeys, removeListRows } from "./index/list-rows.ts";
-import { ifMatches, locateUser, userHashIn } from "./index/locate-user.ts";
-import { listByName, nameRowKeys } from "./index/name-index.ts";
+import { pointerTo } from "./index/index-entries.ts";
+import { listedId, markClean, markDirty, removeListRows } from "./index/list-rows.ts";
+import { type ReadAt, readAtUser, readUserRow, userHashIn } from "./index/locate-user.ts";
+import { listByName, rowKeysOf } from "./index/name-index.ts";
+import { freeName, renameUser } from "./rename.ts";
 import { listedUserSchema } from "./rows/row-schemas.ts";
 import {
   assignedKeyIn,
@@ -45,8 +47,7 @@ export function userStore(tables: AuthTables): Users {
   const { users } = tables;
 
   const find = async (userRef: UserRef): Promise<Stored<User> | undefined> => {
-    const at = await locateUser(tables, userRef);
-    const row = at && ifMatches(await users.get(at.userHash, userRow), at);
+    const row = await readUserRow(tables, userRef);
     return row && fromUserRow(row);
   };
 
@@ -61,7 +62,7 @@ export function userStore(tables: AuthTables): Users {
         reserveId(tables, "users", shown, reserved => rowKeysOf({ id: reserved, name })),
       ]);
       const user: User = { id, name, userHash, ...(password && { password }), epoch: 1, createdAt: tables.now() };
-      const isTaken = existing.some(({ rowKey }) => rowKey === userRow);
+      const isTaken = ownerOf(userRowOf(existing)) !== undefined;
       const etag = isTaken ? undefined : await insertUser(tables, user);
       if (etag === undefined) {
         await removeListRows(tables, rowKeysOf({ id, name }));
@@ -69,18 +70,17 @@ export function userStore(tables: AuthTables): Users {
       }
       await Promise.all([
         markClean(tables, listed, shown),
-        mapConcurrently(ownersOf(existing), former => sweepUser(tables, { userHash, id: former, name })),
+        mapConcurrently(ownersOf(existing), former => vacate(tables, { userHash, id: former, name })),
       ]);
       return { value: user, version: etag };
     },
 
     async view(userRef) {
-      const at = await locateUser(tables, userRef);
-      if (at === undefined) return undefined;
-      const rows = await readAllRows(users.query({ partitionKey: at.userHash }));
-      const user = ifMatches(userRowOf(rows), at);
-      if (user === undefined) return undefined;
-      const { id, name } = fromUserRow(user).value;
+      const read = (userHash: string) => readAllRows(users.query({ partitionKey: userHash }));
+      const found = await readAtUser(tables, userRef, read, userRowOf);
+      if (found?.user === undefined) return undefined;
+      const { id, name } = fromUserRow(found.user).value;
+      const rows = found.result;
       const lastLogin = lastLoginIn(
         rows.find(({ rowKey }) => rowKey === loginRow),
         id,
@@ -95,12 +95,11 @@ export function userStore(tables: AuthTables): Users {
     },
 
     async signInState(userRef) {
-      const at = await locateUser(tables, userRef);
-      if (at === undefined) return undefined;
-      const { userHash } = at;
       // The range contains assignments, throttle and user. Attributes sort before it.
-      const range = { partitionKey: userHash, from: assignedPrefix, before: `${userRow}:` };
-      return signInStateOf(userHash, await readAllRows(users.query(range)), at);
+      const range = { from: assignedPrefix, before: `${userRow}:` };
+      const read = (userHash: string) => readAllRows(users.query({ partitionKey: userHash, ...range }));
+      const found = await readAtUser(tables, userRef, read, userRowOf);
+      return found && signInStateOf(found);
     },
 
     async save({ value, version }, { password, epoch }) {
@@ -112,22 +111,23 @@ export function userStore(tables: AuthTables): Users {
     },
 
     async remove(userRef) {
-      const at = await locateUser(tables, userRef);
-      if (at === undefined) return false;
-      const { userHash } = at;
-      let removing: UserSummary | undefined;
+      let removing: User | undefined;
       const removed = await retryOnConflict(async () => {
-        const row = ifMatches(await users.get(userHash, userRow), removing ?? at);
+        // Later attempts are on the same user, also if the user is renamed meanwhile.
+        const row = await readUserRow(tables, removing === undefined ? userRef : pointerTo(removing));
         if (row === undefined) return removing;
         const { value } = fromUserRow(row);
+        const { userHash, name } = value;
         removing = value;
-        await markDirty(tables, rowKeysOf(value), { userHash, name: value.name });
-        return (await users.remove(userHash, userRow, row.etag)) ? removing : conflict;
+        await markDirty(tables, rowKeysOf(value), { userHash, name });
+        return (await users.remove(userHash, userRow, row.etag)) ? value : conflict;
       });
       if (removed === undefined) return false;
-      await sweepUser(tables, { userHash, id: removed.id, name: removed.name });
+      await sweepUser(tables, removed);
       return true;
     },
+
+    rename: (userRef, username) => renameUser(tables, userRef, username),
 
     async recordLogin({ userHash, id }, at) {
       await users.upsert({ partitionKey: userHash, rowKey: loginRow, ...toLoginColumns(id, at) });
@@ -139,13 +139,16 @@ export function userStore(tables: AuthTables): Users {
 }
 
 /** Inserts a user's row and returns its ETag; undefined if another user has the name. */
-async function insertUser({ users }: AuthTables, user: User): Promise<string | undefined> {
-  const etag = await users.insert({ partitionKey: user.userHash, rowKey: userRow, ...toUserColumns(user) });
-  if (etag !== undefined) return etag;
-  const existing = await users.get(user.userHash, userRow);
-  // The row is this call's own if the response to an earlier try was lost.
-  return ownerOf(existing) === user.id ? existing?.etag : undefined;
-}
+const insertUser = (tables: AuthTables, user: User): Promise<string | undefined> =>
+  retryOnConflict(async () => {
+    const { users } = tables;
+    const etag = await users.insert({ partitionKey: user.userHash, rowKey: userRow, ...toUserColumns(user) });
+    if (etag !== undefined) return etag;
+    const existing = await users.get(user.userHash, userRow);
+    // The row is this call's own if the response to an earlier try was lost.
+    if (ownerOf(existing) === user.id) return existing?.etag;
+    return existing === undefined || (await freeName(tables, existing)) ? conflict : undefined;
+  });
 
 const userRowOf = (rows: readonly Row[]): Row | undefined => rows.find(({ rowKey }) => rowKey === userRow);
 
@@ -153,10 +156,8 @@ const ownersOf = (rows: readonly Row[]): number[] => [
   ...new Set(rows.map(ownerOf).filter(owner => owner !== undefined)),
 ];
 
-function signInStateOf(userHash: string, rows: readonly Row[], at: { readonly id?: number }): SignInState {
-  const row = userRowOf(rows);
-  const user = ifMatches(row, at);
-  const userId = ownerOf(row);
+function signInStateOf({ userHash, result: rows, user }: ReadAt<readonly Row[]>): SignInState {
+  const userId = ownerOf(userRowOf(rows));
   const throttle = rows.find(({ rowKey }) => rowKey === throttleRow);
   return {
     ...(user && { user: fromUserRow(user) }),
@@ -172,9 +173,6 @@ function signInStateOf(userHash: string, rows: readonly Row[], at: { readonly id
 
 const assignedIn = (rows: readonly Row[], userId: number): readonly AssignedKey[] =>
   rows.filter(row => row.rowKey.startsWith(assignedPrefix) && ownerOf(row) === userId).map(assignedKeyIn);
-
-/** Returns the keys of the rows of a user in the lists of users. */
-const rowKeysOf = (user: UserSummary): readonly RowKeys[] => [listRowKeys("users", user.id), nameRowKeys(user)];
 
 function listUsers(tables: AuthTables, range: Range, filter: UserFilter): Promise<Page<UserSummary>> {
   const { attributes, otpkey, unusedSince } = filter;
@@ -199,7 +197,7 @@ const listedUser = (row: Row): UserSummary =>
 
 const listedUsers = (tables: AuthTables): ListOwners<UserSummary> => ({
   fromListed: listedUser,
-  find: async row => ifMatches(await tables.users.get(userHashIn(row), userRow), { id: listedId(row) }),
+  find: row => readUserRow(tables, { by: "userHash", userHash: userHashIn(row), id: listedId(row) }),
   fromRow: row => {
     const { id, name } = fromUserRow(row).value;
     return { id, name };

@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { Fault } from "../../fault.ts";
+import type { Instant } from "../../time.ts";
 import type { Blobs } from "../blobs.ts";
 import type { Entity } from "../tables/tables.ts";
 import {
@@ -19,6 +20,7 @@ import {
 
 /** A finished backup. Every read throws Fault `conflict` if a file is missing or was changed. */
 export interface Backup {
+  readonly startedAt: Instant;
   /** Yields the rows of a table sorted by their keys. */
   rows(table: string): AsyncGenerator<Entity>;
   /** Yields name and hash of each blob of a container. */
@@ -58,6 +60,7 @@ export async function openBackup(
     }
   }
   return {
+    startedAt: files.startedAt as Instant,
     rows: table => linesOf(files.tables[table], rowSchema),
     blobsOf: container => linesOf(files.containers[container], blobSchema),
     blob: (container, { name, sha256 }) => read(blobPath(container, name), sha256),

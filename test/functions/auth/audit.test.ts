@@ -165,6 +165,7 @@ describe("every authentication is one audit event at information level", () => {
     await auth.post(`/core/users/${user.id}/attributes`, { key: "color", value: "ultramarine" });
     await auth.call("DELETE", `/core/users/${user.id}/attributes/color`);
     await auth.post(`/core/users/${user.id}/sessions/delete`);
+    await auth.post(`/core/users/${user.id}/rename`, { username: `${user.name}.renamed` });
     await auth.post(`/core/users/${user.id}/unlock`);
     await auth.call("DELETE", `/core/users/${user.id}`);
     const ofKey = [
@@ -178,7 +179,7 @@ describe("every authentication is one audit event at information level", () => {
     const caller = { callerKind: "api_token", application: tokenId };
     for (const event of ofKey)
       expect(auth.events(event), event).toContainEqual(expect.objectContaining({ prefix, ...caller }));
-    for (const event of ["user_created", "password_reset", "sessions_ended"]) {
+    for (const event of ["user_created", "user_renamed", "password_reset", "sessions_ended"]) {
       expect(auth.events(event), event).toContainEqual(expect.objectContaining({ userId: user.id, ...caller }));
     }
     const named = { user: { by: "id", id: user.id } };

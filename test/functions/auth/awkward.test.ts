@@ -265,7 +265,13 @@ describe("names that become equal by one more decoding", () => {
       };
       const call = (method: string, path: string, user: string) => {
         const target = path.replace("{user}", segment(user)).replace("{prefix}", "mine").replace("{key}", "mine");
-        const fields = { password: "another good password", otpkey: "other", key: "mine", value: "y" };
+        const fields = {
+          username: "other",
+          password: "another good password",
+          otpkey: "other",
+          key: "mine",
+          value: "y",
+        };
         return core(method, target, method === "POST" ? fields : undefined);
       };
       for (const other of chain.filter(each => each.normalize("NFC") !== kept)) {

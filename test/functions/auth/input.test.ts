@@ -289,6 +289,7 @@ describe("every route of the specification", () => {
         "GET /users/{user}",
         "DELETE /users/{user}",
         "POST /users/{user}/delete",
+        "POST /users/{user}/rename",
         "POST /users/{user}/reset",
         "GET /users/{user}/validate",
         "POST /users/{user}/validate",

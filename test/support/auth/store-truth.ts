@@ -21,9 +21,14 @@ export async function rowsOf(tables: Tables, table: string, partitionKey: string
 /** Returns what storage says of the users of these folded names. Names without a user are left out. */
 export async function truthOf(tables: Tables, names: readonly string[]): Promise<Truth[]> {
   const all = await Promise.all(names.map(name => rowsOf(tables, "users", hashUsername(name))));
+  const ids = new Map<string, number>();
+  for (const row of all.flat().filter(({ rowKey }) => rowKey === "user")) {
+    const id = (await isCommitted(tables, row)) ? row.renamed : row.id;
+    if (id !== undefined) ids.set(row.partitionKey, Number(id));
+  }
   return all.flatMap(rows => {
-    const id = Number(rows.find(({ rowKey }) => rowKey === "user")?.id);
-    if (Number.isNaN(id)) return [];
+    const id = ids.get(rows[0]?.partitionKey ?? "");
+    if (id === undefined) return [];
     const own = (prefix: string) =>
       rows
         .filter(row => row.id === id && row.rowKey.startsWith(prefix))
@@ -32,6 +37,13 @@ export async function truthOf(tables: Tables, names: readonly string[]): Promise
     const otpkeys = new Map(own("key:").map(([name, { keyId }]) => [name, Number(keyId)]));
     return [{ id, attributes, otpkeys }];
   });
+}
+
+/** Returns whether a row `user` is a claim of a rename that is committed: it is the user from then on. */
+async function isCommitted(tables: Tables, { partitionKey, from, renamed }: Row): Promise<boolean> {
+  if (from === undefined) return false;
+  const former = await tables.table("users").get(String(from), "user");
+  return former?.renamed === renamed && former?.to === partitionKey;
 }
 
 export const matches = ({ attributes, otpkey }: UserFilter, truth: Truth): boolean =>
@@ -71,27 +83,33 @@ export async function breaches(tables: Tables, truths: readonly Truth[]): Promis
 }
 
 /** The invariants of list rows at every moment: a clean row is correct, and every user has a row. */
-export async function listBreaches(tables: Tables, name: string, prefix: string): Promise<string[]> {
-  const userHash = hashUsername(name);
-  const [users, names, keys, user, key] = await Promise.all([
+export async function listBreaches(tables: Tables, names: readonly string[], prefix: string): Promise<string[]> {
+  const hashes = names.map(hashUsername);
+  const [users, usersByName, keys, truths, rows, key] = await Promise.all([
     rowsOf(tables, "ids", "users"),
     rowsOf(tables, "ids", "names"),
     rowsOf(tables, "ids", "otpkeys"),
-    tables.table("users").get(userHash, "user"),
+    truthOf(tables, names),
+    Promise.all(hashes.map(hash => tables.table("users").get(hash, "user"))),
     tables.table("otpkeys").get(prefix, "key"),
   ]);
   const found: string[] = [];
-  for (const [owner, rows] of [
-    [user, users.filter(row => row.userHash === userHash)],
-    [user, names.filter(row => row.userHash === userHash)],
-    [key, keys.filter(row => row.prefix === prefix)],
-  ] as const) {
-    const isOwn = (row: Row) => listedId(row) === owner?.id;
-    if (owner !== undefined && !rows.some(isOwn)) found.push(`${owner.rowKey} ${owner.id} is not listed`);
-    for (const row of rows.filter(({ clean }) => clean === true)) {
-      if (!isOwn(row)) found.push(`${row.rowKey} is listed, and gone`);
-      else if (row.enabled !== owner?.enabled) found.push(`${row.rowKey} is listed as enabled: ${row.enabled}`);
+  for (const list of [users, usersByName]) {
+    for (const { id } of truths) if (!list.some(row => listedId(row) === id)) found.push(`user ${id} is not listed`);
+    for (const row of list.filter(({ clean, userHash }) => clean === true && hashes.includes(String(userHash)))) {
+      const owner = rows[hashes.indexOf(String(row.userHash))];
+      const isOwn =
+        truths.some(({ id }) => id === listedId(row)) && [owner?.id, owner?.renamed].includes(listedId(row));
+      if (!isOwn || owner?.to !== undefined) found.push(`${row.rowKey} is listed, and gone`);
+      else if (row.name !== owner?.name) found.push(`${row.rowKey} is listed as ${row.name}`);
     }
+  }
+  const listed = keys.filter(row => row.prefix === prefix);
+  const isOwn = (row: Row) => listedId(row) === key?.id;
+  if (key !== undefined && !listed.some(isOwn)) found.push(`key ${key.id} is not listed`);
+  for (const row of listed.filter(({ clean }) => clean === true)) {
+    if (!isOwn(row)) found.push(`${row.rowKey} is listed, and gone`);
+    else if (row.enabled !== key?.enabled) found.push(`${row.rowKey} is listed as enabled: ${row.enabled}`);
   }
   return found;
 }

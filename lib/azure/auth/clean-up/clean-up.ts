@@ -14,7 +14,8 @@ export async function cleanUp(tables: AuthTables, signal: AbortSignal | undefine
   const addresses = await cleanUpQueue(tables, "address", signal);
   const spentOtps = await cleanUpQueue(tables, "spentotp", signal);
   const temporaryCodes = await cleanUpQueue(tables, "temporarycode", signal);
-  return { sessions, throttles, addresses, spentOtps, temporaryCodes };
+  const renames = await cleanUpQueue(tables, "rename", signal);
+  return { sessions, throttles, addresses, spentOtps, temporaryCodes, renames };
 }
 
 const hourOf = (time: Instant) => time.slice(0, 13);

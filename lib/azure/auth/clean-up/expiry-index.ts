@@ -1,20 +1,32 @@
 import { withoutHash } from "../../../auth/otp/temporary-code.ts";
 import type { Instant } from "../../../time.ts";
-import { mapConcurrently, removeRows } from "../../tables/row-batches.ts";
+import { mapConcurrently, readAllRows, removeRows } from "../../tables/row-batches.ts";
 import { parseRow, readOrLog } from "../../tables/row-schema.ts";
 import type { Action, Entity, Page, Row, Table } from "../../tables/tables.ts";
+import { correctIndexRows } from "../index/correct-index-rows.ts";
+import { pointToUser } from "../index/locate-user.ts";
+import { renamedIn } from "../rows/renamed-rows.ts";
 import { endsSchema, expirySchema } from "../rows/row-schemas.ts";
-import { checkedVersion, fromKeyRow, schemaVersion, toKeyColumns } from "../rows/rows.ts";
+import {
+  checkedVersion,
+  fromKeyRow,
+  fromUserRow,
+  ownerOf,
+  schemaVersion,
+  toKeyColumns,
+  userRow,
+} from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
+import { vacate } from "./sweep.ts";
 
 /** Kinds of rows with an expiry index, one queue each. Sessions need none: their partitions are hours. */
-type Queue = "throttle" | "address" | "spentotp" | "temporarycode";
+type Queue = "throttle" | "address" | "spentotp" | "temporarycode" | "rename";
 
 /** A row whose column `ends` says when it may be deleted. */
 type ExpiringRow = Entity & { readonly ends: Instant };
 
 const tableOf = ({ users, addresses, spentOtps, otpkeys }: AuthTables, queue: Queue): Table =>
-  ({ throttle: users, address: addresses, spentotp: spentOtps, temporarycode: otpkeys })[queue];
+  ({ throttle: users, address: addresses, spentotp: spentOtps, temporarycode: otpkeys, rename: users })[queue];
 
 /**
  * Returns the row of the expiry index that points to an expiring row. Clean-up checks that row after the hour has passed. The key
@@ -66,6 +78,12 @@ export const insertSpentOtp = async (
 export const indexTemporaryCode = (tables: AuthTables, row: ExpiringRow): Promise<string> =>
   tables.expiry.upsert(expiryRowOf("temporarycode", row));
 
+/** Writes the index rows by which clean-up finds the rows `user` of a rename, before they are written. */
+export async function indexRename(tables: AuthTables, userHashes: readonly string[], ends: Instant): Promise<void> {
+  const rows = userHashes.map(partitionKey => expiryRowOf("rename", { partitionKey, rowKey: userRow, ends }));
+  await Promise.all(rows.map(row => tables.expiry.upsert(row)));
+}
+
 /** Deletes the expired rows of a queue, and returns their number. */
 export async function cleanUpQueue(tables: AuthTables, queue: Queue, signal: AbortSignal | undefined): Promise<number> {
   const { expiry, now, log } = tables;
@@ -92,6 +110,7 @@ async function processIndexRow(
 ): Promise<"removed" | "passed" | "changed"> {
   const table = tableOf(tables, queue);
   const pointed = parseRow("expiry", checkedVersion(indexRow), expirySchema, indexRow);
+  if (queue === "rename") return processRenamed(tables, pointed.partition);
   const row = checkedVersion(await table.get(pointed.partition, pointed.row));
   if (row === undefined) return "passed";
   if (queue === "temporarycode") return processCode(tables, row);
@@ -102,6 +121,26 @@ async function processIndexRow(
     return "passed";
   }
   return (await table.remove(partitionKey, rowKey, etag)) ? "removed" : "changed";
+}
+
+/**
+ * Deletes what renames have left in a partition: rows of users who have left the name, and of claims that were not
+ * committed.
+ */
+async function processRenamed(tables: AuthTables, userHash: string): Promise<"removed" | "passed"> {
+  const rows = await readAllRows(tables.users.query({ partitionKey: userHash }));
+  const row = rows.find(({ rowKey }) => rowKey === userRow);
+  const renamed = renamedIn(row);
+  // A later rename has an index row of its own.
+  if (renamed !== undefined && renamed.ends > tables.now()) return "passed";
+  const ids = [...rows.map(ownerOf), renamed?.renamed].filter(id => id !== undefined);
+  const former = new Set(ids.filter(id => id !== ownerOf(row)));
+  for (const id of former) {
+    const user = await pointToUser(tables, id);
+    if (user !== undefined) await correctIndexRows(tables, fromUserRow(user).value);
+    await vacate(tables, { userHash, id, name: String(row?.name ?? "") });
+  }
+  return former.size > 0 ? "removed" : "passed";
 }
 
 /** Deletes the hash of a temporary code, if it has expired. The OTP key stays. */

@@ -3,7 +3,9 @@ import { mapConcurrently, readAllRows, removeRows } from "../../tables/row-batch
 import type { Row } from "../../tables/tables.ts";
 import { keyWithAttributes } from "../index/key-rows.ts";
 import { listRowKeys, removeListRows } from "../index/list-rows.ts";
+import { pointToUser } from "../index/locate-user.ts";
 import { nameRowKeys } from "../index/name-index.ts";
+import { renamedIn } from "../rows/renamed-rows.ts";
 import {
   assignedPrefix,
   attributePrefix,
@@ -40,6 +42,38 @@ export async function sweepUser(
     return (await removeRows(users, remaining)) || conflict;
   });
   await removeListRows(tables, [listRowKeys("users", id), nameRowKeys({ id, name })]);
+}
+
+/**
+ * Deletes the rows of a user from a partition where the user is not: those of a deleted user as `sweepUser` does, of a
+ * renamed user only the rows of the former name, or of a claim that was not committed. The row `user` of the rename
+ * goes last.
+ */
+export async function vacate(
+  tables: AuthTables,
+  { userHash, id, name }: { readonly userHash: string; readonly id: number; readonly name: string },
+): Promise<void> {
+  const { users } = tables;
+  await retryOnConflict(async () => {
+    const user = await pointToUser(tables, id);
+    if (user?.partitionKey === userHash) return;
+    const rows = (await readAllRows(users.query({ partitionKey: userHash }))).filter(row => ownerOf(row) === id);
+    const renamed = await users.get(userHash, userRow);
+    if (user === undefined) await sweepUser(tables, { userHash, id, name });
+    else {
+      // A rename that is about to come here is between its read of the user and its commit: it gets a conflict and
+      // starts again.
+      const { partitionKey, rowKey, etag, schema } = user;
+      if ((await users.merge({ partitionKey, rowKey, schema: Number(schema) }, etag)) === undefined) return conflict;
+    }
+    const isOwn = renamed !== undefined && renamedIn(renamed)?.renamed === id;
+    const isClaim = isOwn && renamedIn(renamed)?.from !== undefined;
+    // A claim goes first: its rename must not find its rows incomplete.
+    if (isClaim && !(await users.remove(userHash, userRow, renamed.etag))) return conflict;
+    if (user !== undefined) await removeRows(users, rows);
+    if (isOwn && !isClaim) await users.remove(userHash, userRow, renamed.etag);
+    return;
+  });
 }
 
 /** Deletes all remaining rows of a deleted OTP key. A key is deleted only after its assignments, so only attributes can remain. */

@@ -5,11 +5,12 @@ import type { Instant } from "../../../time.ts";
 import { mapConcurrently } from "../../tables/row-batches.ts";
 import { readOrLog } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
-import { checkedVersion, fromUserRow, idKey, lastLoginIn, loginRow, ownerOf, userRow } from "../rows/rows.ts";
+import { checkedVersion, fromUserRow, idKey, lastLoginIn, loginRow, userRow } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
 import { findMatches, maxExamined, pageOf } from "./id-lists.ts";
 import { createdAt } from "./ids.ts";
 import { assignmentEntry, attributeEntry, type IndexEntry, matchesEntry, userReferencedBy } from "./index-entries.ts";
+import { readAtUser } from "./locate-user.ts";
 import { removeStaleIndexRow } from "./stale-index-rows.ts";
 
 /**
@@ -134,24 +135,32 @@ async function checkCandidate(
   candidate: Candidate,
 ): Promise<UserSummary | undefined> {
   const { users } = tables;
-  const { userHash, id } = candidate;
-  const read = () => Promise.all(entries.map(entry => users.get(userHash, entry.rowKey)));
+  const { id } = candidate;
+  const read = (userHash: string) =>
+    Promise.all([Promise.all(entries.map(entry => users.get(userHash, entry.rowKey))), users.get(userHash, userRow)]);
   const areTrue = (rows: readonly (Row | undefined)[]) =>
     entries.every((entry, index) => matchesEntry(rows[index], id, entry));
 
   let before: string | undefined;
   return retryOnConflict(async () => {
-    const [rows, user] = await Promise.all([read(), users.get(userHash, userRow)]);
-    if (!areTrue(rows) || ownerOf(user) !== id) {
+    const found = await readAtUser(
+      tables,
+      { by: "userHash", ...candidate },
+      read,
+      ([, row]) => row,
+      ([some]) => candidate.pointed.length === 0 || areTrue(some),
+    );
+    const [rows = [], user] = [found?.result[0], found?.user];
+    if (!areTrue(rows) || user === undefined) {
       const isStale = (entry: IndexEntry) =>
-        ownerOf(user) !== id || !matchesEntry(rows[entries.indexOf(entry)], id, entry);
+        user === undefined || !matchesEntry(rows[entries.indexOf(entry)], id, entry);
       const stale = candidate.pointed.filter(({ entry }) => isStale(entry));
       await mapConcurrently(stale, ({ entry, row }) => removeStaleIndexRow(tables, entry, row));
       return undefined;
     }
     // Rows of several reads may never have been true together, so a second read must find them unchanged.
     const versions = rows.map(row => row?.etag).join();
-    if (user !== undefined && (entries.length === 1 || versions === before)) {
+    if (entries.length === 1 || versions === before) {
       const { name } = fromUserRow(user).value;
       return { id, name };
     }

@@ -1,5 +1,6 @@
 import type { AttributeHead } from "../../../auth/model/attributes.ts";
-import { conflict } from "../../../retry-on-conflict.ts";
+import type { UserPointer, UserRef } from "../../../auth/store.ts";
+import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
 import type { Value } from "../../tables/entity.ts";
 import { parseRow } from "../../tables/row-schema.ts";
 import type { Action, Row, Table } from "../../tables/tables.ts";
@@ -17,7 +18,7 @@ import {
   userRow,
 } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
-import { ifMatches, type UserLocation, userHashIn } from "./locate-user.ts";
+import { readAtUser, userHashIn } from "./locate-user.ts";
 
 /** An attribute or an assignment, by which filters find users: a row in the user's partition, and an index row that points to the user. */
 export interface IndexEntry {
@@ -58,37 +59,79 @@ export const matchesEntry = (row: Row | undefined, id: number, { columns }: Inde
 export interface Snapshot {
   readonly userHash: string;
   readonly id: number;
+  readonly user: Row;
   readonly head: Row | undefined;
   readonly row: Row | undefined;
 }
 
-/** Reads the rows that a change needs, in parallel. Returns undefined if there is no such user. */
-export async function readSnapshot(
-  { users }: AuthTables,
-  at: UserLocation,
+/**
+ * Changes a user's entry: reads the rows that a change needs, in parallel, and runs `change` until it has no conflict.
+ * Later attempts are on the same user, also if the user is renamed meanwhile.
+ * @param change is passed undefined if there is no such user
+ */
+export async function changeUser<T>(
+  tables: AuthTables,
+  userRef: UserRef,
   rowKey: string,
-): Promise<Snapshot | undefined> {
-  const { userHash } = at;
-  const [user, head, row] = await Promise.all([
-    users.get(userHash, userRow),
-    users.get(userHash, headRow),
-    users.get(userHash, rowKey),
-  ]);
-  const id = ownerOf(ifMatches(user, at));
-  if (id === undefined) return undefined;
-  if (isOf(head, id) && isOf(row, id)) return { userHash, id, head, row };
-  // A foreign row was left by a deleted user, or written by a newer owner since the read. Only the former may be overwritten.
-  const current = await users.get(userHash, userRow);
-  return ownerOf(current) === id ? { userHash, id, head, row } : undefined;
+  change: (snapshot: Snapshot | undefined) => Promise<T | typeof conflict>,
+): Promise<T> {
+  let at = userRef;
+  return retryOnConflict(async () => {
+    const snapshot = await readSnapshot(tables, at, rowKey);
+    if (snapshot !== undefined) at = pointerTo(snapshot);
+    return change(snapshot);
+  });
 }
 
-const isOf = (row: Row | undefined, id: number) => row === undefined || ownerOf(row) === id;
+/** Returns a reference to the same user for later attempts, also if the user is renamed meanwhile. */
+export const pointerTo = ({ userHash, id }: { readonly userHash: string; readonly id: number }): UserPointer => ({
+  by: "userHash",
+  userHash,
+  id,
+});
+
+/** Reads the rows that a change needs, in parallel. Returns undefined if there is no such user. */
+export async function readSnapshot(
+  tables: AuthTables,
+  userRef: UserRef,
+  rowKey: string,
+): Promise<Snapshot | undefined> {
+  const { users } = tables;
+  const read = (userHash: string) =>
+    Promise.all([users.get(userHash, userRow), users.get(userHash, headRow), users.get(userHash, rowKey)]);
+  const found = await readAtUser(tables, userRef, read, ([user]) => user);
+  const id = ownerOf(found?.user);
+  if (found?.user === undefined || id === undefined) return undefined;
+  const { userHash, user, result } = found;
+  const [, head, row] = result;
+  return { userHash, id, user, head, row };
+}
+
+/** Returns whether the user has not changed since the snapshot. Rows that it lacks may be gone because of a rename. */
+export const isCurrent = async ({ users }: AuthTables, { userHash, user }: Snapshot): Promise<boolean> =>
+  (await users.get(userHash, userRow))?.etag === user.etag;
+
+/**
+ * Returns the actions that write a head row, and the row `user`, by the versions read. So a writer for whom the user
+ * was deleted or renamed since the read of `user` gets a conflict: the other rows may have been read later, from what
+ * is left.
+ */
+const headActions = ({ id, user, head }: Pick<Snapshot, "id" | "user" | "head">, next: AttributeHead): Action[] => [
+  headAction(head, id, next),
+  touchAction(user),
+];
 
 /** Returns the action that writes a head row by the version read; inserts it if none was read. */
 export function headAction(head: Row | undefined, id: number, next: AttributeHead): Action {
   const row = { rowKey: headRow, schema: schemaVersion, id, ...next };
   return head === undefined ? { insert: row } : { replace: row, etag: head.etag };
 }
+
+/** Returns the action that changes the version of a row `user` and nothing else. */
+const touchAction = ({ etag, schema }: Row): Action => ({
+  merge: { rowKey: userRow, schema: Number(schema) },
+  etag,
+});
 
 /** Returns the action that writes a row by the version read; inserts it if none was read. */
 export function rowAction(row: Row | undefined, next: { readonly rowKey: string } & Record<string, Value>): Action {
@@ -116,7 +159,7 @@ export const indexRowOf = (
  */
 export async function changeEntry(
   tables: AuthTables,
-  { userHash, id, head, row }: Snapshot,
+  snapshot: Snapshot,
   change: {
     readonly was: IndexEntry | undefined;
     readonly is: IndexEntry | undefined;
@@ -124,11 +167,12 @@ export async function changeEntry(
     readonly announce?: () => Promise<boolean>;
   },
 ): Promise<boolean> {
+  const { userHash, id, row } = snapshot;
   const { was, is, announce = () => upsertIndexRow(tables, { userHash, id }, is) } = change;
   const [announced, former] = await Promise.all([announce(), was && indexRow(was, id)]);
   if (!announced) return false;
   const written = await tables.users.transact(userHash, [
-    headAction(head, id, change.head),
+    ...headActions(snapshot, change.head),
     ...(is ? [rowAction(row, { rowKey: is.rowKey, id, ...is.columns })] : []),
     ...(!is && row ? [{ remove: { rowKey: row.rowKey }, etag: row.etag }] : []),
   ]);
@@ -163,14 +207,22 @@ export async function removeIndexRow(
   { keepEntry }: { readonly keepEntry: boolean },
 ): Promise<"removed" | "kept" | typeof conflict> {
   const { users } = tables;
-  const { userHash, id } = userReferencedBy(entry, pointed);
-  const head = await users.get(userHash, headRow);
-  const [user, row] = await Promise.all([users.get(userHash, userRow), users.get(userHash, entry.rowKey)]);
+  const pointer = userReferencedBy(entry, pointed);
+  const { id } = pointer;
+  const read = async (userHash: string) => {
+    const head = await users.get(userHash, headRow);
+    const [user, row] = await Promise.all([users.get(userHash, userRow), users.get(userHash, entry.rowKey)]);
+    return { head, user, row };
+  };
+  const found = await readAtUser(tables, { by: "userHash", ...pointer }, read, ({ user }) => user);
+  if (found === undefined) return "removed";
+  const { userHash, user, result } = found;
+  const { head, row } = result;
   const isTrue = matchesEntry(row, id, entry);
-  if (ownerOf(user) === id) {
+  if (user !== undefined) {
     if (isTrue && keepEntry) return "kept";
     const remove = isTrue && row ? [{ remove: { rowKey: row.rowKey }, etag: row.etag }] : [];
-    const written = await users.transact(userHash, [headAction(head, id, headIn(head, id)), ...remove]);
+    const written = await users.transact(userHash, [...headActions({ id, user, head }, headIn(head, id)), ...remove]);
     if (written === undefined) return conflict;
   } else if (isTrue && row) {
     await users.remove(userHash, row.rowKey, row.etag);

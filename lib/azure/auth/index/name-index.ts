@@ -5,7 +5,7 @@ import type { Page, Row } from "../../tables/tables.ts";
 import { checkedVersion, idKey } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
 import { entryOf, findMatches, type ListOwners, maxExamined } from "./id-lists.ts";
-import type { RowKeys } from "./list-rows.ts";
+import { listRowKeys, type RowKeys } from "./list-rows.ts";
 
 /** Partition of the list of users that is sorted by name. */
 const names = "names";
@@ -31,6 +31,9 @@ export const nameRowKeys = ({ id, name }: UserSummary): RowKeys => ({
   partitionKey: names,
   rowKey: `${nameKey(name)}-${idKey(id)}`,
 });
+
+/** Returns the keys of the rows of a user in the lists of users. */
+export const rowKeysOf = (user: UserSummary): readonly RowKeys[] => [listRowKeys("users", user.id), nameRowKeys(user)];
 
 /**
  * Returns a page of the users whose names begin with a text, sorted by name. Makes one read for a thousand users, and

@@ -83,6 +83,14 @@ export const listedKeySchema = schemaOf<OtpKeySummary>()(
 export const userHashSchema = z.object({ userHash: textSchema });
 export const prefixSchema = z.object({ prefix: textSchema });
 
+/** A row `user` that belongs to a rename. */
+export const renamedSchema = z.object({
+  renamed: idSchema,
+  from: textSchema.exactOptional(),
+  to: textSchema.exactOptional(),
+  ends: storedInstant,
+});
+
 /** An index row that points to a user. */
 export const indexSchema = z.object({ userHash: textSchema, writtenAt: storedInstant });
 

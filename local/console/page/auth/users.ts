@@ -114,6 +114,11 @@ export function User({ argument: id, facts }: ViewProps) {
         <${Attributes} owner=${path} attributes=${body.attributes} />`,
       )}
       <div class="columns">
+        <${Card} title="Rename the user">
+          <${Form} label="Rename" send=${({ username = "" }: Record<string, string>) => post("rename")({ username })}>
+            <${Field} name="username" label="New username" hint="Ends the user's sessions." />
+          <//>
+        <//>
         <${Card} title="Reset the password">
           <${Form} label="Reset" send=${({ password = "" }: Record<string, string>) => post("reset")({ password })}>
             <${Field} name="password" label="New password" type="password" autocomplete="new-password" hint="Empty: none." />

@@ -51,6 +51,12 @@ export const coreExamples: Examples = {
     answer: { attributes: { team: "red" }, otpkeys: ["vvccccbcdeft"], id: 1, name: "alice" },
   },
   coreDeleteUser: { params: user, ...done },
+  coreRenameUser: {
+    params: user,
+    body: { username: "alice.liddell" },
+    status: 200,
+    answer: { id: 1, name: "alice.liddell" },
+  },
   coreResetPassword: { params: user, body: { password: "another good password" }, ...done },
   coreValidateUser: {
     params: user,

@@ -1,10 +1,18 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { noFailures } from "../../../../lib/auth/model/throttle.ts";
 import type { AuthStore } from "../../../../lib/auth/store.ts";
+import { hashUsername } from "../../../../lib/auth/user-hash.ts";
 import { hours, minutes, plus } from "../../../../lib/time.ts";
-import { type AuthStorage, named, openAuthStorage, plainKey, username } from "../../../support/auth/store.ts";
+import {
+  type AuthStorage,
+  identified,
+  named,
+  openAuthStorage,
+  plainKey,
+  username,
+} from "../../../support/auth/store.ts";
 import { Crash, crashingAfter, repeating } from "../../../support/auth/store-steps.ts";
-import { breaches, residue, truthOf } from "../../../support/auth/store-truth.ts";
+import { breaches, residue, rowsOf, truthOf } from "../../../support/auth/store-truth.ts";
 
 let storage: AuthStorage;
 let point = 0;
@@ -36,6 +44,7 @@ const unassign: Act = (store, { user, prefix }) => store.otpkeys.unassign(named(
 const set: Act = (store, { user, value }) => store.attributes.set({ user: named(user) }, "a", value);
 const setNext: Act = (store, { user, next }) => store.attributes.set({ user: named(user) }, "a", next);
 const unset: Act = (store, { user }) => store.attributes.remove({ user: named(user) }, "a");
+const rename: Act = (store, { user, other }) => store.users.rename(named(user), username(other));
 const describeKey: Act = (store, { prefix }) => store.attributes.set({ otpkey: prefix }, "colour", "black");
 const disable: Act = async (store, { prefix }) => {
   const key = await store.otpkeys.find(prefix);
@@ -182,6 +191,54 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
     });
   });
 
+  test.each([
+    ["and no other user takes the former name", false],
+    ["and the former name is created at once, which inherits nothing", true],
+  ])("of renaming a user, %s", async (_, again) => {
+    const before = [createUser, createKey, assign, set, failOnce];
+    await atEachCall({ before, act: rename }, async (of, isDone) => {
+      const { store, tables } = storage;
+      await expectConsistent(of);
+      const [truth, ...others] = await truthOf(tables, [of.user, of.other]);
+      expect(others).toEqual([]);
+      const { id = 0, attributes, otpkeys } = truth ?? {};
+      expect([attributes?.get("a"), otpkeys?.has(of.prefix)]).toEqual([of.value, true]);
+      const byId = await store.users.find(identified(id));
+      expect(byId?.value.id).toBe(id);
+      const isRenamed = byId?.value.name === of.other;
+      const { value: { userHash = "" } = {} } = byId ?? {};
+      expect(userHash).toBe(hashUsername(isRenamed ? of.other : of.user));
+      expect((await store.users.find(named(isRenamed ? of.other : of.user)))?.value.id).toBe(id);
+      expect(await store.users.find(named(isRenamed ? of.user : of.other))).toBeUndefined();
+      if (isDone) expect(isRenamed).toBe(true);
+      else if (!isRenamed) expect(await rename(storage.another(), of)).toMatchObject({ value: { id, name: of.other } });
+      expect(await store.users.view(named(of.other))).toMatchObject({
+        id,
+        attributes: { a: of.value },
+        otpkeys: [of.prefix],
+      });
+      if (again) {
+        const user = await store.users.create({ username: username(of.user) });
+        expect(await store.users.signInState(named(of.user))).toMatchObject({
+          user,
+          otpkeys: [],
+          throttle: { value: noFailures },
+        });
+        expect(await store.users.view(named(of.user))).toMatchObject({ attributes: {}, otpkeys: [] });
+        expect((await rowsOf(tables, "users", hashUsername(of.user))).map(({ rowKey }) => rowKey)).toEqual(["user"]);
+        expect((await store.users.find(identified(id)))?.value.name).toBe(of.other);
+      }
+      await expectHealed(of);
+      await expectConsistent(of);
+      storage.pass(hours(26));
+      await store.cleanUp();
+      const left = await rowsOf(tables, "users", hashUsername(of.user));
+      expect(left.map(({ rowKey }) => rowKey)).toEqual(again ? ["user"] : []);
+      expect((await store.users.view(identified(id)))?.attributes).toEqual({ a: of.value });
+      await expectConsistent(of);
+    });
+  });
+
   test("of deleting a key, and the prefix is created again, which inherits no attribute and no user", async () => {
     await atEachCall({ before: [createUser, createKey, assign, describeKey], act: removeKey }, async of => {
       const { store } = storage;
@@ -240,6 +297,7 @@ describe("a write whose answer got lost, and which is sent again, is known as on
   const cases: Record<string, { before: Act[]; act: Act; result: unknown }> = {
     "creating a user": { before: [], act: createUser, result: { value: { epoch: 1 } } },
     "deleting a user": { before: [createUser, createKey, assign, set], act: removeUser, result: true },
+    "renaming a user": { before: [createUser, createKey, assign, set], act: rename, result: { value: { epoch: 2 } } },
     "setting an attribute": { before: [createUser, set], act: setNext, result: { ok: true } },
     "deleting an attribute": { before: [createUser, set], act: unset, result: true },
     "creating a key": { before: [], act: createKey, result: { value: { enabled: true } } },

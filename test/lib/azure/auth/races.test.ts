@@ -2,7 +2,14 @@ import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { AuthStore, UserFilter } from "../../../../lib/auth/store.ts";
 import { minutes } from "../../../../lib/time.ts";
-import { type AuthStorage, named, openAuthStorage, plainKey, username } from "../../../support/auth/store.ts";
+import {
+  type AuthStorage,
+  identified,
+  named,
+  openAuthStorage,
+  plainKey,
+  username,
+} from "../../../support/auth/store.ts";
 import { createStage, inTurns } from "../../../support/auth/store-steps.ts";
 import { breaches, indexed, listBreaches, matches, truthOf } from "../../../support/auth/store-truth.ts";
 
@@ -23,7 +30,7 @@ interface Scene {
 }
 
 /** Names of one run, so that runs do not meet. */
-const names = (n: number) => ({ user: `user${n}`, prefix: `key${n}`, key: `k${n}` });
+const names = (n: number) => ({ user: `user${n}`, other: `other${n}`, prefix: `key${n}`, key: `k${n}` });
 
 const create =
   (name: string): Act =>
@@ -31,10 +38,16 @@ const create =
     store.users.create({ username: username(name) });
 
 /** Every scene plays with one user, two attributes and one key. */
-function acts({ user, prefix, key }: ReturnType<typeof names>) {
+function acts({ user, other, prefix, key }: ReturnType<typeof names>) {
   const userRef = named(user);
   return {
     createUser: create(user),
+    createOther: create(other),
+    /** Renames the user of the one name to the other name. */
+    rename: (store: AuthStore) => store.users.rename(userRef, username(other)),
+    renameBack: (store: AuthStore) => store.users.rename(named(other), username(user)),
+    removeOther: (store: AuthStore) => store.users.remove(named(other)),
+    setOther: (value: string) => (store: AuthStore) => store.attributes.set({ user: named(other) }, key, value),
     removeUser: (store: AuthStore) => store.users.remove(userRef),
     set: (value: string) => (store: AuthStore) => store.attributes.set({ user: userRef }, key, value),
     setSecond: (value: string) => (store: AuthStore) => store.attributes.set({ user: userRef }, `${key}.2`, value),
@@ -121,6 +134,73 @@ const scenes: Record<string, (act: ReturnType<typeof acts>) => Scene> = {
     ],
     filter: byKeyAnd("a"),
   }),
+  "a user is renamed while an attribute changes": ({ createUser, rename, set, by }) => ({
+    before: [createUser, set("a")],
+    writers: [[rename], [set("b"), set("a")]],
+    filter: by("a"),
+  }),
+  "a user without attributes is renamed while the first one is set": ({ createUser, rename, set, by }) => ({
+    before: [createUser],
+    writers: [[rename], [set("a")]],
+    filter: by("a"),
+  }),
+  "a user is renamed and renamed back": ({ createUser, rename, renameBack, set, setOther, by }) => ({
+    before: [createUser, set("a")],
+    writers: [
+      [rename, renameBack],
+      [set("b"), setOther("b")],
+    ],
+    filter: by("a"),
+  }),
+  "a user is renamed while the new name is created": ({ createUser, createOther, rename, set, setOther, by }) => ({
+    before: [createUser, set("a")],
+    writers: [[rename], [createOther, setOther("a")]],
+    filter: by("a"),
+  }),
+  "a user is renamed while the user is deleted and both names are made anew": ({
+    createUser,
+    createOther,
+    removeUser,
+    rename,
+    set,
+    by,
+  }) => ({
+    before: [createUser, set("a")],
+    writers: [[rename], [removeUser, createUser, createOther, set("a")]],
+    filter: by("a"),
+  }),
+  "two users exchange a name": ({ createUser, createOther, removeOther, rename, renameBack, set, setOther, by }) => ({
+    before: [createUser, createOther, set("a"), setOther("a")],
+    writers: [
+      [removeOther, rename],
+      [rename, renameBack],
+    ],
+    filter: by("a"),
+  }),
+  "a user is renamed while a key is assigned and unassigned": ({
+    createUser,
+    createKey,
+    rename,
+    assign,
+    unassign,
+    byKey,
+  }) => ({
+    before: [createUser, createKey, assign],
+    writers: [[rename], [unassign, assign]],
+    filter: byKey,
+  }),
+  "a user is renamed while an assigned key is deleted": ({
+    createUser,
+    createKey,
+    removeKey,
+    rename,
+    assign,
+    byKey,
+  }) => ({
+    before: [createUser, createKey, assign],
+    writers: [[rename], [removeKey]],
+    filter: byKey,
+  }),
 };
 
 type Actor = "one" | "two" | "reader";
@@ -140,7 +220,9 @@ async function play(
   const store = (actor: Actor, aheadMs = 0) => storage.on(stage.of(actor), aheadMs);
   const moments: Set<number>[] = [];
   const look = async () => {
-    const truths = await truthOf(tables, [of.user]);
+    const truths = await truthOf(tables, [of.user, of.other]);
+    const ids = truths.map(({ id }) => id);
+    expect(new Set(ids).size, "a user has two names").toBe(ids.length);
     moments.push(new Set(truths.filter(truth => matches(filter, truth)).map(({ id }) => id)));
     return truths;
   };
@@ -183,11 +265,11 @@ async function play(
 
   // What the losers of a race left behind goes when it is met later on.
   const later = storage.on(tables, minutes(20));
-  const truths = await truthOf(tables, [of.user]);
+  const truths = await truthOf(tables, [of.user, of.other]);
   for (const part of partsOf(filter)) {
     await later.users.list({ top: 1000 }, part);
     const expected = truths.filter(truth => matches(part, truth)).map(({ id }) => id);
-    expect(await indexed(tables, part)).toEqual([expected]);
+    expect(await indexed(tables, part)).toEqual([expected.sort((one, other) => one - other)]);
   }
   return { result, truths };
 }
@@ -361,6 +443,88 @@ describe("the turns that each guard is for", () => {
     expect(seen).toBeUndefined();
   });
 
+  test("a writer who read the user before a rename changes nothing of what the rename has left", async () => {
+    const { truths } = await play(
+      ({ createUser, rename, set, by }) => ({
+        before: [createUser, set("a")],
+        writers: [[set("b")], [rename]],
+        filter: by("a"),
+      }),
+      { choose: inTurns([["one", /^get users .*"attributes"/], ["two"], ["one"], ["reader"]]), tidies: false },
+    );
+    expect(truths.flatMap(({ attributes }) => [...attributes.values()])).toEqual(["b"]);
+  });
+
+  test.each([/^transact users .*"renamed"/, /^replace users .*"to"/])(
+    "a rename that stands before %s starts again if an attribute was set meanwhile",
+    async before => {
+      const { truths } = await play(
+        ({ createUser, rename, set, by }) => ({
+          before: [createUser],
+          writers: [[rename], [set("a")]],
+          filter: by("a"),
+        }),
+        { choose: inTurns([["one", before], ["two"], ["one"], ["reader"]]), tidies: false },
+      );
+      expect(truths.flatMap(({ attributes }) => [...attributes.values()])).toEqual(["a"]);
+    },
+  );
+
+  test("a rename whose claim was removed by a creation of the name leaves the user as before", async () => {
+    const { truths } = await play(
+      ({ createUser, createOther, rename, set, setOther, by }) => ({
+        before: [createUser, set("a")],
+        writers: [[rename], [createOther, setOther("a")]],
+        filter: by("a"),
+      }),
+      { choose: inTurns([["one", /^replace users .*"to"/], ["two"], ["one"], ["reader"]]), tidies: false },
+    );
+    expect(truths.map(({ attributes }) => [...attributes.values()])).toEqual([["a"], ["a"]]);
+  });
+
+  test("a rename commits nothing that another rename of the user to the same name has copied before a change", async () => {
+    const { truths } = await play(
+      ({ createUser, rename, set, by }) => ({
+        before: [createUser, set("a")],
+        writers: [[rename], [set("b"), rename]],
+        filter: by("b"),
+      }),
+      {
+        choose: inTurns([
+          ["one", /^get users .*"attributes"/],
+          ["two", /^replace users .*"to"/],
+          ["one", /^replace users .*"to"/],
+          ["two"],
+          ["one"],
+          ["reader"],
+        ]),
+        tidies: false,
+      },
+    );
+    expect(truths.flatMap(({ attributes }) => [...attributes.values()])).toEqual(["b"]);
+  });
+
+  test("a reader finds a user whose former name is taken between two reads", async () => {
+    const of = names(scene++);
+    const { createUser, set, rename } = acts(of);
+    for (const act of [createUser, set("a")]) await act(storage.store);
+    const id = (await storage.store.users.find(named(of.user)))?.value.id ?? 0;
+    const stage = createStage(storage.tables);
+    let value: unknown;
+    await stage.run(
+      {
+        reader: async () => {
+          value = await storage.on(stage.of("reader")).attributes.get({ user: identified(id) }, of.key);
+        },
+        writer: async () => {
+          for (const act of [rename, createUser]) await act(storage.on(stage.of("writer")));
+        },
+      },
+      inTurns([["reader", /^get users .*"attr:/], ["writer"], ["reader"]]),
+    );
+    expect(value).toBe("a");
+  });
+
   test("a key that is being deleted is not assigned", async () => {
     await play(
       ({ createUser, createKey, removeKey, assign, byKey }) => ({
@@ -382,6 +546,19 @@ describe("lists are correct at every storage call", () => {
         [removeUser, createUser],
         [createUser, removeUser],
       ],
+    }),
+    "a user is renamed and renamed back": ({ createUser, rename, renameBack }) => ({
+      before: [createUser],
+      writers: [[rename], [renameBack, rename]],
+    }),
+    "a user is renamed while the new name is created and deleted": ({
+      createUser,
+      createOther,
+      removeOther,
+      rename,
+    }) => ({
+      before: [createUser],
+      writers: [[rename], [createOther, removeOther]],
     }),
     "a key is disabled and enabled": ({ createKey, enable }) => ({
       before: [createKey],
@@ -409,12 +586,12 @@ describe("lists are correct at every storage call", () => {
       two: write(writers[1], "two"),
       reader: async () => {
         await reader.users.list({ top: 1000 });
-        await reader.users.listByName(of.user, { top: 1000 });
+        for (const name of [of.user, of.other]) await reader.users.listByName(name, { top: 1000 });
         await reader.otpkeys.list({ top: 1000 });
       },
     };
     await stage.run(work, choose, async ({ writes }) => {
-      if (writes) expect(await listBreaches(tables, of.user, of.prefix)).toEqual([]);
+      if (writes) expect(await listBreaches(tables, [of.user, of.other], of.prefix)).toEqual([]);
     });
   }
 

@@ -35,6 +35,8 @@ beforeAll(async () => {
 });
 
 const users = ["ada", "grace"];
+/** The names that users have now and then. */
+const names = users.flatMap(user => [user, `${user}.renamed`]);
 const prefixes = ["kone", "ktwo"];
 const values = ["x", "y"];
 const attribute = "dept";
@@ -51,6 +53,8 @@ const actsOn = (user: string, prefix: string) => {
     setY: store => store.attributes.set({ user: whom }, attribute, "y"),
     /** It sorts before the other. */
     setFirst: store => store.attributes.set({ user: whom }, "area", "x"),
+    rename: store => store.users.rename(whom, username(`${user}.renamed`)),
+    renameBack: store => store.users.rename(named(`${user}.renamed`), username(user)),
     unset: store => store.attributes.remove({ user: whom }, attribute),
     make: store => store.otpkeys.create(plainKey(prefix)),
     drop: store => store.otpkeys.remove(prefix),
@@ -183,19 +187,22 @@ const filters: readonly UserFilter[] = [
 ];
 
 async function holdsTogether(store: AuthStore): Promise<readonly Truth[]> {
-  const truths = await truthOf(tables, users);
+  const truths = await truthOf(tables, names);
+  expect(new Set(truths.map(({ id }) => id)).size).toBe(truths.length);
   expect(await breaches(tables, truths)).toEqual([]);
-  for (const [at, name] of users.entries()) expect(await listBreaches(tables, name, prefixes[at] ?? "")).toEqual([]);
+  for (const prefix of prefixes) expect(await listBreaches(tables, names, prefix)).toEqual([]);
   const pairs = values.map(value => [attribute, value] as const);
-  expect(await residue(tables, { names: users, prefixes, values: pairs })).toEqual([]);
+  expect(await residue(tables, { names, prefixes, values: pairs })).toEqual([]);
   for (const filter of filters) {
     const expected = truths.filter(truth => matches(filter, truth)).map(({ id }) => id);
     const { entries } = await store.users.list({ top: 1000 }, filter);
     expect(entries.map(({ id }) => id)).toEqual(expected.sort((one, other) => one - other));
   }
   // What was restored can be changed as before, and the head row counts what there is.
-  for (const name of users) {
+  for (const name of names) {
     const user = await store.users.find(named(name));
+    if (user !== undefined)
+      expect((await store.users.find({ by: "id", id: user.value.id }))?.value.name).toBe(user.value.name);
     const before = truths.find(({ id }) => id === user?.value.id);
     const head = await store.attributes.set({ user: named(name) }, "later", "z");
     expect(head?.ok === true ? head.value.count : undefined).toBe(before && before.attributes.size + 1);
@@ -213,12 +220,16 @@ describe("a backup that is made while two writers write is restored to lists, fi
     expect(found).toBeGreaterThan(4);
   });
 
-  const { create, remove, setY, setFirst, make, drop, assign } = actsOn("ada", "kone");
+  const { create, remove, rename, setY, setFirst, make, drop, assign } = actsOn("ada", "kone");
   const scripted: Readonly<Record<string, readonly [acts: readonly Act[], page: number, otpkeys: number]>> = {
     "an assigned key is made anew after keys were read": [[drop, make, assign], 1, 0],
     "an assigned key is deleted after keys were read": [[drop], 1, 0],
     // The first page of users ends within the rows of ada.
     "a user is made anew while their rows are read": [[remove, create, setY], 2, 0],
+    "a user is renamed after users were read": [[rename], 9, 1],
+    "a user is renamed before users are read": [[rename], 1, 1],
+    "a user is renamed while their rows are read": [[rename], 2, 1],
+    "a user is renamed while the other's rows are read": [[rename], 3, 1],
     "an attribute that was passed already is set while the user's rows are read": [[setFirst], 2, 1],
   };
   test.each(Object.entries(scripted))("%s", async (_, [acts, before, otpkeys]) => {

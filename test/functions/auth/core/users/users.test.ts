@@ -337,6 +337,94 @@ describe("POST /core/users/<user>/sessions/delete", () => {
   });
 });
 
+describe("POST /core/users/<user>/rename", () => {
+  const rename = (user: string | number, username: string) =>
+    auth.post(`/core/users/${encodeURIComponent(user)}/rename`, { username });
+
+  it("gives the user another name: id, password, attributes, OTP keys and last sign-in stay, and sessions end", async () => {
+    const user = await makeUser(auth);
+    await auth.post(`/core/users/${user.id}/attributes`, { key: "planet", value: "earth" });
+    const session = await loggedIn(auth, user);
+    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: `k${user.id}` });
+    const { body: before } = await auth.get(`/core/users/${user.id}`);
+    const name = `Renamed ${newName()}`;
+    expect(await rename(user.name, ` ${name} `)).toMatchObject({ status: 200, body: { id: user.id, name } });
+    for (const by of [user.id, name.toUpperCase()])
+      expect((await auth.get(`/core/users/${encodeURIComponent(by)}`)).body).toEqual({ ...(before as object), name });
+    expect((await auth.get(`/core/users/${user.name}`)).body).toEqual(noSuchUser);
+    expect(await lives(auth, session)).toBe(false);
+    const found = async (query: string) => (await auth.get(`/core/users?${query}`)).body;
+    expect(await found(`$prefix=${encodeURIComponent(name)}`)).toEqual([{ id: user.id, name }]);
+    expect(await found(`$prefix=${user.name}`)).toEqual([]);
+    expect(await found(`otpkey=k${user.id}`)).toEqual([{ id: user.id, name }]);
+    expect(auth.events("user_renamed").at(-1)).toMatchObject({ userId: user.id });
+    const check = await auth.post(`/core/users/${user.id}/validate`, { password: user.password });
+    expect(check.body).toMatchObject({ valid_password: true });
+  });
+
+  it("leaves the former name to a next owner, who inherits nothing", async () => {
+    const user = await makeUser(auth);
+    const key = await giveKey(auth, user, hotpKey());
+    await auth.post(`/core/users/${user.id}/attributes`, { key: "planet", value: "earth" });
+    const session = await loggedIn(auth, user, key.otp(0));
+    for (let n = 0; n < 12; n++)
+      await auth.post("/client/authenticate", { username: user.name, password: "wrong", otp: key.otp(1) });
+    expect((await auth.get(`/core/users/${user.id}/lock`)).body).not.toMatchObject({ failures: 0 });
+    const name = newName();
+    await rename(user.id, name);
+    expect((await auth.get(`/core/users/${name}/lock`)).body).toMatchObject({ failures: 0 });
+    expect((await auth.get(`/core/users/${user.name}/lock`)).body).toMatchObject({ failures: 0 });
+    const password = newPassword();
+    const { id } = (await create(user.name, password)).body as { id: number };
+    expect((await auth.get(`/core/users/${user.name}`)).body).toEqual({
+      attributes: {},
+      otpkeys: [],
+      id,
+      name: user.name,
+    });
+    expect(await lives(auth, session)).toBe(false);
+    const signIn = (given: string) => auth.post("/client/authenticate", { username: user.name, password: given });
+    expect((await signIn(user.password)).body).toBe(false);
+    expect((await signIn(password)).body).toBe(true);
+    expect((await auth.get(`/core/users/${name}`)).body).toMatchObject({
+      id: user.id,
+      attributes: { planet: "earth" },
+    });
+  });
+
+  it("changes the case of a name", async () => {
+    const user = await makeUser(auth);
+    const session = await loggedIn(auth, user);
+    const name = user.name.toUpperCase();
+    expect((await rename(user.id, name)).body).toEqual({ id: user.id, name });
+    expect((await auth.get(`/core/users?$prefix=${user.name}`)).body).toEqual([{ id: user.id, name }]);
+    expect(await lives(auth, session)).toBe(false);
+  });
+
+  it("renames one of 10 users who are given one name at once", async () => {
+    const users = await Promise.all(Array.from({ length: 10 }, () => makeUser(auth)));
+    const name = newName();
+    const answers = await Promise.all(users.map(({ id }) => rename(id, name)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(409)]);
+    const shown = await Promise.all(users.map(async ({ id }) => (await auth.get(`/core/users/${id}`)).body));
+    const expected = users.map((user, at) => (answers[at]?.status === 200 ? name : user.name));
+    expect(shown.map(each => (each as { name: string }).name)).toEqual(expected);
+  });
+
+  it("answers 409 for a name that another user has, 400 for none, and 404 for an unknown user", async () => {
+    const [user, other] = [await makeUser(auth), await makeUser(auth)];
+    expect(await rename(user.id, other.name.toUpperCase())).toMatchObject({
+      status: 409,
+      body: { error: "A user with that username already exists!" },
+    });
+    expect(await rename(user.id, "a/b")).toMatchObject({ status: 400 });
+    expect(await rename(user.id, "12345")).toMatchObject({ status: 400 });
+    expect(await auth.post(`/core/users/${user.id}/rename`)).toMatchObject({ status: 400 });
+    expect(await rename("nobody", newName())).toMatchObject({ status: 404, body: noSuchUser });
+    expect((await auth.get(`/core/users/${user.name}`)).body).toMatchObject({ id: user.id });
+  });
+});
+
 describe("ids", () => {
   it("grow with time and are never given again", async () => {
     const first = await makeUser(auth);

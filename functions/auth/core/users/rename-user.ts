@@ -1,0 +1,28 @@
+import * as z from "zod";
+import { noSuchUser, renameUser as rename } from "../../../../lib/auth/users/manage-users.ts";
+import { endpoint } from "../../../../lib/http/endpoint.ts";
+import type { AuthContext } from "../../context.ts";
+import { usernameField, userParams } from "../../inputs.ts";
+import { userSummary } from "../../views.ts";
+
+/** Renames a user and ends the user's sessions (A3). */
+export const renameUser = endpoint({
+  routes: ["POST /users/{user}/rename"],
+  access: "caller",
+  role: "admin",
+  tag: "Users",
+  summary: "Rename a user",
+  description:
+    "Gives a user another username, and ends the sessions of the user. Id, password, attributes, otpkeys and the time " +
+    "of the last sign-in stay. The former username is free at once; its next owner inherits nothing. Failed attempts " +
+    "against either name do not count for the user any more.",
+  params: userParams,
+  body: z.object({ username: usernameField }),
+  answers: { 200: { description: "The user is renamed.", schema: userSummary } },
+  refusals: ["conflict"],
+  handle: async ({ params, body }, context: AuthContext) => {
+    if (params.user === undefined) throw noSuchUser();
+    const { id, name } = (await rename(params.user, body.username, context)).value;
+    return { status: 200, body: { id, name } };
+  },
+});
