@@ -9,7 +9,7 @@ import type { Intervals } from "./model/intervals.ts";
 import type { KeyResponses } from "./model/key-responses.ts";
 import type { ListKey, RequestList } from "./model/people-lists.ts";
 import type { PinMailSender } from "./model/pin-mail.ts";
-import type { CredentialRequest, Due, Queue, SecurityKey } from "./model/request.ts";
+import type { CredentialRequest, Due, Queue, RequestValues, SecurityKey } from "./model/request.ts";
 import type { ShipmentRecord } from "./model/shipment.ts";
 import type { Delivery } from "./peers/delivery.ts";
 import type { EventSink } from "./peers/event-sink.ts";
@@ -173,8 +173,11 @@ export interface EventStore {
   removeStale(sink: number, entry: DueEvents): Promise<void>;
   sinkState(sink: number): Promise<SinkState>;
   setSinkState(sink: number, state: SinkState): Promise<void>;
-  /** Writes the events of a request from a backup. Events that are not done are due at once. */
-  restore(requestId: string, events: RestoredEvents): Promise<void>;
+  /**
+   * Writes the events of a request from a backup, and those of the change that the restore makes to it. Events that are
+   * not done are due at once. Returns the changed request with the number of its events, to be inserted.
+   */
+  restore(before: RequestValues, after: RequestValues, events: RestoredEvents): Promise<CredentialRequest>;
 }
 
 /** The events of a request in a backup. */

@@ -1,6 +1,7 @@
 import type { DueEvents, EventStore, LoadedEvents, LoadedRequest } from "../../connector/deps.ts";
 import { type Delivery, nothingDone, type RecordedEvents } from "../../connector/events/event.ts";
 import { occurrencesBetween } from "../../connector/events/occurrences.ts";
+import type { CredentialRequest, RequestValues } from "../../connector/model/request.ts";
 import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
 import { readOrLog } from "../tables/row-schema.ts";
@@ -18,7 +19,6 @@ import {
   toEventRow,
   toSinkColumns,
 } from "./event-rows.ts";
-import type { RequestValues } from "./index-rows.ts";
 import { keyPrefix, type requestRows, requestsTable } from "./request-rows.ts";
 import { schemaVersion } from "./rows.ts";
 
@@ -99,18 +99,32 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
       await index.upsert({ partitionKey: sinksPartition, rowKey: String(sink), ...toSinkColumns(state) });
     },
 
-    async restore(requestId, { recorded, deliveries }) {
+    async restore(before, after, { recorded: ofBackup, deliveries }) {
+      const { id } = after.request;
+      const added = eventsOfChange(before, after);
+      const recorded = added === undefined ? ofBackup : [...ofBackup, added];
       const rows = [
-        ...recorded.map(toEventRow),
+        ...ofBackup.map(toEventRow),
         ...[...deliveries].map(([sink, { lease, retry, ...delivery }]) => toDeliveryRow(sink, delivery)),
       ];
       const open = openEvents(recorded, deliveries);
-      await Promise.all(open.map(({ sink, at, first }) => addDue(sink, { at, requestId, first })));
-      await transactAll(
-        requestId,
-        rows.map(row => ({ upsert: row })),
-      );
+      await Promise.all(open.map(({ sink, at, first }) => addDue(sink, { at, requestId: id, first })));
+      await transactAll(id, [...rows.map(row => ({ upsert: row })), ...(added ? writesOf(before.request, added) : [])]);
+      return added === undefined ? after.request : withEvents(after.request, added);
     },
+  };
+
+  const eventsOfChange = (before: RequestValues, after: RequestValues): RecordedEvents | undefined => {
+    if (sinks.length === 0) return undefined;
+    const occurrences = occurrencesBetween(before, after);
+    if (occurrences.length === 0) return undefined;
+    return { first: (before.request.events ?? 0) + 1, at: now(), sinks, events: occurrences };
+  };
+
+  const writesOf = ({ eventSinks = [] }: CredentialRequest, recorded: RecordedEvents): readonly Action[] => {
+    const added = recorded.sinks.filter(sink => !eventSinks.includes(sink));
+    const deliveryRows = added.map(sink => ({ upsert: toDeliveryRow(sink, nothingDone) }));
+    return [{ insert: toEventRow(recorded) }, ...deliveryRows];
   };
 
   const transactAll = async (requestId: string, actions: readonly Action[]): Promise<void> => {
@@ -122,22 +136,13 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
     store,
 
     /** Returns the events of a change, to be recorded with it; undefined if there are none or no sink is configured. */
-    eventsOfChange(before: RequestValues, after: RequestValues): RecordedEvents | undefined {
-      if (sinks.length === 0) return undefined;
-      const occurrences = occurrencesBetween(before, after);
-      if (occurrences.length === 0) return undefined;
-      return { first: (before.request.events ?? 0) + 1, at: now(), sinks, events: occurrences };
-    },
+    eventsOfChange,
 
     /**
-     * Returns the writes of recorded events: their row, and a delivery row for each sink that has none. So senders only
-     * replace rows.
+     * Returns the writes of recorded events of a request: their row, and a delivery row for each sink that has none. So
+     * senders only replace rows.
      */
-    writesOf({ request: { eventSinks = [] } }: RequestValues, recorded: RecordedEvents): readonly Action[] {
-      const added = recorded.sinks.filter(sink => !eventSinks.includes(sink));
-      const deliveryRows = added.map(sink => ({ upsert: toDeliveryRow(sink, nothingDone) }));
-      return [{ insert: toEventRow(recorded) }, ...deliveryRows];
-    },
+    writesOf,
 
     /** Writes the index rows of events that are about to be recorded. */
     async addDueRows(requestId: string, { sinks: numbers, at, first }: RecordedEvents): Promise<void> {
@@ -164,6 +169,19 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
     },
   };
 }
+
+/**
+ * Returns the request with the number of its events and the sinks of their deliveries. So changes that record events at
+ * the same time conflict.
+ */
+export const withEvents = (
+  { eventSinks = [], ...request }: CredentialRequest,
+  { first, events, sinks }: RecordedEvents,
+): CredentialRequest => ({
+  ...request,
+  events: first + events.length - 1,
+  eventSinks: [...new Set([...eventSinks, ...sinks])],
+});
 
 /** Returns the index row of the next attempt of a delivery; undefined without a retry. */
 const dueOf = (requestId: string, { done, retry }: Delivery): Omit<DueEvents, "writtenAt"> | undefined =>

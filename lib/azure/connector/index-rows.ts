@@ -1,16 +1,10 @@
 import { isSameList, listKeyOf, peopleLists, type RequestList } from "../../connector/model/people-lists.ts";
-import { type CredentialRequest, isSameDue, type SecurityKey } from "../../connector/model/request.ts";
+import { isSameDue, type RequestValues } from "../../connector/model/request.ts";
 import { isSameStatus, shipmentStatusOf } from "../../connector/model/shipment.ts";
 import { requestStates } from "../../connector/model/states.ts";
 import type { DueWork, dueIndex } from "./due-index.ts";
 import type { requestLists } from "./lists.ts";
 import type { shipmentRecords } from "./shipment-records.ts";
-
-/** A request with its security keys, from which its index rows are derived. */
-export interface RequestValues {
-  readonly request: CredentialRequest;
-  readonly keys: readonly SecurityKey[];
-}
 
 interface Indexes {
   readonly due: ReturnType<typeof dueIndex>;

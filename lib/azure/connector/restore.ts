@@ -1,7 +1,8 @@
 import type { ClaimStore, EventStore, RequestStore, RestoredEvents } from "../../connector/deps.ts";
 import type { Claim } from "../../connector/model/idempotency.ts";
+import type { RequestValues } from "../../connector/model/request.ts";
 import { isTerminal } from "../../connector/model/states.ts";
-import { type RestoredRequest, restoreRequest } from "../../connector/recovery/restore-request.ts";
+import { restoreRequest } from "../../connector/recovery/restore-request.ts";
 import type { Log } from "../../log.ts";
 import type { BackupScope } from "../maintenance/backup-files.ts";
 import type { Backup } from "../maintenance/read-backup.ts";
@@ -27,8 +28,11 @@ export interface ConnectorRestored {
   readonly open: number;
 }
 
-/** A request of a backup with its events. */
-interface RestoredItem extends RestoredRequest {
+/** A request of a backup. */
+interface RestoredItem {
+  readonly before: RequestValues;
+  /** The request as it is restored. */
+  readonly after: RequestValues;
   readonly events: RestoredEvents;
 }
 
@@ -50,12 +54,12 @@ function readRequest(rows: readonly Entity[]): RestoredItem | undefined {
   if (row === undefined) return undefined;
   const keyRows = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
   const { recorded, deliveries } = fromEventRows(rows.map(each => ({ ...each, etag: "" })));
-  const restored = restoreRequest({
+  const before = {
     request: fromRequestRow({ ...row, etag: "" }),
     keys: keyRows.map(key => fromKeyRow({ ...key, etag: "" })),
-  });
+  };
   const values = new Map([...deliveries].map(([sink, { value }]) => [sink, value]));
-  return { ...restored, events: { recorded, deliveries: values } };
+  return { before, after: restoreRequest(before), events: { recorded, deliveries: values } };
 }
 
 const nothing = async () => {};
@@ -80,11 +84,11 @@ export async function restoreConnector(
   { requests, events, claims, log }: RestoreDeps,
 ): Promise<ConnectorRestored> {
   const counts = { requests: 0, open: 0 };
-  const request = async ({ request, keys, events: ofRequest }: RestoredItem) => {
-    await requests.insert(request, keys);
-    await events.restore(request.id, ofRequest);
+  const request = async ({ before, after, events: ofRequest }: RestoredItem) => {
+    // The events come first: the row of the request has their number.
+    await requests.insert(await events.restore(before, after, ofRequest), after.keys);
     counts.requests++;
-    if (!isTerminal(request.state)) counts.open++;
+    if (!isTerminal(after.request.state)) counts.open++;
   };
   await forEachOfBackup(backup, { request, claim: async claim => void (await claims.insert(claim)) }, log);
   return counts;

@@ -1,13 +1,13 @@
 import type { Changes, EventStore, LoadedRequest, RequestStore } from "../../connector/deps.ts";
-import type { RecordedEvents } from "../../connector/events/event.ts";
 import { listKeyOf } from "../../connector/model/people-lists.ts";
+import type { RequestValues } from "../../connector/model/request.ts";
 import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
 import type { Tables } from "../tables/tables.ts";
 import { dueIndex, dueTable } from "./due-index.ts";
-import { eventRows } from "./events.ts";
+import { eventRows, withEvents } from "./events.ts";
 import { claimsTable } from "./idempotency.ts";
-import { indexRows, type RequestValues } from "./index-rows.ts";
+import { indexRows } from "./index-rows.ts";
 import { listsTable, requestLists } from "./lists.ts";
 import { requestRows, requestsTable } from "./request-rows.ts";
 import { shipmentRecords } from "./shipment-records.ts";
@@ -65,14 +65,15 @@ export function connectorStore(
     async save(loaded, changes, { isUrgent = false } = {}) {
       const before = valuesOf(loaded);
       const recorded = events.eventsOfChange(before, changed(before, changes));
-      const all = recorded === undefined ? changes : withEvents(before, changes, recorded);
+      const { request = before.request } = changes;
+      const all = recorded === undefined ? changes : { ...changes, request: withEvents(request, recorded) };
       const after = changed(before, all);
       const [isLinked] = await Promise.all([
         index.add(before, after),
         recorded && events.addDueRows(after.request.id, recorded),
       ]);
       if (!isLinked) return undefined;
-      const saved = await rows.save(loaded, all, recorded && events.writesOf(before, recorded));
+      const saved = await rows.save(loaded, all, recorded && events.writesOf(before.request, recorded));
       if (saved === undefined) return undefined;
       // Comes before the removal of the former index rows: after a crash in between, the job that removes them updates
       // the record of the shipment, or unlinks it.
@@ -120,24 +121,6 @@ export function connectorStore(
   };
   return { requests, events: events.store };
 }
-
-/**
- * Returns the changes with the number of events and the sinks of their deliveries in the row of the request. So changes
- * that record events at
- * the same time conflict.
- */
-const withEvents = (
-  { request }: RequestValues,
-  changes: Changes,
-  { first, events, sinks }: RecordedEvents,
-): Changes => ({
-  ...changes,
-  request: {
-    ...(changes.request ?? request),
-    events: first + events.length - 1,
-    eventSinks: [...new Set([...(request.eventSinks ?? []), ...sinks])],
-  },
-});
 
 const valuesOf = ({ request, keys }: LoadedRequest): RequestValues => ({
   request: request.value,

@@ -1,12 +1,6 @@
-import type { CredentialRequest, SecurityKey } from "../model/request.ts";
+import type { CredentialRequest, RequestValues, SecurityKey } from "../model/request.ts";
 import { isTerminal } from "../model/states.ts";
 import type { endStates, Occurrence } from "./event.ts";
-
-/** A request with its security keys. */
-interface RequestValues {
-  readonly request: CredentialRequest;
-  readonly keys: readonly SecurityKey[];
-}
 
 /**
  * Returns what happened between two versions of a request, in the order of its events: the start of the request, then

@@ -196,6 +196,12 @@ export interface SecurityKey {
   readonly lease?: Lease;
 }
 
+/** A request with its security keys, without the ETags of their rows. */
+export interface RequestValues {
+  readonly request: CredentialRequest;
+  readonly keys: readonly SecurityKey[];
+}
+
 /** Whether the security key is programmed on site and not shipped. */
 export const isOnSite = ({ provisioning }: Pick<SecurityKey, "provisioning">): boolean => provisioning === "on_site";
 

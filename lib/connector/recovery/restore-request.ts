@@ -1,18 +1,13 @@
 import type { Instant } from "../../time.ts";
-import { type Credential, type CredentialRequest, queueOf, type SecurityKey } from "../model/request.ts";
+import { type Credential, type CredentialRequest, queueOf, type RequestValues, type SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
-
-export interface RestoredRequest {
-  readonly request: CredentialRequest;
-  readonly keys: readonly SecurityKey[];
-}
 
 /**
  * Prepares a request from a backup for further work. What was done after the backup is not known, so each open part is recorded as a call
  * without an answer: it is read back at its peer before the call is repeated (C6).
  */
-export function restoreRequest({ request, keys }: RestoredRequest): RestoredRequest {
+export function restoreRequest({ request, keys }: RequestValues): RequestValues {
   const { lease, ...unleased } = request;
   const attempted = keys.map(key => restoreSecurityKey(key, request.createdAt));
   return mayBeEnrolled(request, keys)
@@ -27,7 +22,7 @@ const mayBeEnrolled = ({ state, shipment }: CredentialRequest, keys: readonly Se
   keys.every(({ credentials }) => credentials.every(({ responseKey }) => responseKey !== undefined));
 
 /** Starts the request instead of compensating it: keys enrolled after the backup would be lost. The pre-registration API is polled. */
-function startEnrolled({ due, ...request }: CredentialRequest, keys: readonly SecurityKey[]): RestoredRequest {
+function startEnrolled({ due, ...request }: CredentialRequest, keys: readonly SecurityKey[]): RequestValues {
   const at = request.createdAt;
   return {
     request: { ...request, state: startRequest(request.state) },

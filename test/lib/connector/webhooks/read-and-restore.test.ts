@@ -3,11 +3,13 @@ import { connectorTasks } from "../../../../functions/connector/start/maintenanc
 import { listEvents } from "../../../../functions/connector/v2/list-events.ts";
 import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
 import { eventsV2, readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
+import type { Fetch } from "../../../../lib/connector/http/call.ts";
 import { restoreRequest } from "../../../../lib/connector/recovery/restore-request.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { hours } from "../../../../lib/time.ts";
 import { connectorWith, idsAt, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
-import { peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
+import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
+import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const one = await sinkOfFile(peers.vault, 1);
@@ -83,42 +85,74 @@ test("a restore sends the open events of the backup under their ids, and no deli
   expect(typesAt(one)).toEqual(["request.started", "key.shipped"]);
 
   const restored = await connectorWith(peers, [one]);
-  const item = restoreRequest({ request: request.value, keys: keys.map(({ value }) => value) });
-  await restored.context.requests.insert(item.request, item.keys);
+  const before = { request: request.value, keys: keys.map(({ value }) => value) };
+  const after = restoreRequest(before);
   const values = new Map([...deliveries].map(([sink, { value }]) => [sink, value]));
-  await restored.context.events.restore(requestId, { recorded, deliveries: values });
+  const { requests, events } = restored.context;
+  await requests.insert(await events.restore(before, after, { recorded, deliveries: values }), after.keys);
   restored.advance(hours(1));
   await send(restored);
   expect(typesAt(one)).toEqual(["request.started", "key.shipped", "key.shipped"]);
   expect(new Set(idsAt(one)).size).toBe(2);
 });
 
+const maintain = async ({ context, deployment }: TestConnector, name: string, input: object) => {
+  const { input: schema, run } = connectorTasks[name] ?? {};
+  return (await run?.(schema?.parse(input), { ...context, deployment })) ?? {};
+};
+
+/** Everything that comes after the order, with the events. */
+const finish = async (connector: TestConnector) => {
+  for (let round = 0; round < 3; round++) {
+    connector.advance(hours(1));
+    await connector.runShipments();
+    await connector.runCredentials();
+    await send(connector);
+  }
+};
+
 test("a backup has the events, and a request that is restored from it reports each occurrence under one id", async () => {
   const connector = await connectorWith(peers, [one]);
   await connector.deployment.blobs.createContainer(backupsContainer);
-  const run = async (name: string, input: object) => {
-    const { input: schema, run: work } = connectorTasks[name] ?? {};
-    const context = { ...connector.context, deployment: connector.deployment };
-    return (await work?.(schema?.parse(input), context)) ?? {};
-  };
-  const finish = async () => {
-    for (let round = 0; round < 3; round++) {
-      connector.advance(hours(1));
-      await connector.runShipments();
-      await connector.runCredentials();
-      await send(connector);
-    }
-  };
   const { requestId } = await connector.order();
   await send(connector);
   await connector.runShipments();
-  const { backup } = await run("backUp", {});
-  await finish();
+  const { backup } = await maintain(connector, "backUp", {});
+  await finish(connector);
   const ids = idsAt(one);
   expect(typesAt(one)).toEqual(course);
   one.clearEvents();
-  expect(await run("restore", { backup, replace: true })).toMatchObject({ requests: 1, open: 1 });
-  await finish();
+  expect(await maintain(connector, "restore", { backup, replace: true })).toMatchObject({ requests: 1, open: 1 });
+  await finish(connector);
   expect(idsAt(one)).toEqual(ids.slice(1));
   expect((await list(connector, requestId)).map(({ sequence }) => Number(sequence))).toEqual([1, 2, 3, 4, 5]);
 });
+
+test.each([
+  ["sent to the pre-registration API", /PUT .*authenticator-requests/, onSiteBody],
+  ["ordered at the delivery service", /POST .*shipments$/, orderBody],
+])(
+  "a request that is restored from a backup of the moment when it was %s reports its start, once and first",
+  async (_, path, body) => {
+    let backup: unknown;
+    const fetchDuringBackUp: Fetch = async (url, init) => {
+      if (backup === undefined && path.test(`${init?.method} ${new URL(String(url)).pathname}`))
+        ({ backup } = await maintain(connector, "backUp", {}));
+      return fetch(url, init);
+    };
+    const connector = await connectorWith(peers, [one, two], { fetch: fetchDuringBackUp });
+    await connector.deployment.blobs.createContainer(backupsContainer);
+    const { requestId } = await connector.order(body());
+    if (body === onSiteBody) await peers.rfpr.enroll(idAt(requestId));
+    await send(connector);
+    const [started] = idsAt(one);
+    await maintain(connector, "restore", { backup, replace: true });
+    await finish(connector);
+    const expected = course.filter(type => type !== "key.shipped" || body === orderBody);
+    for (const sink of [one, two]) {
+      expect(typesAt(sink)).toEqual(["request.started", ...expected]);
+      expect(idsAt(sink).slice(0, 2)).toEqual([started, started]);
+    }
+    expect((await list(connector, requestId)).map(({ type }) => type.replace("fido-connector.", ""))).toEqual(expected);
+  },
+);
