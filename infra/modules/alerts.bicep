@@ -120,10 +120,10 @@ var otherRules = [
   {
     id: 'failures'
     title: 'Calls or work fail by bugs or outages'
-    text: 'Calls were answered by a bare 500, or work was given up. The events failed, work_failed, row_failed, reseal_failed and task_failed have the errors.'
+    text: 'Calls were answered by a bare 500, or work was given up. The events failed, work_failed, event_sink_failed, row_failed, reseal_failed and task_failed have the errors.'
     severity: 2
     scope: componentId
-    query: 'traces | where message in ("failed", "work_failed", "row_failed", "reseal_failed", "task_failed") | summarize failures = count() by event = message'
+    query: 'traces | where message in ("failed", "work_failed", "event_sink_failed", "row_failed", "reseal_failed", "task_failed") | summarize failures = count() by event = message'
     column: 'failures'
     aggregation: 'Maximum'
     operator: 'GreaterThan'

@@ -76,6 +76,9 @@ describe("the queries of alerts and workbook", () => {
         "delivery_token_refused",
         "enrollment_refused",
         "pin_mail_given_up",
+        "event_given_up",
+        "event_sink_stopped",
+        "event_sink_failed",
       ]),
     );
     expect(all.flatMap(each => each.metrics)).toEqual(
@@ -87,7 +90,16 @@ describe("the queries of alerts and workbook", () => {
     const all = [...queries()].filter(([place]) => place.startsWith("workbook")).map(([, query]) => query);
     const drawn = all.map(askedBy);
     expect(drawn.flatMap(each => each.events)).toEqual(
-      expect.arrayContaining(["request_state", "authentication", "http", "caller_refused"]),
+      expect.arrayContaining([
+        "request_state",
+        "authentication",
+        "http",
+        "caller_refused",
+        "event_not_sent",
+        "event_given_up",
+        "event_sink_stopped",
+        "event_sink_failed",
+      ]),
     );
     expect(drawn.flatMap(each => each.metrics)).toEqual(expect.arrayContaining(["job.duration", "peer.call.duration"]));
     expect(all.some(query => query.includes('startswith "IdP "'))).toBe(true);
