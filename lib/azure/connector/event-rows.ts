@@ -22,10 +22,10 @@ const recordedSchema = schemaOf<RecordedEvents>()(
     first: count,
     at: storedInstant,
     sinks: z.array(count),
+    shipmentId: text.exactOptional(),
     events: z.array(
       z.object({
         type: z.enum(eventTypes),
-        shipmentId: text.exactOptional(),
         keyId: text.exactOptional(),
         credential: count.exactOptional(),
         idpId: text.exactOptional(),

@@ -3,6 +3,7 @@ import { type Delivery, nothingDone, type RecordedEvents } from "../../connector
 import { occurrencesBetween } from "../../connector/events/occurrences.ts";
 import type { CredentialRequest, RequestValues } from "../../connector/model/request.ts";
 import type { Log } from "../../log.ts";
+import { omitUndefined } from "../../omit-undefined.ts";
 import type { Now } from "../../time.ts";
 import { readOrLog } from "../tables/row-schema.ts";
 import type { Action, Row, Tables } from "../tables/tables.ts";
@@ -118,7 +119,9 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
     if (sinks.length === 0) return undefined;
     const occurrences = occurrencesBetween(before, after);
     if (occurrences.length === 0) return undefined;
-    return { first: (before.request.events ?? 0) + 1, at: now(), sinks, events: occurrences };
+    const { events: count = 0 } = before.request;
+    const shipmentId = after.request.delivery?.shipmentId;
+    return omitUndefined({ first: count + 1, at: now(), sinks, shipmentId, events: occurrences });
   };
 
   const writesOf = ({ eventSinks = [] }: CredentialRequest, recorded: RecordedEvents): readonly Action[] => {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { omitUndefined } from "../../omit-undefined.ts";
 import type { Instant } from "../../time.ts";
 import type { Lease } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
@@ -20,7 +21,6 @@ export type EventType = (typeof eventTypes)[number];
 /** What happened, without the time. It has ids and states only: no event contains personal data. */
 export interface Occurrence {
   readonly type: EventType;
-  readonly shipmentId?: string;
   readonly keyId?: string;
   /** The position of the credential on its security key, from 1. */
   readonly credential?: number;
@@ -39,6 +39,7 @@ export interface RequestEvent extends Occurrence {
   /** The position of the event in its request, from 1, without gaps. */
   readonly sequence: number;
   readonly at: Instant;
+  readonly shipmentId?: string;
 }
 
 /**
@@ -66,6 +67,8 @@ export interface RecordedEvents {
   readonly at: Instant;
   /** The numbers of the sinks that were configured at that time. The events are sent to these only. */
   readonly sinks: readonly number[];
+  /** Stored once for all events of the change, because a row has little space for the events of 100 credentials. */
+  readonly shipmentId?: string;
   readonly events: readonly Occurrence[];
 }
 
@@ -87,6 +90,8 @@ export const nothingDone: Delivery = { done: 0, deliveredAt: {}, givenUp: [] };
 
 /** Returns the events of a request in their order. */
 export const eventsIn = (requestId: string, recorded: readonly RecordedEvents[]): readonly RequestEvent[] =>
-  recorded.flatMap(({ first, at, events }) =>
-    events.map((occurrence, index) => ({ ...occurrence, requestId, at, sequence: first + index })),
+  recorded.flatMap(({ first, at, shipmentId, events }) =>
+    events.map((occurrence, index) =>
+      omitUndefined({ ...occurrence, requestId, at, shipmentId, sequence: first + index }),
+    ),
   );

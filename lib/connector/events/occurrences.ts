@@ -8,8 +8,6 @@ import type { endStates, Occurrence } from "./event.ts";
  */
 export function occurrencesBetween(before: RequestValues, after: RequestValues): readonly Occurrence[] {
   const { request } = after;
-  const shipmentId = request.delivery?.shipmentId;
-  const ofShipment = shipmentId === undefined ? {} : { shipmentId };
   const hasShipped = isShipped(request) && !isShipped(before.request);
   const ofKeys = after.keys.flatMap((key): Occurrence[] => {
     const former = before.keys.find(({ id }) => id === key.id) ?? key;
@@ -17,18 +15,22 @@ export function occurrencesBetween(before: RequestValues, after: RequestValues):
       hasShipped && key.provisioning === "shipped" ? [{ type: "key.shipped", keyId: key.id }] : [];
     return [...shipped, ...ofCredentials(former, key), ...ofMail(former, key)];
   });
-  const started: Occurrence[] = isStarted(request) && !isStarted(before.request) ? [{ type: "request.started" }] : [];
+  const started: Occurrence[] = hasStarted(before.request, request) ? [{ type: "request.started" }] : [];
   const ended: Occurrence[] =
     isTerminal(request.state) && !isTerminal(before.request.state)
       ? [{ type: "request.ended", state: request.state as (typeof endStates)[number] }]
       : [];
-  return [...started, ...ofKeys, ...ended].map(occurrence => ({ ...occurrence, ...ofShipment }));
+  return [...started, ...ofKeys, ...ended];
 }
 
 /**
- * Returns whether a request is certainly started. A shipment that was found by look-up may belong to another request
- * until its link is confirmed.
+ * Returns whether a change certainly starts a request. A shipment that was found by look-up may belong to another
+ * request until its link is confirmed, which can happen in the change that ends the request.
  */
+const hasStarted = (before: CredentialRequest, after: CredentialRequest): boolean =>
+  !isStarted(before) &&
+  (isStarted(after) || (before.state === "started" && isTerminal(after.state) && after.delivery?.tentative !== true));
+
 const isStarted = ({ state, delivery }: CredentialRequest): boolean =>
   state === "started" && delivery?.tentative !== true;
 

@@ -1,5 +1,11 @@
 import type { Instant } from "../../time.ts";
-import { type Credential, type CredentialRequest, queueOf, type RequestValues, type SecurityKey } from "../model/request.ts";
+import {
+  type Credential,
+  type CredentialRequest,
+  queueOf,
+  type RequestValues,
+  type SecurityKey,
+} from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 

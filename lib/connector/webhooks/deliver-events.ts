@@ -29,10 +29,10 @@ const maxFailures = 3;
 const maxRefusals = 20;
 
 /**
- * The most times of deliveries that the row of a delivery keeps: it has one column for all. Those of the latest events
- * are kept.
+ * The most times of deliveries, and the most positions of given-up events, that the row of a delivery keeps: it has one
+ * column for all. Those of the latest events are kept.
  */
-const maxTimes = 500;
+const maxKept = 500;
 
 /** Whether the run starts no more calls to the sink. */
 export const hasEnded = ({ isStopped, run, signal }: SinkRun, deps: Pick<DeliverDeps, "now">): boolean =>
@@ -125,7 +125,11 @@ function afterDelivery({ lease, retry, ...delivery }: Delivery, { sequence }: Re
 
 /** Returns the times with that of one more delivery. */
 export const withTime = (times: Delivery["deliveredAt"], sequence: number, at: Instant): Delivery["deliveredAt"] =>
-  Object.fromEntries<Instant>(Object.entries<Instant>({ ...times, [sequence]: at }).slice(-maxTimes));
+  Object.fromEntries<Instant>(Object.entries<Instant>({ ...times, [sequence]: at }).slice(-maxKept));
+
+/** Returns the positions of given-up events with one more. */
+export const withGivenUp = (givenUp: Delivery["givenUp"], sequence: number): Delivery["givenUp"] =>
+  [...givenUp, sequence].slice(-maxKept);
 
 interface Failed {
   readonly failure: PeerFailure;
@@ -163,7 +167,7 @@ async function afterFailure(
   counts.givenUp++;
   log.error("event_given_up", { ...labels, error: failure });
   const next: { retry?: Retry } = isLast ? {} : { retry: firstAttempt(plus(now(), backOff.minMs)) };
-  return { ...rest, ...next, done: event.sequence, givenUp: [...rest.givenUp, event.sequence] };
+  return { ...rest, ...next, done: event.sequence, givenUp: withGivenUp(rest.givenUp, event.sequence) };
 }
 
 /** Stops the calls of all runs to a sink that has unsubscribed, and pauses those to one that asked for a wait. */

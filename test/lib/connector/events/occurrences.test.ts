@@ -43,10 +43,10 @@ describe("the occurrences between two versions of a request", () => {
     const before = { request: request({ state: "received" }), keys: [key("a-01", ["activation_pending"])] };
     const after = { request: request({ state: "complete" }), keys: [key("a-01", ["active"])] };
     const started = { request: request({ state: "started" }), keys: before.keys };
-    expect(occurrencesBetween(before, started)).toEqual([{ type: "request.started", shipmentId: "ship-1" }]);
+    expect(occurrencesBetween(before, started)).toEqual([{ type: "request.started" }]);
     expect(occurrencesBetween(started, after)).toEqual([
-      { type: "credential.active", keyId: "a-01", credential: 1, idpId: "entra", shipmentId: "ship-1" },
-      { type: "request.ended", state: "complete", shipmentId: "ship-1" },
+      { type: "credential.active", keyId: "a-01", credential: 1, idpId: "entra" },
+      { type: "request.ended", state: "complete" },
     ]);
   });
 
@@ -55,8 +55,8 @@ describe("the occurrences between two versions of a request", () => {
     const shipped = request({ delivery: { ...delivery, stateId: 103, shippedAt: at } });
     const delivered = request({ delivery: { ...delivery, stateId: 104, shippedAt: at } });
     expect(occurrencesBetween({ request: request(), keys }, { request: shipped, keys })).toEqual([
-      { type: "key.shipped", keyId: "s-01-001", shipmentId: "ship-1" },
-      { type: "key.shipped", keyId: "s-02-001", shipmentId: "ship-1" },
+      { type: "key.shipped", keyId: "s-01-001" },
+      { type: "key.shipped", keyId: "s-02-001" },
     ]);
     expect(occurrencesBetween({ request: shipped, keys }, { request: delivered, keys })).toEqual([]);
   });
@@ -73,25 +73,33 @@ describe("the occurrences between two versions of a request", () => {
     expect(occurrencesBetween({ request: tentative, keys }, { request: received, keys })).toEqual([]);
   });
 
+  test("have the start of a request whose link is confirmed when it ends, and none of one that ends without a start", () => {
+    const tentative = request({ delivery: { ...delivery, tentative: true } });
+    const [before, after] = [[key("s-01-001", ["processing"])], [key("s-01-001", ["failed"])]];
+    const typesFrom = (from: CredentialRequest, to: CredentialRequest) =>
+      occurrencesBetween({ request: from, keys: before }, { request: to, keys: after }).map(({ type }) => type);
+    const ended = ["credential.failed", "request.ended"];
+    expect(typesFrom(tentative, request({ state: "failed" }))).toEqual(["request.started", ...ended]);
+    expect(typesFrom(tentative, { ...tentative, state: "failed" })).toEqual(ended);
+    expect(typesFrom(request(), request({ state: "failed" }))).toEqual(ended);
+    expect(typesFrom(request({ state: "received" }), request({ state: "failed" }))).toEqual(ended);
+  });
+
   test("have no event for a cancelled credential, and one for the end of the request", () => {
     const before = { request: request(), keys: [key("s-01-001", ["processing", "processing"])] };
     const after = { request: request({ state: "cancelled" }), keys: [key("s-01-001", ["cancelled", "cancelled"])] };
-    expect(occurrencesBetween(before, after)).toEqual([
-      { type: "request.ended", state: "cancelled", shipmentId: "ship-1" },
-    ]);
+    expect(occurrencesBetween(before, after)).toEqual([{ type: "request.ended", state: "cancelled" }]);
   });
 
   test.each(["sent", "given_up"] as const)("have the number of a PIN mail that is %s", state => {
     const keys = (mail: SecurityKey["mail"]) => [key("s-01-001", ["active"], { mail })];
     const before = { request: request(), keys: keys({ state: "due", number: 2 }) };
     const after = { request: request(), keys: keys({ state, number: 2 }) };
-    expect(occurrencesBetween(before, after)).toEqual([
-      { type: `pin_mail.${state}`, keyId: "s-01-001", mail: 2, shipmentId: "ship-1" },
-    ]);
+    expect(occurrencesBetween(before, after)).toEqual([{ type: `pin_mail.${state}`, keyId: "s-01-001", mail: 2 }]);
   });
 });
 
-const details: Readonly<Record<(typeof eventTypes)[number], Omit<Occurrence, "type">>> = {
+const details: Readonly<Record<(typeof eventTypes)[number], Omit<Occurrence, "type"> & { shipmentId?: string }>> = {
   "request.started": {},
   "key.shipped": { keyId: "s-01-001", shipmentId: "ship-1" },
   "credential.active": { keyId: "s-01-001", credential: 1, idpId: "entra" },
