@@ -20,7 +20,13 @@ const timeLimits = [
 ] as const;
 
 /** The maximum number of event sinks. Each change of a request writes one row for each sink. */
-const maxSinks = 5;
+export const maxSinks = 5;
+
+/**
+ * The maximum time limit of a call to an event sink. The platform begins no run of a timer before the last one has
+ * ended, so a run whose last call is longer would delay the events of the other sinks.
+ */
+const maxEventSeconds = 15;
 
 /** The entry of `EVENT_SINK_URLS` that keeps the number of a sink that was removed. */
 export const noSink = "none";
@@ -91,7 +97,12 @@ export const connectorSettings = z
     EVENT_RETRY_HOURS: setting
       .integer(1, 720, "How long a failing delivery of an event is tried again, in hours. Then it is given up.")
       .prefault("72"),
-    EVENT_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to an event sink.").prefault("10"),
+    EVENT_TIMEOUT_SECONDS: setting
+      .seconds("Time limit of one call to an event sink, at most 15.")
+      .refine(limit => limit <= maxEventSeconds, {
+        error: `must be at most ${maxEventSeconds}: a run of the event timer must end before the next one begins`,
+      })
+      .prefault("10"),
     CRON_EVENT_SCHEDULE: setting.schedule("When due events are sent: six fields, UTC.").prefault("0 * * * * *"),
 
     DELIVERY_API_BASE_URL: setting.address("Base URL of the delivery service."),

@@ -11,11 +11,14 @@ export interface EventsReport {
   /** Deliveries that failed and are tried again. */
   readonly failed: number;
   readonly givenUp: number;
-  /** Requests that were not processed, because the time of the run was over or the sink did not answer. */
+  /** Requests that were left, because the time of the run was over, or the sink or storage did not answer. */
   readonly left: number;
 }
 
-/** The time in which a run starts calls to a sink. It ends before the next run of the timer begins. */
+/**
+ * The time in which a run starts calls to a sink. With the longest call (`EVENT_TIMEOUT_SECONDS`) it ends before the
+ * timer begins the next run.
+ */
 const budgetMs = minutes(0.75);
 /** Requests whose events are sent to a sink at once. */
 const concurrency = 4;
@@ -42,8 +45,7 @@ export async function sendEvents(deps: SendDeps, signal?: AbortSignal): Promise<
 
 /**
  * Sends due events at the end of a job. The job waits for it, because the platform may stop work that continues after
- * an invocation, but only
- * for a short time: what a slow sink has not got then is left to the timer.
+ * an invocation, but only for a short time: what a slow sink has not got then is left to the timer.
  */
 export async function sendEventsAfterJob(deps: SendDeps, limitMs = afterJobMs): Promise<void> {
   const ended = new AbortController();
@@ -58,7 +60,11 @@ async function sendToSink(sink: EventSink, deps: SendDeps, signal: AbortSignal |
   const counts = { delivered: 0, failed: 0, givenUp: 0 };
   const sinkRun: SinkRun = { sink, run, signal, counts, failures: 0, isStopped: false };
   let left = 0;
-  const failed = (error: unknown) => deps.log.error("event_sink_failed", { sink: sink.number, error });
+  let hasFailed = false;
+  const failed = (error: unknown) => {
+    if (!hasFailed) deps.log.error("event_sink_failed", { sink: sink.number, error });
+    hasFailed = true;
+  };
   try {
     if (await isPaused(sink, deps)) {
       await measureOldest(sink, deps);
@@ -76,6 +82,7 @@ async function sendToSink(sink: EventSink, deps: SendDeps, signal: AbortSignal |
           ).catch(error => {
             // Unavailable storage ends the run, but not before the calls of the other workers.
             sinkRun.isStopped = true;
+            left++;
             failed(error);
           });
       }

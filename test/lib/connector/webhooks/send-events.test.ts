@@ -4,8 +4,10 @@ import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient
 import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event.ts";
 import type { EventType } from "../../../../lib/connector/events/event.ts";
 import { withTime } from "../../../../lib/connector/webhooks/deliver-events.ts";
+import { sendEventsAfterJob } from "../../../../lib/connector/webhooks/send-events.ts";
+import { Fault } from "../../../../lib/fault.ts";
 import { days, hours, minutes, seconds } from "../../../../lib/time.ts";
-import { crashing } from "../../../support/connector/crashing.ts";
+import { crashing, withTable } from "../../../support/connector/crashing.ts";
 import {
   connectorWith,
   idsAt,
@@ -16,6 +18,8 @@ import {
   verified,
 } from "../../../support/connector/event-sinks.ts";
 import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
+
+import { until } from "../../../support/until.ts";
 
 const peers = await peersOfFile();
 const one = await sinkOfFile(peers.vault, 1);
@@ -226,6 +230,76 @@ describe("a sink that misbehaves", () => {
     one.clearFaults();
     connector.advance(minutes(1));
     expect(await send(connector)).toMatchObject({ delivered: 8 });
+  });
+});
+
+test("a sink that does not answer delays neither the events of another sink nor the end of a job", async () => {
+  const connector = await connectorWith(peers, [one, two], { settings: { EVENT_TIMEOUT_SECONDS: "15" } });
+  await connector.order();
+  one.fail({ kind: "hang" });
+  const sent = send(connector);
+  await one.untilHanging();
+  const typesOfTwo = () => typesAt(two).join();
+  await until(() => typesOfTwo() === "request.started", typesOfTwo);
+  expect(one.requests()).toMatchObject([{ status: null }]);
+  await connector.runShipments();
+  await sendEventsAfterJob(connector.context, minutes(1));
+  expect(typesAt(two)).toEqual(["request.started", "key.shipped"]);
+  expect(one.requests()).toMatchObject([{ status: null }]);
+  one.release();
+  await sent;
+});
+
+describe("a run without storage", () => {
+  const isAway = () => {
+    throw new Fault("unavailable", "Storage does not answer.");
+  };
+
+  test("ends, reports the requests that it left, and logs an error for each sink", async () => {
+    const connector = await connectorWith(peers, [one, two]);
+    for (let n = 0; n < 6; n++) await connector.order();
+    const noRequests = connector.anotherInstance({
+      tables: withTable("credentialrequests", () => ({ query: isAway })),
+    });
+    expect(await send(noRequests)).toEqual({ delivered: 0, failed: 0, givenUp: 0, left: 12 });
+    expect(noRequests.events("event_sink_failed").map(({ sink }) => sink)).toEqual([1, 2]);
+    const noIndex = connector.anotherInstance({ tables: withTable("due", () => ({ get: isAway, query: isAway })) });
+    expect(await send(noIndex)).toEqual({ delivered: 0, failed: 0, givenUp: 0, left: 0 });
+    expect(noIndex.events("event_sink_failed").map(({ sink }) => sink)).toEqual([1, 2]);
+    await sendEventsAfterJob(noIndex.context);
+    expect(one.requests()).toEqual([]);
+    expect(await send(connector)).toMatchObject({ delivered: 12 });
+  });
+
+  test("waits for the calls that its other workers have made", async () => {
+    const connector = await connectorWith(peers, [one]);
+    for (let n = 0; n < 2; n++) await connector.order();
+    const called = Promise.withResolvers<void>();
+    let reads = 0;
+    const host = connector.anotherInstance({
+      tables: withTable("credentialrequests", table => ({
+        // The second worker fails when the first one is in its call.
+        query: async function* (range) {
+          if (++reads === 2) await called.promise.then(isAway);
+          yield* table.query(range);
+        },
+      })),
+    });
+    one.fail({ kind: "hang" });
+    let hasEnded = false;
+    const sent = send(host).finally(() => {
+      hasEnded = true;
+    });
+    await one.untilHanging();
+    called.resolve();
+    const failures = () => host.events("event_sink_failed").length;
+    await until(
+      () => failures() === 1,
+      () => `${failures()} failures`,
+    );
+    expect(hasEnded).toBe(false);
+    one.release();
+    expect(await sent).toEqual({ delivered: 1, failed: 0, givenUp: 0, left: 1 });
   });
 });
 
