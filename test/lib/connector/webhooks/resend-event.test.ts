@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
+import { nothingDone } from "../../../../lib/connector/events/event.ts";
 import { resendEvent } from "../../../../lib/connector/webhooks/resend-event.ts";
-import { hours, minutes, seconds } from "../../../../lib/time.ts";
+import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
 import { connectorWith, idsAt, send, sinkOfFile, typesAt, verified } from "../../../support/connector/event-sinks.ts";
 import { peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
 
@@ -80,23 +82,63 @@ test("refuses an event that waits for its first delivery, because it would overt
   expect(one.requests()).toHaveLength(1);
 });
 
+const isMissing = (what: string) => ({ kind: "not_found", message: expect.stringContaining(what) });
+
 test.each([
-  ["an unknown request", { requestId: "7c9e6679-7425-40de-944b-e07fc1f90ae7" }],
-  ["an id that is no request", { requestId: "a/b' or '1" }],
-  ["an unknown event", { eventId: "7c9e6679-7425-40de-944b-e07fc1f90ae7" }],
-  ["a sink that is not configured", { sink: 2 }],
-])("refuses %s, without a call to a sink", async (_, changes) => {
+  ["an unknown request", { requestId: "7c9e6679-7425-40de-944b-e07fc1f90ae7" }, "no such credential request"],
+  ["an id that is no request", { requestId: "a/b' or '1" }, "no such credential request"],
+  ["an unknown event", { eventId: "7c9e6679-7425-40de-944b-e07fc1f90ae7" }, "no such event for"],
+  ["a sink that is not configured", { sink: 2 }, "no such event sink"],
+])("refuses %s, without a call to a sink", async (_, changes, what) => {
   const { resend } = await ordered();
-  await expect(resend(changes)).rejects.toMatchObject({ kind: "not_found" });
+  await expect(resend(changes)).rejects.toMatchObject(isMissing(what));
   expect(one.requests()).toHaveLength(1);
 });
 
 test("refuses a sink that was configured after the event", async () => {
   const { connector, requestId, eventId } = await ordered();
   const later = connector.anotherInstance({ settings: { EVENT_SINK_URLS: `${one.url}/hook,${two.url}/hook` } });
-  await expect(resendEvent({ requestId, eventId, sink: 2 }, later.context)).rejects.toMatchObject({
-    kind: "not_found",
-  });
+  const toTwo = { requestId, eventId, sink: 2 };
+  await expect(resendEvent(toTwo, later.context)).rejects.toMatchObject(isMissing("no such event for"));
+  // Also when the sink has a delivery of its own, which a later event of the request creates.
+  await later.runShipments();
+  await send(later);
+  await expect(resendEvent(toTwo, later.context)).rejects.toMatchObject(isMissing("no such event for"));
+  expect(typesAt(two)).toEqual(["key.shipped"]);
+});
+
+test("sends to a sink that answered 410 at its former address", async () => {
+  const { connector, requestId, eventId, resend } = await ordered();
+  one.fail({ kind: "refuse", status: 410 });
+  expect(await resend()).toHaveProperty("problem");
+  await expect(resend()).rejects.toMatchObject({ kind: "conflict" });
+  const moved = connector.anotherInstance({ settings: { EVENT_SINK_URLS: `${one.url}/moved` } });
+  expect(await resendEvent({ requestId, eventId, sink: 1 }, moved.context)).toHaveProperty("deliveredAt");
+});
+
+test("makes no call if another call takes the lease at the same moment", async () => {
+  const { connector, requestId, eventId, resend } = await ordered();
+  const { died, goOn, options } = crashing("credentialrequests.replace", "before");
+  const host = connector.anotherInstance({ tables: options.tables });
+  const slower = resendEvent({ requestId, eventId, sink: 1 }, host.context);
+  const refused = expect(slower).rejects.toMatchObject({ kind: "conflict", retryAfter: 5 });
+  await died;
+  expect(await resend()).toHaveProperty("deliveredAt");
+  goOn();
+  await refused;
+  expect(idsAt(one)).toEqual([eventId, eventId]);
+});
+
+test("continues after the lease of a host that stopped during its call, and releases its own", async () => {
+  const { connector, resend, requestId } = await ordered();
+  const before = (await connector.context.events.load(requestId)).deliveries.get(1);
+  const lease = { owner: "a host that stopped", until: plus(connector.now(), minutes(3)) };
+  const at = { requestId, sink: 1, before };
+  await connector.context.events.saveDelivery(at, { ...(before?.value ?? nothingDone), lease });
+  await expect(resend()).rejects.toMatchObject({ kind: "conflict", retryAfter: 5 });
+  connector.advance(minutes(3));
+  expect(await resend()).toHaveProperty("deliveredAt");
+  expect((await connector.context.events.load(requestId)).deliveries.get(1)?.value).not.toHaveProperty("lease");
 });
 
 test("does not call a sink that answered 410 or whose Retry-After is not over", async () => {
