@@ -11,7 +11,7 @@ import type { ListKey, RequestList } from "./model/people-lists.ts";
 import type { PinMailSender } from "./model/pin-mail.ts";
 import type { CredentialRequest, Due, Queue, RequestValues, SecurityKey } from "./model/request.ts";
 import type { ShipmentRecord } from "./model/shipment.ts";
-import type { Delivery } from "./peers/delivery.ts";
+import type { DeliveryService } from "./peers/delivery.ts";
 import type { EventSink } from "./peers/event-sink.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
 
@@ -206,7 +206,7 @@ export interface ConnectorDeps {
   readonly sendEventsAfterJob: () => Promise<void>;
   readonly sealer: Sealer;
   readonly mailer: Mailer;
-  readonly delivery: Delivery;
+  readonly delivery: DeliveryService;
   /** The pre-registration API. Absent if the deployment has no on-site enrollment. */
   readonly rfpr?: Rfpr;
   readonly idps: Idps;

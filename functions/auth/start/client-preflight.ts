@@ -3,7 +3,7 @@ import { requireProxy } from "../../../lib/http/authenticate/proxy-proof.ts";
 import type { Call, Reply } from "../../../lib/http/call.ts";
 import { respond } from "../../../lib/http/respond.ts";
 import type { ServeOptions } from "../../../lib/http/serve.ts";
-import { checkOrigin, preflight } from "../client/origins.ts";
+import { checkOrigin, preflight } from "../client/check-origin.ts";
 import { refuseClient } from "../errors.ts";
 
 interface PreflightOptions extends Pick<ServeOptions<unknown>, "strictTransport" | "proxyProof"> {

@@ -2,21 +2,21 @@ import { type ConnectorSettings, connectorSettings } from "../../../lib/connecto
 import { deploymentSettings } from "../../../lib/settings/deployment-settings.ts";
 import { effectiveSettings } from "../../../lib/settings/describe-settings.ts";
 import { combineReads, type Environment, readSettings } from "../../../lib/settings/read-settings.ts";
-import { type IdpSource, readIdpSource } from "./idp-source.ts";
+import { type IdpSettingsAtStart, readIdpSettings } from "./read-idp-settings.ts";
 
 /** The configuration of the connector. */
 export interface ConnectorStart {
   readonly settings: ConnectorSettings;
   /** The effective settings as text, for status. */
   readonly settingTexts: Readonly<Record<string, string>>;
-  readonly idps: IdpSource;
+  readonly idps: IdpSettingsAtStart;
 }
 
 /** Parses the settings of the connector. Throws BadSettings with every problem. */
 export function readConnectorSettings(environment: Environment): ConnectorStart {
   const [settings, idps] = combineReads(
     () => readSettings(connectorSettings, environment),
-    () => readIdpSource(environment),
+    () => readIdpSettings(environment),
   );
   const settingTexts = {
     ...effectiveSettings(deploymentSettings, environment),

@@ -43,7 +43,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
     log.warn("poll_failed", { shipmentId, error });
     const unchanged = error.kind === "unauthorized" || (error.kind === "missing" && error.code !== undefined);
     if (!unchanged) return failed(error);
-    await releaseLease(leased, deps);
+    await saveWithoutLease(leased, deps);
     return error.kind === "missing" ? "missing" : "refused_us";
   }
   try {
@@ -58,7 +58,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
 }
 
 /** Releases the lease and changes nothing else. */
-async function releaseLease(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
+async function saveWithoutLease(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
   const { lease: _, ...request } = leased.request.value;
   await deps.requests.save(leased, { request });
 }

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "../../peers/http-failure.ts";
 import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "../../peers/peer-failure.ts";
+import { traceCall } from "../../peers/trace-call.ts";
 import type { ActiveSpanHandle } from "../../telemetry.ts";
 import type { Instant, Now } from "../../time.ts";
-import { traceCall } from "./trace.ts";
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -61,7 +61,7 @@ const unreadable = Symbol("no JSON");
 export const anyResponse: z.ZodType<unknown> = z.unknown().refine(body => body !== unreadable);
 
 /** Runs `work` with a signal that fires at the end of the time limit or when `outer` fires. */
-export async function withTimeout<T>(
+export async function withTimeoutSignal<T>(
   timeLimitMs: number,
   outer: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<T>,
@@ -89,7 +89,7 @@ function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: ActiveSp
   const failed = (kind: PeerFailureKind, details?: PeerFailureDetails) =>
     new PeerFailure(access.peer, request.operation, kind, details);
 
-  return withTimeout(access.timeLimitMs, request.signal, async signal => {
+  return withTimeoutSignal(access.timeLimitMs, request.signal, async signal => {
     const call = outgoing(request);
     if (call === undefined) throw failed("unreachable", { detail: "The call could not be formed from the settings." });
     span.label({ "http.request.method": request.method, "server.address": call.url.host });

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Grant } from "./access-token.ts";
 import type { PeerAccess } from "./call.ts";
-import { retryPeer } from "./retry.ts";
+import { retryPeer } from "./retry-peer.ts";
 
 export interface ClientCredentials {
   readonly tokenUrl: string;

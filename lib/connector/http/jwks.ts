@@ -5,7 +5,7 @@ import { singleFlight } from "../../async/single-flight.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, type Instant, minutes } from "../../time.ts";
 import type { PeerAccess } from "./call.ts";
-import { readPeer } from "./retry.ts";
+import { readPeer } from "./retry-peer.ts";
 
 /** A public key of the exchange format, on EC P-384. */
 export interface PublicKey {

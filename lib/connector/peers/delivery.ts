@@ -3,9 +3,9 @@ import { raceAbort } from "../../async/race-abort.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
-import { anyResponse, callPeer, type PeerAccess, type PeerTools, withTimeout } from "../http/call.ts";
+import { anyResponse, callPeer, type PeerAccess, type PeerTools, withTimeoutSignal } from "../http/call.ts";
 import { createKeySet, type KeySetOptions, type PublicKey } from "../http/jwks.ts";
-import { readPeer } from "../http/retry.ts";
+import { readPeer } from "../http/retry-peer.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
 
@@ -26,7 +26,7 @@ export interface DeliveryOptions
  * The delivery service (docs/peers/delivery.md). Methods throw PeerFailure only. Its `code` and `detail` are the service's own: `missing`
  * without a `code` may come from a proxy.
  */
-export interface Delivery {
+export interface DeliveryService {
   /**
    * Orders a shipment with exactly one call, because an order cannot be undone. After `unanswered` the shipment may exist. If the call
    * cannot start by `notAfter`, it is not made and fails as `unreachable`.
@@ -48,7 +48,13 @@ export interface Delivery {
 const pageSize = 100;
 const mostPages = 10;
 
-export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl, ...rest }: DeliveryOptions): Delivery {
+export function connectDelivery({
+  token,
+  baseUrl,
+  signJwksUrl,
+  transportJwksUrl,
+  ...rest
+}: DeliveryOptions): DeliveryService {
   const access: PeerAccess = { ...rest, peer: "delivery service", refusalOf };
   const shipments = `${trimEnd(baseUrl, "/")}/v1/fpr/shipments`;
   const urlOf = (shipmentId: string) => `${shipments}/${encodeURIComponent(shipmentId)}`;
@@ -62,7 +68,7 @@ export function connectDelivery({ token, baseUrl, signJwksUrl, transportJwksUrl,
     outer: AbortSignal | undefined,
     work: (call: { operation: string; token: string; signal: AbortSignal }) => Promise<T>,
   ) =>
-    withTimeout(access.timeLimitMs, outer, async signal => {
+    withTimeoutSignal(access.timeLimitMs, outer, async signal => {
       const noToken = (cause: unknown) =>
         new PeerFailure(access.peer, operation, "unreachable", { cause, detail: "The token cannot be read." });
       const read = token().catch((cause: unknown) => {

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { withTimeout } from "../../async/with-timeout.ts";
 import { kindOfStatus, neverConnected, retryAfterSeconds } from "../../peers/http-failure.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
+import { traceCall } from "../../peers/trace-call.ts";
 import type { Now } from "../../time.ts";
 import { type CloudEvent, eventContentType } from "../events/cloud-event.ts";
 import { signatureHeaders } from "../events/sign-event.ts";
-import { traceCall } from "../http/trace.ts";
 
 /** An external system to which events are sent. */
 export interface EventSink {

@@ -2,8 +2,8 @@ import * as z from "zod";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
 import type { AccessTokens } from "../http/access-token.ts";
-import { anyResponse, type PeerAccess, type PeerRequest, type PeerTools, withTimeout } from "../http/call.ts";
-import { retryPeer } from "../http/retry.ts";
+import { anyResponse, type PeerAccess, type PeerRequest, type PeerTools, withTimeoutSignal } from "../http/call.ts";
+import { retryPeer } from "../http/retry-peer.ts";
 import { type AuthenticatorOrder, authenticatorAnswer, authenticatorBody, type Enrollment } from "./rfpr-wire.ts";
 
 export interface RfprOptions extends PeerTools, Pick<PeerAccess, "patience"> {
@@ -43,13 +43,13 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
   const requests = `${trimEnd(baseUrl, "/")}/v1/authenticator-requests`;
   const urlOf = (id: string) => `${requests}/${encodeURIComponent(id)}`;
   const call = <T>(outer: AbortSignal | undefined, request: PeerRequest<T>) =>
-    withTimeout(access.timeLimitMs, outer, signal =>
+    withTimeoutSignal(access.timeLimitMs, outer, signal =>
       tokens.use(signal, token => retryPeer(access, { ...request, token, signal })),
     );
 
   return {
     authenticate: outer =>
-      withTimeout(access.timeLimitMs, outer, signal => tokens.use(signal, () => Promise.resolve())),
+      withTimeoutSignal(access.timeLimitMs, outer, signal => tokens.use(signal, () => Promise.resolve())),
     async put(id, order, { notAfter, signal } = {}) {
       const operation = "put authenticator";
       const body = authenticatorBody(order);

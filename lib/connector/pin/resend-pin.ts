@@ -5,7 +5,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
-import type { Delivery } from "../peers/delivery.ts";
+import type { DeliveryService } from "../peers/delivery.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/queue.ts";
 import { type KeyInRun, runStep } from "../store/run-step.ts";
@@ -144,8 +144,8 @@ async function resendEach(
 
 /** Returns ports that get each shipment once, because the delivery service returns all its security keys in one response. */
 function withCachedShipments(deps: ConnectorDeps): ConnectorDeps {
-  const cached = new Map<string, ReturnType<Delivery["getShipment"]>>();
-  const getShipment: Delivery["getShipment"] = id => {
+  const cached = new Map<string, ReturnType<DeliveryService["getShipment"]>>();
+  const getShipment: DeliveryService["getShipment"] = id => {
     const answer = cached.get(id) ?? deps.delivery.getShipment(id);
     cached.set(id, answer);
     return answer;

@@ -4,7 +4,7 @@ import type { SecurityKey } from "../model/request.ts";
 import { changeSecurityKey, securityKeyOf } from "./change-security-key.ts";
 import { releaseLease } from "./next-due.ts";
 import { newLease, type Run } from "./queue.ts";
-import type { Call, CircuitBreaker, Step } from "./step.ts";
+import type { CircuitBreaker, PeerCall, Step } from "./step.ts";
 
 /** A security key as this run read it. */
 export interface KeyInRun {
@@ -50,7 +50,7 @@ export async function runStep(
  */
 async function renewLease(
   { loaded, keyId, run }: KeyInRun,
-  { intent, timeLimitMs }: Call,
+  { intent, timeLimitMs }: PeerCall,
   deps: ConnectorDeps,
 ): Promise<{ readonly loaded: LoadedRequest; readonly notAfter: Instant } | undefined> {
   const lease = newLease(run, deps.now(), deps.intervals);

@@ -2,7 +2,7 @@ import type { Instant } from "../../time.ts";
 import type { SecurityKey } from "../model/request.ts";
 
 /** One piece of work on a security key: its outcome, or the call that it needs next. Only `runStep` renews the lease and writes. */
-export type Step = Outcome | Call;
+export type Step = Outcome | PeerCall;
 
 /** The outcome of a step. */
 export interface Outcome {
@@ -13,7 +13,7 @@ export interface Outcome {
 }
 
 /** A call to a peer that may change something there. */
-export interface Call {
+export interface PeerCall {
   /** The change that records the call before it is made, in the same write as the renewed lease. */
   readonly intent: (key: SecurityKey) => SecurityKey;
   /** Milliseconds that the call may take, retries included. The lease outlasts the call. */

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { type Instant, plus } from "../../../time.ts";
-import { callPeer, type PeerAccess, type PeerRequest, withTimeout } from "../../http/call.ts";
-import { retryPeer } from "../../http/retry.ts";
+import { callPeer, type PeerAccess, type PeerRequest, withTimeoutSignal } from "../../http/call.ts";
+import { retryPeer } from "../../http/retry-peer.ts";
 import type { Idp } from "../contract.ts";
 import type { IdpDeps, IdpKind } from "../kind.ts";
 import { createPingTokens } from "../ping-tokens.ts";
@@ -45,7 +45,7 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     new PeerFailure(access.peer, operation, kind, { code, detail });
   /** Runs one operation with an access token and within the time limit. */
   const operate = <T>(outer: AbortSignal, work: (call: Call) => Promise<T>) =>
-    withTimeout(deps.timeLimitMs, outer, signal =>
+    withTimeoutSignal(deps.timeLimitMs, outer, signal =>
       tokens.use(signal, token => work({ headers: headersFor(token), signal })),
     );
   /** AM refuses calls without a version of its API. */

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Attestation, CreationOptions } from "../../model/webauthn.ts";
 import { commonOptions, toCreationOptions } from "../ping-values.ts";
 import { longestRelyingPartyId } from "../relying-party-id.ts";
-import { readLiteral, readScript } from "./script.ts";
+import { readLiteral, readScript } from "./read-script.ts";
 import { type Callback, outputOf, type Step } from "./step.ts";
 
 /** AM uses the characters of this text as the user handle, without decoding them. */

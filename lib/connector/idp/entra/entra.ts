@@ -2,9 +2,9 @@ import * as z from "zod";
 import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { minutes, plus } from "../../../time.ts";
 import { type AccessTokens, createAccessTokens } from "../../http/access-token.ts";
-import { callPeer, type PeerAccess, withTimeout } from "../../http/call.ts";
+import { callPeer, type PeerAccess, withTimeoutSignal } from "../../http/call.ts";
 import { grantByClientCredentials } from "../../http/grant.ts";
-import { readPeer } from "../../http/retry.ts";
+import { readPeer } from "../../http/retry-peer.ts";
 import type { Challenge } from "../../model/webauthn.ts";
 import type { Idp } from "../contract.ts";
 import { type IdpDeps, type IdpKind, longestIdpAnswer } from "../kind.ts";
@@ -32,7 +32,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
   const methodsOf = (userId: string) => `${graph}/users${userSegment(userId)}/authentication/fido2Methods`;
   /** Runs one operation with an access token and within the time limit. */
   const operate = <T>(outer: AbortSignal, work: (call: { token: string; signal: AbortSignal }) => Promise<T>) =>
-    withTimeout(deps.timeLimitMs, outer, signal => tokens.use(signal, token => work({ token, signal })));
+    withTimeoutSignal(deps.timeLimitMs, outer, signal => tokens.use(signal, token => work({ token, signal })));
   const userOf = (operation: string, stored: Challenge["idpState"]) => {
     const { data } = idpState.safeParse(stored);
     if (data === undefined) throw new PeerFailure(access.peer, operation, "refused", { detail: "No user is known." });

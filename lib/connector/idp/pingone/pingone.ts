@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { days, plus } from "../../../time.ts";
-import { anyResponse, callPeer, type PeerAccess, withTimeout } from "../../http/call.ts";
-import { readPeer, retryPeer } from "../../http/retry.ts";
+import { anyResponse, callPeer, type PeerAccess, withTimeoutSignal } from "../../http/call.ts";
+import { readPeer, retryPeer } from "../../http/retry-peer.ts";
 import type { Challenge } from "../../model/webauthn.ts";
 import type { Idp } from "../contract.ts";
 import { type IdpDeps, type IdpKind, longestIdpAnswer } from "../kind.ts";
@@ -47,7 +47,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     new PeerFailure(access.peer, operation, "refused", { code, detail });
   /** Runs one operation with an access token and within the time limit. */
   const operate = <T>(outer: AbortSignal, work: (call: Call) => Promise<T>) =>
-    withTimeout(deps.timeLimitMs, outer, signal => tokens.use(signal, token => work({ token, signal })));
+    withTimeoutSignal(deps.timeLimitMs, outer, signal => tokens.use(signal, token => work({ token, signal })));
   const stateOf = (operation: string, stored: Challenge["idpState"]): IdpState => {
     const { data } = idpState.safeParse(stored);
     if (data === undefined) throw refused(operation, undefined, "No device is known.");

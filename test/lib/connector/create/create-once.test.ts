@@ -4,7 +4,7 @@ import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import type { CreatedIds } from "../../../../lib/connector/model/draft.ts";
 import { scopeOf } from "../../../../lib/connector/model/idempotency.ts";
-import type { Delivery } from "../../../../lib/connector/peers/delivery.ts";
+import type { DeliveryService } from "../../../../lib/connector/peers/delivery.ts";
 import { days, minutes } from "../../../../lib/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import {
@@ -324,7 +324,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
     const slow = connector.anotherInstance({
       tables: late.options.tables,
       ports: ({ delivery }) => {
-        const createShipment: Delivery["createShipment"] = order => delivery.createShipment(order);
+        const createShipment: DeliveryService["createShipment"] = order => delivery.createShipment(order);
         return { delivery: { ...delivery, createShipment }, now: () => began };
       },
     });

@@ -10,7 +10,7 @@ import {
   callPeer,
   type PeerAccess,
   type PeerRequest,
-  withTimeout,
+  withTimeoutSignal,
 } from "../../../../lib/connector/http/call.ts";
 import { errorFields } from "../../../../lib/log.ts";
 import { plus } from "../../../../lib/time.ts";
@@ -361,7 +361,7 @@ test("leaves no listener on the caller's signal", async () => {
   const { signal } = new AbortController();
   const added = vi.spyOn(signal, "addEventListener");
   const removed = vi.spyOn(signal, "removeEventListener");
-  await withTimeout(1000, signal, async () => {});
+  await withTimeoutSignal(1000, signal, async () => {});
   expect(added.mock.calls.map(([, listener]) => listener)).toEqual(removed.mock.calls.map(([, listener]) => listener));
 });
 

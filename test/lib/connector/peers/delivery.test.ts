@@ -9,7 +9,11 @@ import {
   makeResponseKey,
 } from "../../../../lib/connector/exchange/messages.ts";
 import type { CreationOptions } from "../../../../lib/connector/model/webauthn.ts";
-import { connectDelivery, type Delivery, type DeliveryOptions } from "../../../../lib/connector/peers/delivery.ts";
+import {
+  connectDelivery,
+  type DeliveryOptions,
+  type DeliveryService,
+} from "../../../../lib/connector/peers/delivery.ts";
 import type { DeliveryOrder } from "../../../../lib/connector/peers/delivery-wire.ts";
 import { plus } from "../../../../lib/time.ts";
 import { type Delivery as SimulatedDelivery, startDelivery } from "../../../../local/peers/delivery/delivery.ts";
@@ -24,7 +28,7 @@ import {
 
 let service: SimulatedDelivery;
 let tools: TestTools;
-let delivery: Delivery;
+let delivery: DeliveryService;
 
 const token = "delivery-token";
 
@@ -36,7 +40,7 @@ beforeEach(async () => {
 
 afterEach(() => service.close());
 
-function connect(changes: Partial<DeliveryOptions> = {}): Delivery {
+function connect(changes: Partial<DeliveryOptions> = {}): DeliveryService {
   const { url: baseUrl, signJwksUrl, transportJwksUrl } = service;
   const readToken = async () => token;
   return connectDelivery({

@@ -1,5 +1,5 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
-import { callPeer, type Patience, type PeerAccess, type PeerRequest, withTimeout } from "./call.ts";
+import { callPeer, type Patience, type PeerAccess, type PeerRequest, withTimeoutSignal } from "./call.ts";
 
 const usual: Patience = { tries: 3, firstWaitMs: 250, longestWaitMs: 3000 };
 
@@ -14,7 +14,7 @@ export function readPeer<T>(access: PeerAccess, request: PeerRequest<T> & { read
 /** Does the same as {@link readPeer} for other repeatable calls: a token request, or a call that is idempotent by its contract. */
 export function retryPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
   const patience = access.patience ?? usual;
-  return withTimeout(access.timeLimitMs, request.signal, async signal => {
+  return withTimeoutSignal(access.timeLimitMs, request.signal, async signal => {
     for (let tried = 1; ; tried++) {
       try {
         return await callPeer(access, { ...request, signal });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readLiteral, readScript } from "../../../../../lib/connector/idp/aic/script.ts";
+import { readLiteral, readScript } from "../../../../../lib/connector/idp/aic/read-script.ts";
 import { measureCpu } from "../../../../support/cpu-time.ts";
 
 const script = (displayName: string) => `/*

@@ -10,7 +10,7 @@ import { BadSettings, type Environment, isLocalHost, validSettings } from "../..
 import { type IdpFileLocation, locateIdpFile, readAtStart } from "./idp-file.ts";
 
 /** The configuration of the IdPs as far as it is known at the start. */
-export interface IdpSource {
+export interface IdpSettingsAtStart {
   /** Absent until the file has been read. */
   readonly known?: IdpConfigurations;
   /** Absent if the environment describes the only IdP. */
@@ -23,7 +23,7 @@ export interface IdpSource {
  * Reads the IdPs from the environment, or from the file that it names (C13). Other settings may be invalid: their problems are reported
  * elsewhere. Throws BadSettings with every wrong variable, or every wrong key of the file.
  */
-export function readIdpSource(environment: Environment): IdpSource {
+export function readIdpSettings(environment: Environment): IdpSettingsAtStart {
   const settings = validSettings(connectorSettings, environment);
   const { CLOUD_STORAGE_BLOB_ENDPOINT } = validSettings(deploymentSettings, environment);
   const { IDP_SECRET_HOSTS = [], IDP_ENABLE_MULTI_IDP, IDP_DEFAULT = "" } = settings;
@@ -76,7 +76,7 @@ function readSeveral(
   settings: Partial<ConnectorSettings>,
   secretHosts: readonly string[],
   blobEndpoint: string | undefined,
-): Omit<IdpSource, "secretHosts"> {
+): Omit<IdpSettingsAtStart, "secretHosts"> {
   const { IDP_CONFIGURATION_PATH: path, IDP_DEFAULT: defaultId } = settings;
   const wrong = (reason: string): readonly Problem[] => [{ path: "IDP_CONFIGURATION_PATH", reason }];
   if (path === undefined) throw new BadSettings(wrong("must be set with IDP_ENABLE_MULTI_IDP"));

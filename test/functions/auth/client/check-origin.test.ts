@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
-import { checkOrigin } from "../../../../functions/auth/client/origins.ts";
+import { checkOrigin } from "../../../../functions/auth/client/check-origin.ts";
 import { clientPreflight } from "../../../../functions/auth/start/client-preflight.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import type { Call } from "../../../../lib/http/call.ts";

@@ -1,5 +1,5 @@
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import { type ActiveSpanHandle, timed } from "../../telemetry.ts";
+import { type ActiveSpanHandle, timed } from "../telemetry.ts";
+import { PeerFailure } from "./peer-failure.ts";
 
 /** Runs one call of a peer in a span, and records its duration with `ok` or the kind of its failure. */
 export function traceCall<T>(

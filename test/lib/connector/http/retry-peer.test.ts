@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
 import type { PeerAccess } from "../../../../lib/connector/http/call.ts";
-import { readPeer } from "../../../../lib/connector/http/retry.ts";
+import { readPeer } from "../../../../lib/connector/http/retry-peer.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
 import { deadAddress, failureOf, kindOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 
