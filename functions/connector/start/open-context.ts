@@ -14,7 +14,6 @@ import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../lib/connector/peers/enrollment.ts";
 import { connectEventSink, type EventSink } from "../../../lib/connector/peers/event-sink.ts";
 import { connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";
-import { traceMails } from "../../../lib/connector/pin/trace-mails.ts";
 import { type ConnectorSettings, noSink, sinkSecretName } from "../../../lib/connector/settings.ts";
 import { logStates } from "../../../lib/connector/store/log-states.ts";
 import { toIntervals } from "../../../lib/connector/to-intervals.ts";
@@ -24,9 +23,9 @@ import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
 import type { ConnectorContext } from "../context.ts";
 import { idpFileReader } from "./idp-file.ts";
-import type { IdpSource } from "./idp-source.ts";
 import { postToPublicAddresses } from "./post-event.ts";
 import type { ConnectorStart } from "./read-connector-settings.ts";
+import type { IdpSettingsAtStart } from "./read-idp-settings.ts";
 
 /** Creates the clients of storage, Key Vault and peers, without any call. */
 export function openConnectorContext(
@@ -50,7 +49,7 @@ export function openConnectorContext(
     responses: responseBlobs(deployment.blobs),
     claims: claimStore(deployment.tables),
     sealer: deployment.sealer,
-    mailer: traceMails(openMail(deployment, settings)),
+    mailer: openMail(deployment, settings),
     delivery: connectDelivery({
       ...peerTools(deployment),
       baseUrl: settings.DELIVERY_API_BASE_URL,
@@ -112,7 +111,7 @@ function openSinks({ secrets, caching, now }: Deployment, settings: ConnectorSet
 function openIdps(
   deployment: Deployment,
   settings: ConnectorSettings,
-  { known, file, secretHosts }: IdpSource,
+  { known, file, secretHosts }: IdpSettingsAtStart,
 ): ConfiguredIdps {
   const { secretText, identity, blobs, now, log } = deployment;
   const tools: Omit<IdpDeps, "secret"> = {

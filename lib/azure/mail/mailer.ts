@@ -7,8 +7,9 @@ import type {
 } from "@azure/communication-email";
 import { withTimeout } from "../../async/with-timeout.ts";
 import { Fault } from "../../fault.ts";
-import type { Mailer, MailStatus } from "../../peers/mail.ts";
+import type { Mail, Mailer, MailStatus } from "../../peers/mail.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
+import { traceCall } from "../../peers/trace-call.ts";
 import { between, type Now } from "../../time.ts";
 import { type Access, isLocalService, localAccessKey } from "../service-access.ts";
 import type { Policies } from "../service-errors.ts";
@@ -46,37 +47,41 @@ export function openMailer(options: MailOptions): Mailer {
     });
   };
 
-  return {
-    async send({ to, subject, text, html, operationId }) {
-      const message: EmailMessage = {
-        senderAddress: sender,
-        recipients: { to: to.map(address => ({ address })) },
-        content: { subject, plainText: text, html },
-        disableUserEngagementTracking: true,
-      };
-      const { httpStatus, body } = await call("send", message, { operationId });
-      if (typeof body?.id !== "string") throw unreadableResponse("send", httpStatus);
-    },
-    async status(operationId) {
-      const resumeFrom = JSON.stringify({
-        state: {
-          status: "running",
-          config: {
-            operationLocation: `/emails/operations/${encodeURIComponent(operationId)}`,
-            metadata: { mode: "OperationLocation" },
-          },
+  const send = async ({ to, subject, text, html, operationId }: Mail): Promise<void> => {
+    const message: EmailMessage = {
+      senderAddress: sender,
+      recipients: { to: to.map(address => ({ address })) },
+      content: { subject, plainText: text, html },
+      disableUserEngagementTracking: true,
+    };
+    const { httpStatus, body } = await call("send", message, { operationId });
+    if (typeof body?.id !== "string") throw unreadableResponse("send", httpStatus);
+  };
+
+  const statusOf = async (operationId: string): Promise<MailStatus> => {
+    const resumeFrom = JSON.stringify({
+      state: {
+        status: "running",
+        config: {
+          operationLocation: `/emails/operations/${encodeURIComponent(operationId)}`,
+          metadata: { mode: "OperationLocation" },
         },
-      });
-      const { httpStatus, body } = await call("status", emptyMessage, { resumeFrom });
-      if (httpStatus === 404) {
-        // Without the service's error code the 404 may be a proxy's, and the mail may be sent already.
-        if (typeof body?.error?.code !== "string") throw new PeerFailure("mail", "status", "missing", { status: 404 });
-        return "unknown";
-      }
-      const status = statuses[String(body?.status)];
-      if (status === undefined) throw unreadableResponse("status", httpStatus);
-      return status;
-    },
+      },
+    });
+    const { httpStatus, body } = await call("status", emptyMessage, { resumeFrom });
+    if (httpStatus === 404) {
+      // Without the service's error code the 404 may be a proxy's, and the mail may be sent already.
+      if (typeof body?.error?.code !== "string") throw new PeerFailure("mail", "status", "missing", { status: 404 });
+      return "unknown";
+    }
+    const status = statuses[String(body?.status)];
+    if (status === undefined) throw unreadableResponse("status", httpStatus);
+    return status;
+  };
+
+  return {
+    send: mail => traceCall("mail", "send", () => send(mail)),
+    status: operationId => traceCall("mail", "status", () => statusOf(operationId)),
   };
 }
 
