@@ -10,7 +10,7 @@ describe.each(idpKinds.map(kind => [kind.type, kind] as const))("the kind %s", (
   const variables = variablesOf(kind);
 
   test("has environment variables with a description", () => {
-    expect(variables.length).toBeGreaterThan(3);
+    expect(variables).not.toEqual([]);
     for (const { name, description } of variables) {
       expect(name).toMatch(/^IDP[A-Z]_[A-Z0-9_]+$/);
       expect(description).toMatch(/\.$/);
