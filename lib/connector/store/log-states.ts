@@ -1,7 +1,10 @@
 import type { Log } from "../../log.ts";
 import type { RequestStore } from "../deps.ts";
 
-/** Returns the store with a log event for each new state of a request. */
+/**
+ * Returns the store with a log event for each new state of a request. The store itself logs none, because a restore inserts
+ * requests whose states are not new.
+ */
 export const logStates = (store: RequestStore, log: Log): RequestStore => ({
   ...store,
   async insert(request, keys) {
