@@ -50,9 +50,8 @@ export interface ListedEntry extends ListEntry {
 
 /**
  * The credential requests. The store keeps their index rows: the due work, the lists and the records of shipments. It
- * writes new ones
- * before the rows of the request and removes former ones after, so that a crash leaves a row too many and never one too
- * few (C15, C19).
+ * writes new ones before the rows of the request and removes former ones after, so that a crash leaves a row too many
+ * and never one too few (C15, C19).
  */
 export interface RequestStore {
   /**
@@ -75,8 +74,7 @@ export interface RequestStore {
   ): Promise<LoadedRequest | undefined>;
   /**
    * Deletes the rows of a request. The index rows by which the caller finds the request are removed last: its due work
-   * and, in an
-   * erasure, its entry in a list.
+   * and, in an erasure, its entry in a list.
    * @param foundBy set in an erasure: the list by which the request was found
    */
   remove(loaded: LoadedRequest, foundBy?: RequestList): Promise<void>;
@@ -90,9 +88,8 @@ export interface RequestStore {
   ): Promise<readonly ListEntry[]>;
   /**
    * Removes an index row that does not match its request, because its writer is between two writes or stopped there.
-   * The request is
-   * rewritten by its ETag before, so that a writer that still runs gets a conflict. Does nothing if the request has
-   * changed meanwhile.
+   * The request is rewritten by its ETag before, so that a writer that still runs gets a conflict. Does nothing if the
+   * request has changed meanwhile.
    * @param loaded undefined if there is no such request
    */
   removeStale(row: DueEntry | ListedEntry, loaded: LoadedRequest | undefined): Promise<void>;

@@ -61,8 +61,7 @@ export interface Lease {
 
 /**
  * The queues of due work. process-shipments works on `poll` and `shipment_key`; process-credential-requests on
- * `reconcile`, `key` and
- * `shipment_key`; clean-up on `clean` (ended requests) and `purge` (copies of responses).
+ * `reconcile`, `key` and `shipment_key`; clean-up on `clean` (ended requests) and `purge` (copies of responses).
  */
 export const queues = ["reconcile", "poll", "key", "shipment_key", "clean", "purge"] as const;
 export type Queue = (typeof queues)[number];

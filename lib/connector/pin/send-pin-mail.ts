@@ -22,11 +22,9 @@ interface Target {
 
 /**
  * Returns the step that sends the PIN mail of a security key. The send is stored before the call, under an id computed
- * from key and number.
- * After a send without an answer, the mail service is asked for it before another mail is sent. The PIN is fetched for
- * the send and not
- * stored. Addresses that `PIN_MAIL_DOMAINS` no longer allows are left out; with none left, the mail stays due, as after
- * a failure (C14).
+ * from key and number. After a send without an answer, the mail service is asked for it before another mail is sent.
+ * The PIN is fetched for the send and not stored. Addresses that `PIN_MAIL_DOMAINS` no longer allows are left out; with
+ * none left, the mail stays due, as after a failure (C14).
  * @param stoppedUntil the time before which no mail is sent, because the mail service is throttling
  */
 export async function sendPinMail(
