@@ -19,8 +19,8 @@ async function indexRows({ store }: TestSystem): Promise<readonly DueEntry[]> {
   return rows;
 }
 
-/** Longer than any back-off of `quick`; a lease lasts a few. */
-export const stepMs = 20_000;
+/** Longer than any lease and back-off of `quick`. */
+export const stepMs = 65_000;
 
 /** Index rows of work that does not wait for days. */
 export const dueWork = async (system: TestSystem): Promise<readonly DueEntry[]> =>

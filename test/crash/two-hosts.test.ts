@@ -43,22 +43,22 @@ async function processed(orders: readonly Order[]): Promise<ReadonlyMap<Order, s
 }
 
 describe("two hosts that process at once", () => {
-  test("make 50 activations and 50 mails of 50 ready shipments", async () => {
-    const orders = Array.from({ length: 50 }, () => newOrder([1]));
+  test("make 20 activations and 20 mails of 20 ready shipments", async () => {
+    const orders = Array.from({ length: 20 }, () => newOrder([1]));
     const requests = await processed(orders);
-    expect(deliveryCalls(system)).toBe(50);
-    expect(orders.map(order => activationCalls(order, system))).toEqual(Array(50).fill(1));
-    expect(mailCalls(system)).toBe(50);
+    expect(deliveryCalls(system)).toBe(20);
+    expect(orders.map(order => activationCalls(order, system))).toEqual(Array(20).fill(1));
+    expect(mailCalls(system)).toBe(20);
     const end = { ...fulfilled, credentials: ["active"], registrations: [1], mails: [1] };
     for (const [order, requestId] of requests) expect(await outcome(order, requestId, { hosts, system })).toEqual(end);
   });
 
   test("share the keys of one shipment: each is activated and mailed once, and the request is complete", async () => {
     const keys = [1, 1, 1, 1, 1, 1, 1, 1];
-    const orders = Array.from({ length: 4 }, () => newOrder(keys));
+    const orders = Array.from({ length: 2 }, () => newOrder(keys));
     const requests = await processed(orders);
-    expect(orders.map(order => activationCalls(order, system))).toEqual(Array(4).fill(8));
-    expect(mailCalls(system)).toBe(32);
+    expect(orders.map(order => activationCalls(order, system))).toEqual(Array(2).fill(8));
+    expect(mailCalls(system)).toBe(16);
     const end = { ...fulfilled, credentials: keys.map(() => "active"), registrations: keys, mails: keys };
     for (const [order, requestId] of requests) expect(await outcome(order, requestId, { hosts, system })).toEqual(end);
   });

@@ -62,9 +62,10 @@ describe("a create handler that dies at any of its calls", () => {
   /** What becomes of the request, by the call at which its create handler died. */
   async function ends(body: () => Body) {
     const found: [call: string, state: string][] = [];
+    const { storage } = await testConnector(peers);
     for (let step = 0; ; step++) {
       // A clock of its own: the delivery service's is the machine's.
-      const connector = await testConnector(peers, { settings });
+      const connector = await testConnector(peers, { storage, settings });
       const sent = body();
       const dying = crashing(step, "before", "all");
       const dead = connector.anotherInstance(dying.options);

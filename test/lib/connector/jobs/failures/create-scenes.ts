@@ -45,7 +45,7 @@ export const createScenes: readonly Scene[] = [
     title: "Hand-over of authenticators",
     body: onSite(),
     act: create,
-    steps: [enrollment.token, enrollment.put],
+    steps: [briefly(enrollment.token), enrollment.put],
   },
   {
     title: "Order of a shipment",
@@ -61,6 +61,6 @@ export const createScenes: readonly Scene[] = [
       peers.delivery.fail({ kind: "refuse", status: 400, method: "POST", body });
     },
     act: create,
-    steps: [pingone.look, pingone.removal, briefly(enrollment.token), enrollment.removal],
+    steps: [briefly(pingone.look), pingone.removal, briefly(enrollment.token), enrollment.removal],
   },
 ];

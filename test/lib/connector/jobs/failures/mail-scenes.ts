@@ -30,7 +30,11 @@ export const mailScenes: readonly Scene[] = [
     body: shipped(),
     before: programmed,
     act: processCredentialRequests,
-    steps: [also(as("PIN response", delivery.shipment), ...wrongShipments), also(mail.send, undelivered), lookUp],
+    steps: [
+      also(briefly(as("PIN response", delivery.shipment)), ...wrongShipments),
+      also(mail.send, undelivered),
+      briefly(lookUp),
+    ],
   },
   {
     title: "PIN mail of an authenticator, process-credential-requests",

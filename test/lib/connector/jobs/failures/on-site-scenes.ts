@@ -81,7 +81,7 @@ export const onSiteScenes: readonly Scene[] = [
     },
     act: cancel,
     after: resumed,
-    steps: [as("shipment, read back", delivery.shipment)],
+    steps: [briefly(as("shipment, read back", delivery.shipment))],
   },
   {
     title: "Clean-up of an authenticator's request",

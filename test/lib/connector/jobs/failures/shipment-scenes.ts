@@ -66,7 +66,7 @@ export const shipmentScenes: readonly Scene[] = [
     act: processCredentialRequests,
     steps: [
       briefly(delivery.signingKeys),
-      entra.token,
+      briefly(entra.token),
       also(entra.registration, expired("entra"), refusing("entra", "unknown")),
     ],
   },
