@@ -1,5 +1,5 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
-import { nearestName } from "../lib/settings/nearest-name.ts";
+import { nearestNameIn } from "../lib/settings/nearest-name.ts";
 
 /** A command of package.json as its users see it. */
 interface Command<T extends ParseArgsOptionsConfig> {
@@ -45,6 +45,6 @@ function problemOf(error: unknown, options: readonly string[]): string {
   // Node's further sentences explain how to pass such a text as a positional argument.
   const [problem = message] = message.split(". ");
   const argument = code === "ERR_PARSE_ARGS_UNKNOWN_OPTION" ? (/'([^']+)'/.exec(problem)?.[1] ?? "") : "";
-  const nearest = nearestName(argument, options);
+  const nearest = nearestNameIn(options)(argument);
   return nearest === undefined ? problem : `${problem} (did you mean --${nearest}?)`;
 }

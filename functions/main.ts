@@ -54,9 +54,11 @@ async function loadServices(environment: Environment): Promise<readonly Service[
   const named = enabledApis(environment);
   const [auth, connector] = await Promise.all([
     named.includes("core") || named.includes("client") ? import("./auth/start/auth-service.ts") : undefined,
-    named.includes("connector") ? import("./connector/start/connector-service.ts") : undefined,
+    named.includes("connector")
+      ? import("./connector/start/connector-service.ts").then(module => module.loadConnectorService(environment))
+      : undefined,
   ]);
-  return [...(auth ? [auth.authService] : []), ...(connector ? [connector.connectorService] : [])];
+  return [...(auth ? [auth.authService] : []), ...(connector ? [connector] : [])];
 }
 
 /** Parses the settings and creates all clients, so that errors occur before anything is registered. */

@@ -1,3 +1,4 @@
+import { readIdpFile } from "../lib/connector/idp/idp-file.ts";
 import { type DeploymentSettings, deploymentSettings, enabledApis } from "../lib/settings/deployment-settings.ts";
 import { combineReads, type Environment, readSettings } from "../lib/settings/read-settings.ts";
 import { readAuthSettings } from "./auth/start/read-auth-settings.ts";
@@ -21,7 +22,7 @@ export function readAllSettings(environment: Environment): Settings {
   const [deployment, auth, connector] = combineReads(
     () => readSettings(deploymentSettings, environment),
     () => (servesAuth ? readAuthSettings(environment) : undefined),
-    () => (apis.includes("connector") ? readConnectorSettings(environment) : undefined),
+    () => (apis.includes("connector") ? readConnectorSettings(environment, readIdpFile) : undefined),
   );
   return { deployment, ...(auth && { auth }), ...(connector && { connector }) };
 }

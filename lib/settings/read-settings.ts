@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Problem } from "../fault.ts";
-import { nearestName } from "./nearest-name.ts";
+import { nearestNameIn } from "./nearest-name.ts";
 import { isHttpOnLoopback, splitList } from "./setting.ts";
 
 /** Environment variables. An empty or blank value counts as unset. */
@@ -29,7 +29,8 @@ export function readSettings<T extends z.ZodObject>(schema: T, environment: Envi
   const set = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== ""),
   );
-  const result = schema.safeParse(set);
+  // Settings are parsed once, so compiling the schema would cost more than it saves.
+  const result = schema.safeParse(set, { jitless: true });
   const issues = result.error?.issues ?? [];
   const problems = [
     ...issues.map(issue => ({
@@ -59,9 +60,10 @@ interface MisspeltSetting {
  */
 export function misspeltSettings(schema: z.ZodObject, environment: Environment): readonly MisspeltSetting[] {
   const known = Object.keys(schema.shape);
+  const nearestName = nearestNameIn(known);
   return Object.entries(environment).flatMap(([setting, value]) => {
     if (!value?.trim() || known.includes(setting)) return [];
-    const nearest = nearestName(setting, known);
+    const nearest = nearestName(setting);
     return nearest === undefined ? [] : [{ setting, nearest }];
   });
 }

@@ -29,12 +29,20 @@ export function createTimer(timer: TimerFunction, { invoke, log, track }: TimerD
   const created = new Date();
   // .NET's smallest time means that the timer has not run yet.
   let status = { last: "0001-01-01T00:00:00", lastUpdated: created.toISOString() };
-  let next = timer.schedule(created);
+  // Computed at the first use, because a host that runs no timers should not pay for it at its start.
+  let planned: { next: Date | undefined; readonly hasStatus: boolean } | undefined;
+  const plan = () => {
+    planned ??= {
+      next: timer.schedule(created),
+      hasStatus: timer.useMonitor && !isFrequent(timer.schedule, created),
+    };
+    return planned;
+  };
   let wake: NodeJS.Timeout | undefined;
   let stopped = false;
-  const hasStatus = timer.useMonitor && !isFrequent(timer.schedule, created);
 
   const input = () => {
+    const { next, hasStatus } = plan();
     const scheduleStatus = hasStatus
       ? { Last: status.last, Next: next?.toISOString(), LastUpdated: status.lastUpdated }
       : null;
@@ -48,6 +56,7 @@ export function createTimer(timer: TimerFunction, { invoke, log, track }: TimerD
   };
 
   const wait = (): void => {
+    const { next } = plan();
     if (stopped || next === undefined) return;
     const due = next.getTime();
     wake = setTimeout(
@@ -61,7 +70,7 @@ export function createTimer(timer: TimerFunction, { invoke, log, track }: TimerD
     const startedAt = new Date(Math.max(Date.now(), due));
     // A failed run is logged already, and the schedule continues.
     await run(`Timer fired at ${startedAt.toISOString()}`).catch(() => {});
-    next = timer.schedule(startedAt);
+    plan().next = timer.schedule(startedAt);
     status = { last: startedAt.toISOString(), lastUpdated: new Date().toISOString() };
     wait();
   };
@@ -69,7 +78,7 @@ export function createTimer(timer: TimerFunction, { invoke, log, track }: TimerD
   return {
     start() {
       const upcoming: string[] = [];
-      for (let at = next; at !== undefined && upcoming.length < 5; at = timer.schedule(at))
+      for (let at = plan().next; at !== undefined && upcoming.length < 5; at = timer.schedule(at))
         upcoming.push(at.toISOString());
       log(
         "information",
@@ -92,6 +101,6 @@ export function createTimer(timer: TimerFunction, { invoke, log, track }: TimerD
       clearTimeout(wake);
     },
     run,
-    next: () => next,
+    next: () => plan().next,
   };
 }

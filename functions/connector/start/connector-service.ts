@@ -2,6 +2,7 @@ import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
 import { connectorSettings } from "../../../lib/connector/settings.ts";
 import type { Identify } from "../../../lib/http/api.ts";
 import { isInAzure, proxiesOf } from "../../../lib/settings/deployment-settings.ts";
+import type { Environment } from "../../../lib/settings/read-settings.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
@@ -12,11 +13,21 @@ import { connector } from "../routes.ts";
 import { connectorTasks } from "./maintenance-tasks.ts";
 import { openConnectorContext } from "./open-context.ts";
 import { type ConnectorStart, readConnectorSettings } from "./read-connector-settings.ts";
+import { usesIdpFile } from "./read-idp-settings.ts";
 
-/** The connector. */
-export const connectorService: Service<ConnectorStart> = {
+/**
+ * Returns the connector. Loads the parser of IdP files only if a file names the IdPs, because it is a quarter of the code
+ * that the start would load.
+ */
+export async function loadConnectorService(environment: Environment): Promise<Service<ConnectorStart>> {
+  const parseFile = usesIdpFile(environment)
+    ? (await import("../../../lib/connector/idp/idp-file.ts")).readIdpFile
+    : undefined;
+  return { ...connectorService, read: start => readConnectorSettings(start, parseFile) };
+}
+
+const connectorService: Omit<Service<ConnectorStart>, "read"> = {
   schema: connectorSettings,
-  read: readConnectorSettings,
   open(deployment, start) {
     const context = openConnectorContext(deployment, start);
     return { ready: context.ready, register: () => register(deployment, start, context) };

@@ -2,7 +2,7 @@ import { createReadStream, readFileSync, statSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { withTimeout } from "../../../lib/async/with-timeout.ts";
 import type { Blobs } from "../../../lib/azure/blobs.ts";
-import { longestIdpFile } from "../../../lib/connector/idp/idp-file.ts";
+import { longestIdpFile } from "../../../lib/connector/idp/longest-idp-file.ts";
 
 /** Where the file of several IdPs is stored. */
 export type IdpFileLocation = { readonly path: string } | { readonly container: string; readonly blob: string };

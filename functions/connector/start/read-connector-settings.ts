@@ -2,7 +2,7 @@ import { type ConnectorSettings, connectorSettings } from "../../../lib/connecto
 import { deploymentSettings } from "../../../lib/settings/deployment-settings.ts";
 import { effectiveSettings } from "../../../lib/settings/describe-settings.ts";
 import { combineReads, type Environment, readSettings } from "../../../lib/settings/read-settings.ts";
-import { type IdpSettingsAtStart, readIdpSettings } from "./read-idp-settings.ts";
+import { type IdpFileParser, type IdpSettingsAtStart, readIdpSettings } from "./read-idp-settings.ts";
 
 /** The configuration of the connector. */
 export interface ConnectorStart {
@@ -12,11 +12,14 @@ export interface ConnectorStart {
   readonly idps: IdpSettingsAtStart;
 }
 
-/** Parses the settings of the connector. Throws BadSettings with every problem. */
-export function readConnectorSettings(environment: Environment): ConnectorStart {
+/**
+ * Parses the settings of the connector. Throws BadSettings with every problem.
+ * @param parseFile required if a file names the IdPs
+ */
+export function readConnectorSettings(environment: Environment, parseFile?: IdpFileParser): ConnectorStart {
   const [settings, idps] = combineReads(
     () => readSettings(connectorSettings, environment),
-    () => readIdpSettings(environment),
+    () => readIdpSettings(environment, parseFile),
   );
   const settingTexts = {
     ...effectiveSettings(deploymentSettings, environment),

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { readIdpFile } from "../../../lib/connector/idp/idp-file.ts";
+import type { readIdpFile } from "../../../lib/connector/idp/idp-file.ts";
 import { type AnyIdpKind, type IdpConfigurations, idpKinds } from "../../../lib/connector/idp/kinds.ts";
 import { secretHostProblems, withoutLoopback } from "../../../lib/connector/idp/secret-hosts.ts";
 import { variablesOf } from "../../../lib/connector/idp/variables.ts";
@@ -19,17 +19,31 @@ export interface IdpSettingsAtStart {
   readonly secretHosts: readonly string[];
 }
 
+/** The parser of IdP files. */
+export type IdpFileParser = typeof readIdpFile;
+
+/** Returns whether a file names the IdPs, so that its parser is needed. */
+export const usesIdpFile = (environment: Environment): boolean =>
+  connectorSettings.shape.IDP_ENABLE_MULTI_IDP.safeParse(textOf(environment, "IDP_ENABLE_MULTI_IDP")).data === true;
+
 /**
  * Reads the IdPs from the environment, or from the file that it names (C13). Other settings may be invalid: their problems are reported
  * elsewhere. Throws BadSettings with every wrong variable, or every wrong key of the file.
+ * @param parseFile required if a file names the IdPs
  */
-export function readIdpSettings(environment: Environment): IdpSettingsAtStart {
+export function readIdpSettings(environment: Environment, parseFile: IdpFileParser | undefined): IdpSettingsAtStart {
   const settings = validSettings(connectorSettings, environment);
   const { CLOUD_STORAGE_BLOB_ENDPOINT } = validSettings(deploymentSettings, environment);
   const { IDP_SECRET_HOSTS = [], IDP_ENABLE_MULTI_IDP, IDP_DEFAULT = "" } = settings;
   const secretHosts = isLocalHost(environment) ? IDP_SECRET_HOSTS : withoutLoopback(IDP_SECRET_HOSTS);
   if (IDP_ENABLE_MULTI_IDP === undefined) return { secretHosts };
-  if (IDP_ENABLE_MULTI_IDP) return { ...readSeveral(settings, secretHosts, CLOUD_STORAGE_BLOB_ENDPOINT), secretHosts };
+  if (IDP_ENABLE_MULTI_IDP) {
+    if (parseFile === undefined) throw new TypeError("The parser of IdP files is not loaded.");
+    return {
+      ...readSeveral(settings, secretHosts, { blobEndpoint: CLOUD_STORAGE_BLOB_ENDPOINT, parseFile }),
+      secretHosts,
+    };
+  }
   return { known: new Map([[IDP_DEFAULT, readOne(environment, secretHosts)]]), secretHosts };
 }
 
@@ -75,7 +89,7 @@ const textOf = (environment: Environment, name: string): string | undefined => e
 function readSeveral(
   settings: Partial<ConnectorSettings>,
   secretHosts: readonly string[],
-  blobEndpoint: string | undefined,
+  { blobEndpoint, parseFile }: { readonly blobEndpoint: string | undefined; readonly parseFile: IdpFileParser },
 ): Omit<IdpSettingsAtStart, "secretHosts"> {
   const { IDP_CONFIGURATION_PATH: path, IDP_DEFAULT: defaultId } = settings;
   const wrong = (reason: string): readonly Problem[] => [{ path: "IDP_CONFIGURATION_PATH", reason }];
@@ -87,7 +101,7 @@ function readSeveral(
   const bytes = readAtStart(file.path);
   if (bytes === undefined) return { file };
   if (typeof bytes === "string") throw new BadSettings(wrong(bytes));
-  const { idps, problems } = readIdpFile(bytes, defaultId, secretHosts);
+  const { idps, problems } = parseFile(bytes, defaultId, secretHosts);
   if (problems !== undefined) throw new BadSettings(problems);
   return { known: idps, file };
 }

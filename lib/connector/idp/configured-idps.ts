@@ -3,7 +3,6 @@ import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import { type Instant, type Now, plus } from "../../time.ts";
 import type { Idp } from "./contract.ts";
-import { readIdpFile } from "./idp-file.ts";
 import type { IdpConfigurations, IdpSettings } from "./kinds.ts";
 
 /** The IdPs of a deployment, by the last valid configuration that was read. */
@@ -73,6 +72,7 @@ export function configuredIdps(options: ConfiguredIdpsOptions): ConfiguredIdps {
     try {
       const bytes = await read();
       nextReadAt = plus(startedAt, kept ? maxAgeMs : retryAfterMs);
+      const { readIdpFile } = await import("./idp-file.ts");
       const { idps, problems } = bytes === undefined ? noFile : readIdpFile(bytes, defaultId, secretHosts);
       if (idps === undefined) {
         log.error("bad_idp_configuration", { problems, kept });

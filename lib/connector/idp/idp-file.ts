@@ -2,9 +2,7 @@ import { isAlias, isMap, isScalar, LineCounter, type Node, parseDocument, visit 
 import type { Problem } from "../../fault.ts";
 import { isRecord, printableKey, readIdpEntry } from "./idp-file-entry.ts";
 import type { IdpConfigurations, IdpSettings } from "./kinds.ts";
-
-/** The maximum size of an IdP file, in bytes. */
-export const longestIdpFile = 256 * 1024;
+import { longestIdpFile } from "./longest-idp-file.ts";
 
 /** The number of problems that are reported: one wrong indentation causes thousands. */
 const mostProblems = 200;

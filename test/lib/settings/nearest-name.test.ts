@@ -1,20 +1,26 @@
 import { describe, expect, it } from "vitest";
-import { nearestName } from "../../../lib/settings/nearest-name.ts";
+import { nearestNameIn } from "../../../lib/settings/nearest-name.ts";
 
 const known = ["CORE_PATH", "EMAIL_SENDER_ADDRESS", "PIN_MAIL_DOMAINS", "RETRY_MIN_SECONDS", "RETRY_MAX_SECONDS"];
+const nearestName = nearestNameIn(known);
 
-describe("nearestName", () => {
+describe("nearestNameIn", () => {
   it.each([
     ["EMAIL_SENDER_ADRESS", "EMAIL_SENDER_ADDRESS"],
     ["EMAIL_SENDRE_ADDRESS", "EMAIL_SENDER_ADDRESS"],
     ["RETRY_MIN_SECOND", "RETRY_MIN_SECONDS"],
     ["RETRY_MAXX_SECONDS", "RETRY_MAX_SECONDS"],
     ["pin-mail-domains", "PIN_MAIL_DOMAINS"],
+    ["EMIAL_SENDER_ADDRSES", "EMAIL_SENDER_ADDRESS"],
+    ["ETRY_MIN_SECONDSS", "RETRY_MIN_SECONDS"],
   ])("returns for %s the name %s", (name, nearest) => {
-    expect(nearestName(name, known)).toBe(nearest);
+    expect(nearestName(name)).toBe(nearest);
   });
 
-  it.each(["PATH", "NODE_PATH", "EMAIL", "RETRY", "WEBSITE_SITE_NAME", ""])("returns no name for %j", name => {
-    expect(nearestName(name, known)).toBeUndefined();
-  });
+  it.each(["PATH", "NODE_PATH", "EMAIL", "EMAIL_SENDER_ADDR", "RETRY", "WEBSITE_SITE_NAME", ""])(
+    "returns no name for %j",
+    name => {
+      expect(nearestName(name)).toBeUndefined();
+    },
+  );
 });

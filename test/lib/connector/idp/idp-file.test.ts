@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { longestIdpFile, readIdpFile } from "../../../../lib/connector/idp/idp-file.ts";
+import { readIdpFile } from "../../../../lib/connector/idp/idp-file.ts";
+import { longestIdpFile } from "../../../../lib/connector/idp/longest-idp-file.ts";
 import { vendorHosts } from "../../../../lib/connector/idp/secret-hosts.ts";
 
 const hosts = [...vendorHosts, "*.example"];
