@@ -10,7 +10,7 @@ const command = {
 
 Usage: API_TOKEN=<token> npm run api-tokens -- <action> --url URL
   create NAME   create a token for the caller NAME and print it; it is shown only once
-  list          list id, time of creation, expiry, role and name of each token
+  list          list id, time of creation, expiry, role, day of the last use (UTC) and name
   revoke ID     revoke a token; hosts refuse it within minutes
   --expires TIME  create: the token is accepted before this time, such as 2031-01-31T12:00:00Z
   --role ROLE   create, Core only: read, import or admin (the default)
@@ -36,6 +36,7 @@ const listed = z.array(
     created_at: z.string(),
     expires_at: z.string().optional(),
     role: z.string().optional(),
+    last_used_on: z.string().optional(),
   }),
 );
 
@@ -60,8 +61,10 @@ async function main(): Promise<void> {
   if (action === "list") {
     const answer = await api.call({ method: "GET", path: "/api-tokens" });
     if (answer.status !== 200) throw new Error(refusalOf(answer));
-    for (const { id, name, created_at, expires_at = "no expiry", role = "admin" } of listed.parse(answer.body)) {
-      console.log(`${id}  ${created_at}  ${expires_at}  ${role}  ${name}`);
+    for (const { id, name, created_at, expires_at, role = "admin", last_used_on } of listed.parse(answer.body)) {
+      console.log(
+        `${id}  ${created_at}  ${expires_at ?? "no expiry"}  ${role}  ${last_used_on ?? "never used"}  ${name}`,
+      );
     }
   } else if (action === "create") {
     const answer = await api.call({

@@ -161,7 +161,7 @@ export function callerCheck(
     api,
     role,
     ...(tenant && { tenant }),
-    ...(settings.CALLER_STATIC_TOKENS && { tokenHashes: hashes.known }),
+    ...(settings.CALLER_STATIC_TOKENS && { tokenHashes: hashes.known, recordUse: hashes.recordUse }),
     fetch,
     now,
   });

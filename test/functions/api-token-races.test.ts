@@ -5,8 +5,9 @@ import { createToken, revokeToken } from "../../lib/http/authenticate/api-tokens
 import { createLog } from "../../lib/log.ts";
 import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
 import { readSettings } from "../../lib/settings/read-settings.ts";
-import { instant, minutes, type Now } from "../../lib/time.ts";
+import { days, instant, minutes, type Now } from "../../lib/time.ts";
 import { startVault, type Vault } from "../../local/peers/vault/vault.ts";
+import { until } from "../support/until.ts";
 
 let vault: Vault;
 
@@ -124,5 +125,74 @@ describe("API tokens on two hosts", () => {
       expect((await second.hashes.read()).map(({ id }) => id)).not.toContain(hash.id);
       if (round === 9) expect(await startHost().accepts(token)).toBe(false);
     }
+  });
+});
+
+describe("the last use of an API token", () => {
+  const name = "core-api-tokens";
+  const path = new RegExp(name);
+  const isRecorded = (own: Vault, day: string) =>
+    until(
+      () => own.tags(name).some(({ lastUsedOn }) => lastUsedOn === day),
+      () => `No token was used on ${day}.`,
+    );
+
+  it("is written once a day by all hosts together, and other calls with the token make no request", async () => {
+    const own = await startVault();
+    let later = 0;
+    const now = () => instant(Date.UTC(2031, 0, 1, 10) + later);
+    const [first, second] = [startHost(own, now), startHost(own, now)];
+    const used = await first.create("used");
+    const unused = await first.create("never used");
+    // The second host knows the token from before its first use.
+    expect(await second.hashes.known(false)).toHaveLength(2);
+    own.resetRequests();
+    for (let call = 0; call < 3; call++) expect(await first.accepts(used.token)).toBe(true);
+    await isRecorded(own, "2031-01-01");
+    for (let call = 0; call < 3; call++) expect(await second.accepts(used.token)).toBe(true);
+    // The first host fills its cache, and each host reads the versions before it writes.
+    await own.untilRequested("GET", path, 3);
+    later = minutes(1);
+    for (const host of [first, second]) expect(await host.accepts(used.token)).toBe(true);
+    expect([own.count("GET", path), own.count("PATCH", path)]).toEqual([3, 1]);
+    later = days(1);
+    expect(await first.accepts(used.token)).toBe(true);
+    await isRecorded(own, "2031-01-02");
+    expect([own.count("GET", path), own.count("PATCH", path)]).toEqual([5, 2]);
+    const listed = (await startHost(own).hashes.read()).map(({ id, lastUsedOn }) => [id, lastUsedOn]);
+    expect(Object.fromEntries(listed)).toEqual({ [used.hash.id]: "2031-01-02", [unused.hash.id]: undefined });
+    await own.close();
+  });
+
+  it("does not fail the call when Key Vault refuses to write it, and is written an hour later", async () => {
+    const own = await startVault();
+    let later = 0;
+    const host = startHost(own, () => instant(Date.UTC(2031, 0, 1, 10) + later));
+    const { token } = await host.create("used");
+    own.fail({ kind: "refuse", status: 403, method: "PATCH" });
+    expect(await host.accepts(token)).toBe(true);
+    await own.untilRequested("PATCH", path);
+    later = minutes(59);
+    expect(await host.accepts(token)).toBe(true);
+    expect(own.count("PATCH", path)).toBe(1);
+    later = minutes(61);
+    expect(await host.accepts(token)).toBe(true);
+    await isRecorded(own, "2031-01-01");
+    expect(own.count("PATCH", path)).toBe(2);
+    await own.close();
+  });
+
+  it("does not delay the call, and a token whose revocation is faster stays revoked", async () => {
+    const own = await startVault();
+    const host = startHost(own, () => instant(Date.UTC(2031, 0, 1, 10)));
+    const { token, hash } = await host.create("used");
+    own.fail({ kind: "hang", method: "PATCH" });
+    expect(await host.accepts(token)).toBe(true);
+    await own.untilHanging();
+    await startHost(own).revoke(hash.id);
+    own.release();
+    await isRecorded(own, "2031-01-01");
+    expect(await startHost(own).accepts(token)).toBe(false);
+    await own.close();
   });
 });

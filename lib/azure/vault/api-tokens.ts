@@ -1,8 +1,10 @@
 import type { TokenHashes } from "../../http/authenticate/api-tokens.ts";
-import { type TokenHash, tokenHash } from "../../http/authenticate/bearer.ts";
+import type { TokenHash } from "../../http/authenticate/bearer.ts";
 import { between, days, hours, type Instant } from "../../time.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
-import type { Secrets, SecretVersion } from "./secrets.ts";
+import { createUseRecorder } from "./record-token-use.ts";
+import type { Secrets } from "./secrets.ts";
+import { hashOf, validHashes } from "./token-versions.ts";
 
 /** Maximum age of cached hashes while Key Vault is away: a token that is revoked in that time is accepted no longer than this. */
 const maxStaleMs = hours(1);
@@ -26,6 +28,7 @@ export function apiTokenHashes(secrets: Secrets, api: "core" | "connector", cach
     known: async refresh => (await (refresh ? cached.refresh() : cached.get())) ?? [],
     read,
     add: async ({ id, ...hash }) => void (await secrets.set(name, id, { tags: { id, ...hash } })),
+    recordUse: createUseRecorder(secrets, name, caching),
     async revoke(id) {
       const versions = await secrets.versions(name);
       if (!validHashes(versions).some(hash => hash.id === id)) return false;
@@ -54,23 +57,3 @@ function createExpiryWarning(api: string, { now, log }: CacheOptions): (hashes: 
     }
   };
 }
-
-/**
- * Returns the hashes of the tokens that are not revoked. A repeated create may have stored a second version of a token after the first
- * was disabled, so one disabled version revokes the token.
- */
-function validHashes(versions: readonly SecretVersion[]): readonly TokenHash[] {
-  const hashes = new Map<string, TokenHash>();
-  const revoked: string[] = [];
-  for (const version of versions) {
-    const hash = hashOf(version);
-    if (hash === undefined) continue;
-    hashes.set(hash.id, hash);
-    if (!version.enabled) revoked.push(hash.id);
-  }
-  for (const id of revoked) hashes.delete(id);
-  return [...hashes.values()].sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
-}
-
-/** Returns the hash in a version's tags; undefined for a version that is not a token, such as the first one, which the template creates. */
-const hashOf = ({ tags }: SecretVersion): TokenHash | undefined => tokenHash.safeParse(tags).data;

@@ -38,6 +38,8 @@ export interface Secrets {
   versions(name: string): Promise<readonly SecretVersion[]>;
   /** Disables a version; its value and tags stay. */
   disable(name: string, version: string): Promise<void>;
+  /** Replaces all tags of a version; its value stays, and a disabled version stays disabled. */
+  setTags(name: string, version: string, tags: Record<string, string>): Promise<void>;
 }
 
 export interface SecretsOptions {
@@ -89,6 +91,10 @@ export function openSecrets(options: SecretsOptions): Secrets {
     disable: (name, version) =>
       call(async (client, abortSignal) => {
         await client.updateSecretProperties(name, version, { enabled: false, abortSignal });
+      }),
+    setTags: (name, version, tags) =>
+      call(async (client, abortSignal) => {
+        await client.updateSecretProperties(name, version, { tags, abortSignal });
       }),
   };
 }

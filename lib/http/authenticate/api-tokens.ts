@@ -9,6 +9,11 @@ export interface TokenHashes {
   /** Reads the valid hashes from storage. */
   read(): Promise<readonly TokenHash[]>;
   add(hash: TokenHash): Promise<void>;
+  /**
+   * Records that a token was used today. Returns at once, and writes at most once a day for each token. A failure is
+   * logged and affects no call.
+   */
+  recordUse(hash: TokenHash): void;
   /** Revokes a token permanently. Returns false if there is no valid token with this id. */
   revoke(id: string): Promise<boolean>;
 }

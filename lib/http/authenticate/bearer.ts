@@ -17,6 +17,8 @@ export const tokenHash = z.object({
   expiresAt: z.string().exactOptional(),
   /** The role of a token of Core. Absent: `admin`. */
   role: z.enum(callerRoles).exactOptional(),
+  /** The last day, in UTC, on which the token was accepted: `2026-01-31`. Absent: it was never used. */
+  lastUsedOn: z.string().exactOptional(),
 });
 export type TokenHash = z.output<typeof tokenHash>;
 
@@ -28,6 +30,8 @@ export interface BearerOptions {
   readonly tenant?: TenantTokens;
   /** Returns the valid static tokens; `refresh` asks for a new read. If absent, no static token is accepted. */
   readonly tokenHashes?: (refresh: boolean) => Promise<readonly TokenHash[]>;
+  /** Is called with each static token that is accepted. */
+  readonly recordUse?: (hash: TokenHash) => void;
   readonly fetch: typeof fetch;
   readonly now: Now;
 }
@@ -76,6 +80,7 @@ async function checkStaticToken(token: string, api: string, id: string, options:
     if (found === undefined) continue;
     const caller: Caller = { kind: "api_token", application: id, ...(found.role && { role: found.role }) };
     if (found.expiresAt !== undefined && options.now() >= found.expiresAt) throw badToken("expired", { caller });
+    options.recordUse?.(found);
     return caller;
   }
   throw badToken("unknown_api_token");

@@ -29,12 +29,13 @@ const role = z
   });
 
 /** Returns the view of a token. */
-const viewOf = ({ id, name, createdAt, expiresAt, role }: TokenHash) => ({
+const viewOf = ({ id, name, createdAt, expiresAt, role, lastUsedOn }: TokenHash) => ({
   id,
   name,
   created_at: createdAt,
   ...(expiresAt !== undefined && { expires_at: expiresAt }),
   ...(role !== undefined && { role }),
+  ...(lastUsedOn !== undefined && { last_used_on: lastUsedOn }),
 });
 
 const tokenFields = {
@@ -43,6 +44,10 @@ const tokenFields = {
   created_at: z.string().describe("When the token was created, ISO 8601."),
   expires_at: z.string().optional().describe("The token is accepted before this time. Absent: until it is revoked."),
   role: z.enum(callerRoles).optional().describe("What the token may do in Core. Absent: everything."),
+  last_used_on: z
+    .string()
+    .optional()
+    .describe("The last day, in UTC, on which the token was accepted. Absent: it was never used."),
 };
 /** One line: the command that lists tokens prints names in a terminal. */
 const name = z
@@ -94,7 +99,10 @@ export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<strin
       role: "admin",
       tag: "API tokens",
       summary: "List static API tokens",
-      description: "Returns id, name, creation time, expiry and role of every static token that is not revoked.",
+      description:
+        "Returns id, name, creation time, expiry, role and the day of the last use of every static token that is not " +
+        "revoked. The day is written in the background: it may be missing for a few minutes after the first call of a " +
+        "day, and while Key Vault does not respond.",
       answers: { 200: { description: "The valid tokens, without the secret part.", schema: z.array(tokenSchema) } },
       handle: async (_, { tokenHashes }: TokenContext) => ok((await tokenHashes.read()).map(viewOf)),
     }),

@@ -19,7 +19,7 @@ const tokens = (api: "core" | "connector"): Examples => ({
   },
   [`${api}ListApiTokens`]: {
     status: 200,
-    answer: [{ id: "0a1b2c3d", name: "Help desk", created_at: "2026-01-31T10:00:00.000Z" }],
+    answer: [{ id: "0a1b2c3d", name: "Help desk", created_at: "2026-01-31T10:00:00.000Z", last_used_on: "2026-02-28" }],
   },
   [`${api}RevokeApiToken`]: { params: { id: "0a1b2c3d" }, ...done },
 });

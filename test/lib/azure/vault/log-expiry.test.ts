@@ -14,6 +14,7 @@ async function measuredOf(secret: Secret | undefined) {
     set: async () => Promise.reject(new Error("not asked")),
     versions: async () => [],
     disable: async () => {},
+    setTags: async () => {},
   };
   const secrets = logExpiry(inner, () => now);
   const sink = { span: () => {}, measure: (...args: readonly unknown[]) => void measured.push(args) };

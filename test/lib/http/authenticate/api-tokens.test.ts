@@ -13,6 +13,7 @@ function inMemory() {
     known: async () => [...all.values()],
     read: async () => [...all.values()],
     add: async hash => void all.set(hash.id, hash),
+    recordUse: () => {},
     revoke: async id => all.delete(id),
   };
   return { hashes, text: () => JSON.stringify([...all.values()]) };
