@@ -8,7 +8,7 @@ import { partitions } from "../maintenance/row-streams.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
 import { pointerRow } from "./index/ids.ts";
-import { endOfRename, renamedIn, renamedUserIn } from "./rows/renamed-rows.ts";
+import { renamedIn, renamedUserIn } from "./rows/renamed-rows.ts";
 import { endsSchema } from "./rows/row-schemas.ts";
 import {
   assignedKeyIn,
@@ -25,6 +25,7 @@ import {
   userRow,
   valueIn,
 } from "./rows/rows.ts";
+import { type Home, homesOf } from "./user-homes.ts";
 
 /** The tables that a backup of the authentication server copies. Lists and indexes are rebuilt; sessions and throttles are dropped. */
 export const authBackedUp: BackupScope = {
@@ -85,43 +86,6 @@ function readKey(rows: readonly Entity[]): KeyItem | undefined {
 }
 
 /**
- * Where the rows of a user are in a backup, and where they are restored. They differ for a user who was renamed during
- * the backup.
- */
-interface Home {
-  readonly from: string;
-  readonly userHash: string;
-  readonly epoch: number;
-}
-
-/**
- * Returns the partition of each user by id. A backup contains a user who was renamed meanwhile twice, or only under the
- * former name. The rows that were complete first are restored: those of the former name, whose rename has left them for
- * a day.
- */
-async function homesOf(backup: Backup): Promise<ReadonlyMap<number, Home>> {
-  const homes = new Map<number, Home>();
-  const claims: { readonly id: number; readonly rename: string; readonly home: Home }[] = [];
-  const committed = new Set<string>();
-  const renameOf = (...parts: readonly unknown[]) => parts.join(" ");
-  for await (const { partitionKey, rowKey, id, renamed, from, to, ends, epoch } of backup.rows("users")) {
-    if (rowKey !== userRow || typeof epoch !== "number") continue;
-    const owner = Number(renamed ?? id);
-    const known = homes.get(owner);
-    const home = { from: partitionKey, userHash: typeof to === "string" ? to : partitionKey, epoch };
-    if (renamed === undefined && (known === undefined || epoch < known.epoch)) homes.set(owner, home);
-    if (from !== undefined) claims.push({ id: owner, rename: renameOf(owner, from, partitionKey), home });
-    if (to === undefined) continue;
-    committed.add(renameOf(owner, partitionKey, to));
-    const isDuring = typeof ends === "string" && ends >= endOfRename(backup.startedAt);
-    if (isDuring && (known === undefined || epoch <= known.epoch)) homes.set(owner, home);
-  }
-  // A crash after the commit leaves the claim as it is until the user is read.
-  for (const { id, rename, home } of claims) if (!homes.has(id) && committed.has(rename)) homes.set(id, home);
-  return homes;
-}
-
-/**
  * Parses the rows of a user. Returns undefined for remaining rows of a deleted user, for a claim of a name, and for
  * rows of a renamed user that are not restored.
  */
@@ -131,12 +95,13 @@ function readUser(found: readonly Entity[], homes: ReadonlyMap<number, Home>): U
   const renamed = renamedIn(asRow(first));
   const home = homes.get(Number(renamed?.renamed ?? first.id));
   if (renamed !== undefined && home?.from !== first.partitionKey) return undefined;
-  if (home !== undefined && home.from !== first.partitionKey) return undefined;
+  if (home !== undefined && (home.from !== first.partitionKey || home.isDeleted)) return undefined;
   const partitionKey = home?.userHash ?? first.partitionKey;
   const rows = found.map(each => ({ ...each, partitionKey }));
   const own = { ...first, partitionKey };
-  const row =
+  const read =
     renamed === undefined ? own : { ...toUserColumns(renamedUserIn(asRow(first))), partitionKey, rowKey: userRow };
+  const row = home?.name === undefined ? read : { ...read, name: home.name };
   const { value: user } = fromUserRow(asRow(row));
   const assigned = rows
     .filter(each => each.rowKey.startsWith(assignedPrefix) && ownerOf(asRow(each)) === user.id)

@@ -2,8 +2,10 @@ import { randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { AuthStore, UserFilter } from "../../../../lib/auth/store.ts";
+import { hashUsername } from "../../../../lib/auth/user-hash.ts";
 import { authBackedUp, verifyAuth } from "../../../../lib/azure/auth/backup-items.ts";
 import { restoreAuth } from "../../../../lib/azure/auth/restore.ts";
+import { userRow } from "../../../../lib/azure/auth/rows/rows.ts";
 import { authTables, openAuthTables } from "../../../../lib/azure/auth/rows/tables.ts";
 import { authStore } from "../../../../lib/azure/auth/store.ts";
 import { type Blobs, openBlobs } from "../../../../lib/azure/blobs.ts";
@@ -15,7 +17,7 @@ import { openTables, type Tables } from "../../../../lib/azure/tables/tables.ts"
 import { createLog } from "../../../../lib/log.ts";
 import { days, instant, type Now, seconds } from "../../../../lib/time.ts";
 import { named, plainKey, username } from "../../../support/auth/store.ts";
-import { createStage } from "../../../support/auth/store-steps.ts";
+import { Crash, crashingAfter, createStage } from "../../../support/auth/store-steps.ts";
 import { breaches, listBreaches, matches, residue, type Truth, truthOf } from "../../../support/auth/store-truth.ts";
 import { type FreshStorage, freshStorage } from "../../../support/storage/fresh-storage.ts";
 
@@ -221,7 +223,10 @@ describe("a backup that is made while two writers write is restored to lists, fi
   });
 
   const { create, remove, rename, setY, setFirst, make, drop, assign } = actsOn("ada", "kone");
-  const scripted: Readonly<Record<string, readonly [acts: readonly Act[], page: number, otpkeys: number]>> = {
+  const takeName: Act = store => store.users.rename(named("grace"), username("ada"));
+  const removeRenamed: Act = store => store.users.remove(named("ada.renamed"));
+  type Script = readonly [acts: readonly Act[], page: number, otpkeys: number, users?: number];
+  const scripted: Readonly<Record<string, Script>> = {
     "an assigned key is made anew after keys were read": [[drop, make, assign], 1, 0],
     "an assigned key is deleted after keys were read": [[drop], 1, 0],
     // The first page of users ends within the rows of ada.
@@ -230,9 +235,16 @@ describe("a backup that is made while two writers write is restored to lists, fi
     "a user is renamed before users are read": [[rename], 1, 1],
     "a user is renamed while their rows are read": [[rename], 2, 1],
     "a user is renamed while the other's rows are read": [[rename], 3, 1],
+    "a user is renamed after they were read, and the other one takes the name": [[rename, takeName], 3, 1],
+    "a user is renamed and deleted after they were read, and the other one takes the name": [
+      [rename, removeRenamed, takeName],
+      3,
+      0,
+      1,
+    ],
     "an attribute that was passed already is set while the user's rows are read": [[setFirst], 2, 1],
   };
-  test.each(Object.entries(scripted))("%s", async (_, [acts, before, otpkeys]) => {
+  test.each(Object.entries(scripted))("%s", async (_, [acts, before, otpkeys, found = 2]) => {
     const store = authStore(tables, { now, random, log });
     const truths = await restoredBeside(backup =>
       backup(async (table, page, send) => {
@@ -240,7 +252,29 @@ describe("a backup that is made while two writers write is restored to lists, fi
         await send();
       }),
     );
-    expect(truths.length).toBe(2);
+    expect(truths.length).toBe(found);
     expect(truths.map(each => each.otpkeys.size).reduce((sum, size) => sum + size)).toBe(otpkeys);
+  });
+
+  test("a user is restored whose rename was committed by a process that crashed before the backup", async () => {
+    /** Repeats a rename that crashes one storage call later each time, until one is committed. */
+    const commitAndCrash = async () => {
+      for (let calls = 1; ; calls++) {
+        const crashing = crashingAfter(tables, calls);
+        await rename(authStore(crashing.tables, { now, random, log })).catch((error: unknown) => {
+          if (!(error instanceof Crash)) throw error;
+        });
+        await crashing.dead();
+        const row = await tables.table("users").get(hashUsername("ada"), userRow);
+        if (row?.to !== undefined) return;
+      }
+    };
+    const truths = await restoredBeside(async backup => {
+      await commitAndCrash();
+      await backup(async (_, __, send) => send());
+    });
+    expect(truths.map(({ otpkeys }) => otpkeys.size).toSorted()).toEqual([0, 1]);
+    const renamed = await authStore(tables, { now, random, log }).users.view(named("ada.renamed"));
+    expect(renamed).toMatchObject({ attributes: { [attribute]: "x" }, otpkeys: ["kone"] });
   });
 });
