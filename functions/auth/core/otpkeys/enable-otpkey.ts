@@ -34,7 +34,8 @@ export const disableOtpkey = endpoint({
   summary: "Disable an otpkey",
   description:
     "OTPs of a disabled OTP key are refused. Use this for a lost key, with `end_sessions=true` to end the " +
-    "sessions that it opened. The assignments and attributes stay.",
+    "sessions that it opened. The assignments and attributes stay, and so does a temporary code of the OTP key: " +
+    "`DELETE` of the code revokes it.",
   params: keyParams,
   body: z.object({
     end_sessions: optionalFlag("Whether to end the sessions that were opened with the otpkey; default: false."),
