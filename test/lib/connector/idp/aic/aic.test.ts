@@ -3,35 +3,21 @@ import { exportJWK, type JWK, UnsecuredJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/bind-response.ts";
 import { aic as kind } from "../../../../../lib/connector/idp/aic/aic.ts";
-import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
-import type { IdpDeps } from "../../../../../lib/connector/idp/kind.ts";
+import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
 import { plus } from "../../../../../lib/time.ts";
 import { type Aic, startAic } from "../../../../../local/peers/aic/aic.ts";
 import { type Authenticator, createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
-import {
-  deadAddress,
-  failureOf,
-  kindOf,
-  oddServer,
-  type TestTools,
-  testTools,
-} from "../../../../support/connector/peer-tools.ts";
+import { deadAddress, failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
 import { measureCpu } from "../../../../support/cpu-time.ts";
-
-const user = "jan@example.com";
-const { signal } = new AbortController();
-const tag = "request-1.s-01-001.1";
-const queryFor = (credentialId: string, name = "Desk key: 30000001"): RegistrationQuery => ({
-  credentialId,
-  name,
-  since: tools.now(),
-});
+import { answerBy, askFor, type IdpTools, idpTools, signal, user } from "../idp-tools.ts";
 
 let authenticator: Authenticator;
 let aic: Aic;
-let tools: TestTools;
+let connect: IdpTools["connect"];
+let queryFor: IdpTools["queryFor"];
+let tools: IdpTools["tools"];
 let idp: Idp;
 
 beforeAll(async () => {
@@ -40,7 +26,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   aic = await start();
-  tools = testTools();
+  ({ connect, queryFor, tools } = idpTools(kind, least));
   idp = connect();
 });
 
@@ -66,24 +52,9 @@ const least = () => ({
   "client-id": "connector",
 });
 
-function connect(values: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
-  const settings = kind.settings.parse({ ...least(), ...values });
-  return kind.connect("main", settings, {
-    ...tools,
-    timeLimitMs: 20_000,
-    secret: async () => "secret",
-    managedIdentityToken: () => Promise.reject(new Error("the app has no identity")),
-    ...changes,
-  });
-}
+const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) => askFor(of, userId, relyingPartyId);
 
-const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) =>
-  of.creationOptions({ userId, tag, ...(relyingPartyId === undefined ? {} : { relyingPartyId }) }, signal);
-
-function answerTo({ options, origin }: Challenge): Attestation {
-  const { id, clientDataJSON, attestationObject } = authenticator.create(options, origin);
-  return { credentialId: id, clientDataJson: clientDataJSON, attestationObject, clientExtensionResults: {} };
-}
+const answerTo = (challenge: Challenge): Attestation => answerBy(authenticator, challenge);
 
 const steps = () => aic.count("POST", /authenticate$/);
 const grants = () => aic.count("POST", /access_token$/);
@@ -509,40 +480,6 @@ describe("a failure of an IdP of kind C", () => {
     });
   });
 
-  test("is repaired by a new token if the old one is not accepted any more", async () => {
-    await ask();
-    aic.revokeTokens();
-    tools.advance(10_000);
-    expect(await ask()).toBeDefined();
-    expect(grants()).toBe(2);
-  });
-
-  test.each([
-    [{ kind: "drop", phase: "after" }, "unanswered", 1],
-    [{ kind: "refuse", phase: "after", status: 504 }, "unanswered", 1],
-    [{ kind: "nonsense", phase: "after" }, "unanswered", 1],
-    [{ kind: "throttle", retryAfter: 17 }, "throttled", 0],
-  ] as const)(
-    "is reported unchanged for an activation, and a step is sent once: %o",
-    async (fault, kind, registered) => {
-      const challenge = await ask();
-      const response = answerTo(challenge);
-      tools.advance(10_000);
-      aic.resetRequests();
-      aic.fail({ ...fault, path: "authenticate$" });
-      expect(await kindOf(idp.activate(challenge.idpState, response, "k", { signal }))).toBe(kind);
-      expect(steps()).toBe(1);
-      expect(aic.registrations()).toHaveLength(registered);
-      // The same answer once more is the caller's to decide; the spent step is then refused, with one call again.
-      const again = idp.activate(challenge.idpState, response, "k", { signal });
-      if (registered === 1) expect(await kindOf(again)).toBe("refused");
-      else await again;
-      expect(steps()).toBe(2);
-      expect(grants()).toBe(0);
-      expect(aic.registrations()).toHaveLength(1);
-    },
-  );
-
   test("is not the end of the journey for a 401 that is not AM's", async () => {
     const challenge = await ask();
     aic.fail({ kind: "refuse", status: 401, path: "authenticate$", body: { error: "invalid_token" } });
@@ -582,32 +519,8 @@ describe("a failure of an IdP of kind C", () => {
     expect(steps()).toBe(2);
   });
 
-  test("is an activation that does not start after notAfter", async () => {
-    const challenge = await ask();
-    aic.resetRequests();
-    const notAfter = plus(tools.now(), -1);
-    const late = idp.activate(challenge.idpState, answerTo(challenge), "k", { signal, notAfter });
-    expect(await kindOf(late)).toBe("unreachable");
-    expect(steps()).toBe(0);
-  });
-
-  test("happens at the time limit, which includes the token, and with the caller's signal", async () => {
-    const challenge = await ask();
+  test("happens if no process listens", async () => {
     expect(await kindOf(ask(connect({ "api-base-url": await deadAddress() })))).toBe("unreachable");
-    aic.fail({ kind: "hang", path: "authenticate$" });
-    const slow = connect({}, { timeLimitMs: 200 });
-    expect(await kindOf(slow.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe("unanswered");
-    aic.fail({ kind: "hang", path: "authenticate$" });
-    const leaving = new AbortController();
-    const left = kindOf(idp.creationOptions({ userId: user, tag }, leaving.signal));
-    await aic.untilHanging();
-    leaving.abort();
-    expect(await left).toBe("unanswered");
-    aic.fail({ kind: "hang", path: "access_token", times: 9 });
-    const noToken = connect({}, { timeLimitMs: 50 });
-    expect(await kindOf(noToken.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe(
-      "unreachable",
-    );
   });
 
   test("is a refusal if the stored state has no step", async () => {
@@ -624,16 +537,6 @@ describe("a failure of an IdP of kind C", () => {
 });
 
 describe("the client's own credentials at Advanced Identity Cloud", () => {
-  test("give a token that is cached until a minute before it expires", async () => {
-    await ask();
-    tools.advance(3_539_000);
-    await ask();
-    expect(grants()).toBe(1);
-    tools.advance(1000);
-    await ask();
-    expect(grants()).toBe(2);
-  });
-
   test("are a client secret or a private key, for the configured scope", async () => {
     const forms: URLSearchParams[] = [];
     const url = await oddServer(async (request, response) => {

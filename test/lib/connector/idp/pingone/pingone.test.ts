@@ -1,38 +1,24 @@
 import { generateKeyPairSync } from "node:crypto";
 import { exportJWK, type JWK } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/bind-response.ts";
-import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
-import type { IdpDeps } from "../../../../../lib/connector/idp/kind.ts";
+import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
 import { pingone as kind } from "../../../../../lib/connector/idp/pingone/pingone.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
 import { plus } from "../../../../../lib/time.ts";
 import { type PingOne, startPingOne } from "../../../../../local/peers/pingone/pingone.ts";
 import { type Authenticator, createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
-import {
-  deadAddress,
-  failureOf,
-  kindOf,
-  oddServer,
-  type TestTools,
-  testTools,
-} from "../../../../support/connector/peer-tools.ts";
+import { deadAddress, failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
+import { answerBy, askFor, type IdpTools, idpTools, signal, tag, user } from "../idp-tools.ts";
 
 const environmentId = "11111111-2222-3333-4444-555555555555";
 const userUuid = "6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11";
-const user = "jan@example.com";
-const { signal } = new AbortController();
-const tag = "request-1.s-01-001.1";
-const queryFor = (credentialId: string, name = "Desk key: 30000001"): RegistrationQuery => ({
-  credentialId,
-  name,
-  since: tools.now(),
-});
 
 let authenticator: Authenticator;
 let pingone: PingOne;
-let tools: TestTools;
+let connect: IdpTools["connect"];
+let queryFor: IdpTools["queryFor"];
+let tools: IdpTools["tools"];
 let idp: Idp;
 
 beforeAll(async () => {
@@ -41,7 +27,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   pingone = await start();
-  tools = testTools();
+  ({ connect, queryFor, tools } = idpTools(kind, least));
   idp = connect();
 });
 
@@ -65,24 +51,9 @@ const least = () => ({
   "client-id": "3f2b",
 });
 
-function connect(values: Record<string, unknown> = {}, changes: Partial<IdpDeps> = {}): Idp {
-  const settings = kind.settings.parse({ ...least(), ...values });
-  return kind.connect("main", settings, {
-    ...tools,
-    timeLimitMs: 20_000,
-    secret: async () => "secret",
-    managedIdentityToken: () => Promise.reject(new Error("the app has no identity")),
-    ...changes,
-  });
-}
+const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) => askFor(of, userId, relyingPartyId);
 
-const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) =>
-  of.creationOptions({ userId, tag, ...(relyingPartyId === undefined ? {} : { relyingPartyId }) }, signal);
-
-function answerTo({ options, origin }: Challenge): Attestation {
-  const { id, clientDataJSON, attestationObject } = authenticator.create(options, origin);
-  return { credentialId: id, clientDataJson: clientDataJSON, attestationObject, clientExtensionResults: {} };
-}
+const answerTo = (challenge: Challenge): Attestation => answerBy(authenticator, challenge);
 
 const activated = async (of: Idp = idp, userId = user) => {
   const challenge = await ask(of, userId);
@@ -93,7 +64,6 @@ const activated = async (of: Idp = idp, userId = user) => {
 
 const device = /\/devices\/[^/]+$/;
 const activations = () => pingone.count("POST", device);
-const grants = () => pingone.count("POST", /\/as\/token$/);
 
 /** A PingOne of the test's own: it grants tokens, and answers everything else as the test configures it. */
 async function answering(answer: (call: { method: string; url: URL; body: string; type: string }) => unknown) {
@@ -138,23 +108,6 @@ describe("the settings of an IdP of kind A", () => {
 });
 
 describe("an IdP of kind A", () => {
-  test("returns a challenge, registers the security key and shows it in the read-back", async () => {
-    const challenge = await ask();
-    const attestation = answerTo(challenge);
-    expect(bindResponse(attestation, bindingOf(challenge))).toBeUndefined();
-    expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(false);
-    expect(pingone.registrations()).toEqual([]);
-    await idp.activate(challenge.idpState, attestation, "Desk key: 30000001", { signal });
-    expect(pingone.registrations(user)).toEqual([
-      { userId: user, credentialId: attestation.credentialId, displayName: "Desk key: 30000001" },
-    ]);
-    expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
-
-    const again = await ask();
-    expect(again.options.excludeCredentials).toEqual([{ type: "public-key", id: attestation.credentialId }]);
-    expect(grants()).toBe(1);
-  });
-
   test.each(["signed", "base64"] as const)("returns the options of WebAuthn, with %s bytes", async bytes => {
     pingone.settings({ bytes });
     const { options, origin, expiresAt, idpState: handle } = await ask();
@@ -356,24 +309,6 @@ describe("a failure of an IdP of kind A", () => {
     });
   });
 
-  test.each([
-    [{ kind: "drop", phase: "after" }, "unanswered", true],
-    [{ kind: "refuse", phase: "after", status: 504 }, "unanswered", true],
-    [{ kind: "nonsense", phase: "after" }, "unanswered", true],
-    [{ kind: "throttle", retryAfter: 17 }, "throttled", false],
-  ] as const)(
-    "is reported unchanged for an activation, and the call is not repeated: %o",
-    async (fault, kind, registered) => {
-      const challenge = await ask();
-      const attestation = answerTo(challenge);
-      pingone.fail({ ...fault, method: "POST", path: device.source });
-      expect(await kindOf(idp.activate(challenge.idpState, attestation, "k", { signal }))).toBe(kind);
-      expect(activations()).toBe(1);
-      expect(pingone.registrations()).toHaveLength(registered ? 1 : 0);
-      expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(registered);
-    },
-  );
-
   test("is not repeated for a new device, because each attempt would leave one", async () => {
     pingone.fail({ kind: "refuse", status: 503, path: "devices$", phase: "after" });
     expect(await kindOf(ask())).toBe("unanswered");
@@ -411,32 +346,6 @@ describe("a failure of an IdP of kind A", () => {
     const notAfter = plus(tools.now(), 1);
     await odd.activate(handle, answerTo(await ask()), "k", { signal, notAfter });
     expect(methods).toEqual(["POST"]);
-  });
-
-  test("is an activation that does not start after notAfter", async () => {
-    const challenge = await ask();
-    const notAfter = plus(tools.now(), -1);
-    const late = idp.activate(challenge.idpState, answerTo(challenge), "k", { signal, notAfter });
-    expect(await kindOf(late)).toBe("unreachable");
-    expect(activations()).toBe(0);
-  });
-
-  test("happens at the time limit, which includes the token, and with the caller's signal", async () => {
-    const challenge = await ask();
-    pingone.fail({ kind: "hang", method: "POST", path: device.source });
-    const slow = connect({}, { timeLimitMs: 200 });
-    expect(await kindOf(slow.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe("unanswered");
-    pingone.fail({ kind: "hang", path: "devices$" });
-    const leaving = new AbortController();
-    const left = kindOf(idp.creationOptions({ userId: userUuid, tag }, leaving.signal));
-    await pingone.untilRequested("POST", /devices$/, 2);
-    leaving.abort();
-    expect(await left).toBe("unanswered");
-    pingone.fail({ kind: "hang", path: "as/token", times: 9 });
-    const noToken = connect({}, { timeLimitMs: 50 });
-    expect(await kindOf(noToken.activate(challenge.idpState, answerTo(challenge), "k", { signal }))).toBe(
-      "unreachable",
-    );
   });
 
   test("is a refusal if the stored state has no device", async () => {
@@ -607,23 +516,5 @@ describe("the client's own credentials at PingOne", () => {
     });
     const broken = "-----BEGIN PRIVATE KEY-----\nAAAAs3cret\n-----END PRIVATE KEY-----";
     expect(await kindOf(ask(connect({}, { secret: async () => broken })))).toBe("unauthorized");
-  });
-
-  test("give a token that is cached until a minute before it expires", async () => {
-    await ask();
-    tools.advance(3_539_000);
-    await ask();
-    expect(grants()).toBe(1);
-    tools.advance(1000);
-    await ask();
-    expect(grants()).toBe(2);
-  });
-
-  test("request a new token once if it was revoked", async () => {
-    await ask();
-    pingone.revokeTokens();
-    tools.advance(10_000);
-    expect(await ask()).toBeDefined();
-    expect(grants()).toBe(2);
   });
 });

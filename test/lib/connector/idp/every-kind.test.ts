@@ -1,0 +1,210 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
+import { aic } from "../../../../lib/connector/idp/aic/aic.ts";
+import type { Idp } from "../../../../lib/connector/idp/contract.ts";
+import { entra } from "../../../../lib/connector/idp/entra/entra.ts";
+import { pingone } from "../../../../lib/connector/idp/pingone/pingone.ts";
+import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
+import { plus } from "../../../../lib/time.ts";
+import { startAic } from "../../../../local/peers/aic/aic.ts";
+import { startEntra } from "../../../../local/peers/entra/entra.ts";
+import type { Peer } from "../../../../local/peers/peer.ts";
+import { startPingOne } from "../../../../local/peers/pingone/pingone.ts";
+import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
+import {
+  type AuthenticatorKeys,
+  createAuthenticatorKeys,
+} from "../../../../local/peers/security-key/authenticator-keys.ts";
+import { failureOf, kindOf } from "../../../support/connector/peer-tools.ts";
+import { answerBy, askFor, clientSecret, type IdpTools, idpTools, signal, tag, user } from "./idp-tools.ts";
+
+interface SimulatedIdp extends Peer {
+  registrations(): readonly object[];
+  revokeTokens(): void;
+}
+
+interface Subject {
+  start(attestationRoot: AuthenticatorKeys["rootCertificate"]): Promise<SimulatedIdp>;
+  tools(url: string): IdpTools;
+  /** Path of the call that registers a security key; its method is POST. */
+  readonly activation: string;
+  /** How many calls of that form the creation options have made. */
+  readonly before: number;
+  /** A call of the creation options. */
+  readonly options: { readonly method: string; readonly path: string };
+  /** Path of the token. */
+  readonly token: string;
+  readonly hasReadBack: boolean;
+}
+
+const clientId = "3f2b";
+const environmentId = "11111111-2222-3333-4444-555555555555";
+const settingsOf = (url: string) => ({ "api-base-url": url, "auth-base-url": url, "client-id": clientId });
+
+const subjects: Record<string, Subject> = {
+  entra: {
+    start: attestationRoot => startEntra({ tenantId: "tenant.example", clientId, clientSecret, attestationRoot }),
+    tools: url =>
+      idpTools(entra, () => ({
+        type: "entra",
+        "tenant-id": "tenant.example",
+        "client-id": clientId,
+        "graph-endpoint": url,
+        "online-endpoint": url,
+      })),
+    activation: "/fido2Methods$",
+    before: 0,
+    options: { method: "GET", path: "creationOptions" },
+    token: "/oauth2/",
+    hasReadBack: true,
+  },
+  pingone: {
+    start: attestationRoot => startPingOne({ environmentId, clientId, clientSecret, attestationRoot }),
+    tools: url =>
+      idpTools(pingone, () => ({
+        type: "pingone",
+        "default-relying-party": "keys.example",
+        "environment-id": environmentId,
+        ...settingsOf(url),
+      })),
+    activation: "/devices/[^/]+$",
+    before: 0,
+    options: { method: "POST", path: "/devices$" },
+    token: "/as/token$",
+    hasReadBack: true,
+  },
+  aic: {
+    start: attestationRoot =>
+      startAic({
+        realm: "alpha",
+        journey: "Register Key",
+        relyingPartyId: "keys.example",
+        clientId,
+        clientSecret,
+        attestationRoot,
+      }),
+    tools: url => idpTools(aic, () => ({ type: "aic", realm: "alpha", journey: "Register Key", ...settingsOf(url) })),
+    activation: "/authenticate$",
+    before: 2,
+    options: { method: "POST", path: "/authenticate$" },
+    token: "/access_token$",
+    hasReadBack: false,
+  },
+};
+
+let keys: AuthenticatorKeys;
+let authenticator: Authenticator;
+
+beforeAll(async () => {
+  keys = await createAuthenticatorKeys();
+  authenticator = createAuthenticator(keys);
+});
+
+describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) => {
+  let peer: SimulatedIdp;
+  let idp: Idp;
+  let { connect, queryFor, tools }: IdpTools = subject.tools("http://127.0.0.1");
+  const activations = () => peer.count("POST", new RegExp(subject.activation));
+  const grants = () => peer.count("POST", new RegExp(subject.token));
+  const activate = (of: Idp, { idpState }: Challenge, response: Attestation) =>
+    of.activate(idpState, response, "Desk key: 30000001", { signal });
+
+  beforeEach(async () => {
+    peer = await subject.start(keys.rootCertificate);
+    ({ connect, queryFor, tools } = subject.tools(peer.url));
+    idp = connect();
+  });
+  afterEach(() => peer.close());
+
+  test("returns a challenge, registers the security key and shows it in the read-back", async () => {
+    const challenge = await askFor(idp);
+    const response = answerBy(authenticator, challenge);
+    const found = () => idp.isRegistered(challenge.idpState, queryFor(response.credentialId), signal);
+    const answerOf = (isRegistered: boolean) => (subject.hasReadBack ? isRegistered : undefined);
+    expect(bindResponse(response, bindingOf(challenge))).toBeUndefined();
+    expect(await found()).toBe(answerOf(false));
+    expect(peer.registrations()).toEqual([]);
+    await activate(idp, challenge, response);
+    expect(peer.registrations()).toEqual([
+      { userId: user, credentialId: response.credentialId, displayName: "Desk key: 30000001" },
+    ]);
+    expect(await found()).toBe(answerOf(true));
+    const again = await askFor(idp);
+    expect(again.options.excludeCredentials).toEqual([{ type: "public-key", id: response.credentialId }]);
+    expect(grants()).toBe(1);
+  });
+
+  test.each([
+    [{ kind: "drop", phase: "after" }, "unanswered", true],
+    [{ kind: "refuse", phase: "after", status: 504 }, "unanswered", true],
+    [{ kind: "nonsense", phase: "after" }, "unanswered", true],
+    [{ kind: "throttle", retryAfter: 17 }, "throttled", false],
+  ] as const)(
+    "reports a failed activation unchanged and does not repeat the call: %o",
+    async (fault, kind, isRegistered) => {
+      const challenge = await askFor(idp);
+      const response = answerBy(authenticator, challenge);
+      tools.advance(10_000);
+      peer.fail({ ...fault, method: "POST", path: subject.activation });
+      const failure = await failureOf(activate(idp, challenge, response));
+      expect(failure.kind).toBe(kind);
+      if (kind === "throttled") expect(failure.retryAfter).toBe(17);
+      expect(activations()).toBe(subject.before + 1);
+      expect(peer.registrations()).toHaveLength(isRegistered ? 1 : 0);
+      if (subject.hasReadBack)
+        expect(await idp.isRegistered(challenge.idpState, queryFor(response.credentialId), signal)).toBe(isRegistered);
+      // The connector decides whether the same response is sent again. A used challenge is then refused, with one call.
+      const again = activate(idp, challenge, response);
+      if (isRegistered) expect(await kindOf(again)).toBe("refused");
+      else await again;
+      expect(activations()).toBe(subject.before + 2);
+      expect(peer.registrations()).toHaveLength(1);
+      expect(grants()).toBe(1);
+    },
+  );
+
+  test("does not start an activation after notAfter", async () => {
+    const challenge = await askFor(idp);
+    const notAfter = plus(tools.now(), -1);
+    const late = idp.activate(challenge.idpState, answerBy(authenticator, challenge), "k", { signal, notAfter });
+    expect(await kindOf(late)).toBe("unreachable");
+    expect(activations()).toBe(subject.before);
+  });
+
+  test("ends an activation at the time limit, which includes the token", async () => {
+    const challenge = await askFor(idp);
+    const response = answerBy(authenticator, challenge);
+    peer.fail({ kind: "hang", method: "POST", path: subject.activation });
+    expect(await kindOf(activate(connect({}, { timeLimitMs: 200 }), challenge, response))).toBe("unanswered");
+    peer.fail({ kind: "hang", path: subject.token, times: 9 });
+    expect(await kindOf(activate(connect({}, { timeLimitMs: 50 }), challenge, response))).toBe("unreachable");
+  });
+
+  test("ends a call with the caller's signal", async () => {
+    await askFor(idp);
+    peer.fail({ kind: "hang", ...subject.options });
+    const leaving = new AbortController();
+    const left = kindOf(idp.creationOptions({ userId: user, tag }, leaving.signal));
+    await peer.untilHanging();
+    leaving.abort();
+    expect(await left).toBe("unanswered");
+  });
+
+  test("caches its token until a minute before it expires", async () => {
+    await askFor(idp);
+    tools.advance(3_539_000);
+    await askFor(idp);
+    expect(grants()).toBe(1);
+    tools.advance(1000);
+    await askFor(idp);
+    expect(grants()).toBe(2);
+  });
+
+  test("requests a new token once if the old one is not accepted any more", async () => {
+    await askFor(idp);
+    peer.revokeTokens();
+    tools.advance(10_000);
+    expect(await askFor(idp)).toBeDefined();
+    expect(grants()).toBe(2);
+  });
+});
