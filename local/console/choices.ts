@@ -4,11 +4,10 @@ import { AIC_FORMS } from "../peers/aic/callbacks.ts";
 import { SABOTAGES } from "../peers/delivery/view.ts";
 import { SHIPMENT_STATES } from "../peers/delivery/wire.ts";
 import { AUTHENTICATOR_KINDS, DELIVERY_METHODS, ENTRY_METHODS } from "../peers/enrollment/wire.ts";
-import { ACCOUNT_STATUSES } from "../peers/entra/users.ts";
 import { faultRule } from "../peers/faults.ts";
+import { ACCOUNT_STATUSES } from "../peers/idp/accounts.ts";
 import { mailOutcome } from "../peers/mail/message.ts";
 import { PING_BYTES } from "../peers/pingone/devices.ts";
-import { PING_ACCOUNT_STATUSES } from "../peers/pingone/users.ts";
 import { newSoftwareKey } from "./software-keys/software-keys.ts";
 
 /** The values that the page's fields offer, from the code that accepts them. */
@@ -16,7 +15,6 @@ export const choices = {
   shipmentStates: SHIPMENT_STATES,
   sabotages: SABOTAGES,
   accountStatuses: ACCOUNT_STATUSES,
-  pingAccountStatuses: PING_ACCOUNT_STATUSES,
   pingBytes: PING_BYTES,
   aicForms: AIC_FORMS,
   authenticatorKinds: AUTHENTICATOR_KINDS,

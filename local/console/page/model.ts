@@ -9,7 +9,6 @@ export interface Facts {
 type Lists =
   | "sabotages"
   | "accountStatuses"
-  | "pingAccountStatuses"
   | "pingBytes"
   | "aicForms"
   | "authenticatorKinds"

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
+import { type AccountsState, createAccounts } from "../idp/accounts.ts";
+import { type IdpControls, idpControlRoutes } from "../idp/control.ts";
 import { type Peer, type PeerCall, startPeer } from "../peer.ts";
-import { type PingControls, pingControlRoutes } from "../pingone/control.ts";
 import { createPingTokens, type PingClient, type PingTokensState } from "../pingone/tokens.ts";
-import { createPingUsers, type PingUsersState } from "../pingone/users.ts";
 import { openState } from "../state-file.ts";
 import { AIC_FORMS } from "./callbacks.ts";
 import { AmError, asAm, badRequest, journeyFailure } from "./errors.ts";
@@ -18,7 +18,7 @@ const settings = z.strictObject({
 });
 
 /** A tenant of Advanced Identity Cloud with one journey, under `url`. */
-export interface Aic extends Peer, PingControls<z.input<typeof settings>> {}
+export interface Aic extends Peer, IdpControls<z.input<typeof settings>> {}
 
 export interface AicOptions extends PingClient, AicJourneyOptions {
   readonly port?: number | undefined;
@@ -29,20 +29,20 @@ export interface AicOptions extends PingClient, AicJourneyOptions {
   readonly authenticationHeader?: string | undefined;
 }
 
-type AicState = AicJourneyState & PingTokensState & PingUsersState;
+type AicState = AicJourneyState & PingTokensState & AccountsState;
 
 /** Starts an AM whose journey registers keys of users for a caller with a token, and enforces attestation. */
 export async function startAic(options: AicOptions): Promise<Aic> {
   const { realm, journey: name, authenticationHeader = "authorization" } = options;
-  const empty: AicState = { tokens: {}, standings: [], authKey: "", steps: {}, registrations: [] };
+  const empty: AicState = { tokens: {}, accounts: [], authKey: "", steps: {}, registrations: [] };
   const file = openState(options.statePath, empty);
   file.value.authKey ||= randomBytes(32).toString("base64url");
   let expiresIn = 3600;
   let behaviour: AicBehaviour = { form: "metadata", maxDevices: 100, journeySeconds: options.journeySeconds ?? 300 };
   const tokens = createPingTokens(options, file, () => expiresIn);
-  const users = createPingUsers(file);
-  const journey = createAicJourney(options, file, users, () => behaviour);
-  const controls: PingControls<z.input<typeof settings>> = {
+  const accounts = createAccounts(file);
+  const journey = createAicJourney(options, file, accounts, () => behaviour);
+  const controls: IdpControls<z.input<typeof settings>> = {
     registrations: userId => [...(userId === undefined ? file.value.registrations : journey.of(userId))],
     expireChallenges: journey.expire,
     revokeTokens: tokens.revokeAll,
@@ -54,7 +54,7 @@ export async function startAic(options: AicOptions): Promise<Aic> {
         journeySeconds: changed.journeySeconds ?? behaviour.journeySeconds,
       };
     },
-    setUser: users.set,
+    setUser: accounts.set,
   };
 
   const authenticate = async ({ method, query, headers, body }: PeerCall) => {
@@ -81,7 +81,7 @@ export async function startAic(options: AicOptions): Promise<Aic> {
       if (call.path !== `/am/json/realms/root/realms/${realm}/authenticate`) return undefined;
       return asAm(() => authenticate(call));
     },
-    control: call => pingControlRoutes(controls, settings, call),
+    control: call => idpControlRoutes(controls, settings, call),
   });
   return { ...peer, ...controls };
 }

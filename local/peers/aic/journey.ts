@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { jwtVerify, SignJWT } from "jose";
 import * as z from "zod";
-import { folded, idOfUser, type PingUsers } from "../pingone/users.ts";
+import { type Accounts, folded } from "../idp/accounts.ts";
+import { idOfUser } from "../pingone/user-id.ts";
 import { verifyAttestation } from "../security-key/authenticator-verify.ts";
 import type { State } from "../state-file.ts";
 import { type AicForm, askForCredential, askForName } from "./callbacks.ts";
@@ -56,7 +57,7 @@ const answer = z.object({
 export function createAicJourney(
   { journey, realm, relyingPartyId, attestationRoot }: AicJourneyOptions,
   file: State<AicJourneyState>,
-  users: PingUsers,
+  accounts: Accounts,
   behaviour: () => AicBehaviour,
 ): AicJourney {
   const { steps, registrations } = file.value;
@@ -90,7 +91,7 @@ export function createAicJourney(
 
   const register = async (userId: string, challenge: string, text: string, form: AicForm) => {
     const outcome = readOutcome(text, form === "metadata");
-    if (outcome === undefined || users.accountStatusOf(userId) !== "known") throw journeyFailure();
+    if (outcome === undefined || accounts.statusOf(userId) !== "known") throw journeyFailure();
     const origin = `https://${relyingPartyId}`;
     const check = { ...outcome, challenge, origin, rpId: relyingPartyId, root: attestationRoot };
     await verifyAttestation(check).catch(() => {
@@ -113,7 +114,7 @@ export function createAicJourney(
         return { successUrl: "/enduser/?realm=/alpha", realm: `/${realm}` };
       }
       const { form, maxDevices } = behaviour();
-      if (users.accountStatusOf(value) !== "known" || of(value).length >= maxDevices) throw journeyFailure();
+      if (accounts.statusOf(value) !== "known" || of(value).length >= maxDevices) throw journeyFailure();
       const challenge = randomBytes(32);
       const taken = of(value).map(({ credentialId }) => Buffer.from(credentialId, "base64url"));
       const userId = Buffer.from(idOfUser(value)).toString("base64");

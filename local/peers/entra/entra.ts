@@ -1,14 +1,23 @@
+import * as z from "zod";
+import { type AccountsState, createAccounts, folded } from "../idp/accounts.ts";
+import { type IdpControls, idpControlRoutes } from "../idp/control.ts";
 import { type Peer, startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
-import { type EntraControls, entraControlRoutes } from "./control.ts";
 import { asGraph } from "./errors.ts";
-import { createFidoMethods, type FidoMethodsState, type MethodIds } from "./methods.ts";
+import { createFidoMethods, type FidoMethodsState, METHOD_IDS, type MethodIds } from "./methods.ts";
 import { graphRoutes } from "./routes.ts";
 import { createEntraTokens, type EntraClient } from "./tokens.ts";
-import { type AccountStatus, createEntraUsers } from "./users.ts";
+import { createEntraUsers } from "./users.ts";
+
+const settings = z.strictObject({
+  /** Lifetime of new access tokens in seconds. */
+  expiresIn: z.int().nonnegative().optional(),
+  /** The ids with which keys are listed. */
+  methodIds: z.enum(METHOD_IDS).optional(),
+});
 
 /** A tenant of Entra ID: its token endpoint and Graph, both under `url`. */
-export interface Entra extends Peer, EntraControls {}
+export interface Entra extends Peer, IdpControls<z.input<typeof settings>> {}
 
 export interface EntraOptions extends EntraClient {
   readonly port?: number | undefined;
@@ -17,29 +26,31 @@ export interface EntraOptions extends EntraClient {
   readonly attestationRoot: string;
 }
 
-interface EntraState extends FidoMethodsState {
+interface EntraState extends FidoMethodsState, AccountsState {
   readonly tokens: Record<string, number>;
-  readonly users: [userId: string, accountStatus: AccountStatus][];
 }
 
 /** Starts an Entra ID that registers keys of users on their behalf and enforces attestation. */
 export async function startEntra(options: EntraOptions): Promise<Entra> {
-  const file = openState<EntraState>(options.statePath, { tokens: {}, users: [], challenges: {}, methods: [] });
+  const file = openState<EntraState>(options.statePath, { tokens: {}, accounts: [], challenges: {}, methods: [] });
   let expiresIn = 3600;
   let methodIds: MethodIds = "credential";
   const tokens = createEntraTokens(options, file, () => expiresIn);
-  const users = createEntraUsers(file);
+  const accounts = createAccounts(file);
+  const users = createEntraUsers(accounts);
   const methods = createFidoMethods(file, options.attestationRoot, () => methodIds);
-  const controls: EntraControls = {
-    registrations: () =>
-      file.value.methods.map(({ userId, credentialId, displayName }) => ({ userId, credentialId, displayName })),
+  const controls: IdpControls<z.input<typeof settings>> = {
+    registrations: of =>
+      file.value.methods
+        .filter(({ userId }) => of === undefined || folded(userId) === folded(of))
+        .map(({ userId, credentialId, displayName }) => ({ userId, credentialId, displayName })),
     expireChallenges: methods.expireChallenges,
     revokeTokens: tokens.revokeAll,
     settings: changed => {
       expiresIn = changed.expiresIn ?? expiresIn;
       methodIds = changed.methodIds ?? methodIds;
     },
-    setUser: users.set,
+    setUser: accounts.set,
   };
   const peer = await startPeer("entra", {
     port: options.port,
@@ -52,7 +63,7 @@ export async function startEntra(options: EntraOptions): Promise<Entra> {
         graphRoutes({ tokens, users, methods }, call),
       );
     },
-    control: call => entraControlRoutes(controls, call),
+    control: call => idpControlRoutes(controls, settings, call),
   });
   return { ...peer, ...controls };
 }

@@ -1,12 +1,13 @@
 import * as z from "zod";
+import { type AccountsState, createAccounts, folded } from "../idp/accounts.ts";
+import { type IdpControls, idpControlRoutes } from "../idp/control.ts";
 import { type Peer, startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
-import { type PingControls, pingControlRoutes } from "./control.ts";
 import { createPingOneDevices, PING_BYTES, type PingBytes, type PingOneDevicesState } from "./devices.ts";
 import { asPingOne } from "./errors.ts";
 import { pingOneRoutes } from "./routes.ts";
 import { createPingTokens, type PingClient, type PingTokensState } from "./tokens.ts";
-import { createPingUsers, folded, idOfUser, type PingUsersState } from "./users.ts";
+import { idOfUser } from "./user-id.ts";
 
 const settings = z.strictObject({
   /** Lifetime of new access tokens in seconds. */
@@ -17,7 +18,7 @@ const settings = z.strictObject({
 });
 
 /** An environment of PingOne: its token endpoint and its API, both under `url`. */
-export interface PingOne extends Peer, PingControls<z.input<typeof settings>> {}
+export interface PingOne extends Peer, IdpControls<z.input<typeof settings>> {}
 
 export interface PingOneOptions extends PingClient {
   readonly port?: number | undefined;
@@ -27,19 +28,19 @@ export interface PingOneOptions extends PingClient {
   readonly attestationRoot: string;
 }
 
-interface PingOneState extends PingOneDevicesState, PingTokensState, PingUsersState {
+interface PingOneState extends PingOneDevicesState, PingTokensState, AccountsState {
   /** By id: all users that were looked up by name. */
   readonly names: Record<string, string>;
 }
 
 /** Starts a PingOne that pairs keys with users on their behalf and enforces attestation. */
 export async function startPingOne(options: PingOneOptions): Promise<PingOne> {
-  const empty: PingOneState = { tokens: {}, standings: [], names: {}, devices: [] };
+  const empty: PingOneState = { tokens: {}, accounts: [], names: {}, devices: [] };
   const file = openState(options.statePath, empty);
   const { names } = file.value;
   let chosen = { expiresIn: 3600, maxDevices: 5, bytes: "signed" as PingBytes, policyRequired: false };
   const tokens = createPingTokens(options, file, () => chosen.expiresIn);
-  const users = createPingUsers(file);
+  const accounts = createAccounts(file);
   const devices = createPingOneDevices(file, options.attestationRoot, () => chosen);
   const withId = (id: string) => ({ id, name: names[id] ?? id });
   const named = (name: string) => {
@@ -50,7 +51,7 @@ export async function startPingOne(options: PingOneOptions): Promise<PingOne> {
     }
     return withId(id);
   };
-  const controls: PingControls<z.input<typeof settings>> = {
+  const controls: IdpControls<z.input<typeof settings>> = {
     registrations: of =>
       devices
         .active()
@@ -70,16 +71,16 @@ export async function startPingOne(options: PingOneOptions): Promise<PingOne> {
         policyRequired: policyRequired ?? chosen.policyRequired,
       };
     },
-    setUser: users.set,
+    setUser: accounts.set,
   };
-  const environment = { id: options.environmentId, tokens, users, devices, named, withId };
+  const environment = { id: options.environmentId, tokens, accounts, devices, named, withId };
   const peer = await startPeer("pingone", {
     port: options.port,
     handle: call =>
       call.method === "POST" && call.path === `/${options.environmentId}/as/token`
         ? tokens.grant(call)
         : asPingOne(() => pingOneRoutes(environment, call)),
-    control: call => pingControlRoutes(controls, settings, call),
+    control: call => idpControlRoutes(controls, settings, call),
   });
   return { ...peer, ...controls };
 }

@@ -1,14 +1,14 @@
 import * as z from "zod";
+import type { Accounts } from "../idp/accounts.ts";
 import type { PeerAnswer, PeerCall } from "../peer.ts";
 import type { PingOneDevices } from "./devices.ts";
 import { invalid, notFound, PingOneError } from "./errors.ts";
 import type { PingTokens } from "./tokens.ts";
-import type { PingUsers } from "./users.ts";
 
 interface Environment {
   readonly id: string;
   readonly tokens: PingTokens;
-  readonly users: PingUsers;
+  readonly accounts: Accounts;
   readonly devices: PingOneDevices;
   /** Returns the user of a name, and gives it an id. */
   named(name: string): { readonly id: string; readonly name: string };
@@ -40,7 +40,7 @@ export async function pingOneRoutes(of: Environment, call: PeerCall): Promise<Pe
     return { status: 200, body: search(of, call.query.get("filter")) };
   }
   const user = of.withId(path.user);
-  const accountStatus = of.users.accountStatusOf(user.name);
+  const accountStatus = of.accounts.statusOf(user.name);
   if (accountStatus === "unknown") throw notFound();
   if (accountStatus === "forbidden") throw new PingOneError(403, "ACCESS_FAILED", "You do not have access.");
   const { method, body } = call;
@@ -85,7 +85,7 @@ function search(of: Environment, filter: string | null): object {
   const [, literal] = /^username eq ("(?:[^"\\]|\\.)*")$/.exec(filter ?? "") ?? [];
   if (literal === undefined) throw new PingOneError(400, "INVALID_FILTER", "The filter is not valid.");
   const name = JSON.parse(literal) as string;
-  const users = of.users.accountStatusOf(name) === "unknown" ? [] : [shown(of.named(name))];
+  const users = of.accounts.statusOf(name) === "unknown" ? [] : [shown(of.named(name))];
   return { _embedded: { users }, count: users.length, size: users.length };
 }
 

@@ -114,7 +114,7 @@ function IdpControls({ name, choices }: ControlsProps) {
       <${Form} label="Set the account status" send=${({ user = "", accountStatus }: Values) => steer(name, "POST", `users/${encodeURIComponent(user)}`, { accountStatus })}>
         <div class="grid">
           <${Field} name="user" label="User" value="ada@example.com" suggestions=${users} required />
-          <${Field} name="accountStatus" label="Account status" options=${name === "entra" ? choices.accountStatuses : choices.pingAccountStatuses} />
+          <${Field} name="accountStatus" label="Account status" options=${choices.accountStatuses} />
         </div>
       <//>
       <${Form} label="Set the tenant" send=${(values: Values) => steer(name, "POST", "settings", typed(values))}>

@@ -1,32 +1,32 @@
 import * as z from "zod";
 import { withControlBody } from "../control-body.ts";
 import type { PeerAnswer, PeerCall } from "../peer.ts";
-import { PING_ACCOUNT_STATUSES, type PingAccountStatus } from "./users.ts";
+import { ACCOUNT_STATUSES, type AccountStatus } from "./accounts.ts";
 
-interface PingRegistration {
+interface IdpRegistration {
   /** The name by which the user was looked up. */
   readonly userId: string;
   readonly credentialId: string;
   readonly displayName: string;
 }
 
-const user = z.strictObject({ accountStatus: z.enum(PING_ACCOUNT_STATUSES) });
+const user = z.strictObject({ accountStatus: z.enum(ACCOUNT_STATUSES) });
 
-/** What a test or a user of the local system can do with each of Ping's products, also by calls under `/_control/`. */
-export interface PingControls<S> {
+/** What a test or a user of the local system can do with a simulated IdP, also by calls under `/_control/`. */
+export interface IdpControls<Settings> {
   /** Returns the registered keys, of one user if a name is given, oldest first. */
-  registrations(userId?: string): readonly PingRegistration[];
+  registrations(userId?: string): readonly IdpRegistration[];
   /** Expires every issued challenge. */
   expireChallenges(): void;
   /** Revokes every issued access token. */
   revokeTokens(): void;
-  settings(changed: S): void;
-  setUser(userId: string, accountStatus: PingAccountStatus): void;
+  settings(changed: Settings): void;
+  setUser(userId: string, accountStatus: AccountStatus): void;
 }
 
-/** Returns the `/_control/` routes of {@link PingControls}. */
-export function pingControlRoutes<S extends z.ZodType>(
-  controls: PingControls<z.input<S>>,
+/** Returns the `/_control/` routes of {@link IdpControls}. */
+export function idpControlRoutes<S extends z.ZodType>(
+  controls: IdpControls<z.input<S>>,
   settings: S,
   { method, path, query, body }: PeerCall,
 ): PeerAnswer | undefined | Promise<PeerAnswer> {

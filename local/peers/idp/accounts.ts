@@ -1,0 +1,37 @@
+import type { State } from "../state-file.ts";
+
+/**
+ * How a simulated IdP treats a user: `unknown` does not exist, `forbidden` is not accessible to the caller, `blocked` may not have
+ * keys by policy, such as a guest.
+ */
+export const ACCOUNT_STATUSES = ["known", "unknown", "forbidden", "blocked"] as const;
+export type AccountStatus = (typeof ACCOUNT_STATUSES)[number];
+
+export interface AccountsState {
+  /** By lower-case name or id. */
+  readonly accounts: [user: string, accountStatus: AccountStatus][];
+}
+
+export interface Accounts {
+  statusOf(user: string): AccountStatus;
+  set(user: string, accountStatus: AccountStatus): void;
+}
+
+/** Every user exists, unless a control call changes it or the name begins with `unknown` or `blocked`. */
+export function createAccounts(file: State<AccountsState>): Accounts {
+  const { accounts } = file.value;
+  const positionOf = (user: string) => accounts.findIndex(([known]) => known === folded(user));
+  return {
+    statusOf: user =>
+      accounts[positionOf(user)]?.[1] ??
+      (["unknown", "blocked"] as const).find(word => folded(user).startsWith(word)) ??
+      "known",
+    set: (user, accountStatus) => {
+      const at = positionOf(user);
+      accounts.splice(at === -1 ? accounts.length : at, 1, [folded(user), accountStatus]);
+      file.save();
+    },
+  };
+}
+
+export const folded = (name: string): string => name.toLowerCase();
