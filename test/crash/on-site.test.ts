@@ -64,6 +64,7 @@ describe("a host that is killed while it creates a request of authenticators", (
       lane => called(lane, "enrollment", { method: "POST", path: "/token$" }),
     ],
     ["in the hand-over, after it is done", lane => called(lane, "rfpr", { ...put, phase: "after" })],
+    ["before the start is stored", lane => pausedWrite(lane, "request", writes.startedOnSite)],
   ])("%s: nothing can be enrolled, and known devices are compensated", async (_, arrange) => {
     await onLane(async lane => {
       const body = onSiteBody([authenticator(), authenticator()]);
@@ -92,7 +93,7 @@ describe("a host that is killed while it creates a request of authenticators", (
       "in the removal of an authenticator, after it is done",
       lane => called(lane, "rfpr", { method: "DELETE", path: "a-01$", phase: "after" }),
     ],
-  ])("and then one that takes it back, %s: the next host does", async (_, arrange) => {
+  ])("and then one that compensates it, %s: the next host does", async (_, arrange) => {
     await onLane(async lane => {
       const body = onSiteBody([authenticator(), authenticator()]);
       await lane.killed(create(body), called(lane, "rfpr", { ...put, path: "a-02", phase: "after" }));
@@ -111,6 +112,36 @@ describe("a host that is killed while it creates a request of authenticators", (
         why,
       });
       expect(removals(lane)).toBeGreaterThanOrEqual(2);
+    });
+  });
+});
+
+describe("a host that is killed around a write of a request of authenticators", () => {
+  test("before the sealed keys are stored, which reach storage when it is over: nothing is handed over", async () => {
+    await onLane(async lane => {
+      const body = onSiteBody([authenticator(), authenticator()]);
+      const hold = lane.proxy.hold({ phase: "request", ...writes.sealedKeys });
+      await lane.killed(create(body), () => hold.untilHeld());
+      const { request } = await stored(lane, body);
+      const end = { ...nothing, why: "The request was interrupted before it was started." };
+      const outcome = async () => outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
+      expect(await outcome()).toEqual(end);
+      const late = lane.proxy.hold({ phase: "response", ...writes.sealedKeys });
+      hold.release();
+      await late.untilHeld();
+      late.drop();
+      expect(await outcome()).toEqual(end);
+      expect(lane.system.peers.rfpr.count("PUT", /./)).toBe(0);
+    });
+  });
+
+  test("after the start is stored: they are enrolled, activated and mailed, each once", async () => {
+    await onLane(async lane => {
+      const body = onSiteBody([authenticator(), authenticator()]);
+      await lane.killed(create(body), pausedWrite(lane, "response", writes.startedOnSite));
+      const { request } = await stored(lane, body);
+      const end = await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
+      expect(end).toEqual({ ...all, atEnrollment: ["completed", "completed"], shipments: 0 });
     });
   });
 });
@@ -151,6 +182,8 @@ describe("a host that is killed while it creates a request of both kinds", () =>
 describe("a host that is killed while it works on an authenticator that is enrolled", () => {
   const reading = { method: "GET", path: "/authenticator-requests/" };
   test.each<[string, Arrange]>([
+    ["while it polls", lane => called(lane, "rfpr", reading)],
+    ["before the result of the poll is stored", lane => pausedWrite(lane, "request", writes.enrolled)],
     [
       "in the activation, after it is done",
       lane => called(lane, "pingone", { method: "POST", path: "/devices/", phase: "after" }),
