@@ -7,9 +7,10 @@ import { installFunctionsCore } from "../../local/host/functions-core.ts";
 import { startHost } from "../../local/host/host.ts";
 import { password } from "./password.ts";
 
-/** What the process has used since its start, in milliseconds. */
+/** What the process has used since its start, in milliseconds, and its memory now, in bytes. */
 export interface Usage {
   readonly cpuMs: number;
+  readonly rss: number;
 }
 
 /** Raw hashes: how many, the milliseconds of each, and the CPU time of all. */
@@ -62,7 +63,7 @@ async function answer(command: Exclude<Command, "stop">): Promise<unknown> {
 
 function usage(): Usage {
   const { user, system } = process.cpuUsage();
-  return { cpuMs: (user + system) / 1000 };
+  return { cpuMs: (user + system) / 1000, rss: process.memoryUsage.rss() };
 }
 
 async function hashed(durationMs: number, inFlight: number): Promise<Hashed> {

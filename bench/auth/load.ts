@@ -6,6 +6,8 @@ export interface Sent {
   readonly status: number;
   readonly text: string;
   readonly ms: number;
+  /** Seconds of `Retry-After`; 0 if absent. */
+  readonly retryAfter: number;
 }
 
 export interface Request {
@@ -30,7 +32,8 @@ export function caller(url: string): { readonly send: Send; close(): void } {
       open({ hostname, port, path, method, agent, headers: all }, response => {
         buffer(response).then(bytes => {
           const ms = performance.now() - began;
-          resolve({ status: response.statusCode ?? 0, text: bytes.toString(), ms });
+          const retryAfter = Number(response.headers["retry-after"] ?? 0);
+          resolve({ status: response.statusCode ?? 0, text: bytes.toString(), ms, retryAfter });
         }, reject);
       })
         .once("error", reject)

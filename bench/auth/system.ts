@@ -19,6 +19,7 @@ export interface BenchOptions {
 
 /** A host in a process of its own, and storage in another. */
 export interface Bench {
+  readonly url: string;
   readonly send: Send;
   /** Makes a user, with a key where a prefix is given. */
   user(username: string, prefix?: string): Promise<BenchUser>;
@@ -60,6 +61,7 @@ export async function startBench({ settings = {}, pin = false }: BenchOptions = 
     if (status >= 300) throw new Error(`${path} answered ${status}: ${text}`);
   };
   return {
+    url,
     send,
     user: async (username, prefix) => {
       const secret = randomBytes(20);

@@ -1,0 +1,124 @@
+// What callers see while anonymous calls overload a host, compared with the quiet host before. See README.md.
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import type { Flood, FloodReport } from "./auth/flood.ts";
+import { machine, quantile, type Sent, table } from "./auth/load.ts";
+import { password } from "./auth/password.ts";
+import { startBench } from "./auth/system.ts";
+
+const { values } = parseArgs({
+  options: {
+    connections: { type: "string", default: "1600" },
+    seconds: { type: "string", default: "10" },
+    pin: { type: "boolean", default: false },
+  },
+});
+const durationMs = Number(values.seconds) * 1000;
+
+const bench = await startBench({ pin: values.pin });
+const { send } = bench;
+const { username } = await bench.user("known-person");
+const signIn = (headers: Readonly<Record<string, string>> = {}, more: Readonly<Record<string, string>> = {}) =>
+  send("/client/login", { method: "POST", headers, form: { username, password, ...more } });
+const remembered = JSON.parse((await signIn({}, { remember_device: "true" })).text);
+const sessionHeader = { "x-service-session": remembered.session as string };
+const deviceHeader = { "x-service-device": remembered.device as string };
+
+const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms));
+
+/** Milliseconds until a login is granted. A refused one is repeated after `Retry-After`. */
+async function untilGranted(login: () => Promise<Sent>, endsAt: number): Promise<number> {
+  const began = performance.now();
+  for (;;) {
+    const { status, retryAfter } = await login();
+    if (status === 200) return performance.now() - began;
+    if (performance.now() > endsAt) return Number.POSITIVE_INFINITY;
+    await pause(retryAfter * 1000);
+  }
+}
+
+/** What other callers see for a time: milliseconds of each of their calls, and the host's greatest memory. */
+async function watch(forMs: number) {
+  const endsAt = performance.now() + forMs;
+  const repeat = async (call: () => Promise<number>): Promise<readonly number[]> => {
+    const times: number[] = [];
+    while (performance.now() < endsAt) {
+      times.push(await call());
+      await pause(20);
+    }
+    return times;
+  };
+  const timed = (path: string, headers = {}) =>
+    repeat(async () => {
+      const { status, ms, text } = await send(path, { headers });
+      if (status !== 200) throw new Error(`${path} answered ${status}: ${text}`);
+      return ms;
+    });
+  const [health, status, login, deviceLogin, memory] = await Promise.all([
+    timed("/health"),
+    timed("/client/status", sessionHeader),
+    repeat(() => untilGranted(() => signIn(), endsAt)),
+    repeat(() => untilGranted(() => signIn(deviceHeader), endsAt)),
+    repeat(async () => (await bench.usage()).rss),
+  ]);
+  return { health, status, login, deviceLogin, rss: Math.max(...memory) };
+}
+
+async function flooded(flood: Omit<Flood, "url" | "connections" | "durationMs">) {
+  const child = fork(fileURLToPath(new URL("./auth/flood.ts", import.meta.url)), { stdio: "inherit" });
+  child.send({ ...flood, url: bench.url, connections: Number(values.connections), durationMs } satisfies Flood);
+  await once(child, "message");
+  const report = once(child, "message") as Promise<[FloodReport]>;
+  child.send("start");
+  // Ends before the flood does, so that the last calls meet it too.
+  const seen = await watch(durationMs * 0.8);
+  return { seen, report: (await report)[0] };
+}
+
+const floods = [
+  { name: "new names, waiting for Retry-After", waits: true, names: 0 },
+  { name: "20 names, waiting for Retry-After", waits: true, names: 20 },
+  { name: "new names, calling again at once", waits: false, names: 0 },
+];
+
+const ms = (times: readonly number[], share: number): string => {
+  const value = quantile(times, share);
+  return Number.isFinite(value) ? value.toFixed(0) : "none";
+};
+const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(0);
+type Seen = Awaited<ReturnType<typeof watch>>;
+const seenCells = ({ health, status, login, deviceLogin, rss }: Seen) => [
+  ms(health, 0.99),
+  ms(status, 0.99),
+  `${ms(login, 0.5)} / ${ms(login, 1)}`,
+  `${ms(deviceLogin, 0.5)} / ${ms(deviceLogin, 1)}`,
+  mib(rss),
+];
+
+// Warms the host up: the first hashes load their package.
+await watch(2000);
+const before = machine();
+const rows = [["quiet", "", "", "", "", ...seenCells(await watch(5000))]];
+for (const { name, ...flood } of floods) {
+  const { seen, report } = await flooded(flood);
+  const { firstRefusalMs, firstRefusals, laterRefusals, statuses } = report;
+  const counts = Object.entries(statuses).map(([status, count]) => `${count}× ${status}`);
+  const refused = [ms([firstRefusalMs], 0), ms(firstRefusals, 0.99), ms(laterRefusals, 0.99)];
+  rows.push([name, counts.join(", "), ...refused, ...seenCells(seen)]);
+}
+const head = [
+  `${values.connections} connections`,
+  "answers",
+  "first 503 ms",
+  "first wave p99 ms",
+  "later 503 p99 ms",
+  "/health p99 ms",
+  "status p99 ms",
+  "login p50 / max ms",
+  "with device p50 / max ms",
+  "RSS MiB",
+];
+console.log(`${table([head, ...rows])}\n\nbefore: ${before}\nafter: ${machine()}`);
+await bench.stop();
