@@ -38,12 +38,16 @@ export function acceptAnyHeaderValue(): void {
   model.getInvocationModel = context => {
     for (const { data } of context.request?.inputData ?? []) {
       for (const header of Object.values(data?.http?.nullableHeaders ?? {})) {
-        if (header?.value) header.value = Buffer.from(header.value, "utf8").toString("latin1");
+        if (header?.value && !isAscii(header.value)) {
+          header.value = Buffer.from(header.value, "utf8").toString("latin1");
+        }
       }
     }
     return original(context);
   };
 }
+
+const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text);
 
 /** Returns undefined outside of a host, where the library registers nothing either. */
 function functionsCore(): FunctionsCore | undefined {

@@ -1,7 +1,8 @@
-import { app, type HttpRequest, type HttpResponseInit, type InvocationContext, type Timer } from "@azure/functions";
+import { app, type HttpRequest, type HttpResponse, type InvocationContext, type Timer } from "@azure/functions";
 import type { Call, Cookie, Reply } from "../http/call.ts";
 import type { WriteLine } from "../log.ts";
 import { acceptAnyHeaderValue } from "./accept-any-header-value.ts";
+import { plainResponse } from "./plain-response.ts";
 
 /** Registers an HTTP function. @param template without a leading slash, which would stop the whole app */
 export function registerHttp(
@@ -45,17 +46,18 @@ const toCall = (request: HttpRequest, context: InvocationContext): Call => ({
   method: request.method,
   url: new URL(request.url),
   params: request.params,
-  headers: new Headers([...request.headers]),
+  headers: request.headers,
   invocationId: context.invocationId,
   body: async () => new Uint8Array(await request.arrayBuffer()),
 });
 
-const toResponse = ({ status, headers, body, cookies }: Reply): HttpResponseInit => ({
-  status,
-  headers: { ...(body === undefined ? {} : { "content-type": "application/json; charset=utf-8" }), ...headers },
-  ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  ...(cookies === undefined ? {} : { cookies: cookies.map(toCookie) }),
-});
+const toResponse = ({ status, headers = {}, body, cookies }: Reply): HttpResponse =>
+  plainResponse({
+    status,
+    headers: body === undefined ? headers : { "content-type": "application/json; charset=utf-8", ...headers },
+    body: body === undefined ? undefined : JSON.stringify(body),
+    cookies: cookies?.map(toCookie),
+  });
 
 const toCookie = ({ maxAge, ...cookie }: Cookie) => ({ ...cookie, ...(maxAge === undefined ? {} : { maxAge }) });
 

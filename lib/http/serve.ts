@@ -28,10 +28,10 @@ export interface ServeOptions<D, S = unknown> {
   readonly proxyProof?: ProxyProof | undefined;
 }
 
-/** The reply to a call, and the log fields that identify its caller. */
+/** The reply to a call, and the log fields that identify its caller or explain the reply. */
 interface Outcome {
   readonly reply: Reply;
-  readonly identityFields: Fields;
+  readonly logFields: Fields;
 }
 
 /**
@@ -53,10 +53,10 @@ export function serve<D, S>(
     const address = callerAddress(call, hops);
     const responseOptions = { strictTransport: options.strictTransport, ...(address && { fields: { address } }) };
     return respond(call, responseOptions, async requestId => {
-      const { reply, identityFields } = await guardCall(api, { ...options, labels }, call, () =>
+      const { reply, logFields } = await guardCall(api, { ...options, labels }, call, () =>
         handleCall(api, endpoint, { ...options, labels }, call, requestId),
       );
-      options.log.info("http", { ...labels, status: reply.status, ...identityFields });
+      options.log.info("http", { ...labels, status: reply.status, ...logFields });
       return reply;
     });
   };
@@ -82,10 +82,10 @@ async function guardCall<D, S>(
     if (!(error instanceof Fault)) throw error;
     const reply = refuse(error);
     logRefusedCaller(error, reply, { log, labels });
-    return { reply, identityFields: {} };
+    return { reply, logFields: {} };
   }
-  const { reply, identityFields } = await work();
-  return { reply: { ...reply, headers: { ...headers, ...reply.headers } }, identityFields };
+  const { reply, logFields } = await work();
+  return { reply: { ...reply, headers: { ...headers, ...reply.headers } }, logFields };
 }
 
 async function handleCall<D, S>(
@@ -106,7 +106,7 @@ async function handleCall<D, S>(
       if (onlyListed) requireListedReply(endpoint, reply);
       return ignored.length === 0 || api.input === "fields" ? reply : withIgnored(reply, ignored, log);
     });
-    return { reply, identityFields };
+    return { reply, logFields: identityFields };
   } catch (thrown) {
     const isListed =
       !(onlyListed && thrown instanceof Fault) ||
@@ -116,12 +116,12 @@ async function handleCall<D, S>(
     identityFields = { ...identityFields, ...(fault.caller && callerFields(fault.caller)) };
     return withLogFields(identityFields, () => {
       if (fault.kind === "internal" && !isReplayed(error)) log.error("failed", { error });
-      // A reason explains it, and a stack for each refusal of a flood would be more work than the refusal.
-      if (fault.kind === "unavailable")
-        log.warn("unavailable", fault.reason === undefined ? { error } : { reason: fault.reason });
+      // With a reason nothing is broken: the event of the call has it, because a flood must not cause more events than calls.
+      const isOverload = fault.kind === "unavailable" && fault.reason !== undefined;
+      if (fault.kind === "unavailable" && !isOverload) log.warn("unavailable", { error });
       const reply = api.refuse(fault);
       if (endpoint.access === "caller" || fault.reason !== undefined) logRefusedCaller(fault, reply, { log, labels });
-      return { reply, identityFields };
+      return { reply, logFields: isOverload ? { ...identityFields, reason: fault.reason } : identityFields };
     });
   }
 }

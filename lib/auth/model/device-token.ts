@@ -1,6 +1,7 @@
-import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { createHmac, timingSafeEqual } from "node:crypto";
 import type { KeyRing } from "../../seal.ts";
 import { between, type Instant, instant } from "../../time.ts";
+import { derivedKey } from "./derived-key.ts";
 
 /**
  * The contents of a device token: a sign-in of this user, with the credentials of this epoch, was granted on this
@@ -37,12 +38,11 @@ const tokenLength = Math.ceil(((bodyBytes + tagBytes) * 4) / 3);
  * same one, and no token is stored. Tokens become invalid when the pepper is rotated.
  */
 export function createDeviceTokens(pepper: Pick<KeyRing, "current">): DeviceTokens {
-  const tagOf = async (body: Uint8Array): Promise<Buffer> => {
-    const { key } = await pepper.current();
-    return createHmac("sha256", Buffer.from(hkdfSync("sha256", key, "", "device tokens", 32)))
+  const key = derivedKey(pepper, "device tokens");
+  const tagOf = async (body: Uint8Array): Promise<Buffer> =>
+    createHmac("sha256", await key())
       .update(body)
       .digest();
-  };
   return {
     async issue({ userId, epoch, number, issuedAt }) {
       const body = Buffer.alloc(bodyBytes);
