@@ -6,7 +6,14 @@ const hostJson = z
   .object({
     functionTimeout: z.string(),
     telemetryMode: z.string(),
-    extensions: z.object({ http: z.object({ routePrefix: z.string() }) }),
+    extensions: z.object({
+      http: z.object({
+        routePrefix: z.string(),
+        maxConcurrentRequests: z.number(),
+        maxOutstandingRequests: z.number(),
+        dynamicThrottlesEnabled: z.boolean(),
+      }),
+    }),
     logging: z.object({
       logLevel: z.record(z.string(), z.string()),
       applicationInsights: z.object({
@@ -20,6 +27,16 @@ const hostJson = z
 describe("host.json", () => {
   it("leaves the paths of the specifications as they are", () => {
     expect(hostJson.extensions.http.routePrefix).toBe("");
+  });
+
+  it("leaves it to the app which calls an overloaded host refuses, and bounds only how many are in memory", () => {
+    const { maxConcurrentRequests, maxOutstandingRequests, dynamicThrottlesEnabled } = hostJson.extensions.http;
+    expect({ maxConcurrentRequests, dynamicThrottlesEnabled }).toEqual({
+      maxConcurrentRequests: -1,
+      dynamicThrottlesEnabled: false,
+    });
+    // More than the places for password hashes, each of which keeps a request.
+    expect(maxOutstandingRequests).toBeGreaterThan(1000);
   });
 
   it("lets a restore of a hundred thousand users come to its end, at a thousand calls of storage a second", () => {

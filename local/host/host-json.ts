@@ -1,4 +1,5 @@
 // Development tool: the part of host.json that the local host supports.
+import type { RequestLimits } from "./request-queue.ts";
 import { parseTimeSpan } from "./schedule.ts";
 
 /** The settings of host.json that this host supports. */
@@ -7,7 +8,10 @@ export interface HostJson {
   /** `[d.]hh:mm:ss`, or `-1` for no limit; 30 minutes if absent. */
   readonly functionTimeout?: string;
   readonly extensions?: {
-    readonly http?: { readonly routePrefix?: string; readonly customHeaders?: Readonly<Record<string, string>> };
+    readonly http?: RequestLimits & {
+      readonly routePrefix?: string;
+      readonly customHeaders?: Readonly<Record<string, string>>;
+    };
   };
 }
 

@@ -10,6 +10,7 @@ import { functionTimeoutMs, type HostJson } from "./host-json.ts";
 import { send } from "./http-response.ts";
 import { createInvoke } from "./invoke.ts";
 import { createLevelOf, type Keys } from "./keys.ts";
+import { createRequestQueue } from "./request-queue.ts";
 import { createServe, refuseMalformed } from "./serve.ts";
 import { servedFunctions } from "./served-functions.ts";
 import { createTimer } from "./timers.ts";
@@ -61,7 +62,7 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
   const { hostJson = {}, timers: timersRun = true, enforceKeys = true, log = () => {} } = options;
   const { observe = (_, work) => work() } = options;
   const setting = createSettings(options.env ?? process.env);
-  const { routePrefix = "api", customHeaders = {} } = hostJson.extensions?.http ?? {};
+  const { routePrefix = "api", customHeaders = {}, ...limits } = hostJson.extensions?.http ?? {};
   const keys: Keys = {
     master: options.masterKey ?? randomBytes(32).toString("base64url"),
     host: options.hostKeys ?? [],
@@ -88,6 +89,7 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
   const answer = createServe({
     functions: served.filter(one => one.kind === "http"),
     invoke,
+    queue: createRequestQueue(limits),
     homePage: !/^(?:true|1)$/i.test(setting("AzureWebJobsDisableHomepage") ?? ""),
     levelOf: enforceKeys ? createLevelOf(keys) : () => "admin",
     admin: createAdmin({

@@ -57,7 +57,8 @@ function readHeaders({ headersDistinct }: IncomingMessage): Target["headers"] | 
 /** Returns the bytes of the body; undefined if `Content-Length` exceeds the limit. Rejects if the caller disconnects. */
 export async function readBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
   if (Number(request.headers["content-length"] ?? 0) > bodyLimit) return undefined;
-  return buffer(request);
+  // A body that has arrived needs no reader, which costs more than the rest of a small request.
+  return request.complete ? (request.read() ?? new Uint8Array()) : buffer(request);
 }
 
 /** Returns the body as a function gets it: a chunked body is dropped. */

@@ -6,12 +6,14 @@ import { readFunctionBody, readTarget, type Target, toRpcRequest } from "./http-
 import { type Answer, toAnswer } from "./http-response.ts";
 import type { Invoke } from "./invoke.ts";
 import { type LevelOf, reaches } from "./keys.ts";
+import type { RequestQueue } from "./request-queue.ts";
 import type { HttpFunction } from "./served-functions.ts";
 
 interface ServeDeps {
   /** In the order in which their routes are matched. */
   readonly functions: readonly HttpFunction[];
   readonly invoke: Invoke;
+  readonly queue: RequestQueue;
   readonly levelOf: LevelOf;
   readonly admin: Admin;
   /** Whether the root responds with the host's page if no function has that route; otherwise 204. */
@@ -21,7 +23,7 @@ interface ServeDeps {
 /** Handles a request. Rejects only if the caller disconnects while sending. */
 export type Serve = (request: IncomingMessage) => Promise<Answer>;
 
-export function createServe({ functions, invoke, levelOf, admin, homePage }: ServeDeps): Serve {
+export function createServe({ functions, invoke, queue, levelOf, admin, homePage }: ServeDeps): Serve {
   const home: Answer = homePage ? homePageAnswer : { status: 204 };
 
   const callFunction = async (request: IncomingMessage, target: Target): Promise<Answer> => {
@@ -31,14 +33,17 @@ export function createServe({ functions, invoke, levelOf, admin, homePage }: Ser
     const level = levelOf(request, target.rawQuery, one.name);
     if (!reaches(level, one.authLevel)) return { status: 401 };
     if (one.disabled) return { status: 404 };
-    const body = await readFunctionBody(request);
-    if (body === undefined) return { status: 500, headers: { connection: "close" } };
-    try {
-      const http = toRpcRequest(request, target, parameters, body);
-      return toAnswer(await invoke(one, { http }, "This function was called by an HTTP request."));
-    } catch {
-      return { status: 500 };
-    }
+    const answer = queue(async () => {
+      const body = await readFunctionBody(request);
+      if (body === undefined) return { status: 500, headers: { connection: "close" } };
+      try {
+        const http = toRpcRequest(request, target, parameters, body);
+        return toAnswer(await invoke(one, { http }, "This function was called by an HTTP request."));
+      } catch {
+        return { status: 500 };
+      }
+    });
+    return answer ?? { status: 429, headers: { "x-function-scaleout": "1" } };
   };
 
   return async request => {

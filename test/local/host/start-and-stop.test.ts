@@ -97,6 +97,31 @@ const turns = async () => {
   for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
 };
 
+describe("the limits of host.json", () => {
+  it("let requests wait for one that runs, and refuse others with 429 at once", async () => {
+    const http = { maxConcurrentRequests: 2, maxOutstandingRequests: 3 };
+    const { url } = await start({ hostJson: { extensions: { http } } });
+    const sent = Array.from({ length: 6 }, () => fetch(`${url}/api/waits`));
+    const refused: Response[] = [];
+    const isRefused = Promise.withResolvers<void>();
+    for (const response of sent) {
+      response.then(one => {
+        if (one.status === 429) refused.push(one);
+        if (refused.length === 3) isRefused.resolve();
+      });
+    }
+    await isRefused.promise;
+    expect(events).toEqual(["start"]);
+    for (const one of refused) {
+      expect(one.headers.get("x-function-scaleout")).toBe("1");
+      expect(await one.text()).toBe("");
+    }
+    gate.open();
+    expect((await Promise.all(sent)).map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429, 429]);
+    expect((await fetch(`${url}/api/hello`)).status).toBe(200);
+  });
+});
+
 describe("a stop", () => {
   it("closes the port at once, lets requests in flight finish, then runs the terminate hooks", async () => {
     const { port, stop } = await start();
