@@ -2,7 +2,6 @@ import type { LiveSession } from "../../lib/auth/sessions/manage-sessions.ts";
 import type { Api } from "../../lib/http/api.ts";
 import { type TokenContext, tokenEndpoints } from "../../lib/http/authenticate/token-endpoints.ts";
 import type { RoleEndpoint } from "../../lib/http/endpoint.ts";
-import { bodyLimitBytes } from "../../lib/http/parse/read-body.ts";
 import { assignOwnOtpkey } from "./client/assign-own-otpkey.ts";
 import { authenticate } from "./client/authenticate.ts";
 import { changePassword } from "./client/change-password.ts";
@@ -39,7 +38,8 @@ export const core: Api<AuthContext & TokenContext> = {
   name: "core",
   title: "Authentication server, Core API",
   input: "fields",
-  bodyLimitBytes,
+  // The longest value of an attribute needs 288 KiB in a form: 32,768 characters as nine bytes each (`%E2%82%AC`).
+  bodyLimitBytes: 327_680,
   refuse: refuseCore,
   endpoints: {
     coreCreateUser: createUser,

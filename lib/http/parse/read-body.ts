@@ -1,7 +1,8 @@
 import { Fault } from "../../fault.ts";
 import type { Call } from "../call.ts";
+import { refuseHugeJson } from "./json-bounds.ts";
 
-/** Maximum body size of every API (G4). */
+/** Maximum body size of any API (G4). */
 export const bodyLimitBytes = 1_048_576;
 
 /** Maximum number of form fields, JSON fields and query parameters in the `fields` input style. */
@@ -37,8 +38,9 @@ export function decodeUtf8(bytes: Uint8Array): string {
 export const mediaType = (call: Call): string =>
   (call.headers.get("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 
-/** Parses a JSON text. Throws Fault `invalid` if it is not JSON or contains ill-formed Unicode. */
+/** Parses a JSON text. Throws Fault `invalid` if it is not JSON or contains ill-formed Unicode, and `too_large` as `refuseHugeJson` does. */
 export function parseJson(text: string): unknown {
+  refuseHugeJson(text);
   const value = parse(text);
   // The text is well-formed UTF-8, so only an escape sequence can produce a lone surrogate.
   const path = /\\ud[89a-f]/i.test(text) ? findIllFormed(value) : undefined;

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { Fault, type FaultDetails, type FaultKind } from "../../../lib/fault.ts";
 import { bodyLimitBytes } from "../../../lib/http/parse/read-body.ts";
@@ -210,13 +210,30 @@ describe("a JSON body", () => {
     },
   );
 
-  it("may be of 1 MiB, and nested however deep", async () => {
-    const start = '{"name":"n","other":';
-    const deep = (bodyLimitBytes - start.length - 1) / 2;
-    expect(await send({ body: `${start}${"[".repeat(deep)}${"]".repeat(deep)}}` })).toMatchObject({
-      status: 200,
-      body: { body: { name: "n" } },
-    });
+  it("may be of 1 MiB, nested 64 levels deep, with 10,000 values", async () => {
+    const start = '{"name":"n","text":"';
+    const text = ",[{".repeat((bodyLimitBytes - start.length - 2) / 3);
+    expect(await send({ body: `${start}${text}"}` })).toMatchObject({ status: 200, body: { body: { name: "n" } } });
+    for (const other of [`${"[".repeat(63)}${"]".repeat(63)}`, `[${"0,".repeat(9996)}0]`]) {
+      expect(await send({ body: `{"name":"n","other":${other}}` })).toMatchObject({ status: 200 });
+    }
+  });
+
+  it.each([
+    [
+      "deeper than 64 levels",
+      `${"[".repeat(64)}${"]".repeat(64)}`,
+      "The body must not be nested deeper than 64 levels.",
+    ],
+    ["with more values", `[${"0,".repeat(9997)}0]`, "The body must not have more than 10000 values."],
+    ["with more objects", `[${"{},".repeat(5000)}{}]`, "The body must not have more than 10000 values."],
+  ])("is refused before it is parsed where it is %s", async (_, other, message) => {
+    const parse = vi.spyOn(JSON, "parse");
+    const body = `{"name":"n","other":${other}}`;
+    const reply = await send({ body });
+    expect(parse).not.toHaveBeenCalledWith(body);
+    parse.mockRestore();
+    expect(reply).toMatchObject({ status: 413, body: { message } });
   });
 
   it("is not required by an endpoint that has none", async () => {

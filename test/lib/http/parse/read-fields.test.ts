@@ -159,6 +159,29 @@ describe("parameters of the authentication server", () => {
     }
   });
 
+  it("are refused in a multipart form with long headers, before it is parsed", async () => {
+    const formData = vi.spyOn(Response.prototype, "formData");
+    const part = (headers: string) =>
+      `--b\r\ncontent-disposition: form-data; name="a"\r\n${headers}\r\n${"x".repeat(3000)}\r\n--b--\r\n`;
+    const type = "multipart/form-data; boundary=b";
+    expect(await read(call({ type, body: part("a: b\r\n".repeat(300)) }))).toEqual({ a: "x".repeat(3000) });
+    formData.mockClear();
+    for (const body of [part("a: b\r\n".repeat(400)), `--b\r\n${"a: b\r\n".repeat(10_000)}`]) {
+      expect(await refusalOf({ type, body })).toEqual({ kind: "too_large", problems: [] });
+    }
+    expect(formData).not.toHaveBeenCalled();
+    formData.mockRestore();
+  });
+
+  it("are blanks where a form has plus signs, and plus signs where it has them escaped", async () => {
+    expect(await read(call({ type: form, body: "a+b=+%2B+é+" }))).toEqual({ "a b": " + é " });
+  });
+
+  it("are refused in JSON with too many values inside, before it is parsed", async () => {
+    const body = `{"a":[${"{},".repeat(5000)}{}]}`;
+    expect(await refusalOf({ type: "application/json", body })).toEqual({ kind: "too_large", problems: [] });
+  });
+
   it("are at most 32 in a query", async () => {
     expect(Object.keys(await read(call({ method: "GET", query: `?${names(32).join("&")}` })))).toEqual(names(32));
     for (const method of ["GET", "POST"]) {

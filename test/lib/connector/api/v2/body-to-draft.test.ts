@@ -74,6 +74,7 @@ const wrongFields: readonly (readonly [path: string, value: unknown, reason: Reg
     [path, "a\u0085b", /^must not contain control characters$/] as const,
     [path, "a\u2028b", /^must not contain control characters$/] as const,
     [path, "a".repeat(256), /^must have at most 255 characters$/] as const,
+    [path, " ".repeat(1025), /^must have at most 1024 characters$/] as const,
   ]),
   ...["recipient.email", "enrollment_contacts.emails_to[0]"].flatMap(path =>
     [
