@@ -31,11 +31,12 @@ const bench = await startBench({ pin: values.pin });
 const { send } = bench;
 
 /** One user a connection and case, so that no two calls meet in a row. */
-async function usersFor(name: string, withKey = false): Promise<readonly BenchUser[]> {
+async function usersFor(name: string, kind?: "hotp" | "yubico"): Promise<readonly BenchUser[]> {
   const users: BenchUser[] = [];
   for (let index = 0; index < connections; index++) {
     const letters = String(index).replaceAll(/\d/g, digit => "cbdefghijk"[Number(digit)] ?? "");
-    users.push(await bench.user(`${name}-${index}`, withKey ? `ccccc${name.replace("-", "")}${letters}` : undefined));
+    const prefix = kind && `ccccc${name.replace("-", "")}${letters}`;
+    users.push(await bench.user(`${name}-${index}`, prefix, kind));
   }
   return users;
 }
@@ -59,14 +60,26 @@ async function signedIn(users: readonly BenchUser[], withOtp = false): Promise<r
 
 async function prepare(): Promise<Readonly<Record<string, Case>>> {
   const [plain, bare] = [await usersFor("plain"), await usersFor("bare")];
-  const [keyed, bareKeyed] = [await usersFor("keyed", true), await usersFor("bare-keyed", true)];
+  const [keyed, bareKeyed] = [await usersFor("keyed", "hotp"), await usersFor("bare-keyed", "hotp")];
+  const [yubico, bareYubico] = [await usersFor("cnr", "yubico"), await usersFor("bnr", "yubico")];
   const sessions = await signedIn(plain);
   for (const users of [bare, keyed, bareKeyed]) await signedIn(users, users !== bare);
   const status =
     (path: string): Case =>
     connection =>
       send(path, { headers: { "x-service-session": sessions[connection] ?? "" } });
+  const validate =
+    (users: readonly BenchUser[], path: (username: string) => string): Case =>
+    connection => {
+      const user = users[connection] as BenchUser;
+      const form = { username: user.username, otp: user.otp() };
+      return send(path(user.username), { method: "POST", headers: bench.coreHeaders, form });
+    };
   return {
+    "Core user": connection => send(`/core/users/${plain[connection]?.username}`, { headers: bench.coreHeaders }),
+    "Core user, bare": connection => send(`/bare/user?username=${bare[connection]?.username}`),
+    "Core validate": validate(yubico, username => `/core/users/${username}/validate`),
+    "Core validate, bare": validate(bareYubico, () => "/bare/validate"),
     status: status("/client/status"),
     "status, bare": status("/bare/status"),
     authenticate: post("/client/authenticate", plain),
@@ -133,7 +146,7 @@ function report(tallies: ReadonlyMap<string, Tally>): string {
     quantile(tally.times, 0.99).toFixed(1),
     leastCpu(tally).toFixed(2),
     ratio(tallies, name, `${name}, bare`),
-    name.includes("status") ? "" : ratio(tallies, name, hashes),
+    /status|Core/.test(name) ? "" : ratio(tallies, name, hashes),
   ]);
   const head = ["", "a second", "p50 ms", "p99 ms", "host CPU ms", "to bare: rate / CPU", "to argon2id: rate / CPU"];
   return table([head, ...rows]);

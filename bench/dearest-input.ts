@@ -1,100 +1,81 @@
-// The dearest known bodies of each API: what reading one costs the event loop, accepted or refused. See README.md.
-import { randomUUID } from "node:crypto";
+// The dearest known inputs of each endpoint within its bounds: what each costs the event loop, accepted or refused. See README.md.
+import { identifySession } from "../functions/auth/client/identify-session.ts";
+import type { AuthContext } from "../functions/auth/context.ts";
 import { client, core } from "../functions/auth/routes.ts";
+import { connector } from "../functions/connector/routes.ts";
+import { toAuthRules } from "../lib/auth/deps.ts";
+import { authSettings } from "../lib/auth/settings.ts";
+import { Fault } from "../lib/fault.ts";
+import type { Api, Identify } from "../lib/http/api.ts";
 import type { Call } from "../lib/http/call.ts";
-import { bodyLimitBytes } from "../lib/http/parse/read-body.ts";
-import { readFields } from "../lib/http/parse/read-fields.ts";
-import { readJson } from "../lib/http/parse/read-json.ts";
+import { routeParts } from "../lib/http/route.ts";
+import { serve } from "../lib/http/serve.ts";
+import { createLog } from "../lib/log.ts";
 import { machine, table } from "./auth/load.ts";
+import { type Input, inputsOf } from "./dearest/inputs.ts";
 
-const form = "application/x-www-form-urlencoded";
-const json = "application/json";
-const multipart = "multipart/form-data; boundary=b";
-
-/** A body that is as long as the limit allows. */
-interface Body {
-  readonly name: string;
-  readonly type: string;
-  readonly text: (bytes: number) => string;
-}
-
-const filled = (before: string, unit: string, after: string) => (bytes: number) =>
-  before + unit.repeat(Math.floor((bytes - before.length - after.length) / unit.length)) + after;
-
-const bodies: readonly Body[] = [
-  { name: "form, one field after the other", type: form, text: filled("", "a=1&", "b=2") },
-  { name: "form, one value of escapes", type: form, text: filled("password=", "%C3%A9", "") },
-  { name: "form, one value of plus signs", type: form, text: filled("password=", "+", "") },
-  { name: "JSON, one field after the other", type: json, text: filled('{"a":1', ',"a":1', "}") },
-  { name: "JSON, one text of escapes", type: json, text: filled('{"password":"', "\\u00e9", '"}') },
-  {
-    name: "JSON, one text with pairs of surrogates",
-    type: json,
-    text: filled('{"password":"', "\\ud83d\\ude00", '"}'),
+/** Any port of an endpoint: the first call of one ends the endpoint, because only the service's own work is measured. */
+const away: unknown = new Proxy(() => {}, {
+  get: (_, name) => (name === "then" ? undefined : away),
+  apply: () => {
+    throw new Fault("unavailable", "A port was called.", { reason: "port" });
   },
-  {
-    name: "JSON, nested lists",
-    type: json,
-    text: bytes => `{"a":${"[".repeat(bytes / 2 - 4)}${"]".repeat(bytes / 2 - 4)}}`,
-  },
-  { name: "JSON, list of lists", type: json, text: filled('{"a":[[]', ",[]", "]}") },
-  { name: "JSON, list of lists and a surrogate", type: json, text: filled('{"a":["\\ud83d\\ude00"', ",[]", "]}") },
-  {
-    name: "JSON, list of objects and a surrogate",
-    type: json,
-    text: filled('{"a":["\\ud83d\\ude00"', ',{"b":0}', "]}"),
-  },
-  {
-    name: "multipart, one part",
-    type: multipart,
-    text: filled('--b\r\ncontent-disposition: form-data; name="a"\r\n\r\n', "x", "\r\n--b--\r\n"),
-  },
-  { name: "multipart, broken delimiters", type: multipart, text: filled("--b\r\n", "\r\n--", "--b--\r\n") },
-];
+});
 
-const apis: readonly {
-  readonly name: string;
-  readonly bytes: number;
-  readonly read: (call: Call, bytes: number) => Promise<unknown>;
-}[] = [
-  { name: "Client", bytes: client.bodyLimitBytes, read: readFields },
-  { name: "Core", bytes: core.bodyLimitBytes, read: readFields },
-  { name: "Connector", bytes: bodyLimitBytes, read: readJson },
-];
+const log = createLog(() => {});
+const rules = toAuthRules(authSettings.parse({}));
+const known: Readonly<Record<string, unknown>> = {
+  log,
+  rules,
+  idps: { defaultId: "default", get: () => undefined },
+  pinMailDomains: ["example.com"],
+  ready: async () => {},
+  callerAddress: () => "203.0.113.7",
+};
+const deps = new Proxy(known, { get: (target, name) => (name in target ? target[String(name)] : away) });
+const asCaller: Identify = async () => ({ caller: { kind: "static_token", id: "bench", role: "admin" } as never });
 
-/** Milliseconds of CPU of the best of several runs, because other work can only make it worse. */
-async function cost(
-  read: (call: Call, bytes: number) => Promise<unknown>,
-  { type, text }: Body,
-  limit: number,
-): Promise<number> {
-  const bytes = new TextEncoder().encode(text(limit));
-  const call: Call = {
-    method: "POST",
-    url: new URL("http://127.0.0.1/"),
-    params: {},
-    headers: new Headers({ "content-type": type }),
-    invocationId: randomUUID(),
-    body: async () => bytes,
-  };
-  const runs: number[] = [];
-  for (let run = 0; run < 7; run++) {
-    const before = process.cpuUsage();
-    // A refusal is a result too.
-    await read(call, limit).catch(() => {});
-    const { user, system } = process.cpuUsage(before);
-    runs.push((user + system) / 1000);
+/** Milliseconds of the event loop for a call: of the best of several, because other work can only make them worse. */
+async function cost(answer: (call: Call) => Promise<unknown>, input: Input): Promise<number> {
+  const { method, url, headers } = input;
+  const times: number[] = [];
+  for (let run = 0; run < 4; run++) {
+    const call = {
+      method,
+      url: new URL(url),
+      params: input.params,
+      headers: new Headers(headers),
+      invocationId: "bench",
+    };
+    const began = performance.now();
+    await answer({ ...call, body: async () => input.bytes });
+    times.push(performance.now() - began);
   }
-  return Math.min(...runs);
+  return Math.min(...times);
 }
 
-const rows: string[][] = [];
-for (const body of bodies) {
-  const costs: string[] = [];
-  for (const { read, bytes } of apis) costs.push((await cost(read, body, bytes)).toFixed(1));
-  rows.push([body.name, ...costs]);
+/** Returns a row for each endpoint, and prints the dearest inputs of all. */
+async function measure<D, S>(api: Api<D, S>, identify: Identify<S>): Promise<readonly string[][]> {
+  const rows: string[][] = [];
+  for (const [name, endpoint] of Object.entries(api.endpoints)) {
+    const parts = routeParts(endpoint.routes[0] ?? "GET /", api.name);
+    const options = { deps: deps as D, identify, log, strictTransport: true, trustedProxies: 1 };
+    const answer = serve(api, endpoint, parts, options);
+    let dearest = { ms: 0, input: "" };
+    for (const input of inputsOf(api, endpoint, parts)) {
+      const ms = await cost(answer, input);
+      if (ms > dearest.ms) dearest = { ms, input: input.name };
+    }
+    rows.push([name, dearest.ms.toFixed(1), dearest.input]);
+  }
+  return rows.sort((one, other) => Number(other[1]) - Number(one[1]));
 }
-console.log(
-  table([["CPU ms of reading the body", ...apis.map(({ name, bytes }) => `${name}, ${bytes / 1024} KiB`)], ...rows]),
-);
-console.log(machine());
+
+const head = ["endpoint", "ms", "dearest input"];
+const before = machine();
+const rows = [
+  ...(await measure(client, identifySession(deps as unknown as AuthContext))),
+  ...(await measure(core, asCaller)),
+  ...(await measure(connector, asCaller)),
+];
+console.log(`${table([head, ...rows])}\n\nbefore: ${before}\nafter: ${machine()}`);

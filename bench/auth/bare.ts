@@ -3,7 +3,7 @@ import { odata, TableClient } from "@azure/data-tables";
 import { app, type HttpRequest, type HttpResponseInit } from "@azure/functions";
 import { hash, verify } from "@node-rs/argon2";
 import { defaultCost } from "../../lib/auth/passwords/password-hash.ts";
-
+import { createSealer } from "../../lib/seal.ts";
 import { password } from "./password.ts";
 
 /**
@@ -27,6 +27,30 @@ export async function registerBare(connectionString: string): Promise<void> {
       users.getEntity(bytes.subarray(5, 37).toString("base64url"), "user"),
     ]);
     return { jsonBody: { username: user.name, user_id: Number(user.id), _creation_time: session.createdAt } };
+  });
+
+  http("user", async request => {
+    const handle = sha256(request.query.get("username") ?? "");
+    const filter = odata`PartitionKey eq ${handle} and RowKey ge ${"attribute"} and RowKey le ${"user"}`;
+    const { value: rows = [] } = await users.listEntities({ queryOptions: { filter } }).byPage().next();
+    return { jsonBody: rows.map((row: { name?: string }) => row.name) };
+  });
+
+  const sealing = { version: "1", key: new Uint8Array(32) };
+  const sealer = createSealer({ current: async () => sealing, candidates: async () => [sealing.key] });
+  const context = { table: "otpkeys", row: "prefix/key", purpose: "otp-secret" };
+  const sealed = await sealer.seal(JSON.stringify({ secret: "0".repeat(32), privateId: "0".repeat(12) }), context);
+  http("validate", async request => {
+    const form = new URLSearchParams(await request.text());
+    const handle = sha256(form.get("username") ?? "");
+    const filter = odata`PartitionKey eq ${handle} and RowKey ge ${"key:"} and RowKey le ${"user"}`;
+    const [, key] = await Promise.all([
+      users.listEntities({ queryOptions: { filter } }).byPage().next(),
+      otpkeys.getEntity<Record<string, unknown>>((form.get("otp") ?? "").slice(0, -32), "key"),
+    ]);
+    await sealer.open(sealed, context);
+    await otpkeys.updateEntity(key as Required<typeof key>, "Replace", { etag: key.etag });
+    return { jsonBody: { valid_password: false, valid_otp: true } };
   });
 
   /** A user without an OTP key costs a read that finds none (decision A5). */

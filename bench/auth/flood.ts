@@ -49,7 +49,12 @@ async function run(
   const work = async () => {
     for (let call = 0; performance.now() < end; call++) {
       const username = names === 0 ? randomUUID() : `flooded-${calls++ % names}`;
-      const { status, ms, retryAfter } = await authenticate({ username, password: "a wrong password" });
+      const fields = { username, password: "a wrong password" };
+      const { status, ms, retryAfter } = await authenticate(fields).catch((error: NodeJS.ErrnoException) => ({
+        status: error.code ?? "failed",
+        ms: 0,
+        retryAfter: 0,
+      }));
       statuses[status] = (statuses[status] ?? 0) + 1;
       if (status !== 503) continue;
       if (Number.isNaN(firstRefusalMs)) firstRefusalMs = performance.now() - began;

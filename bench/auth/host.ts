@@ -10,6 +10,8 @@ import { password } from "./password.ts";
 /** What the process has used since its start, in milliseconds, and its memory now, in bytes. */
 export interface Usage {
   readonly cpuMs: number;
+  /** Of the event loop alone: hashes and name look-ups run in other threads. */
+  readonly loopMs: number;
   readonly rss: number;
 }
 
@@ -63,7 +65,9 @@ async function answer(command: Exclude<Command, "stop">): Promise<unknown> {
 
 function usage(): Usage {
   const { user, system } = process.cpuUsage();
-  return { cpuMs: (user + system) / 1000, rss: process.memoryUsage.rss() };
+  const thread = process.threadCpuUsage();
+  const loopMs = (thread.user + thread.system) / 1000;
+  return { cpuMs: (user + system) / 1000, loopMs, rss: process.memoryUsage.rss() };
 }
 
 async function hashed(durationMs: number, inFlight: number): Promise<Hashed> {

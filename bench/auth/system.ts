@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { closePeers, startPeers } from "../../local/peers/all.ts";
 import { startStorage } from "../../local/peers/storage/storage.ts";
 import { describeSystem } from "../../local/start/system.ts";
-import { hotpCode } from "../../test/lib/auth/otp/codes.ts";
+import { hotpCode, yubicoCode } from "../../test/lib/auth/otp/codes.ts";
 import type { Command, Hashed, Usage } from "./host.ts";
 import { caller, type Send } from "./load.ts";
 import { password } from "./password.ts";
@@ -21,12 +21,16 @@ export interface BenchOptions {
 export interface Bench {
   readonly url: string;
   readonly send: Send;
-  /** Makes a user, with a key where a prefix is given. */
-  user(username: string, prefix?: string): Promise<BenchUser>;
+  /** Makes a user, with an OTP key if a prefix is given: `hotp` unless another kind is given. */
+  user(username: string, prefix?: string, kind?: "hotp" | "yubico"): Promise<BenchUser>;
+  /** Headers of a caller of Core. */
+  readonly coreHeaders: Readonly<Record<string, string>>;
   usage(): Promise<Usage>;
   /** Writes a CPU profile of what the host does meanwhile. */
   profiled<T>(file: string, work: () => Promise<T>): Promise<T>;
   hash(hashMs: number, inFlight: number): Promise<Hashed>;
+  /** With `pin`, gives the cores that are not the host's to a process that a bench has started. */
+  pinOther(pid: number): void;
   stop(): Promise<void>;
 }
 
@@ -55,26 +59,33 @@ export async function startBench({ settings = {}, pin = false }: BenchOptions = 
   if (pin) pinTo({ first: host.pid ?? 0, others: [storage.pid, process.pid] });
   const { send, close } = caller(url);
 
+  const coreHeaders = { authorization: `Bearer ${tokens.core}` };
   const core = async (path: string, form: Readonly<Record<string, string>>) => {
-    const headers = { authorization: `Bearer ${tokens.core}` };
-    const { status, text } = await send(`/core${path}`, { method: "POST", headers, form });
+    const { status, text } = await send(`/core${path}`, { method: "POST", headers: coreHeaders, form });
     if (status >= 300) throw new Error(`${path} answered ${status}: ${text}`);
   };
   return {
     url,
     send,
-    user: async (username, prefix) => {
-      const secret = randomBytes(20);
+    coreHeaders,
+    user: async (username, prefix, kind = "hotp") => {
       await core("/users", { username, password });
+      const secret = randomBytes(kind === "hotp" ? 20 : 16);
+      const privateId = randomBytes(6);
       if (prefix !== undefined) {
-        await core("/otpkeys", { prefix, kind: "hotp", secret: secret.toString("hex") });
+        const id = kind === "hotp" ? {} : { private_id: privateId.toString("hex") };
+        await core("/otpkeys", { prefix, kind, secret: secret.toString("hex"), ...id });
         await core(`/users/${username}/otpkeys`, { otpkey: prefix });
       }
       let counter = 0;
+      const yubicoOtp = () => {
+        const use = counter++;
+        return yubicoCode(secret, { privateId, useCounter: 1 + Math.floor(use / 250), sessionCounter: use % 250 });
+      };
       let wrong = 2 ** 40;
       return {
         username,
-        otp: () => prefix + hotpCode(secret, counter++),
+        otp: () => prefix + (kind === "hotp" ? hotpCode(secret, counter++) : yubicoOtp()),
         // Of a counter that no window reaches.
         wrongOtp: () => prefix + hotpCode(secret, wrong++),
       };
@@ -87,6 +98,9 @@ export async function startBench({ settings = {}, pin = false }: BenchOptions = 
       return result;
     },
     hash: (hashMs, inFlight) => ask({ hashMs, inFlight }),
+    pinOther: pid => {
+      if (pin) pinTo({ others: [pid] });
+    },
     stop: async () => {
       const exited = once(host, "exit");
       host.send("stop" satisfies Command);
@@ -98,10 +112,10 @@ export async function startBench({ settings = {}, pin = false }: BenchOptions = 
   };
 }
 
-function pinTo({ first, others }: { first: number; others: readonly number[] }): void {
+function pinTo({ first, others }: { first?: number; others: readonly number[] }): void {
   const last = availableParallelism() - 1;
   if (last < 1) throw new Error("--pin needs two cores");
   const pin = (cores: string, pid: number) => execFileSync("taskset", ["-a", "-c", "-p", cores, String(pid)]);
-  pin("0", first);
+  if (first !== undefined) pin("0", first);
   for (const pid of others) pin(`1-${last}`, pid);
 }
