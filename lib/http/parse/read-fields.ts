@@ -47,7 +47,11 @@ const [plus, blank] = ["+".charCodeAt(0), " ".charCodeAt(0)];
  * Replaces every plus sign by the blank that it stands for in a form. The parser would do the same, but for a form of plus signs it takes
  * a hundred times as long.
  */
-const plusToBlank = (bytes: Uint8Array): Uint8Array => bytes.map(byte => (byte === plus ? blank : byte));
+function plusToBlank(bytes: Uint8Array): Uint8Array {
+  const replaced = bytes.slice();
+  for (let at = 0; at < replaced.length; at++) if (replaced[at] === plus) replaced[at] = blank;
+  return replaced;
+}
 
 /** Returns the top-level names in the text of a JSON object, with repetitions. Stops one name after the limit. */
 function namesIn(object: string): readonly string[] {

@@ -1,5 +1,5 @@
 import { Fault } from "../../fault.ts";
-import { decodeUtf8, fieldLimit } from "./read-body.ts";
+import { fieldLimit } from "./read-body.ts";
 
 /** Returns the query parameters of a URL. Throws Fault `invalid` for too many, repeated or ill-formed parameters. */
 export const readQuery = ({ search }: URL): Record<string, string> =>
@@ -13,8 +13,17 @@ export function readPairs(text: string, tooMany: () => Fault): Record<string, st
   if (text.split("&", fieldLimit + 1).length > fieldLimit) throw tooMany();
   // Only escapes of non-ASCII bytes can be ill-formed UTF-8. All runs of them are checked in one call, separated by blanks.
   const runs = text.match(/(?:%[89a-f][0-9a-f])+/gi) ?? [];
-  decodeUtf8(Buffer.from(runs.join("%20").replaceAll("%", ""), "hex"));
+  if (!isUtf8(runs.join("%20"))) throw new Fault("invalid", "The request must be well-formed UTF-8.");
   return toUniqueFields(new URLSearchParams(text), tooMany);
+}
+
+function isUtf8(escapes: string): boolean {
+  try {
+    decodeURIComponent(escapes);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -36,13 +36,17 @@ export function decidableV2(body: unknown): Decidable {
   };
 }
 
+/** Created once: a schema costs more than its use, and a body can have 2,000 credentials. */
+const idpIdField = nonEmptyLine(64).nullish();
+const relyingPartyIdField = nonEmptyLine().nullish();
+
 const credentialsOf = (key: unknown) =>
   listOf(fieldsOf(key).credentials, requestLimits.credentialsPerKey).map(credential => {
     const { idp_id, relying_party_id } = fieldsOf(credential);
-    const idpId = nonEmptyLine(64).nullish().safeParse(idp_id);
+    const idpId = idpIdField.safeParse(idp_id);
     // Of an IdP that is not readable no relying party is judged.
     if (!idpId.success) return {};
-    const relyingPartyId = nonEmptyLine().nullish().safeParse(relying_party_id).data;
+    const relyingPartyId = relyingPartyIdField.safeParse(relying_party_id).data;
     return omitUndefined({ idpId: idpId.data ?? undefined, relyingPartyId: relyingPartyId ?? undefined });
   });
 
