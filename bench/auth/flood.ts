@@ -1,6 +1,6 @@
 // Anonymous callers in a process of their own, started by auth-overload.ts, so that their work delays none of its measurements.
 import { randomUUID } from "node:crypto";
-import { caller, type Sent } from "./load.ts";
+import { caller, type Send } from "./load.ts";
 
 /** A flood: connections that send `authenticate` again and again. */
 export interface Flood {
@@ -23,22 +23,23 @@ export interface FloodReport {
 }
 
 process.once("message", async (flood: Flood) => {
-  const { send, close } = caller(flood.url);
-  // Opens the connections first: what is measured is the work of the host, not the handshakes.
-  for (let opened = 0; opened < flood.connections; opened += 100) {
-    await Promise.all(Array.from({ length: Math.min(100, flood.connections - opened) }, () => send("/health")));
+  // Each has a connection of its own, opened before the flood: what is measured is the work of the host, not the handshakes, which the
+  // system delays by seconds when too many come at once.
+  const callers = Array.from({ length: flood.connections }, () => caller(flood.url));
+  for (let opened = 0; opened < callers.length; opened += 50) {
+    await Promise.all(callers.slice(opened, opened + 50).map(({ send }) => send("/health")));
   }
   process.send?.({ ready: true });
   process.once("message", async () => {
-    process.send?.(await run(flood, form => send("/client/authenticate", { method: "POST", form })));
-    close();
+    process.send?.(await run(flood, callers));
+    for (const { close } of callers) close();
     process.disconnect();
   });
 });
 
 async function run(
-  { connections, durationMs, waits, names }: Flood,
-  authenticate: (form: Readonly<Record<string, string>>) => Promise<Sent>,
+  { durationMs, waits, names }: Flood,
+  callers: readonly { readonly send: Send }[],
 ): Promise<FloodReport> {
   const began = performance.now();
   const end = began + durationMs;
@@ -46,11 +47,12 @@ async function run(
   const [firstRefusals, laterRefusals]: [number[], number[]] = [[], []];
   const statuses: Record<string, number> = {};
   let calls = 0;
-  const work = async () => {
+  const work = async ({ send }: { readonly send: Send }) => {
     for (let call = 0; performance.now() < end; call++) {
       const username = names === 0 ? randomUUID() : `flooded-${calls++ % names}`;
-      const fields = { username, password: "a wrong password" };
-      const { status, ms, retryAfter } = await authenticate(fields).catch((error: NodeJS.ErrnoException) => ({
+      const form = { username, password: "a wrong password" };
+      const sent = send("/client/authenticate", { method: "POST", form });
+      const { status, ms, retryAfter } = await sent.catch((error: NodeJS.ErrnoException) => ({
         status: error.code ?? "failed",
         ms: 0,
         retryAfter: 0,
@@ -63,6 +65,6 @@ async function run(
       if (waits) await new Promise(resolve => setTimeout(resolve, (retryAfter + Math.random()) * 1000));
     }
   };
-  await Promise.all(Array.from({ length: connections }, work));
+  await Promise.all(callers.map(work));
   return { firstRefusalMs, firstRefusals, laterRefusals, statuses };
 }
