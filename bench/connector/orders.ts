@@ -5,7 +5,7 @@ let users = 0;
 const newUser = () => `user${process.pid}-${users++}@example.com`;
 
 /** A version 2 create body: so many keys with a PIN and so many credentials each. */
-const orderBody = (items: number, credentials: number) => ({
+export const orderBody = (items: number, credentials: number) => ({
   recipient: { email: newUser(), first_name: "Ada", last_name: "Lovelace", telephone: "+15550100" },
   enrollment_contacts: { emails_to: ["pins@example.com"] },
   shipment: {

@@ -1,0 +1,138 @@
+import { setTimeout as wait } from "node:timers/promises";
+import pLimit from "p-limit";
+import type { ConnectorContext } from "../../functions/connector/context.ts";
+import { claimStore } from "../../lib/azure/connector/idempotency.ts";
+import { connectorStore } from "../../lib/azure/connector/store.ts";
+import { openTables } from "../../lib/azure/tables/tables.ts";
+import { createBodyV2, createV2 } from "../../lib/connector/api/v2/body-to-draft.ts";
+import { createRequest } from "../../lib/connector/create/create-request.ts";
+import type { ConnectorDeps } from "../../lib/connector/deps.ts";
+import { cleanUp } from "../../lib/connector/jobs/clean-up.ts";
+import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
+import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
+import { days, hours, instant, plus } from "../../lib/time.ts";
+import { orderBody } from "../connector/orders.ts";
+import type { MeterReport } from "./meter.ts";
+import type { ModelRequest } from "./model-request.ts";
+import type { BenchServer } from "./server.ts";
+
+export interface JobOptions {
+  /** How long a run starts new items. */
+  readonly seconds: number;
+  readonly concurrency: number;
+  /** Time of each call of a peer. */
+  readonly peerMs: number;
+  /** How many requests are created. */
+  readonly creates: number;
+}
+
+export type Job = "create" | "process-shipments" | "process-credential-requests" | "clean-up";
+
+export interface JobResult {
+  readonly job: Job;
+  readonly concurrency: number;
+  readonly processed: number;
+  readonly left: number;
+  readonly seconds: number;
+  readonly cpuMs: number;
+  readonly report: MeterReport;
+}
+
+interface Work {
+  readonly processed: number;
+  /** Items that were left when the time of the run ended. */
+  readonly left: number;
+}
+
+/** The real operations, on copies of the model at different moments. */
+const works: Readonly<
+  Record<Job, (context: ConnectorContext, model: ModelRequest, options: JobOptions) => Promise<Work>>
+> = {
+  create: async (context, { context: own }, { creates, concurrency }) => {
+    // The delivery service and the IdP are the simulated ones, which use the same cores.
+    const peers = { ...context, now: own.now, delivery: own.delivery, idps: own.idps };
+    const limit = pLimit(concurrency);
+    const create = () => createRequest(createBodyV2.parse(orderBody(1, 1)), createV2, peers);
+    await Promise.all(Array.from({ length: creates }, () => limit(create)));
+    return { processed: creates, left: 0 };
+  },
+  "process-shipments": async context => {
+    const { answered, left } = await processShipments("timer", context);
+    return { processed: answered, left };
+  },
+  "process-credential-requests": async context => {
+    const { activated, left } = await processCredentialRequests("timer", context);
+    return { processed: activated, left };
+  },
+  "clean-up": async context => {
+    const { deleted, left } = await cleanUp(1, { ...context, now: () => plus(instant(Date.now()), days(3)) });
+    return { processed: deleted, left };
+  },
+};
+
+/** Runs one job on the server's rows. */
+export async function runJob(
+  job: Job,
+  server: BenchServer,
+  model: ModelRequest,
+  options: JobOptions,
+): Promise<JobResult> {
+  const context = contextOn(server.connectionString, model, options);
+  const before = process.cpuUsage();
+  const { result, seconds, report } = await server.metered(() => works[job](context, model, options));
+  const { user, system } = process.cpuUsage(before);
+  return { job, concurrency: options.concurrency, ...result, seconds, cpuMs: (user + system) / 1000, report };
+}
+
+/** The real code on the simulated server. Peers answer after a fixed time with what they answered for the model. */
+function contextOn(connectionString: string, model: ModelRequest, options: JobOptions): ConnectorContext {
+  const { context: own, id: modelId, ongoing } = model;
+  const { concurrency, peerMs, seconds } = options;
+  // Everything that the model has in its queues is due by now.
+  const now = () => plus(instant(Date.now()), hours(2));
+  const tables = openTables({ connectionString, timeoutMs: 30_000 });
+  const { requests, events } = connectorStore(tables, { shipmentsTable: "fprshipments", now, log: own.log });
+  const responses = own.responses;
+  const cached = new Map<string, ReturnType<typeof responses.get>>();
+  const idpOf: ConnectorDeps["idps"]["get"] = id => {
+    const idp = own.idps.get(id);
+    return idp && { ...idp, activate: () => wait(peerMs) };
+  };
+  return {
+    ...own,
+    requests,
+    events,
+    claims: claimStore(tables),
+    now,
+    concurrency,
+    intervals: { ...own.intervals, jobTimerMs: seconds * 1000 },
+    delivery: {
+      ...own.delivery,
+      getShipment: async shipmentId => {
+        await wait(peerMs);
+        return { ...ongoing, shipmentId };
+      },
+    },
+    idps: { ...own.idps, get: idpOf },
+    mailer: { send: () => wait(peerMs), status: async () => "succeeded" },
+    responses: {
+      ...responses,
+      removeAll: () => wait(5),
+      get: async name => {
+        const ofModel = name.replace(/^[^/]+/, modelId);
+        const found = cached.get(ofModel) ?? responses.get(ofModel);
+        cached.set(ofModel, found);
+        await wait(5);
+        return found;
+      },
+    },
+    sealer: {
+      ...own.sealer,
+      // The copies have the model's sealed values, which open with the model's row alone.
+      open: (sealed, context) => {
+        const [, rowKey = ""] = context.row.split("/");
+        return own.sealer.open(sealed, { ...context, row: `${modelId}/${rowKey}` });
+      },
+    },
+  };
+}

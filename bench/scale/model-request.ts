@@ -1,0 +1,62 @@
+import type { ConnectorContext } from "../../functions/connector/context.ts";
+import { openConnectorContext } from "../../functions/connector/start/open-context.ts";
+import { openDeployment } from "../../functions/deployment.ts";
+import { readAllSettings } from "../../functions/read-all-settings.ts";
+import { connectorTables } from "../../lib/azure/connector/store.ts";
+import { readAllRows } from "../../lib/azure/tables/row-batches.ts";
+import { openTables, type Row, type Tables } from "../../lib/azure/tables/tables.ts";
+import { createBodyV2, createV2 } from "../../lib/connector/api/v2/body-to-draft.ts";
+import { createRequest } from "../../lib/connector/create/create-request.ts";
+import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
+import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
+import type { DeliveryShipment } from "../../lib/connector/peers/delivery-wire.ts";
+import { createLog } from "../../lib/log.ts";
+import type { Peers } from "../../local/peers/all.ts";
+import { orderBody } from "../connector/orders.ts";
+import type { Snapshot } from "./clone.ts";
+
+/** One real request, as its rows are at three moments of its life. */
+export interface ModelRequest {
+  readonly context: ConnectorContext;
+  readonly id: string;
+  readonly shipmentId: string;
+  /** The delivery service's answer while it has not programmed the security key. */
+  readonly ongoing: DeliveryShipment;
+  /** The shipment is to be polled. */
+  readonly ordered: Snapshot;
+  /** The security key is to be activated, and its PIN mail to be sent. */
+  readonly programmed: Snapshot;
+  /** Nothing is left to do. */
+  readonly ended: Snapshot;
+}
+
+/** Orders a security key with one credential at simulated peers, with storage in the emulator, and follows it to its end. */
+export async function makeModelRequest(
+  environment: Readonly<Record<string, string>>,
+  peers: Peers,
+): Promise<ModelRequest> {
+  const settings = readAllSettings({ ...environment, SERVICE_APIS: "connector" });
+  if (settings.connector === undefined) throw new Error("The connector is not configured.");
+  const deployment = { ...openDeployment(settings.deployment), log: createLog(() => {}) };
+  const context = openConnectorContext(deployment, settings.connector);
+  await context.ready();
+  const names = connectorTables(settings.connector.settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME);
+  const tables = openTables({ connectionString: environment.CLOUD_STORAGE_CONNECTION_STRING ?? "", timeoutMs: 60_000 });
+  const created = await createRequest(createBodyV2.parse(orderBody(1, 1)), createV2, context);
+  const { requestId: id, shipmentId = "" } = created;
+  const ongoing = await context.delivery.getShipment(shipmentId);
+  const ordered = await snapshotOf(tables, names);
+  peers.delivery.settings({ shipAfterMs: 0 });
+  await processShipments("on_demand", context);
+  const programmed = await snapshotOf(tables, names);
+  await processCredentialRequests("on_demand", context);
+  await processCredentialRequests("on_demand", context);
+  return { context, id, shipmentId, ongoing, ordered, programmed, ended: await snapshotOf(tables, names) };
+}
+
+/** Returns all rows of the tables. */
+export async function snapshotOf(tables: Tables, names: readonly string[]): Promise<Snapshot> {
+  const all: Record<string, readonly Row[]> = {};
+  for (const name of names) all[name] = await readAllRows(tables.table(name).scan());
+  return all;
+}

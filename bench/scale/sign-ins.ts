@@ -1,0 +1,103 @@
+import { randomBytes } from "node:crypto";
+import pLimit from "p-limit";
+import { toAuthRules } from "../../lib/auth/deps.ts";
+import { createDeviceTokens } from "../../lib/auth/model/device-token.ts";
+import { parseUsername } from "../../lib/auth/model/username.ts";
+import { createUserSession, requireSession } from "../../lib/auth/sessions/manage-sessions.ts";
+import { authSettings } from "../../lib/auth/settings.ts";
+import { type SignedIn, signIn } from "../../lib/auth/sign-in/sign-in.ts";
+import { authTables } from "../../lib/azure/auth/rows/tables.ts";
+import { authStore } from "../../lib/azure/auth/store.ts";
+import { openTables } from "../../lib/azure/tables/tables.ts";
+import { createLog } from "../../lib/log.ts";
+import { instant } from "../../lib/time.ts";
+import type { Snapshot } from "./clone.ts";
+import type { MeterReport } from "./meter.ts";
+import { snapshotOf } from "./model-request.ts";
+import type { BenchServer } from "./server.ts";
+import type { Copies } from "./server-child.ts";
+
+const now = () => instant(Date.now());
+const random = (size: number) => new Uint8Array(randomBytes(size));
+const log = createLog(() => {});
+const hash = { hash: "x".repeat(97), pepper: "1" };
+
+const storeOn = (connectionString: string) =>
+  authStore(openTables({ connectionString, timeoutMs: 30_000 }), { now, random, log });
+
+function usernameOf(name: string) {
+  const parsed = parseUsername(name);
+  if (!parsed.ok) throw new Error(`${name} cannot be a username`);
+  return parsed.value;
+}
+
+/** Creates a user in the emulator, and returns its rows with what differs in each copy. */
+export async function makeModelUser(connectionString: string): Promise<{ model: Snapshot; copies: Copies }> {
+  const name = "model000000";
+  const created = await storeOn(connectionString).users.create({ username: usernameOf(name), password: hash });
+  if (created === undefined) throw new Error("The model exists already.");
+  const { id, userHash } = created.value;
+  const model = await snapshotOf(openTables({ connectionString, timeoutMs: 30_000 }), authTables);
+  return { model, copies: { of: "user", id, name, userHash } };
+}
+
+export interface OperationResult {
+  readonly operation: string;
+  readonly count: number;
+  readonly seconds: number;
+  readonly report: MeterReport;
+}
+
+/** Does each operation many times. The password hash is left out, because it costs no storage call. */
+export async function runSignIns(
+  server: BenchServer,
+  { users, count, concurrency }: { readonly users: number; readonly count: number; readonly concurrency: number },
+): Promise<readonly OperationResult[]> {
+  const store = storeOn(server.connectionString);
+  const pepper = { current: async () => ({ version: "1", key: random(32) }), candidates: async () => [] };
+  const deps = {
+    ...store,
+    hasher: {
+      takePlace: () => ({ release: () => {} }),
+      hash: async () => hash,
+      verify: async () => true,
+      isOutdated: async () => false,
+    },
+    sealer: undefined as never,
+    otpPeers: {},
+    hashUsernameForLog: async () => undefined,
+    deviceTokens: createDeviceTokens(pepper),
+    rules: toAuthRules(authSettings.parse({})),
+    log,
+    now,
+    random,
+    sleep: async () => {},
+  };
+  const limit = pLimit(concurrency);
+  const results: OperationResult[] = [];
+  const measure = async (operation: string, times: number, work: (n: number) => Promise<unknown>): Promise<void> => {
+    const all = () => Promise.all(Array.from({ length: times }, (_, n) => limit(work, n)));
+    const { seconds, report } = await server.metered(all);
+    results.push({ operation, count: times, seconds, report });
+  };
+  const name = (n: number) => `user${String(Math.floor((n * users) / count)).padStart(7, "0")}`;
+  const sessions: string[] = [];
+  await measure("sign-in with password", count, async n => {
+    const onGranted = async ({ user }: SignedIn) => {
+      sessions.push(await createUserSession(user, undefined, deps));
+    };
+    const { granted } = await signIn({ username: name(n), password: "any" }, deps, { onGranted });
+    if (!granted) throw new Error(`${name(n)} was refused`);
+  });
+  await measure("status", count, n => requireSession(sessions[n % sessions.length], deps));
+  await measure("list of users, a page of 1,000", 50, n => store.users.list({ top: 1000, after: n + 1 }, noFilter));
+  await measure("users by the beginning of the name", count / 4, n =>
+    store.users.listByName(name(4 * n).slice(0, 9), { top: 20 }, noFilter),
+  );
+  await measure("create user", count / 4, n =>
+    store.users.create({ username: usernameOf(`new${n}-${process.pid}`), password: hash }),
+  );
+  return results;
+}
+
+const noFilter = { attributes: new Map<string, string>() };

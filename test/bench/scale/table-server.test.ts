@@ -1,0 +1,83 @@
+import { expect, test } from "vitest";
+import { createMeter } from "../../../bench/scale/meter.ts";
+import { startTableServer } from "../../../bench/scale/table-server.ts";
+import { openTables, type Row, type Table } from "../../../lib/azure/tables/tables.ts";
+import { atEndOfFile } from "../../support/run/end-of-file.ts";
+import { freshStorage, storageTimeoutMs } from "../../support/storage/fresh-storage.ts";
+
+/** The calls that the project makes of a table, as text that two servers can be compared by. */
+async function callEverything(table: Table): Promise<readonly unknown[]> {
+  const shown = (row: Row | undefined) => {
+    const { etag, ...columns } = row ?? {};
+    return columns;
+  };
+  const rowsOf = async (range: Parameters<Table["query"]>[0]) => {
+    const found: unknown[] = [];
+    for await (const row of table.query(range)) found.push(shown(row));
+    return found;
+  };
+  const row = { partitionKey: "it's", rowKey: "a'1", text: "ü\u2028", big: 2 ** 40, half: 0.5, yes: true, small: 7 };
+  const first = String(await table.insert(row));
+  const again = await table.insert(row);
+  const got = shown(await table.get("it's", "a'1"));
+  const missing = await table.get("it's", "none");
+  const replaced = String(await table.replace({ ...row, text: "two" }, first));
+  const late = await table.replace({ ...row, text: "three" }, first);
+  const merged = String(await table.merge({ partitionKey: "it's", rowKey: "a'1", more: "x" }, replaced));
+  const afterMerge = shown(await table.get("it's", "a'1"));
+  const mergedMissing = await table.merge({ partitionKey: "it's", rowKey: "none" }, merged);
+  await table.upsert({ partitionKey: "it's", rowKey: "b", n: 1 });
+  const [inserted, changed] =
+    (await table.transact("it's", [
+      { insert: { rowKey: "c", n: 1 } },
+      { merge: { rowKey: "a'1", n: 2 }, etag: merged },
+      { upsert: { rowKey: "d" } },
+      { remove: { rowKey: "b" } },
+    ])) ?? [];
+  const failed = [
+    await table.transact("it's", [{ insert: { rowKey: "e" } }, { insert: { rowKey: "c" } }]),
+    await table.transact("it's", [{ insert: { rowKey: "e" } }, { replace: { rowKey: "c" }, etag: first }]),
+    await table.transact("it's", [{ upsert: { rowKey: "e" } }, { remove: { rowKey: "c" }, etag: first }]),
+    await table.transact("it's", [{ upsert: { rowKey: "e" } }, { remove: { rowKey: "none" } }]),
+  ];
+  const all = await rowsOf({ partitionKey: "it's" });
+  await table.upsert({ partitionKey: "other", rowKey: "z" });
+  const page = await table.queryPage({ partitionKey: "it's" }, { top: 2 });
+  const rest = await table.queryPage({ partitionKey: "it's" }, { top: 2, continuation: page.continuation });
+  const scanned: unknown[] = [];
+  for await (const each of table.scan()) scanned.push(shown(each));
+  return [
+    [again, got, missing, late, afterMerge, mergedMissing, failed, all, scanned],
+    [typeof inserted, typeof changed],
+    await rowsOf({ partitionKey: "it's", from: "a'1", before: "d" }),
+    await rowsOf({ partitionKey: "it's", rowKeyPrefix: "a'" }),
+    await rowsOf({ partitionKey: "none" }),
+    [page.rows.map(shown), rest.rows.map(shown), page.continuation !== undefined, rest.continuation],
+    await table.remove("it's", "c", first),
+    await table.remove("it's", "c", String(inserted)),
+    await table.remove("it's", "c"),
+  ];
+}
+
+test("the simulated table server gives the same answers as the emulator", async () => {
+  const simulated = await startTableServer({ latencyMs: [0, 0] });
+  atEndOfFile(() => simulated.close());
+  const [expected, actual] = await Promise.all(
+    [freshStorage().connectionString, simulated.connectionString].map(async connectionString => {
+      const tables = openTables({ connectionString, timeoutMs: storageTimeoutMs });
+      await tables.createTable("scale");
+      return callEverything(tables.table("scale"));
+    }),
+  );
+  expect(actual).toEqual(expected);
+});
+
+test("the meter refuses operations beyond the limits of a partition and of the account, until the next second", () => {
+  let nowMs = 0;
+  const meter = createMeter({ partition: 3, account: 5 }, () => nowMs);
+  const admit = (partition: string, rows: number) => meter.admit({ kind: "insert", table: "t", partition, rows });
+  expect([admit("a", 2), admit("a", 2), admit("b", 3), admit("c", 1)]).toEqual([true, false, true, false]);
+  nowMs = 1000;
+  expect(admit("a", 2)).toBe(true);
+  expect(meter.report()).toMatchObject({ operations: 7, requests: 5, refused: 2, peak: 5 });
+});
