@@ -16,7 +16,7 @@ const { values } = parseArgs({
     due: { type: "string", default: "20000" },
     history: { type: "string", default: "1000000" },
     users: { type: "string", default: "100000" },
-    seconds: { type: "string", default: "12" },
+    seconds: { type: "string", default: "8" },
     concurrency: { type: "string", default: "8,64" },
     "peer-ms": { type: "string", default: "200" },
     "latency-ms": { type: "string", default: "3,10" },
