@@ -122,7 +122,7 @@ function report(): string {
   return table([["", "a second", "p50 ms", "p99 ms", "host CPU ms", ...compared], ...lines]);
 }
 
-const bench = await startBench(values.node.split(" ").filter(Boolean));
+const bench = await startBench({ nodeArguments: values.node.split(" ").filter(Boolean) });
 const wanted = (name: string) => values.only === undefined || values.only === name;
 console.log(machine());
 // Memory first: what has worked before has grown before.

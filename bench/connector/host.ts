@@ -1,5 +1,7 @@
 // A host for the bench of the connector, started by it: the service and its baseline.
+import diagnostics from "node:diagnostics_channel";
 import { readFileSync, writeFileSync } from "node:fs";
+import type { ClientRequest } from "node:http";
 import { Session } from "node:inspector/promises";
 import { installFunctionsCore } from "../../local/host/functions-core.ts";
 import { startHost } from "../../local/host/host.ts";
@@ -9,6 +11,8 @@ export interface Usage {
   readonly cpuMs: number;
   readonly rss: number;
   readonly heap: number;
+  /** Calls to storage. */
+  readonly storageCalls: number;
 }
 
 export type Command =
@@ -20,6 +24,16 @@ export type Command =
   | "watched"
   | "profile"
   | { readonly profileTo: string };
+
+const storageHosts = [process.env.CLOUD_TABLES_ENDPOINT, process.env.CLOUD_STORAGE_BLOB_ENDPOINT].map(
+  url => new URL(url ?? "").host,
+);
+let storageCalls = 0;
+// The SDKs of storage use node:http; the clients of the peers use fetch.
+diagnostics.subscribe("http.client.request.start", message => {
+  const { request } = message as { readonly request: ClientRequest };
+  if (storageHosts.includes(String(request.getHeader("host")))) storageCalls++;
+});
 
 const core = installFunctionsCore();
 await import("../../functions/main.ts");
@@ -63,7 +77,7 @@ async function answer(command: Exclude<Command, "stop">): Promise<unknown> {
 function usage(): Usage {
   const { user, system } = process.cpuUsage();
   const { rss, heapUsed: heap } = process.memoryUsage();
-  return { cpuMs: (user + system) / 1000, rss, heap };
+  return { cpuMs: (user + system) / 1000, rss, heap, storageCalls };
 }
 
 function watch(): Usage {

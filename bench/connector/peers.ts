@@ -21,9 +21,26 @@ const peers = await startPeers();
 // Keys are programmed at the first look, mails are delivered at once: their delays do not count.
 peers.delivery.settings({ shipAfterMs: 0 });
 peers.mail.outcome({ runningPolls: 0, times: 1_000_000 });
+// The time in which the IdP answers a registration.
+const idpMs = Number(process.env.BENCH_IDP_MS ?? 0);
+const registrations = { method: "POST", path: "fido2Methods$" };
+if (idpMs > 0) peers.entra.fail({ kind: "delay", ms: idpMs, times: 1_000_000, ...registrations });
 const { settings, tokens } = await describeSystem(storage, peers);
 
-process.on("message", async () => {
+/** Registrations at the IdP since the last question. */
+export interface Registrations {
+  readonly calls: number;
+  readonly throttled: number;
+}
+
+process.on("message", async (command: "stop" | "registrations") => {
+  if (command === "registrations") {
+    const calls = peers.entra.requests().filter(({ method, path }) => method === "POST" && /fido2Methods$/.test(path));
+    peers.entra.resetRequests();
+    const throttled = calls.filter(({ status }) => status === 429).length;
+    process.send?.({ calls: calls.length, throttled } satisfies Registrations);
+    return;
+  }
   await closePeers(peers);
   process.exit();
 });

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { type Storage, startStorage } from "../../local/peers/storage/storage.ts";
 import { createStores } from "../../local/start/system.ts";
 import type { Command, Usage } from "./host.ts";
-import type { DescribedPeers } from "./peers.ts";
+import type { DescribedPeers, Registrations } from "./peers.ts";
 
 /** A host in a process of its own, on a storage account of its own. */
 export interface BenchHost {
@@ -25,6 +25,8 @@ export interface Bench {
   readonly host: BenchHost;
   /** A further host, which has done nothing yet: on a storage account of its own, or on the first host's. */
   another(on: "empty storage" | "the same storage"): Promise<BenchHost>;
+  /** Returns the registrations at the IdP since the last question. */
+  registrations(): Promise<Registrations>;
   stop(): Promise<void>;
 }
 
@@ -42,8 +44,16 @@ const quiet = {
   JOB_ON_DEMAND_SECONDS: "3600",
 };
 
-/** @param nodeArguments of every host */
-export async function startBench(nodeArguments: readonly string[] = []): Promise<Bench> {
+export interface BenchOptions {
+  /** Of every host. */
+  readonly nodeArguments?: readonly string[];
+  /** The time in which the IdP answers a registration. */
+  readonly idpMs?: number;
+  /** Further settings of every host. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export async function startBench({ nodeArguments = [], idpMs = 0, settings = {} }: BenchOptions = {}): Promise<Bench> {
   const storage = await startStorage({ accounts });
   const { blobUrl, tableUrl } = storage;
   const children: ChildProcess[] = [];
@@ -62,6 +72,7 @@ export async function startBench(nodeArguments: readonly string[] = []): Promise
     BENCH_STORAGE: of(0),
     BENCH_TABLES: tableUrl,
     BENCH_BLOBS: blobUrl,
+    BENCH_IDP_MS: String(idpMs),
   });
   const [described] = (await once(peers, "message")) as [DescribedPeers];
   const startHost = async (account: number): Promise<BenchHost> => {
@@ -70,6 +81,7 @@ export async function startBench(nodeArguments: readonly string[] = []): Promise
     const env = {
       ...described.settings,
       ...quiet,
+      ...settings,
       CLOUD_STORAGE_CONNECTION_STRING: connectionString,
       BENCH_ENTRA_SECRET: described.entraSecret,
       BENCH_DELIVERY_TOKEN: described.deliveryToken,
@@ -85,6 +97,11 @@ export async function startBench(nodeArguments: readonly string[] = []): Promise
   return {
     storage,
     host,
+    registrations: async () => {
+      peers.send("registrations");
+      const [answer] = await once(peers, "message");
+      return answer as Registrations;
+    },
     another: on => startHost(on === "the same storage" ? 0 : used++),
     stop: async () => {
       // The host before the peers that it calls.

@@ -3,13 +3,14 @@ import type { Mailer } from "../peers/mail.ts";
 import type { Sealer } from "../seal.ts";
 import type { Instant, Now } from "../time.ts";
 import type { Delivery as EventDelivery, RecordedEvents } from "./events/event.ts";
+import type { Paces } from "./http/pace.ts";
 import type { Idp } from "./idp/contract.ts";
 import type { Claim } from "./model/idempotency.ts";
 import type { Intervals } from "./model/intervals.ts";
 import type { KeyResponses } from "./model/key-responses.ts";
 import type { ListKey, RequestList } from "./model/people-lists.ts";
 import type { PinMailSender } from "./model/pin-mail.ts";
-import type { CredentialRequest, Due, Queue, RequestValues, SecurityKey } from "./model/request.ts";
+import type { CredentialRequest, Due, Lease, Queue, RequestValues, SecurityKey } from "./model/request.ts";
 import type { ShipmentRecord } from "./model/shipment.ts";
 import type { DeliveryService } from "./peers/delivery.ts";
 import type { EventSink } from "./peers/event-sink.ts";
@@ -37,6 +38,16 @@ export interface DueEntry extends Due {
   readonly requestId: string;
   readonly keyId?: string;
   readonly writtenAt: Instant;
+  /**
+   * Set by a run that has taken the row, so that other runs leave it out. Only saves them calls: what a run may do is
+   * decided by the lease in the row that it points to.
+   */
+  readonly lease?: Lease;
+}
+
+/** A row of the index of due work as read. */
+export interface DueRow extends DueEntry {
+  readonly etag: string;
 }
 
 export interface ListEntry extends ListKey {
@@ -79,8 +90,13 @@ export interface RequestStore {
    */
   remove(loaded: LoadedRequest, foundBy?: RequestList): Promise<void>;
 
-  /** Yields the due work of a queue in order of time, up to `until` if it is given. */
-  due(queue: Queue, until?: Instant): AsyncIterable<DueEntry>;
+  /** Yields the due work of a queue in order of time: up to `until` and from the row `from` on, if they are given. */
+  due(queue: Queue, until?: Instant, from?: DueEntry): AsyncIterable<DueRow>;
+  /**
+   * Writes the lease to index rows of one queue, at most 100, in one transaction by the ETags that were read; without a
+   * lease, removes it. Returns false on a conflict: no row is changed then.
+   */
+  leaseDue(rows: readonly DueRow[], lease: Lease | undefined): Promise<boolean>;
   /** Returns at most `top` entries in the order of creation, after the position `after`. */
   entries(
     list: RequestList,
@@ -214,8 +230,10 @@ export interface ConnectorDeps {
   readonly intervals: Intervals;
   /** How often the PIN of a security key may be resent within an hour. */
   readonly resendsPerHour: number;
-  /** The number of requests that a job works on at once. */
+  /** The number of calls that are made at once for one request, and of requests that a job works on at first. */
   readonly concurrency: number;
+  /** How many calls of jobs each peer gets at once. */
+  readonly paces: Paces;
   readonly log: Log;
   readonly now: Now;
   readonly random: (bytes: number) => Uint8Array;

@@ -186,7 +186,13 @@ export const connectorSettings = z
     IDEMPOTENCY_DAYS: setting.days("How long an Idempotency-Key is stored.").prefault("7"),
     JOB_ON_DEMAND_SECONDS: setting.seconds("Time budget of a job started by a call.").prefault("100"),
     JOB_TIMER_SECONDS: setting.seconds("Time budget of a job started by its timer.").prefault("420"),
-    JOB_CONCURRENCY: setting.integer(1, 100, "Number of requests that a job works on at once.").prefault("8"),
+    JOB_CONCURRENCY: setting
+      .integer(
+        1,
+        100,
+        "Highest number of requests that a job works on at once, and of calls that a peer gets from a job at once. Both start at 8 and adapt to the peer between 4 and this number.",
+      )
+      .prefault("64"),
   })
   .superRefine((settings, context) => {
     const [rfpr, enrollment] = [settings.RFPR_API_BASE_URL, settings.ENROLLMENT_SERVICE_API_BASE_URL];

@@ -9,6 +9,8 @@ export const faultRule = z.strictObject({
   times: z.int().positive().default(1),
   /** Only calls of this method. */
   method: z.string().toUpperCase().optional(),
+  /** Only calls that arrive while so many others like them are in progress: a limit of calls at once. */
+  above: z.int().nonnegative().optional(),
   /** Only calls whose decoded path matches this regular expression. */
   path: z.string().refine(isExpression, "is no regular expression").optional(),
   /** `before`: the peer does nothing. `after`: it does the work, then the response fails. */
@@ -31,6 +33,8 @@ type Fate = "go" | "drop" | "cut" | PeerAnswer;
 
 export interface Faults {
   add(rule: ParsedRule): void;
+  /** Counts a call as in progress until the returned function is called. */
+  enter(call: PeerCall): () => void;
   /** Returns the first matching rule and counts one of its times. */
   take(call: PeerCall): ParsedRule | undefined;
   /** Returns how the call continues, after a delay or hang; `drop` if `gone` aborts during a hang. */
@@ -45,6 +49,7 @@ export interface Faults {
 
 export function createFaults(watch: Watch): Faults {
   let rules: ParsedRule[] = [];
+  const inProgress = new Set<PeerCall>();
   const hung = new Set<(fate: "go" | "drop") => void>();
 
   const hang = (gone: AbortSignal) =>
@@ -70,8 +75,15 @@ export function createFaults(watch: Watch): Faults {
     add: rule => {
       rules.push(rule);
     },
+    enter: call => {
+      inProgress.add(call);
+      return () => inProgress.delete(call);
+    },
     take: call => {
-      const found = rules.find(rule => fits(rule, call));
+      const others = (rule: ParsedRule) => [...inProgress].filter(each => each !== call && fits(rule, each)).length;
+      const found = rules.find(
+        rule => fits(rule, call) && (rule.above === undefined || others(rule) >= rule.above),
+      );
       if (found === undefined) return undefined;
       rules = rules
         .map(rule => (rule === found ? { ...rule, times: rule.times - 1 } : rule))

@@ -58,6 +58,22 @@ export async function startPeer(name: string, { handle, control, port = 0 }: Pee
   let closed = false;
   let url = "http://127.0.0.1";
 
+  /** Returns how a call ends. Until then it counts as in progress. */
+  const decide = async (call: PeerCall, gone: AbortSignal) => {
+    const leave = faults.enter(call);
+    try {
+      const rule = faults.take(call);
+      watch.changed();
+      const before = rule?.phase === "before" ? await faults.strike(rule, gone) : "go";
+      if (closed) return "drop";
+      const fate = before === "go" ? ((await handle(call)) ?? notFound(call)) : before;
+      const after = rule?.phase === "after" ? await faults.strike(rule, gone) : "go";
+      return after === "go" ? fate : after;
+    } finally {
+      leave();
+    }
+  };
+
   const exchange = async (request: IncomingMessage, response: ServerResponse) => {
     const gone = new AbortController();
     response.once("close", () => gone.abort());
@@ -68,15 +84,8 @@ export async function startPeer(name: string, { handle, control, port = 0 }: Pee
     }
     const record = { method: call.method, path: call.path, at: Date.now(), status: null as number | null };
     requests.push(record);
-    const rule = faults.take(call);
-    watch.changed();
-    const before = rule?.phase === "before" ? await faults.strike(rule, gone.signal) : "go";
+    const fate = await decide(call, gone.signal);
     if (closed) return;
-    let fate = before === "go" ? ((await handle(call)) ?? notFound(call)) : before;
-    if (rule?.phase === "after") {
-      const after = await faults.strike(rule, gone.signal);
-      if (after !== "go") fate = after;
-    }
     if (fate === "drop" || response.destroyed) {
       request.socket.destroy();
       return;

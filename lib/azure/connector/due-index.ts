@@ -1,5 +1,5 @@
-import type { DueEntry } from "../../connector/deps.ts";
-import type { Due, Queue } from "../../connector/model/request.ts";
+import type { DueEntry, DueRow } from "../../connector/deps.ts";
+import type { Due, Lease, Queue } from "../../connector/model/request.ts";
 import type { Log } from "../../log.ts";
 import type { Instant, Now } from "../../time.ts";
 import { readOrLog } from "../tables/row-schema.ts";
@@ -36,12 +36,28 @@ export function dueIndex(tables: Tables, { now, log }: { readonly now: Now; read
       await table.remove(work.due.queue, rowKeyOf(work));
     },
 
-    async *entries(queue: Queue, until?: Instant): AsyncGenerator<DueEntry> {
-      const range = until === undefined ? {} : { before: `${until}~` };
+    async *entries(queue: Queue, until?: Instant, from?: DueEntry): AsyncGenerator<DueRow> {
+      const range = {
+        ...(until !== undefined && { before: `${until}~` }),
+        ...(from !== undefined && { from: rowKeyOf({ due: from, ...from }) }),
+      };
       for await (const row of table.query({ partitionKey: queue, ...range })) {
         const entry = await readOrLog(log, () => fromDueRow(row));
-        if (entry !== undefined) yield entry;
+        if (entry !== undefined) yield { ...entry, etag: row.etag };
       }
+    },
+
+    async lease(rows: readonly DueRow[], lease: Lease | undefined): Promise<boolean> {
+      const [first] = rows;
+      if (first === undefined) return true;
+      const actions = rows.map(({ etag, lease: _, ...entry }) => ({
+        replace: {
+          rowKey: rowKeyOf({ due: entry, ...entry }),
+          ...toDueColumns(lease === undefined ? entry : { ...entry, lease }),
+        },
+        etag,
+      }));
+      return (await table.transact(first.queue, actions)) !== undefined;
     },
   };
 }

@@ -150,7 +150,12 @@ export const keySchema = schemaOf<SecurityKey>()(
 );
 
 export const dueSchema = schemaOf<DueEntry>()(
-  due.extend({ requestId: text, keyId: text.exactOptional(), writtenAt: storedInstant }),
+  due.extend({
+    requestId: text,
+    keyId: text.exactOptional(),
+    writtenAt: storedInstant,
+    lease: lease.exactOptional(),
+  }),
 );
 
 export const listSchema = schemaOf<ListEntry>()(

@@ -63,10 +63,17 @@ export function fromKeyRow(row: Row): SecurityKey {
   return parseRow("key", row, keySchema, { ...columns, credentials });
 }
 
-export const toDueColumns = ({ requestId, keyId, notBefore, writtenAt }: Omit<DueEntry, "queue" | "at">): Columns => ({
+export const toDueColumns = ({
+  requestId,
+  keyId,
+  notBefore,
+  writtenAt,
+  lease,
+}: Omit<DueEntry, "queue" | "at">): Columns => ({
   schema: schemaVersion,
   requestId,
   writtenAt,
+  ...(lease !== undefined && { lease: JSON.stringify(lease) }),
   ...(keyId === undefined ? {} : { keyId }),
   ...(notBefore === undefined ? {} : { notBefore }),
 });
@@ -75,8 +82,15 @@ export function fromDueRow(row: Row): DueEntry {
   const { partitionKey: queue, requestId, keyId, writtenAt, notBefore } = row;
   const [at = ""] = row.rowKey.split("_");
   checkVersion("due", row, schemaVersion);
-  const entry = { queue, at, requestId, writtenAt, ...(keyId !== undefined && { keyId }) };
-  return parseRow("due", row, dueSchema, notBefore === undefined ? entry : { ...entry, notBefore });
+  return parseRow("due", row, dueSchema, {
+    queue,
+    at,
+    requestId,
+    writtenAt,
+    ...(keyId !== undefined && { keyId }),
+    ...(notBefore !== undefined && { notBefore }),
+    ...(row.lease !== undefined && { lease: jsonColumn("due", row, "lease") }),
+  });
 }
 
 export function fromListRow(row: Row): ListEntry {

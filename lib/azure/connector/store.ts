@@ -94,6 +94,7 @@ export function connectorStore(
     },
 
     due: due.entries,
+    leaseDue: due.lease,
     entries: lists.entries,
 
     async removeStale(row, loaded) {

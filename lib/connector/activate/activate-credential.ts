@@ -62,6 +62,7 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
   const timeLimitMs = deps.intervals.idpCallMs;
   return {
     intent: withCredential(index, each => ({ ...each, triedAt })),
+    peer: `IdP ${idp.id}`,
     timeLimitMs,
     perform: async (_, notAfter) => {
       try {
@@ -69,7 +70,8 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
         await idp.activate(idpState, attestation, registeredName(key), limits);
       } catch (error) {
         if (!(error instanceof PeerFailure)) throw error;
-        return afterFailure(target, error, { wasTried, canReadBack: registered !== undefined }, deps);
+        const outcome = afterFailure(target, error, { wasTried, canReadBack: registered !== undefined }, deps);
+        return { ...outcome, failure: error };
       }
       return end(target, "activated", undefined, deps);
     },

@@ -3,7 +3,7 @@ import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { cancelFault, deletionFault } from "../faults.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import type { Run } from "../store/queue.ts";
+import type { Run } from "../store/run.ts";
 
 /** The lease on the request while its shipment is deleted. */
 interface CancelLease {

@@ -5,7 +5,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { toResult } from "../http/to-result.ts";
 import { isWaiting } from "../model/credential.ts";
 import { isTerminal } from "../model/states.ts";
-import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../store/queue.ts";
+import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../store/run.ts";
 import { performCancel } from "./perform-cancel.ts";
 
 /**

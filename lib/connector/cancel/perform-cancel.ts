@@ -9,7 +9,7 @@ import { endWaiting, rolledUp } from "../model/roll-up.ts";
 import { isTerminal } from "../model/states.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
 import { postponeRequest, releaseLease } from "../store/next-due.ts";
-import { newLease, type Run, retryAfterLease } from "../store/queue.ts";
+import { newLease, type Run, retryAfterLease } from "../store/run.ts";
 import { saveChanges } from "../store/save-changes.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
 import { cancelEnrollments } from "./cancel-enrollments.ts";

@@ -26,6 +26,7 @@ export function pollAuthenticator(
   }
   return {
     intent: key => key,
+    peer: "pre-registration API",
     timeLimitMs: deps.intervals.enrollmentCallMs,
     perform: async key => {
       try {
@@ -34,7 +35,7 @@ export function pollAuthenticator(
         return await applyEnrollment(request, key, enrollment, deps);
       } catch (error) {
         if (!(error instanceof PeerFailure)) throw error;
-        return afterFailure(key.id, error, deps);
+        return { ...afterFailure(key.id, error, deps), failure: error };
       }
     },
   };

@@ -1,10 +1,11 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
+import { toResult } from "../http/to-result.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { deliveryProblem, isShipped } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { isLeasedByAnother, newLease, type Run } from "../store/queue.ts";
+import { isLeasedByAnother, newLease, paceOf, type Run } from "../store/run.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 
@@ -23,9 +24,18 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
   const request = loaded.request.value;
   const shipmentId = request.delivery?.shipmentId;
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
-  const leased = await deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
+  const pace = paceOf("delivery service", run, deps);
+  const { leased, answer } = await pace.run(async () => {
+    const lease = newLease(run, now(), intervals);
+    const leased = await deps.requests.save(loaded, { request: { ...request, lease } });
+    if (leased === undefined || isTooLateForAll(leased, deps)) return { leased };
+    const startedAt = now();
+    const answer = await toResult(delivery.getShipment(shipmentId));
+    pace.learn(startedAt, "error" in answer && answer.error instanceof PeerFailure ? answer.error : undefined);
+    return { leased, answer };
+  });
   if (leased === undefined) return "skipped";
-  if (isTooLateForAll(leased, deps)) {
+  if (answer === undefined) {
     const { keys } = await decodeShipment(leased, undefined, deps);
     await savePoll(leased, leased.request.value, keys, deps);
     return "skipped";
@@ -35,10 +45,8 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
     await pollLater(leased, { errorMessage }, deps, error.retryAfter);
     return "failed";
   };
-  let shipment: DeliveryShipment;
-  try {
-    shipment = await delivery.getShipment(shipmentId);
-  } catch (error) {
+  if ("error" in answer) {
+    const { error } = answer;
     if (!(error instanceof PeerFailure)) throw error;
     log.warn("poll_failed", { shipmentId, error });
     const unchanged = error.kind === "unauthorized" || (error.kind === "missing" && error.code !== undefined);
@@ -47,7 +55,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
     return error.kind === "missing" ? "missing" : "refused_us";
   }
   try {
-    await applyShipment(leased, shipment, deps);
+    await applyShipment(leased, answer.value, deps);
     return "answered";
   } catch (error) {
     // Only the signing keys could not be read, so the shipment is polled again.

@@ -3,7 +3,8 @@ import { removeRequest } from "../cancel/remove-request.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { eventId, eventsIn, type RequestEvent } from "../events/event.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
-import { forEachDue, isOver, startRun } from "../store/queue.ts";
+import { forEachDue } from "../store/queue.ts";
+import { isOver, startRun } from "../store/run.ts";
 
 export interface CleanUpReport {
   /** Requests that were deleted. */

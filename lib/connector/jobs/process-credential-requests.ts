@@ -1,7 +1,8 @@
 import { resumeCancel } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { reconcileRequest } from "../recovery/reconcile-request.ts";
-import { forEachDue, type Run, startRun } from "../store/queue.ts";
+import { forEachDue } from "../store/queue.ts";
+import { type Run, startRun } from "../store/run.ts";
 import { newCircuitBreakers } from "./process-security-key.ts";
 import { type KeysReport, processSecurityKeys } from "./process-security-keys.ts";
 

@@ -9,7 +9,7 @@ import { measureUnsentMail } from "../pin/measure-unsent-mails.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { releaseLease } from "../store/next-due.ts";
-import { isDue, isLeasedByAnother, isOver, type Run } from "../store/queue.ts";
+import { isDue, isLeasedByAnother, isOver, type Run } from "../store/run.ts";
 import { runStep } from "../store/run-step.ts";
 import type { CircuitBreaker, Step } from "../store/step.ts";
 

@@ -2,7 +2,8 @@ import type { Instant } from "../../time.ts";
 import type { ConnectorDeps, DueEntry } from "../deps.ts";
 import { queueOf, type SecurityKey } from "../model/request.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
-import { forEachDue, isOver, logAndContinue, type Run } from "../store/queue.ts";
+import { forEachDue, logAndContinue } from "../store/queue.ts";
+import { isOver, type Run } from "../store/run.ts";
 import { type CircuitBreakers, type KeyCounts, processSecurityKey } from "./process-security-key.ts";
 
 export interface KeysReport extends KeyCounts {

@@ -1,7 +1,8 @@
 import { countMissingShipment } from "../collect/missing-shipment.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { forEachDue, type Run, startRun } from "../store/queue.ts";
+import { forEachDue } from "../store/queue.ts";
+import { type Run, startRun } from "../store/run.ts";
 import { newCircuitBreakers } from "./process-security-key.ts";
 import { processSecurityKeys } from "./process-security-keys.ts";
 

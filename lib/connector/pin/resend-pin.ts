@@ -7,7 +7,7 @@ import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import type { DeliveryService } from "../peers/delivery.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
-import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/queue.ts";
+import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/run.ts";
 import { type KeyInRun, runStep } from "../store/run-step.ts";
 import type { Step } from "../store/step.ts";
 import { fetchPin } from "./fetch-pin.ts";
@@ -169,6 +169,7 @@ function resend(
   const at = deps.now();
   const step: Step = {
     intent: key => ({ ...key, mail: nextMail(key, at), due: { queue: queueOf(key), at } }),
+    peer: "mail service",
     timeLimitMs: deps.intervals.mailCallMs,
     perform: key => sendPinMail({ loaded, key }, undefined, deps),
   };

@@ -58,6 +58,7 @@ export async function sendPinMail(
   const tried = { number, triedAt: now() };
   return {
     intent: leftOut.length === 0 ? withMail(tried, ["leftOut"]) : withMail({ ...tried, leftOut }),
+    peer: "mail service",
     timeLimitMs: intervals.mailCallMs,
     perform: current => deliver(current, pin.pin, { to, operation: operationOf(target, number), inDoubt }, deps),
   };
@@ -90,7 +91,7 @@ async function deliver(
     await deps.mailer.send({ to, ...mail, operationId: operation });
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
-    return notAccepted(key.id, error, inDoubt, deps);
+    return { ...notAccepted(key.id, error, inDoubt, deps), failure: error };
   }
   return awaitSent(key.id, operation, deps);
 }

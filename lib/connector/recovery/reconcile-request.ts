@@ -7,7 +7,7 @@ import { referenceOf } from "../model/shipment.ts";
 import { startRequest } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { postponeRequest, withPollDue } from "../store/next-due.ts";
-import { isLeasedByAnother, newLease, type Run } from "../store/queue.ts";
+import { isLeasedByAnother, newLease, type Run } from "../store/run.ts";
 import { compensate } from "./compensate.ts";
 import { failRequest } from "./fail-request.ts";
 import { matchesOrder } from "./match-shipment.ts";

@@ -1,58 +1,10 @@
 import { Fault } from "../../fault.ts";
 import { type Fields, withLogFields } from "../../log.ts";
-import { between, type Instant, plus } from "../../time.ts";
+import { between, type Instant } from "../../time.ts";
 import type { ConnectorDeps, DueEntry, LoadedRequest } from "../deps.ts";
-import type { Due, Lease, Queue } from "../model/request.ts";
-
-/** A run of a job. */
-export interface Run {
-  /** A timer run works on items that are due; an on-demand run works on all open items. */
-  readonly mode: "timer" | "on_demand";
-  /** Identifies this run in its leases. */
-  readonly owner: string;
-  readonly startedAt: Instant;
-  /** The time after which no new item is started. */
-  readonly endsAt: Instant;
-}
-
-export function startRun(
-  mode: Run["mode"],
-  { now, random, intervals }: Pick<ConnectorDeps, "now" | "random" | "intervals">,
-): Run {
-  const startedAt = now();
-  return {
-    mode,
-    owner: Buffer.from(random(12)).toString("base64url"),
-    startedAt,
-    endsAt: plus(startedAt, mode === "timer" ? intervals.jobTimerMs : intervals.jobOnDemandMs),
-  };
-}
-
-export const newLease = ({ owner }: Run, now: Instant, { leaseMs: lease }: ConnectorDeps["intervals"]): Lease => ({
-  owner,
-  until: plus(now, lease),
-});
-
-export const isLeasedByAnother = (lease: Lease | undefined, { owner }: Run, now: Instant): boolean =>
-  lease !== undefined && lease.owner !== owner && lease.until > now;
-
-/**
- * Seconds after which a caller should retry that was refused because of a lease. Jobs release a lease within seconds of their last call;
- * only after a crash it lasts until it expires.
- */
-export const retryAfterLease = 5;
-
-/** Whether the run may work on an item now: at its due time, or on demand at any time that is not before a peer's Retry-After. */
-export const isDue = (item: Pick<Due, "at" | "notBefore">, { mode }: Run, now: Instant): boolean =>
-  item.at <= now || (mode === "on_demand" && (item.notBefore ?? now) <= now);
-
-/** Whether the time of the run is over, so that it starts no new item. */
-export const isOver = ({ endsAt }: Run, { now }: Pick<ConnectorDeps, "now">): boolean => now() >= endsAt;
-
-interface DueRequest {
-  readonly requestId: string;
-  readonly entries: readonly DueEntry[];
-}
+import type { Due, Queue } from "../model/request.ts";
+import { type DueRequest, dueWork } from "./due-work.ts";
+import { isOver, type Run, requestsAtOnce } from "./run.ts";
 
 /**
  * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an item is logged,
@@ -71,42 +23,40 @@ export async function forEachDue(
     stopped = () => false,
   }: { readonly until?: Instant | undefined; readonly stopped?: () => boolean } = {},
 ): Promise<number> {
-  const waiting = (await dueRequests(queue, run, until, deps)).values();
-  let left = 0;
+  const due = dueWork(queue, run, until, deps);
+  const active = new Set<Promise<void>>();
   let storageError: unknown;
-  const worker = async (): Promise<void> => {
-    for (const due of waiting) {
-      if (storageError !== undefined || stopped() || isOver(run, deps)) left++;
-      else {
-        await visit(due, run, deps, work).catch((error: unknown) => {
-          storageError = error;
-        });
-      }
-    }
+  const hasEnded = () => storageError !== undefined || stopped() || isOver(run, deps);
+  const start = (next: DueRequest): void => {
+    const visited = visit(next, run, deps, work)
+      .catch((error: unknown) => {
+        storageError = error;
+      })
+      .finally(() => active.delete(visited));
+    active.add(visited);
   };
-  await Promise.all(Array.from({ length: deps.concurrency }, worker));
+  let taken: readonly DueRequest[] = [];
+  try {
+    while (!hasEnded()) {
+      if (taken.length === 0) taken = await due.take(requestsAtOnce(run, deps));
+      const [next, ...others] = taken;
+      if (next === undefined || hasEnded()) break;
+      start(next);
+      taken = others;
+      while (active.size >= requestsAtOnce(run, deps)) await Promise.race(active);
+    }
+  } catch (error) {
+    storageError = error;
+  }
+  await Promise.all(active);
   if (storageError !== undefined) throw storageError;
+  const left = taken.length + (await due.rest());
+  await due.release();
   return left;
 }
 
-async function dueRequests(
-  queue: Queue,
-  run: Run,
-  until: Instant | undefined,
-  { requests, now }: ConnectorDeps,
-): Promise<readonly DueRequest[]> {
-  const byRequest = new Map<string, DueEntry[]>();
-  for await (const entry of requests.due(queue, until)) {
-    if (!isDue(entry, run, now())) continue;
-    const entries = byRequest.get(entry.requestId);
-    if (entries === undefined) byRequest.set(entry.requestId, [entry]);
-    else entries.push(entry);
-  }
-  return [...byRequest].map(([requestId, entries]) => ({ requestId, entries }));
-}
-
 async function visit(
-  { requestId, entries }: DueRequest,
+  { requestId, rows }: DueRequest,
   run: Run,
   deps: ConnectorDeps,
   work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<void>,
@@ -115,13 +65,13 @@ async function visit(
     try {
       const loaded = await deps.requests.load(requestId);
       const current: DueEntry[] = [];
-      for (const entry of entries) {
+      for (const entry of rows) {
         if (loaded !== undefined && pointsToDue(entry, loaded)) current.push(entry);
         else await sweep(entry, loaded, deps);
       }
       if (loaded !== undefined && current.length > 0) await work(loaded, current);
     } catch (error) {
-      logAndContinue(error, { queue: entries[0]?.queue, run: run.owner }, deps);
+      logAndContinue(error, { queue: rows[0]?.queue, run: run.owner }, deps);
     }
   });
 }

@@ -3,7 +3,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { changeSecurityKey, securityKeyOf } from "./change-security-key.ts";
 import { releaseLease } from "./next-due.ts";
-import { newLease, type Run } from "./queue.ts";
+import { newLease, paceOf, type Run } from "./run.ts";
 import type { CircuitBreaker, PeerCall, Step } from "./step.ts";
 
 /** A security key as this run read it. */
@@ -33,15 +33,35 @@ export async function runStep(
   let step = start;
   let current = loaded;
   while ("perform" in step) {
-    const leased = await renewLease({ loaded: current, keyId, run }, step, deps);
-    if (leased === undefined) return undefined;
-    current = leased.loaded;
-    step = await step.perform(securityKeyOf(current, keyId), leased.notAfter);
+    const made = await makeCall({ loaded: current, keyId, run }, step, deps);
+    if (made === undefined) return undefined;
+    current = made.loaded;
+    step = made.next;
   }
   const { change, tripped } = step;
   if (tripped !== undefined) onTripped?.(tripped);
   const finish = (key: SecurityKey) => (isMoreDue(key) ? key : releaseLease(key, deps));
   return changeSecurityKey(current, keyId, run.owner, key => finish(change(key)), deps);
+}
+
+/**
+ * Makes the call as soon as its peer takes another one: the lease is renewed only then, because a wait would use it up.
+ * Returns undefined as `renewLease` does.
+ */
+function makeCall(
+  key: KeyInRun,
+  call: PeerCall,
+  deps: ConnectorDeps,
+): Promise<{ readonly loaded: LoadedRequest; readonly next: Step } | undefined> {
+  const pace = paceOf(call.peer, key.run, deps);
+  return pace.run(async () => {
+    const leased = await renewLease(key, call, deps);
+    if (leased === undefined) return undefined;
+    const startedAt = deps.now();
+    const next = await call.perform(securityKeyOf(leased.loaded, key.keyId), leased.notAfter);
+    if (!("perform" in next)) pace.learn(startedAt, next.failure);
+    return { loaded: leased.loaded, next };
+  });
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Instant } from "../../time.ts";
 import type { SecurityKey } from "../model/request.ts";
 
@@ -10,10 +11,14 @@ export interface Outcome {
   readonly change: (key: SecurityKey) => SecurityKey;
   /** The state of its peer's circuit breaker, if the step has tripped it. */
   readonly tripped?: Partial<CircuitBreaker>;
+  /** Why the call failed, if one was made. The number of calls at once to its peer adapts to it. */
+  readonly failure?: PeerFailure;
 }
 
 /** A call to a peer that may change something there. */
 export interface PeerCall {
+  /** The name of the peer, by which its calls are limited. */
+  readonly peer: string;
   /** The change that records the call before it is made, in the same write as the renewed lease. */
   readonly intent: (key: SecurityKey) => SecurityKey;
   /** Milliseconds that the call may take, retries included. The lease outlasts the call. */

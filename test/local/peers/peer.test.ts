@@ -110,6 +110,21 @@ describe("a fault", () => {
     expect((await get("/thing/1", { method: "POST" })).status).toBe(200);
   });
 
+  test("throttles only calls above a number of calls at once", async () => {
+    peer.fail({ kind: "throttle", above: 2, times: 9, path: "^/thing" });
+    peer.fail({ kind: "hang", times: 9, path: "^/thing" });
+    const first = [get("/thing/1"), get("/thing/2")];
+    await peer.untilHanging(2);
+    expect((await get("/thing/3")).status).toBe(429);
+    expect((await get("/other")).status).toBe(404);
+    peer.release();
+    expect((await Promise.all(first)).map(({ status }) => status)).toEqual([200, 200]);
+    const next = get("/thing/3");
+    await peer.untilHanging();
+    peer.release();
+    expect((await next).status).toBe(200);
+  });
+
   test.each(["before", "after"] as const)("of kind drop in phase %s loses the connection", async phase => {
     peer.fail({ kind: "drop", phase });
     await expect(get("/thing")).rejects.toThrow();

@@ -4,7 +4,7 @@ import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.t
 import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
 import { newCircuitBreakers, processSecurityKey } from "../../../../lib/connector/jobs/process-security-key.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
-import { startRun } from "../../../../lib/connector/store/queue.ts";
+import { startRun } from "../../../../lib/connector/store/run.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
@@ -420,6 +420,42 @@ describe("several hosts at once", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(posts()).toBe(4);
     expect(await connector.queue("clean")).toHaveLength(1);
+  });
+});
+
+describe("the activations of a job", () => {
+  async function pending(count: number) {
+    const connector = await testConnector(peers);
+    await orders(connector, count);
+    await connector.runShipments();
+    peers.entra.resetRequests();
+    return connector;
+  }
+  const registration = { method: "POST", path: "fido2Methods$" };
+
+  test("become one more at once when the IdP has answered as many as there were", async () => {
+    const connector = await pending(20);
+    peers.entra.fail({ kind: "hang", times: 8 + 9, ...registration });
+    const working = connector.runCredentials("timer");
+    await peers.entra.untilHanging(8);
+    peers.entra.release();
+    await peers.entra.untilHanging(9);
+    peers.entra.release();
+    expect(await working).toMatchObject({ processed: 20, activated: 20, left: 0 });
+  });
+
+  test("become fewer when the IdP throttles some, which are made later", async () => {
+    const connector = await pending(12);
+    peers.entra.fail({ kind: "throttle", above: 5, times: 100, ...registration });
+    peers.entra.fail({ kind: "hang", times: 5, ...registration });
+    const working = connector.runCredentials("timer");
+    await peers.entra.untilRequested("POST", /fido2Methods$/, 8);
+    peers.entra.release();
+    expect(await working).toMatchObject({ processed: 12, activated: 9, pending: 3, left: 0 });
+    expect(connector.context.paces.of("IdP entra").limit).toBeLessThan(8);
+    expect(posts()).toBe(12);
+    connector.advance(minutes(1));
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 3 });
   });
 });
 

@@ -1,0 +1,65 @@
+import { type Instant, plus } from "../../time.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import type { Pace } from "../http/pace.ts";
+import type { Due, Lease } from "../model/request.ts";
+
+/** A run of a job. */
+export interface Run {
+  /** A timer run works on items that are due; an on-demand run works on all open items. */
+  readonly mode: "timer" | "on_demand";
+  /** Identifies this run in its leases. */
+  readonly owner: string;
+  readonly startedAt: Instant;
+  /** The time after which no new item is started. */
+  readonly endsAt: Instant;
+  /** The peers that this run has called with a limit. */
+  readonly peers: Set<string>;
+}
+
+export function startRun(
+  mode: Run["mode"],
+  { now, random, intervals }: Pick<ConnectorDeps, "now" | "random" | "intervals">,
+): Run {
+  const startedAt = now();
+  return {
+    mode,
+    owner: Buffer.from(random(12)).toString("base64url"),
+    startedAt,
+    endsAt: plus(startedAt, mode === "timer" ? intervals.jobTimerMs : intervals.jobOnDemandMs),
+    peers: new Set(),
+  };
+}
+
+export const newLease = ({ owner }: Run, now: Instant, { leaseMs: lease }: ConnectorDeps["intervals"]): Lease => ({
+  owner,
+  until: plus(now, lease),
+});
+
+export const isLeasedByAnother = (lease: Lease | undefined, { owner }: Run, now: Instant): boolean =>
+  lease !== undefined && lease.owner !== owner && lease.until > now;
+
+/**
+ * Seconds after which a caller should retry that was refused because of a lease. Jobs release a lease within seconds of their last call;
+ * only after a crash it lasts until it expires.
+ */
+export const retryAfterLease = 5;
+
+/** Whether the run may work on an item now: at its due time, or on demand at any time that is not before a peer's Retry-After. */
+export const isDue = (item: Pick<Due, "at" | "notBefore">, { mode }: Run, now: Instant): boolean =>
+  item.at <= now || (mode === "on_demand" && (item.notBefore ?? now) <= now);
+
+/** Whether the time of the run is over, so that it starts no new item. */
+export const isOver = ({ endsAt }: Run, { now }: Pick<ConnectorDeps, "now">): boolean => now() >= endsAt;
+
+/** Returns the limit of a peer's calls, for a call in this run. */
+export function paceOf(peer: string, { peers }: Run, { paces }: Pick<ConnectorDeps, "paces">): Pace {
+  peers.add(peer);
+  return paces.of(peer);
+}
+
+/**
+ * Returns the number of requests that the run works on at once: as many as the peer gets that takes the most of those
+ * that the run calls.
+ */
+export const requestsAtOnce = ({ peers }: Run, { paces, concurrency }: ConnectorDeps): number =>
+  peers.size === 0 ? concurrency : Math.max(...[...peers].map(peer => paces.of(peer).limit));
