@@ -1,11 +1,14 @@
 // Simulated peers for the bench of the connector, in a process of their own, started by it.
 import { closePeers, startPeers } from "../../local/peers/all.ts";
+import { startSink } from "../../local/peers/sink/sink.ts";
 import { describeSystem } from "../../local/start/system.ts";
 
 /** What a host needs to work with these peers, and what bare calls need in its place. */
 export interface DescribedPeers {
   readonly settings: Readonly<Record<string, string>>;
+  /** Tokens of callers. */
   readonly token: string;
+  readonly coreToken: string;
   readonly entraSecret: string;
   readonly deliveryToken: string;
 }
@@ -25,7 +28,8 @@ peers.mail.outcome({ runningPolls: 0, times: 1_000_000 });
 const idpMs = Number(process.env.BENCH_IDP_MS ?? 0);
 const registrations = { method: "POST", path: "fido2Methods$" };
 if (idpMs > 0) peers.entra.fail({ kind: "delay", ms: idpMs, times: 1_000_000, ...registrations });
-const { settings, tokens } = await describeSystem(storage, peers);
+const sink = process.env.BENCH_SINK === "true" ? await startSink() : undefined;
+const { settings, tokens } = await describeSystem(storage, peers, { EVENT_SINK_URLS: sink ? `${sink.url}/events` : "" });
 
 /** Registrations at the IdP since the last question. */
 export interface Registrations {
@@ -42,11 +46,13 @@ process.on("message", async (command: "stop" | "registrations") => {
     return;
   }
   await closePeers(peers);
+  await sink?.close();
   process.exit();
 });
 process.send?.({
   settings,
   token: tokens.connector,
+  coreToken: tokens.core,
   entraSecret: peers.vault.get("idp-entra-client-secret") ?? "",
   deliveryToken: peers.vault.get("delivery-api-token") ?? "",
 } satisfies DescribedPeers);

@@ -9,6 +9,7 @@ import type { DescribedPeers, Registrations } from "./peers.ts";
 /** A host in a process of its own, on a storage account of its own. */
 export interface BenchHost {
   readonly connectionString: string;
+  readonly url: string;
   /** Calls it. Throws where the answer is none of these. @returns milliseconds */
   call(method: "GET" | "POST", path: string, good: readonly number[], body?: unknown): Promise<number>;
   usage(): Promise<Usage>;
@@ -27,6 +28,8 @@ export interface Bench {
   another(on: "empty storage" | "the same storage"): Promise<BenchHost>;
   /** Returns the registrations at the IdP since the last question. */
   registrations(): Promise<Registrations>;
+  /** Tokens of callers. */
+  readonly tokens: { readonly connector: string; readonly core: string };
   stop(): Promise<void>;
 }
 
@@ -51,9 +54,11 @@ export interface BenchOptions {
   readonly idpMs?: number;
   /** Further settings of every host. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Starts a receiver of events. */
+  readonly hasSink?: boolean;
 }
 
-export async function startBench({ nodeArguments = [], idpMs = 0, settings = {} }: BenchOptions = {}): Promise<Bench> {
+export async function startBench({ nodeArguments = [], idpMs = 0, settings = {}, hasSink = false }: BenchOptions = {}): Promise<Bench> {
   const storage = await startStorage({ accounts });
   const { blobUrl, tableUrl } = storage;
   const children: ChildProcess[] = [];
@@ -73,6 +78,7 @@ export async function startBench({ nodeArguments = [], idpMs = 0, settings = {} 
     BENCH_TABLES: tableUrl,
     BENCH_BLOBS: blobUrl,
     BENCH_IDP_MS: String(idpMs),
+    BENCH_SINK: String(hasSink),
   });
   const [described] = (await once(peers, "message")) as [DescribedPeers];
   const startHost = async (account: number): Promise<BenchHost> => {
@@ -97,6 +103,7 @@ export async function startBench({ nodeArguments = [], idpMs = 0, settings = {} 
   return {
     storage,
     host,
+    tokens: { connector: described.token, core: described.coreToken },
     registrations: async () => {
       peers.send("registrations");
       const [answer] = await once(peers, "message");
@@ -125,6 +132,7 @@ async function openHost(child: ChildProcess, connectionString: string, token: st
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   return {
     connectionString,
+    url,
     call: async (method, path, good, body) => {
       const began = performance.now();
       const response = await fetch(url + path, {

@@ -315,14 +315,16 @@ describe("the index of due work", () => {
     expect(await ids(at(2))).toEqual(["one", "two"]);
     expect(await ids("2026-02-01T00:00:01.999Z")).toEqual(["one"]);
     expect(await ids("2026-02-01T00:00:00.999Z")).toEqual([]);
-    expect(await all("reconcile")).toEqual([{ queue: "reconcile", at: at(1), requestId: "another", writtenAt: now }]);
+    const row = { queue: "reconcile", at: at(1), requestId: "another", writtenAt: now, etag: expect.any(String) };
+    expect(await all("reconcile")).toEqual([row]);
   });
 
   test("has the key, notBefore and the time of writing, and one row for each queue, time and key", async () => {
     const due = { queue: "purge", at: at(1) } as const;
     await index.add({ due: { ...due, notBefore: at(5) }, requestId: "one", keyId: "s-01-001" });
     const [first] = await all("purge");
-    expect(first).toEqual({ ...due, requestId: "one", keyId: "s-01-001", notBefore: at(5), writtenAt: now });
+    const row = { requestId: "one", keyId: "s-01-001", notBefore: at(5), writtenAt: now, etag: expect.any(String) };
+    expect(first).toEqual({ ...due, ...row });
     await index.add({ due, requestId: "one", keyId: "s-01-001" });
     await index.add({ due, requestId: "one", keyId: "s-02-001" });
     expect((await all("purge")).map(({ keyId, notBefore }) => [keyId, notBefore])).toEqual([
