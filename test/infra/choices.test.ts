@@ -74,6 +74,21 @@ describe("existing resources of a platform team", () => {
   });
 });
 
+describe("the memory of an instance", () => {
+  const argumentsWith = (instanceMemoryMB: number) =>
+    ["core", "client", "connector"].map(
+      api => appSettings(deployed({ ...sample, instanceMemoryMB }), api).languageWorkers__node__arguments,
+    );
+
+  it("limits the heap if it is 512 MB", () => {
+    expect(argumentsWith(512)).toEqual(Array(3).fill("--max-old-space-size=128 --max-semi-space-size=8"));
+  });
+
+  it("is not limited by arguments otherwise, which would make a cold start longer", () => {
+    for (const mb of [2048, 4096]) expect(argumentsWith(mb)).toEqual([undefined, undefined, undefined]);
+  });
+});
+
 describe("an existing network", () => {
   const given = deployed({ ...sample, existingNetworkId, networkPrefix: "10.20.4.0/24" });
   const subnets = ofType(given, "Microsoft.Network/virtualNetworks/subnets");

@@ -3,7 +3,7 @@ import { dueIndex } from "../../../../lib/azure/connector/due-index.ts";
 import { dueWork } from "../../../../lib/connector/store/due-work.ts";
 import { startRun } from "../../../../lib/connector/store/run.ts";
 import { minutes, plus } from "../../../../lib/time.ts";
-import { peersOfFile, testConnector } from "../../../support/connector.ts";
+import { peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 
