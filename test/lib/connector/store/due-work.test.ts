@@ -60,15 +60,17 @@ describe("the due work of a queue", () => {
     expect(await take(workOf(queue), 1)).toEqual(["000"]);
   });
 
-  test("that a run has taken and not done is due again at its end, also for an on-demand call", async () => {
-    const queue = await queueOf(3);
-    const run = workOf(queue);
-    await run.take(2);
+  test("that a run has taken and not done is free again at its end, and what another run has taken is not", async () => {
+    const queue = await queueOf(4);
+    const [run, other] = [workOf(queue), workOf(queue)];
+    await run.take(1);
+    await other.take(1);
+    await run.take(1);
     expect(await run.rest()).toBe(1);
     await run.release();
-    expect(await take(workOf(queue), 3)).toEqual(queue.names);
-    const before = await queue.queue("key");
-    expect(before.map(({ lease }) => lease)).toEqual([undefined, undefined, undefined]);
+    const rows = await queue.queue("key");
+    expect(rows.map(({ lease }) => lease === undefined)).toEqual([true, false, true, true]);
+    expect(await take(workOf(queue), 3)).toEqual(["000", "002", "003"]);
   });
 
   test("is not taken again by a run when an on-demand call finds it due at a later time", async () => {
