@@ -101,9 +101,9 @@ var byRange = contains(proxySource, '/')
 // The platform compares a few headers only, so another one is left to the app.
 var byId = toLower(proxyIdHeader) == 'x-azure-fdid'
 
-// The host takes about 190 MB and the process of the app 110 MB without its heap. Larger instances have room for the
-// heap that Node takes by itself. They get no arguments, because with arguments the platform can not use the process that
-// it has started in advance, and a cold start takes longer.
+// The host takes about 190 MB. The process of the app takes 200 MB with these limits, and 320 MB or more without
+// (bench/README.md), for which larger instances have room. They get no arguments: with arguments the platform can not use
+// the process that it has started in advance, and a cold start takes longer.
 var heapLimits = instanceMemoryMB > 512
   ? {}
   : {

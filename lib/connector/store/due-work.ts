@@ -10,7 +10,7 @@ export interface DueRequest {
 }
 
 /** The due work of a queue, as one run takes it. */
-export interface DueWork {
+interface DueWork {
   /**
    * Takes the oldest requests, at most `count`. None if no work is left that no other run has leased, or if the time of
    * the run is over.
