@@ -88,7 +88,11 @@ const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
 const lines: string[][] = [];
 const heaps: number[] = [];
 let mostRss = 0;
-for (const [name, ms] of [["start", warmUpMs], ["middle", durationMs / 2], ["end", durationMs / 2]] as const) {
+for (const [name, ms] of [
+  ["start", warmUpMs],
+  ["middle", durationMs / 2],
+  ["end", durationMs / 2],
+] as const) {
   const { most, after } = await host.grown(() => work(ms));
   mostRss = Math.max(mostRss, most);
   heaps.push(after.heap);

@@ -29,7 +29,9 @@ const idpMs = Number(process.env.BENCH_IDP_MS ?? 0);
 const registrations = { method: "POST", path: "fido2Methods$" };
 if (idpMs > 0) peers.entra.fail({ kind: "delay", ms: idpMs, times: 1_000_000, ...registrations });
 const sink = process.env.BENCH_SINK === "true" ? await startSink() : undefined;
-const { settings, tokens } = await describeSystem(storage, peers, { EVENT_SINK_URLS: sink ? `${sink.url}/events` : "" });
+const { settings, tokens } = await describeSystem(storage, peers, {
+  EVENT_SINK_URLS: sink ? `${sink.url}/events` : "",
+});
 
 /** Registrations at the IdP since the last question. */
 export interface Registrations {

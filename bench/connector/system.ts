@@ -58,7 +58,12 @@ export interface BenchOptions {
   readonly hasSink?: boolean;
 }
 
-export async function startBench({ nodeArguments = [], idpMs = 0, settings = {}, hasSink = false }: BenchOptions = {}): Promise<Bench> {
+export async function startBench({
+  nodeArguments = [],
+  idpMs = 0,
+  settings = {},
+  hasSink = false,
+}: BenchOptions = {}): Promise<Bench> {
   const storage = await startStorage({ accounts });
   const { blobUrl, tableUrl } = storage;
   const children: ChildProcess[] = [];

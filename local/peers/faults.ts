@@ -81,9 +81,7 @@ export function createFaults(watch: Watch): Faults {
     },
     take: call => {
       const others = (rule: ParsedRule) => [...inProgress].filter(each => each !== call && fits(rule, each)).length;
-      const found = rules.find(
-        rule => fits(rule, call) && (rule.above === undefined || others(rule) >= rule.above),
-      );
+      const found = rules.find(rule => fits(rule, call) && (rule.above === undefined || others(rule) >= rule.above));
       if (found === undefined) return undefined;
       rules = rules
         .map(rule => (rule === found ? { ...rule, times: rule.times - 1 } : rule))

@@ -97,7 +97,10 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
     async release() {
       const [first] = leased;
       if (first === undefined) return;
-      const last = leased.reduce((latest, { at }) => (at > latest ? at : latest), first.at);
+      const last = leased
+        .map(({ at }) => at)
+        .toSorted()
+        .at(-1);
       const mine: DueRow[] = [];
       for await (const row of requests.due(queue, last, first)) if (row.lease?.owner === run.owner) mine.push(row);
       for (let from = 0; from < mine.length; from += mostRows)

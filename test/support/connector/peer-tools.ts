@@ -44,14 +44,11 @@ export async function oddServer(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** An address at which no server listens. */
-export async function deadAddress(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise(resolve => server.close(resolve));
-  return `http://127.0.0.1:${port}`;
-}
+/**
+ * An address that refuses connections: no program listens at this reserved port, and the system does not give it to a
+ * server as a free one. `fetch` blocks port 1, but not this one.
+ */
+export const deadAddress = "http://127.0.0.1:2";
 
 /** `fetch` as it fails when the system fails below it. */
 export const failingFetch =

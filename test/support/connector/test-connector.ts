@@ -221,9 +221,9 @@ export const idpsOf = ({ idps }: ConnectorContext, change: (idp: Idp) => Partial
 });
 
 /** Settings by which Microsoft Graph is at another address, which may get the connector's token. */
-export const graphAt = async (peers: Peers, address: Promise<string>): Promise<Record<string, string>> => ({
-  IDPA_GRAPH_ENDPOINT: await address,
-  IDP_SECRET_HOSTS: [peerSettings(peers).IDP_SECRET_HOSTS, new URL(await address).host].join(","),
+export const graphAt = (peers: Peers, address: string): Record<string, string> => ({
+  IDPA_GRAPH_ENDPOINT: address,
+  IDP_SECRET_HOSTS: [peerSettings(peers).IDP_SECRET_HOSTS, new URL(address).host].join(","),
 });
 
 /** A user whom no other test knows. */

@@ -72,7 +72,7 @@ describe("an activation that fails for a passing reason", () => {
 
   test("because its connection is refused stays activation_pending, too", async () => {
     const { connector, requestId, credential } = await ready();
-    const away = connector.anotherInstance({ settings: await graphAt(peers, deadAddress()) });
+    const away = connector.anotherInstance({ settings: graphAt(peers, deadAddress) });
     await away.runCredentials();
     expect(await credential()).toMatchObject({ state: "activation_pending", error_message: expect.any(String) });
     expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBeUndefined();

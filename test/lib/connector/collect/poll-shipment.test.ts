@@ -527,7 +527,7 @@ describe("a credential that waits for its key", () => {
 
 test("a delivery service that cannot be reached leaves every item due", async () => {
   const one = await ordered();
-  const away = one.connector.anotherInstance({ settings: { DELIVERY_API_BASE_URL: await deadAddress() } });
+  const away = one.connector.anotherInstance({ settings: { DELIVERY_API_BASE_URL: deadAddress } });
   expect(await away.runShipments()).toMatchObject({ failed: 1 });
   expect(await one.connector.queue("poll")).toHaveLength(1);
 });

@@ -96,7 +96,7 @@ describe("a create that an identity provider answers no", () => {
   });
 
   test("because its connection is refused: 503 with Retry-After", async () => {
-    const connector = await testConnector(peers, { settings: await graphAt(peers, deadAddress()) });
+    const connector = await testConnector(peers, { settings: graphAt(peers, deadAddress) });
     expect(await refusalOf(connector.order())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
     expectFailed(await endedRequest(connector), expect.stringMatching(/does not answer now/));
   });
@@ -169,7 +169,7 @@ describe("a create that the delivery service answers no", () => {
   });
 
   test("by a connection that is never made: 503 with Retry-After", async () => {
-    const connector = await testConnector(peers, { settings: { DELIVERY_API_BASE_URL: await deadAddress() } });
+    const connector = await testConnector(peers, { settings: { DELIVERY_API_BASE_URL: deadAddress } });
     expect(await refusalOf(connector.order())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
     expectFailed(await endedRequest(connector), expect.stringMatching(/nothing was ordered/));
   });

@@ -242,11 +242,11 @@ describe("a response that is not a success", () => {
 
 describe("a call without a response", () => {
   test("is unreachable if no process listens", async () => {
-    expect(await failureOf(call({ url: await deadAddress() }))).toMatchObject({
+    expect(await failureOf(call({ url: deadAddress }))).toMatchObject({
       kind: "unreachable",
       status: undefined,
     });
-    const { port } = new URL(await deadAddress());
+    const { port } = new URL(deadAddress);
     expect(await kindOf(call({ url: `http://localhost:${port}/` }))).toBe("unreachable");
   });
 

@@ -35,7 +35,7 @@ test("repeats a read after temporary failures, at most three attempts in total",
 });
 
 test("repeats a read that did not reach a process", async () => {
-  expect(await kindOf(read({}, await deadAddress()))).toBe("unreachable");
+  expect(await kindOf(read({}, deadAddress))).toBe("unreachable");
   expect(tools.waits).toHaveLength(2);
 });
 

@@ -251,7 +251,7 @@ describe("an order", () => {
 
   test("was not sent if no process listens, there is no token, or the caller has left", async () => {
     const { order } = await newOrder();
-    expect(await kindOf(connect({ baseUrl: await deadAddress() }).createShipment(order))).toBe("unreachable");
+    expect(await kindOf(connect({ baseUrl: deadAddress }).createShipment(order))).toBe("unreachable");
     const noToken = connect({ token: () => Promise.reject(new Error("the vault is away")) });
     expect(await kindOf(noToken.createShipment(order))).toBe("unreachable");
     const stuck = connect({ token: () => new Promise(() => {}), timeLimitMs: 20 });

@@ -96,7 +96,7 @@ describe("the enrollment service", () => {
     });
     const failure = await failureOf(connect({}, other).get(newId()));
     expect(failure).toMatchObject({ peer: "enrollment service", kind: "unauthorized", code: "invalid_grant" });
-    expect(await kindOf(connect({}, await deadAddress()).get(newId()))).toBe("unreachable");
+    expect(await kindOf(connect({}, deadAddress).get(newId()))).toBe("unreachable");
     expect(peers.rfpr.requests()).toEqual([]);
   });
 

@@ -520,7 +520,7 @@ describe("a failure of an IdP of kind C", () => {
   });
 
   test("happens if no process listens", async () => {
-    expect(await kindOf(ask(connect({ "api-base-url": await deadAddress() })))).toBe("unreachable");
+    expect(await kindOf(ask(connect({ "api-base-url": deadAddress })))).toBe("unreachable");
   });
 
   test("is a refusal if the stored state has no step", async () => {

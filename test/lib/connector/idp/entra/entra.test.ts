@@ -299,7 +299,7 @@ describe("the client's own credentials", () => {
   test("prevent any call to Graph without a token", async () => {
     const attestation = answerTo(await ask());
     entra.resetRequests();
-    const cut = connect({ "online-endpoint": await deadAddress() });
+    const cut = connect({ "online-endpoint": deadAddress });
     expect(await kindOf(cut.activate({ userId: user }, attestation, "k", { signal }))).toBe("unreachable");
     entra.fail({ kind: "refuse", status: 500, path: "oauth2", times: 9 });
     expect(await kindOf(connect().activate({ userId: user }, attestation, "k", { signal }))).toBe("unreachable");

@@ -361,7 +361,7 @@ describe("a failure of an IdP of kind A", () => {
   });
 
   test("happens if no process listens, or if a proxy responds", async () => {
-    expect(await kindOf(ask(connect({ "api-base-url": await deadAddress() })))).toBe("unreachable");
+    expect(await kindOf(ask(connect({ "api-base-url": deadAddress })))).toBe("unreachable");
     const { challenge } = await activated();
     pingone.fail({ kind: "nonsense", status: 404, method: "GET", times: 2 });
     expect(await kindOf(idp.isRegistered(challenge.idpState, queryFor("aWQ"), signal))).toBe("missing");

@@ -36,8 +36,7 @@ export async function recover(stage: Stage, { at }: Step, { by }: Failure): Prom
 }
 
 /** The calls go to an address that refuses connections. */
-async function awayPeer(peers: Peers, { peer, method, path, after = 0 }: Step["at"]): Promise<ConnectorOptions> {
-  const dead = await deadAddress();
+function awayPeer(peers: Peers, { peer, method, path, after = 0 }: Step["at"]): ConnectorOptions {
   let before = after;
   return {
     fetch: (input, init) => {
@@ -46,12 +45,12 @@ async function awayPeer(peers: Peers, { peer, method, path, after = 0 }: Step["a
         url.origin === peers[peer].url &&
         (init?.method ?? "GET") === method &&
         new RegExp(path).test(decodeURIComponent(url.pathname));
-      return fetch(fits && before-- <= 0 ? dead + url.pathname : input, init);
+      return fetch(fits && before-- <= 0 ? deadAddress + url.pathname : input, init);
     },
   };
 }
 
 /** The SDK of the mail service makes its calls itself. */
-async function awayMail({ mail }: Peers): Promise<ConnectorOptions> {
-  return { settings: { EMAIL_CONNECTION_STRING: mail.connectionString.replace(mail.url, await deadAddress()) } };
+function awayMail({ mail }: Peers): ConnectorOptions {
+  return { settings: { EMAIL_CONNECTION_STRING: mail.connectionString.replace(mail.url, deadAddress) } };
 }
