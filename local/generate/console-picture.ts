@@ -1,4 +1,5 @@
-// Development tool: takes the pictures of the local console that the README shows: the overview, and one request with its timeline.
+// Development tool: takes the pictures of the local console that the README shows: the overview, and one request with its
+// timeline and its events.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -55,6 +56,10 @@ try {
   await page.locator(".key .badge").getByText("complete", { exact: true }).nth(1).waitFor();
   await page.locator(".timeline").getByText("PIN for security key").first().waitFor();
   await take("console-request.png");
+  await page.getByRole("button", { name: "Events", exact: true }).click();
+  await page.locator(".timeline").getByText("Sink 1 delivered").first().waitFor();
+  await page.locator(".timeline").scrollIntoViewIfNeeded();
+  await take("console-events.png");
   await call("POST", "/v2/credential-requests", sampleOrder);
   await page.goto(`${address}/#/`);
   await page.getByText("2 keys to be shipped").waitFor();

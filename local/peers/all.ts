@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { stringify } from "yaml";
+import { maxSinks, sinkSecretName } from "../../lib/connector/settings.ts";
 import { type Aic, startAic } from "./aic/aic.ts";
 import { type Delivery, startDelivery } from "./delivery/delivery.ts";
 import { type Enrollment, startEnrollment } from "./enrollment/enrollment.ts";
@@ -9,6 +10,7 @@ import { type Entra, startEntra } from "./entra/entra.ts";
 import { startTokenIssuer, type TokenIssuer } from "./issuer/token-issuer.ts";
 import { type MailService, startMail } from "./mail/mail.ts";
 import { type PingOne, startPingOne } from "./pingone/pingone.ts";
+import { type Sink, startSink } from "./sink/sink.ts";
 import { startVault, type Vault } from "./vault/vault.ts";
 
 /** Every simulated peer of one system. */
@@ -22,6 +24,7 @@ export interface Peers {
   readonly pingone: PingOne;
   readonly aic: Aic;
   readonly mail: MailService;
+  readonly sink: Sink;
 }
 
 export type PeerName = keyof Peers;
@@ -37,6 +40,7 @@ export const peerNames = [
   "pingone",
   "aic",
   "mail",
+  "sink",
 ] as const satisfies readonly PeerName[];
 
 /** Audience of tenant tokens for this system. */
@@ -84,7 +88,10 @@ export async function startPeers(
   const aic = await startAic({ ...place("aic"), ...client("aic"), ...aicTenant });
   // Kept like a secret, so that the settings of a host stay the same at every start.
   const mail = await startMail({ ...place("mail"), accessKey: secret("local-mail-access-key", "base64") });
-  return { vault, issuer, delivery, enrollment, rfpr, entra, pingone, aic, mail };
+  const signingSecrets = () =>
+    Array.from({ length: maxSinks }, (_, index) => vault.enabled(sinkSecretName(index + 1))).flat();
+  const sink = await startSink({ ...place("sink"), secrets: signingSecrets });
+  return { vault, issuer, delivery, enrollment, rfpr, entra, pingone, aic, mail, sink };
 }
 
 export async function closePeers(peers: Peers): Promise<void> {

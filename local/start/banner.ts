@@ -21,6 +21,7 @@ const peerWords: Readonly<Record<string, string>> = {
   pingone: "identity provider",
   aic: "identity provider",
   mail: "mail service; mails: GET /_control/mails",
+  sink: "receiver of events: GET /_control/events",
 };
 
 /** Returns what `npm start` prints when the system is ready: addresses, tokens, and a first call to paste. */

@@ -45,8 +45,8 @@ const timeoutMs = seconds(15);
  * Starts storage, every peer and the console.
  * @param home directory in which a host finds the file of its IdPs; it must exist
  * @param directory where all data is kept; in memory if absent
- * @param options `ports` of the parts, free ones if absent; `eventSinkUrls`, the setting of that name, by default
- * without a sink
+ * @param options `ports` of the parts, free ones if absent; `eventSinkUrls`, the setting of that name, by default the
+ * simulated sink
  */
 export async function startSystem(
   home: string,
@@ -64,7 +64,7 @@ export async function startSystem(
   const description = await describeSystem(storage, peers, {
     IDP_ENABLE_MULTI_IDP: "true",
     IDP_CONFIGURATION_PATH: idpPath,
-    EVENT_SINK_URLS: eventSinkUrls,
+    EVENT_SINK_URLS: eventSinkUrls === "" ? `${peers.sink.url}/events` : eventSinkUrls,
   });
   const statePath = directory && join(directory, "console.json");
   const console = await startConsole({

@@ -1,7 +1,10 @@
-import { type Peer, startPeer } from "../peer.ts";
+import { Webhook } from "standardwebhooks";
+import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../peer.ts";
 
 /** An event as the sink received it. */
 export interface ReceivedEvent {
+  /** In ms since 1970. */
+  readonly at: number;
   readonly headers: Readonly<Record<string, string>>;
   /** The body as sent, as the signature covers it. */
   readonly body: string;
@@ -13,26 +16,39 @@ export interface Sink extends Peer {
   clearEvents(): void;
 }
 
+interface SinkOptions {
+  readonly port?: number;
+  /**
+   * Returns the signing secrets. The sink refuses an event that is signed by none of them, or is old. By default it
+   * verifies nothing.
+   */
+  readonly secrets?: () => readonly string[];
+}
+
 /** The most events that are kept. */
 const maxEvents = 10_000;
 
 /**
- * Starts a simulated receiver of events: it accepts everything and verifies nothing, so that its rules of
- * `/_control/faults` decide what the connector gets. `GET /_control/events` returns what it received.
+ * Starts a simulated receiver of events. Its rules of `/_control/faults` decide what the connector gets;
+ * `GET /_control/events` returns what it accepted, and `DELETE` empties the list.
  */
-export async function startSink({ port }: { port?: number } = {}): Promise<Sink> {
+export async function startSink({ port, secrets }: SinkOptions = {}): Promise<Sink> {
   let received: ReceivedEvent[] = [];
   const clearEvents = () => {
     received = [];
   };
+  const receive = ({ method, headers, body: bytes }: PeerCall): PeerAnswer | undefined => {
+    if (method !== "POST") return undefined;
+    const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+    const body = bytes.toString();
+    if (secrets?.().some(secret => isSignedBy(secret, body, texts)) === false)
+      return { status: 401, body: { error: "The event is not signed by a known secret, or is old." } };
+    received = [...received.slice(1 - maxEvents), { at: Date.now(), headers: texts, body }];
+    return { status: 204 };
+  };
   const peer = await startPeer("sink", {
     port,
-    handle: ({ method, headers, body }) => {
-      if (method !== "POST") return undefined;
-      const texts = Object.entries(headers).map(([name, value]) => [name, String(value)]);
-      received = [...received.slice(1 - maxEvents), { headers: Object.fromEntries(texts), body: body.toString() }];
-      return { status: 204 };
-    },
+    handle: receive,
     control: ({ method, path }) => {
       switch (`${method} ${path}`) {
         case "GET /_control/events":
@@ -46,4 +62,14 @@ export async function startSink({ port }: { port?: number } = {}): Promise<Sink>
     },
   });
   return { ...peer, events: () => received, clearEvents };
+}
+
+/** Returns whether a body has a signature of the secret that is at most 5 minutes old, by the library of the scheme. */
+function isSignedBy(secret: string, body: string, headers: Readonly<Record<string, string>>): boolean {
+  try {
+    new Webhook(secret).verify(body, headers);
+    return true;
+  } catch {
+    return false;
+  }
 }

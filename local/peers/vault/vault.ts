@@ -20,6 +20,8 @@ export interface Vault extends Peer {
   set(name: string, value: string, tags?: Readonly<Record<string, string>>): void;
   /** Returns the value of the latest version. */
   get(name: string): string | undefined;
+  /** Returns the values of the enabled versions, the oldest first. */
+  enabled(name: string): readonly string[];
   /** Returns the tags of every version, including disabled ones. */
   tags(name: string): readonly Readonly<Record<string, string>>[];
 }
@@ -192,6 +194,7 @@ export async function startVault({
     ...peer,
     set,
     get: name => find(name)?.versions.at(-1)?.value,
+    enabled: name => (find(name)?.versions ?? []).flatMap(({ enabled, value }) => (enabled ? [value] : [])),
     tags: name => (find(name)?.versions ?? []).map(({ tags = {} }) => tags),
   };
 }

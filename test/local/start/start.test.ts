@@ -13,7 +13,7 @@ import { emptyDirectory, endAll, launchStart, listens, type StartProcess } from 
 const repository = join(import.meta.dirname, "../../..");
 const canPaste = spawnSync("bash", ["-c", "curl --version"]).status === 0;
 
-const peerNames = ["vault", "issuer", "delivery", "enrollment", "rfpr", "entra", "pingone", "aic", "mail"];
+const peerNames = ["vault", "issuer", "delivery", "enrollment", "rfpr", "entra", "pingone", "aic", "mail", "sink"];
 
 let system: StartProcess;
 let facts: Facts;
@@ -45,7 +45,7 @@ test("run.json has the addresses and tokens of host, storage and peers, and the 
   expect(facts).toEqual({
     host: address,
     tokens: { core: expect.any(String), connector: expect.any(String) },
-    secrets: { eventSinks: [] },
+    secrets: { eventSinks: [expect.stringMatching(/^whsec_/)] },
     storage: expect.stringMatching(/^DefaultEndpointsProtocol=http;AccountName=/),
     peers: expect.objectContaining(Object.fromEntries(peerNames.map(name => [name, address]))),
     pid: system.child.pid,

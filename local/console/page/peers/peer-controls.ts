@@ -1,8 +1,8 @@
-import { readPeer, steer } from "../calls.ts";
+import { readPeer, segment, steer } from "../calls.ts";
 import { Button, Field, Form, type Values } from "../forms.ts";
 import type { Choices, Shipment } from "../model.ts";
 import { ShipmentControls, shipmentState } from "../requests/shipment.ts";
-import { Card, code, FactList, html, shownLive, Table, useLive } from "../ui.ts";
+import { Card, code, FactList, html, shownLive, Table, time, useLive } from "../ui.ts";
 
 type ControlsProps = { readonly name: string; readonly choices: Choices };
 
@@ -147,6 +147,39 @@ const MailControls = ({ choices: { mailOutcomes } }: ControlsProps) => html`<${C
   <div class="buttons"><${Button} label="No quota" run=${() => steer("mail", "DELETE", "quota")} /></div>
 <//>`;
 
+interface ReceivedEvent {
+  readonly at: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+const maxEvents = 100;
+
+function SinkControls() {
+  const live = useLive(signal => readPeer<readonly ReceivedEvent[]>("sink", "events", signal));
+  return html`<${Card} title="Received events, the newest first">
+    ${shownLive(
+      live,
+      events => html`<${Table} caption="Received events" columns=${["At", "Event", "Request", "Key", "State"]}
+      rows=${events.slice(-maxEvents).toReversed().map(receivedRow)}
+      empty="No event was received. Events of a request are sent when a job ends, and every minute." />`,
+    )}
+    <p class="hint">Only signed events are accepted. A fault above, such as a refusal with status 410 or 500, is what the connector gets instead.</p>
+    <div class="buttons"><${Button} label="Empty the list" run=${() => steer("sink", "DELETE", "events")} /></div>
+  <//>`;
+}
+
+function receivedRow({ at, body }: ReceivedEvent) {
+  const { type, subject, data } = JSON.parse(body) as { type: string; subject: string; data: Record<string, unknown> };
+  return [
+    time(at),
+    code(type),
+    html`<a href=${`#/request/${segment(subject)}`}>${code(subject)}</a>`,
+    data.key_id,
+    data.state,
+  ];
+}
+
 const controls: Readonly<Record<string, (props: ControlsProps) => unknown>> = {
   delivery: DeliveryControls,
   enrollment: EnrollmentControls,
@@ -156,6 +189,7 @@ const controls: Readonly<Record<string, (props: ControlsProps) => unknown>> = {
   aic: IdpControls,
   issuer: IssuerControls,
   mail: MailControls,
+  sink: SinkControls,
 };
 
 /** The controls that only this peer has. */

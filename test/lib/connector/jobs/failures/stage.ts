@@ -36,7 +36,7 @@ export interface Step {
   readonly peer: string;
   readonly call: string;
   readonly at: {
-    readonly peer: Exclude<keyof Peers, "vault" | "issuer">;
+    readonly peer: Exclude<keyof Peers, "vault" | "issuer" | "sink">;
     readonly method: string;
     /** A regular expression on the decoded path. */
     readonly path: string;
