@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { newSinkSecret } from "../support/connector/event-sinks.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
 import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
 import { startTestSystem, type TestSystem } from "../support/host/system.ts";
+import { arrivals, course, firstArrivals, sinkSettings, startSending, untilDelivered } from "./events.ts";
 import { newOrder, type Order, placed, processCredentialRequests, processShipments } from "./orders.ts";
 import { activationCalls, fulfilled, mailCalls, outcome, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
@@ -25,7 +27,8 @@ beforeEach(() => {
   for (const peer of Object.values(system.peers)) peer.clearFaults();
 });
 
-const startHost = () => system.startHost({ through: proxy });
+let settings: Readonly<Record<string, string>> = {};
+const startHost = () => system.startHost({ through: proxy, settings });
 
 /** Kills the host in the middle of a job and starts another one. */
 async function killedIn(job: (host: HostProcess) => Promise<void>, point: () => Promise<void>): Promise<void> {
@@ -36,7 +39,8 @@ async function killedIn(job: (host: HostProcess) => Promise<void>, point: () => 
   );
   await point();
   await host.kill();
-  expect(await ended).toBe("unanswered");
+  // The start of a timer is answered before the timer has ended.
+  if (job !== startSending) expect(await ended).toBe("unanswered");
   host = await startHost();
 }
 
@@ -176,5 +180,55 @@ describe("a host that is killed while it mails a PIN", () => {
   test("after the mail, before `sent` is stored: the mail is found there and not sent again", async () => {
     expect(await killedAt(() => pausedWrite("request", writes.mailSent))).toEqual(fulfilled);
     expect(mailCalls(system)).toBe(2);
+  });
+});
+
+describe("a host that is killed while it records or sends events", () => {
+  beforeAll(async () => {
+    system.peers.vault.set("event-sink-1", newSinkSecret());
+    settings = sinkSettings(system);
+    await host.kill();
+    host = await startHost();
+  });
+
+  afterAll(() => {
+    settings = {};
+  });
+
+  /** Everything that is left of an order, by the next host. */
+  const finishedBy = async (requestId: string) => {
+    await untilQuiet(host, system, requestId);
+    await untilDelivered(host, system, requestId);
+    return firstArrivals(system, requestId);
+  };
+
+  test.each([
+    ["before the row of the events is stored", "request"],
+    ["after the row of the events is stored", "response"],
+  ] as const)("%s: the next host sends every event, in order", async (_, phase) => {
+    const requestId = await placed(host, newOrder([1]));
+    await killedIn(processShipments, pausedWrite(phase, writes.eventRow));
+    expect(await finishedBy(requestId)).toEqual(course);
+  });
+
+  const hangingSink = (phase: "before" | "after") => () => {
+    system.peers.sink.fail({ kind: "hang", phase });
+    return () => system.peers.sink.untilHanging();
+  };
+
+  test.each([
+    ["after its lease is stored, before the call", () => pausedWrite("response", writes.deliveryLease), 1],
+    ["in the call, before the sink has the event", hangingSink("before"), 1],
+    ["in the call, after the sink has the event", hangingSink("after"), 2],
+    ["before the answer of the sink is stored", () => pausedWrite("request", writes.deliveryResult), 2],
+    ["after the answer of the sink is stored", () => pausedWrite("response", writes.deliveryResult), 1],
+  ] as const)("%s: the next host continues after the lease, with the same id", async (_, arrange, times) => {
+    const requestId = await placed(host, newOrder([1]));
+    await killedIn(startSending, arrange());
+    await untilDelivered(host, system, requestId);
+    const started = arrivals(system, requestId);
+    expect(started.map(({ type }) => type)).toEqual(Array.from({ length: times }, () => "request.started"));
+    expect(new Set(started.map(({ id }) => id)).size).toBe(1);
+    expect(await finishedBy(requestId)).toEqual(course);
   });
 });

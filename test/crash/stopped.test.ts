@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { FaultRule } from "../../local/peers/peer.ts";
+import { newSinkSecret } from "../support/connector/event-sinks.ts";
 import { resetPeers } from "../support/connector/reset-peers.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
 import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
 import { quick, startTestSystem, type TestSystem } from "../support/host/system.ts";
 import { until } from "../support/until.ts";
+import { course, firstArrivals, sinkSettings, untilDelivered } from "./events.ts";
 import { newOrder, placed, processCredentialRequests, processShipments } from "./orders.ts";
 import { activationCalls, fulfilled, mailCalls, outcome, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
@@ -176,4 +178,52 @@ test("a host that is stopped between its attempt and the call makes no call that
   expect(await outcome(order, requestId, { hosts: [other, fresh], system })).toEqual(fulfilled);
   expect(activationCalls(order, system)).toBe(3);
   await fresh.kill();
+});
+
+describe("a host that is stopped past its lease while it sends events, while another continues", () => {
+  let stopped: HostProcess;
+  let next: HostProcess;
+  const hangingSink = (phase: "before" | "after"): Point => {
+    const { sink } = system.peers;
+    sink.fail({ kind: "hang", phase });
+    return { reached: () => sink.untilHanging(), release: async () => sink.release() };
+  };
+
+  beforeAll(async () => {
+    system.peers.vault.set("event-sink-1", newSinkSecret());
+    const settings = sinkSettings(system);
+    [stopped, next] = await Promise.all([
+      system.startHost({ through: proxy, settings }),
+      system.startHost({ settings }),
+    ]);
+  });
+
+  test.each([
+    ["before its lease is stored", () => pausedWrite("request", writes.deliveryLease)],
+    ["while storage's response to its lease is paused", () => pausedWrite("response", writes.deliveryLease)],
+    ["in the call, before the sink has the event", () => hangingSink("before")],
+    ["in the call, after the sink has the event", () => hangingSink("after")],
+    ["before the answer of the sink is stored", () => pausedWrite("request", writes.deliveryResult)],
+    ["while storage's response to the result is paused", () => pausedWrite("response", writes.deliveryResult)],
+  ] as const)("%s: every event is delivered, in order", async (_, arrange) => {
+    const requestId = await placed(next, newOrder([1]));
+    const point = arrange();
+    const ended = processShipments(stopped);
+    await point.reached();
+    stopped.signal("SIGSTOP");
+    try {
+      await untilQuiet(next, system, requestId);
+      await untilDelivered(next, system, requestId);
+      await point.release();
+    } finally {
+      stopped.signal("SIGCONT");
+    }
+    await ended;
+    await untilDelivered(next, system, requestId);
+    expect(firstArrivals(system, requestId)).toEqual(course);
+    const row = await system.tables.table("credentialrequests").get(requestId, "delivery:1");
+    const delivery = JSON.parse(String(row?.value));
+    expect(delivery).toMatchObject({ done: course.length });
+    expect(delivery).not.toHaveProperty("lease");
+  });
 });

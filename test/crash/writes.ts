@@ -17,5 +17,10 @@ export const writes = {
   activationTry: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("credential00", '"triedAt"') },
   activation: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("credential00", '"state":"active"') },
   mailTry: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("mail", '"triedAt"') },
+  /** Any change of a request that reports events. */
+  eventRow: { path: /\$batch$/, body: /RowKey='event:|"RowKey":"event:/ },
+  /** The lease before the first event is sent, and the result of the first event. */
+  deliveryLease: { path: /\/credentialrequests\(.*RowKey='delivery:/, body: within("value", '"done":0') },
+  deliveryResult: { path: /\/credentialrequests\(.*RowKey='delivery:/, body: within("value", '"done":1') },
   mailSent: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("mail", '"state":"sent"') },
 } satisfies Record<string, Omit<HoldRule, "phase">>;
