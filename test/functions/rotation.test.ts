@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
 import { createPasswordHasher } from "../../lib/auth/passwords/password-hash.ts";
@@ -19,13 +20,16 @@ import { audience, closePeers, peerSettings, startPeers } from "../../local/peer
 import { startDelivery } from "../../local/peers/delivery/delivery.ts";
 import { startEntra } from "../../local/peers/entra/entra.ts";
 import { startPingOne } from "../../local/peers/pingone/pingone.ts";
+import type { ReceivedEvent } from "../../local/peers/sink/sink.ts";
 import { createStores } from "../../local/start/system.ts";
 import { localTokens } from "../../local/start/tokens.ts";
 import { hotpKey, yubicoKey } from "../support/auth/software-key.ts";
 import { simulatedServer } from "../support/auth/validation-server.ts";
 import { certifiedKey } from "../support/connector/certified-key.ts";
+import { newSinkSecret } from "../support/connector/event-sinks.ts";
 import { newUser, orderBody } from "../support/connector/test-connector.ts";
 import { freshStorage } from "../support/storage/fresh-storage.ts";
+import { until } from "../support/until.ts";
 
 const newSecret = () => randomBytes(32).toString("base64url");
 /** Default of SECRETS_MAX_AGE_SECONDS. */
@@ -108,6 +112,7 @@ beforeAll(async () => {
   const path = join(directory, "idps.yaml");
   writeFileSync(path, stringify(file));
   localTokens(peers.vault);
+  peers.vault.set("event-sink-1", newSinkSecret());
   Object.assign(process.env, {
     SERVICE_APIS: "core,client,connector",
     ...peerSettings(peers),
@@ -120,6 +125,7 @@ beforeAll(async () => {
     IDP_ENABLE_MULTI_IDP: "true",
     IDP_CONFIGURATION_PATH: path,
     IDP_SECRET_HOSTS: [...new Set(stringify(file).match(/127\.0\.0\.1:\d+/g))].join(","),
+    EVENT_SINK_URLS: `${peers.sink.url}/events`,
     OTP_VALIDATION_URLS: validation.url,
     OTP_VALIDATION_CLIENT_ID: validation.clientId,
     LOGGING_LEVEL_COM_SERVICE: "ERROR",
@@ -427,4 +433,44 @@ test("the pepper: an old hash stays valid, and is replaced at the next successfu
   const password = newSecret();
   await done(`POST /core/users/${away.id}/reset`, { password });
   expect(await verified({ ...away, password })).toBe(true);
+});
+
+test("the signing secret of an event sink: events have a signature of both versions, until the former one is disabled", async () => {
+  const { vault, peers } = system;
+  const name = "event-sink-1";
+  /** Returns the event of a new request, as the sink received it. */
+  const newEvent = async (): Promise<ReceivedEvent> => {
+    const { data } = await done("POST /v2/credential-requests", orderBody([1]));
+    await done("POST /admin/functions/sendEvents");
+    const find = () => peers.sink.events().find(({ body }) => body.includes(data.credential_request_id));
+    await until(
+      () => find() !== undefined,
+      () => "the sink got no event",
+    );
+    const event = find();
+    if (event === undefined) throw new Error("the sink got no event");
+    return event;
+  };
+  const isSignedBy = (secret: string, { headers, body }: ReceivedEvent) => {
+    try {
+      return new Webhook(secret).verify(body, headers) !== undefined;
+    } catch {
+      return false;
+    }
+  };
+  const [former, next] = [vault.get(name) ?? "", newSinkSecret()];
+  const signers = async () => {
+    const event = await newEvent();
+    return [former, next].map(secret => isSignedBy(secret, event));
+  };
+  const formerVersion = await versionOf(name);
+  expect(await signers()).toEqual([true, false]);
+  vault.set(name, next);
+  expect(await signers()).toEqual([true, false]);
+  advance(maxAge);
+  expect(await signers()).toEqual([true, true]);
+  expect((await newEvent()).headers["webhook-signature"]).toMatch(/^v1,[\w+/]{43}= v1,[\w+/]{43}=$/);
+  await disable(name, formerVersion);
+  advance(maxAge);
+  expect(await signers()).toEqual([false, true]);
 });
