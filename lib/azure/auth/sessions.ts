@@ -1,33 +1,28 @@
 import type { Sessions } from "../../auth/store.ts";
 import { checkedVersion, fromSessionRow, fromUserRow, ownerOf, toSessionColumns, userRow } from "./rows/rows.ts";
-import { sessionPartition } from "./rows/session-partitions.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
-/** Stores sessions. The sessions whose absolute expiry is in the same hour share a few partitions (A20). */
+/** Stores sessions. A partition contains the sessions whose absolute expiry is in the same hour (A20). */
 export function sessionStore({ sessions, users }: AuthTables): Sessions {
   return {
-    async create(key, session) {
+    async create({ hour, hash }, session) {
       // Values are unique, so a row that exists was written by an earlier try of this call.
-      await sessions.insert({ partitionKey: sessionPartition(key), rowKey: key.hash, ...toSessionColumns(session) });
+      await sessions.insert({ partitionKey: hour, rowKey: hash, ...toSessionColumns(session) });
     },
 
-    async find(key) {
-      const [session, user] = await Promise.all([
-        sessions.get(sessionPartition(key), key.hash),
-        users.get(key.userHash, userRow),
-      ]);
+    async find({ hour, hash, userHash }) {
+      const [session, user] = await Promise.all([sessions.get(hour, hash), users.get(userHash, userRow)]);
       // A row of a rename is no user: it has no id.
       const owner = ownerOf(user) === undefined ? undefined : user;
       return { ...(session && { session: fromSessionRow(session) }), ...(owner && { user: fromUserRow(owner) }) };
     },
 
-    async save(key, { value, version }, { epoch, accessedAt }) {
-      const row = { partitionKey: sessionPartition(key), rowKey: key.hash, epoch, accessedAt };
-      const etag = await sessions.merge(row, version);
+    async save({ hour, hash }, { value, version }, { epoch, accessedAt }) {
+      const etag = await sessions.merge({ partitionKey: hour, rowKey: hash, epoch, accessedAt }, version);
       return etag === undefined ? undefined : { value: { ...value, epoch, accessedAt }, version: etag };
     },
 
-    end: key => sessions.remove(sessionPartition(key), key.hash),
+    end: ({ hour, hash }) => sessions.remove(hour, hash),
 
     async endByPrefix(prefix) {
       let ended = 0;

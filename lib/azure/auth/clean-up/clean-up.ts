@@ -4,7 +4,6 @@ import { removeRows } from "../../tables/row-batches.ts";
 import { parseRow, readOrLog } from "../../tables/row-schema.ts";
 import { doneSchema } from "../rows/row-schemas.ts";
 import { checkedVersion, schemaVersion } from "../rows/rows.ts";
-import { sessionPartitionsOf } from "../rows/session-partitions.ts";
 import type { AuthTables } from "../rows/tables.ts";
 import { cleanUpQueue } from "./expiry-index.ts";
 
@@ -37,24 +36,23 @@ async function cleanUpSessions({ sessions, now, log }: AuthTables, signal: Abort
   let removed = 0;
   let doneHour: string | undefined;
   for (; hour < current && !signal?.aborted; hour = plus(hour, hours(1))) {
-    for (const partition of sessionPartitionsOf(hourOf(hour)))
-      removed += await emptyPartition(sessions, partition, signal);
+    removed += await emptyHour(sessions, hourOf(hour), signal);
     if (!signal?.aborted) doneHour = hourOf(hour);
   }
   if (doneHour !== undefined) await sessions.upsert({ ...done, schema: schemaVersion, hour: doneHour });
   return removed;
 }
 
-async function emptyPartition(
+async function emptyHour(
   table: AuthTables["sessions"],
-  partitionKey: string,
+  hour: string,
   signal: AbortSignal | undefined,
 ): Promise<number> {
   let removed = 0;
   let continuation: string | undefined;
   do {
     const page: Awaited<ReturnType<typeof table.queryPage>> = await table.queryPage(
-      { partitionKey },
+      { partitionKey: hour },
       { top: 1000, continuation, select: [] },
     );
     await removeRows(table, page.rows);

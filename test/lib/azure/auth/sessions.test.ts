@@ -5,7 +5,6 @@ import { createSession, sessionKey } from "../../../../lib/auth/model/session.ts
 import { noFailures, type Throttle } from "../../../../lib/auth/model/throttle.ts";
 import type { AuthStore } from "../../../../lib/auth/store.ts";
 import { hashUsername } from "../../../../lib/auth/user-hash.ts";
-import { sessionPartition, sessionPartitionsOf } from "../../../../lib/azure/auth/rows/session-partitions.ts";
 import { days, hours, minutes, plus } from "../../../../lib/time.ts";
 import { type AuthStorage, named, openAuthStorage, username } from "../../../support/auth/store.ts";
 import { createStage, inTurns } from "../../../support/auth/store-steps.ts";
@@ -47,13 +46,7 @@ describe("a session", () => {
 
   test("is stored without its value", async () => {
     const { value, key } = await newSession();
-    expect(JSON.stringify(await rowsOf(storage.tables, "sessions", sessionPartition(key)))).not.toContain(value);
-  });
-
-  test("shares its hour with others in several partitions, so that no partition gets all of their calls", async () => {
-    const keys = await Promise.all(Array.from({ length: 24 }, async () => (await newSession()).key));
-    expect(new Set(keys.map(sessionPartition)).size).toBeGreaterThan(2);
-    for (const key of keys) expect(sessionPartitionsOf(key.hour)).toContain(sessionPartition(key));
+    expect(JSON.stringify(await rowsOf(storage.tables, "sessions", key.hour))).not.toContain(value);
   });
 
   test("is none under a value that was never given", async () => {
@@ -168,8 +161,8 @@ describe("clean-up", () => {
     const { result, calls } = await own.counted(() => own.store.cleanUp());
     expect(result.sessions).toBe(2);
     expect(await there()).toEqual([false, false, false, false]);
-    // Three hours of eight partitions, two with rows, the last hour read and written, and a page of each of five queues.
-    expect(calls.total).toBeLessThanOrEqual(33);
+    // Three hours, their rows, the last hour read and written, and one page of each of the five queues.
+    expect(calls.total).toBeLessThanOrEqual(11);
     own.pass(days(4));
     keys.push(await begin(minutes(10)));
     own.pass(hours(2));
@@ -179,11 +172,10 @@ describe("clean-up", () => {
   test("empties an hour of hundreds, also while others end", async () => {
     const own = await openAuthStorage();
     const hour = own.now().slice(0, 13);
-    const partition = sessionPartition({ hour, hash: "s" });
     const row = (n: number) => ({ insert: { rowKey: `s${String(n).padStart(3, "0")}`, schema: 1 } });
     for (const start of [0, 100, 200]) {
       await own.tables.table("sessions").transact(
-        partition,
+        hour,
         Array.from({ length: 100 }, (_, n) => row(start + n)),
       );
     }
@@ -196,7 +188,7 @@ describe("clean-up", () => {
       },
       inTurns([["cleaner", /^transact sessions/], ["other"], ["cleaner"]]),
     );
-    expect(await rowsOf(own.tables, "sessions", partition)).toEqual([]);
+    expect(await rowsOf(own.tables, "sessions", hour)).toEqual([]);
   });
 
   test("removes throttles, address counts and spent OTPs when they say nothing any more, in the order of expiry", async () => {
