@@ -11,7 +11,7 @@ import { createProgress, formatCount, refusedLine, summaryOf } from "./import/pr
 import { checkReport, writeReport } from "./import/report.ts";
 import { runImport } from "./import/run-import.ts";
 import { createScreen } from "./import/screen.ts";
-import { checkCore, sendKey } from "./import/send.ts";
+import { checkCore, sendKeys } from "./import/send.ts";
 
 const exitCodes = { done: 0, someFailed: 1, notStarted: 2, stopped: 3 };
 const now = () => performance.now();
@@ -106,9 +106,10 @@ async function send(
     const tried = createProgress(screen, total, now);
     const result = await runImport(lines, {
       parallel: given.parallel,
+      batch: given.batch,
       stop,
       tried,
-      send: key => sendKey(key, given, ask),
+      send: keys => sendKeys(keys, given, ask),
     });
     return { ...result, interrupted: interrupt.exitCode() };
   } catch (error) {

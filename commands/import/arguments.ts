@@ -1,5 +1,6 @@
 import { readArguments, usageError } from "../read-arguments.ts";
 import type { LogOptions } from "./formats/personalisation-log.ts";
+import { maxBatch } from "./send.ts";
 
 const name = "npm run import-otpkeys";
 const text = { type: "string" } as const;
@@ -19,7 +20,8 @@ Usage: API_TOKEN=<token> npm run import-otpkeys -- --url URL [options] FILE ...
   --username-column N   column of a log, from 1, that has the name of the user to whom the OTP key is assigned
   --token-file FILE     file with the bearer token; - for standard input. By default it is read from API_TOKEN
   --pskc-key-file FILE  file with the pre-shared key of a PSKC, in hex or base64. By default it is read from PSKC_KEY
-  --parallel N          calls at a time, 1 to 32; 8 by default
+  --batch N             OTP keys in one call, 1 to 100; 100 by default
+  --parallel N          calls at a time, 1 to 32; 4 by default
   --timeout SECONDS     time limit of one call; 30 by default
   --help                show this text
 
@@ -35,6 +37,7 @@ the end, 130 if it was interrupted. More in docs/import.md.`,
     "username-column": text,
     "token-file": text,
     "pskc-key-file": text,
+    batch: text,
     parallel: text,
     timeout: text,
   },
@@ -50,6 +53,7 @@ export interface ImportArguments {
   readonly report: string | undefined;
   readonly tokenFile: string | undefined;
   readonly pskcKeyFile: string | undefined;
+  readonly batch: number;
   readonly parallel: number;
   readonly timeoutMs: number;
   readonly log: LogOptions;
@@ -74,7 +78,8 @@ export function importArguments(args: readonly string[]): ImportArguments | unde
     report: values.report,
     tokenFile: values["token-file"],
     pskcKeyFile: values["pskc-key-file"],
-    parallel: wholeNumber("--parallel", values.parallel ?? "8", 1, 32),
+    batch: wholeNumber("--batch", values.batch ?? String(maxBatch), 1, maxBatch),
+    parallel: wholeNumber("--parallel", values.parallel ?? "4", 1, 32),
     timeoutMs: wholeNumber("--timeout", values.timeout ?? "30", 1, 600) * 1000,
     log: {
       ...(digits !== undefined && { digits }),

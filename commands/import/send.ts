@@ -2,11 +2,21 @@ import * as z from "zod";
 import { refusalOf } from "../api.ts";
 import { type Answered, type Ask, ImportStopped } from "./calls.ts";
 import type { ImportKey } from "./formats/parsed-lines.ts";
-import type { Line } from "./lines.ts";
+import type { Sent } from "./run-import.ts";
 import { plain } from "./screen.ts";
 
 const keyList = z.array(z.object({ prefix: z.string() }));
-const keyView = z.object({ prefix: z.string() });
+const results = z.object({
+  results: z.array(
+    z.object({
+      index: z.int(),
+      prefix: z.string().optional(),
+      status: z.union([200, 201, 400, 403, 409, 500].map(status => z.literal(status))),
+      error: z.string().optional(),
+    }),
+  ),
+});
+type Result = z.output<typeof results>["results"][number];
 
 /** Checks before any secret is sent that this is a Core API and that it accepts the token. Throws `ImportStopped`. */
 export async function checkCore(ask: Ask): Promise<void> {
@@ -15,19 +25,54 @@ export async function checkCore(ask: Ask): Promise<void> {
   throw stoppedBy(answer);
 }
 
+/** Maximum number of OTP keys in a call. */
+export const maxBatch = 100;
+
 /**
- * Sends an OTP key (A10). With `replace`, sends it first without and after a 409 with `replace`, to distinguish `replaced` from `present`.
- * Throws `ImportStopped` for a failure that every other key would have too.
+ * Sends OTP keys in one call (A10). With `replace`, sends those with the status 409 once more with `replace`, to
+ * distinguish `replaced` from `present`. Throws `ImportStopped` for a failure that every other key would have too.
  */
-export async function sendKey(
-  key: ImportKey,
+export async function sendKeys(
+  keys: readonly ImportKey[],
   { replace }: { readonly replace: boolean },
   ask: Ask,
-): Promise<Pick<Line, "outcome" | "reason">> {
-  const fields = importFields(key);
-  const answer = await ask("POST", "/otpkeys", fields);
-  if (answer?.status !== 409 || !replace) return resultOf(answer, key, "present");
-  return resultOf(await ask("POST", "/otpkeys", { ...fields, replace: true }), key, "replaced");
+): Promise<readonly Sent[]> {
+  const sent = await sendBatch(keys, { replace: false }, ask);
+  const inConflict = [...keys.keys()].filter(index => replace && sent[index]?.status === 409);
+  if (inConflict.length === 0) return sent;
+  const again = await sendBatch(
+    inConflict.map(index => keys[index] as ImportKey),
+    { replace },
+    ask,
+  );
+  return sent.map((each, index) => again[inConflict.indexOf(index)] ?? each);
+}
+
+interface SentKey extends Sent {
+  /** Absent if the call had no result for the key. */
+  readonly status?: number;
+}
+
+async function sendBatch(
+  keys: readonly ImportKey[],
+  { replace }: { readonly replace: boolean },
+  ask: Ask,
+): Promise<readonly SentKey[]> {
+  const otpkeys = keys.map(key => ({ ...importFields(key), ...(replace && { replace }) }));
+  const answer = await ask("POST", "/otpkeys/batch", { otpkeys });
+  if (answer === undefined) return keys.map(() => ({ outcome: "open", reason: "no response" }));
+  if (answer.status === 500) return keys.map(() => ({ outcome: "failed", reason: "Core failed at it (500)" }));
+  if (answer.status === 400)
+    return keys.map(() => ({ outcome: "refused", reason: responded(refusalOf(answer), keys) }));
+  const parsed = answer.status === 200 ? results.safeParse(answer.body).data?.results : undefined;
+  const isComplete =
+    parsed?.length === keys.length &&
+    parsed.every(
+      ({ index, prefix }, position) => index === position && (prefix ?? keys[index]?.prefix) === keys[index]?.prefix,
+    );
+  if (parsed === undefined || !isComplete) throw stoppedBy(answer);
+  const found = replace ? "replaced" : "present";
+  return parsed.map(result => ({ status: result.status, ...resultOf(result, keys, found) }));
 }
 
 const importFields = ({ prefix, kind, secret, privateId, ...rest }: ImportKey) => ({
@@ -46,27 +91,28 @@ const importFields = ({ prefix, kind, secret, privateId, ...rest }: ImportKey) =
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
-function resultOf(answer: Answered | undefined, key: ImportKey, found: "present" | "replaced") {
-  if (answer === undefined) return { outcome: "open", reason: "no response" } as const;
-  switch (answer.status) {
-    case 200:
+function resultOf({ status, error }: Result, keys: readonly ImportKey[], found: "present" | "replaced"): Sent {
+  switch (status) {
     case 201:
-      if (keyView.safeParse(answer.body).data?.prefix !== key.prefix) break;
-      return { outcome: answer.status === 201 ? "imported" : found, reason: "" } as const;
-    case 400:
-      return { outcome: "refused", reason: `Core responded: ${withoutSecrets(refusalOf(answer), key)}` } as const;
+      return { outcome: "imported", reason: "" };
+    case 200:
+      return { outcome: found, reason: "" };
     case 409:
-      return { outcome: "refused", reason: "Core has another secret for its prefix: see --replace" } as const;
+      return { outcome: "refused", reason: "Core has another secret for its prefix: see --replace" };
     case 500:
-      return { outcome: "failed", reason: "Core failed at it (500)" } as const;
+      return { outcome: "failed", reason: "Core failed at it (500)" };
+    default:
+      return { outcome: "refused", reason: responded(refusalOf({ status, body: { error } }), keys) };
   }
-  throw stoppedBy(answer);
 }
 
-/** Removes the key's secret from a text: a proxy's error page might quote the request. */
-function withoutSecrets(text: string, { secret, privateId }: ImportKey): string {
-  const quoted = [secret, privateId].some(bytes => bytes && text.toLowerCase().includes(hex(bytes)));
-  return quoted ? "a text that quotes the secret" : plain(text);
+/** Returns a reason with a text of a response, without the secrets of the keys: a proxy's error page might quote the request. */
+function responded(text: string, keys: readonly ImportKey[]): string {
+  const lower = text.toLowerCase();
+  const quotes = keys.some(({ secret, privateId }) =>
+    [secret, privateId].some(bytes => bytes && lower.includes(hex(bytes))),
+  );
+  return `Core responded: ${quotes ? "a text that quotes the secret" : plain(text)}`;
 }
 
 function stoppedBy({ status }: Pick<Answered, "status">): ImportStopped {

@@ -16,6 +16,7 @@ import { deleteOtpkey } from "./core/otpkeys/delete-otpkey.ts";
 import { disableOtpkey, enableOtpkey } from "./core/otpkeys/enable-otpkey.ts";
 import { getOtpkey, getUserOtpkey } from "./core/otpkeys/get-otpkey.ts";
 import { importOtpkey } from "./core/otpkeys/import-otpkey.ts";
+import { importOtpkeys } from "./core/otpkeys/import-otpkeys.ts";
 import { listOtpkeys } from "./core/otpkeys/list-otpkeys.ts";
 import { listUserOtpkeys } from "./core/otpkeys/list-user-otpkeys.ts";
 import { setValidity } from "./core/otpkeys/set-validity.ts";
@@ -64,6 +65,7 @@ export const core: Api<AuthContext & TokenContext> = {
     coreIssueTemporaryCode: issueTemporaryCode,
     coreRevokeTemporaryCode: revokeTemporaryCode,
     coreImportOtpkey: importOtpkey,
+    coreImportOtpkeys: importOtpkeys,
     coreListOtpkeys: listOtpkeys,
     ...attributeEndpoints(),
     ...tokenEndpoints("core"),

@@ -217,6 +217,12 @@ export interface OtpKeys {
   /** Returns undefined if the prefix is taken. */
   create(key: NewOtpKey): Promise<Stored<OtpKey> | undefined>;
   /**
+   * Creates up to 100 OTP keys of different prefixes, without a look at what exists. The results have the order of the
+   * keys: undefined if the prefix is taken, or the reason why this key's row could not be written. Rejects if the list
+   * cannot be written; keys may exist then.
+   */
+  createMany(keys: readonly NewOtpKey[]): Promise<readonly PromiseSettledResult<Stored<OtpKey> | undefined>[]>;
+  /**
    * Writes all columns but prefix and id, by version: the use or failure of an OTP counts exactly once. Returns
    * undefined after a conflict.
    */

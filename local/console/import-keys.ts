@@ -4,7 +4,7 @@ import { connectApi } from "../../commands/api.ts";
 import { createAsk } from "../../commands/import/calls.ts";
 import { readLines } from "../../commands/import/lines.ts";
 import { runImport } from "../../commands/import/run-import.ts";
-import { sendKey } from "../../commands/import/send.ts";
+import { maxBatch, sendKeys } from "../../commands/import/send.ts";
 import { instant } from "../../lib/time.ts";
 
 /** A file of OTP keys that was dropped on the page. */
@@ -24,8 +24,13 @@ export async function importKeyFile(file: z.output<typeof keyFile>, core: string
     sleep: (ms, signal) => pause(ms, undefined, { signal }),
     waits: () => {},
   });
-  const send = (key: Parameters<typeof sendKey>[0]) => sendKey(key, { replace: false }, ask);
-  const { lines: results, stopped } = await runImport(lines, { parallel, stop: gone, tried: () => {}, send });
+  const { lines: results, stopped } = await runImport(lines, {
+    parallel,
+    batch: maxBatch,
+    stop: gone,
+    tried: () => {},
+    send: keys => sendKeys(keys, { replace: false }, ask),
+  });
   return {
     stopped,
     lines: results.map(({ line, key, outcome, reason }) => ({ line, prefix: key?.prefix, outcome, reason })),

@@ -48,6 +48,7 @@ export const importTable: readonly Zone[] = [
       "@scure/base",
       "@zxcvbn-ts/language-common",
       "node:crypto",
+      "node:util",
       // Address ranges; nothing here opens a connection.
       "node:net",
     ],

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { Fault } from "../../fault.ts";
 import { omitUndefined } from "../../omit-undefined.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
@@ -19,6 +20,8 @@ export interface ImportedKey extends KeyDraft {
   readonly validity: Validity;
   /** Whether the import may change a limit of an OTP key that was imported before. That revives an expired key, or ends one. */
   readonly mayChangeValidity: boolean;
+  /** Whether the OTP key may be assigned to a user although another user has it. */
+  readonly mayShare: boolean;
 }
 
 /**
@@ -33,27 +36,49 @@ export async function importKey(
   deps: AuthDeps,
 ): Promise<{ readonly key: OtpKey; readonly isNew: boolean }> {
   const { prefix, kind } = imported;
-  const prepared = prepare(imported);
   return retryOnConflict(async () => {
     const there = await deps.otpkeys.find(prefix);
     if (there === undefined) {
-      const sealed = await sealedSecret(prefix, prepared.secret, deps);
-      const created = await deps.otpkeys.create(
-        changeValidity({ ...newKey(prefix, prepared.form, kind), ...sealed }, imported.validity),
-      );
+      const created = await deps.otpkeys.create(await toNewKey(imported, deps));
       if (created === undefined) return conflict;
       deps.log.info("otpkey_imported", { prefix, kind });
       return { key: created.value, isNew: true };
     }
-    const next = await mergeImport(there.value, imported, prepared, deps);
+    const { next, event, isNew } = await mergeInto(there.value, imported, deps);
     if (next === undefined) return { key: there.value, isNew: false };
-    const isNew = kind !== undefined && there.value.kind === undefined;
-    if (!isNew && !imported.mayChangeValidity) requireSameValidity(there.value, imported.validity);
-    const saved = await deps.otpkeys.save(there, changeValidity(next.key, imported.validity));
+    // An import that is repeated changes nothing, and needs no write.
+    const saved = isDeepStrictEqual(next, there.value) ? there : await deps.otpkeys.save(there, next);
     if (saved === undefined) return conflict;
-    deps.log.info(next.event, { prefix, kind });
+    deps.log.info(event, { prefix, kind });
     return { key: saved.value, isNew };
   });
+}
+
+/** Returns the OTP key that an import creates. Throws Fault `invalid`. */
+export async function toNewKey(imported: ImportedKey, deps: AuthDeps): Promise<NewOtpKey> {
+  const { prefix, kind, validity } = imported;
+  const prepared = prepare(imported);
+  const key = changeValidity(newKey(prefix, prepared.form, kind), validity);
+  return { ...key, ...(await sealedSecret(prefix, prepared.secret, deps)) };
+}
+
+/** Checks that an import may change an OTP key as it is now. Throws Fault `invalid`, `conflict`, `forbidden`. */
+export async function checkImport(imported: ImportedKey, deps: AuthDeps): Promise<void> {
+  const there = await deps.otpkeys.find(imported.prefix);
+  if (there !== undefined) await mergeInto(there.value, imported, deps);
+}
+
+/** Returns an existing OTP key after an import; no `next` if nothing changes. Throws Fault `invalid`, `conflict`, `forbidden`. */
+async function mergeInto(
+  there: OtpKey,
+  imported: ImportedKey,
+  deps: AuthDeps,
+): Promise<{ readonly next?: NewOtpKey; readonly event: string; readonly isNew: boolean }> {
+  const merged = await mergeImport(there, imported, prepare(imported), deps);
+  const isNew = imported.kind !== undefined && there.kind === undefined;
+  if (merged === undefined) return { event: "", isNew };
+  if (!isNew && !imported.mayChangeValidity) requireSameValidity(there, imported.validity);
+  return { next: changeValidity(merged.key, imported.validity), event: merged.event, isNew };
 }
 
 function requireSameValidity(there: OtpKey, { validFrom = there.validFrom, validUntil = there.validUntil }: Validity) {
@@ -68,7 +93,7 @@ interface PreparedKey {
   readonly secret?: KeySecret;
 }
 
-function prepare({ kind, validity: _, mayChangeValidity: __, ...draft }: ImportedKey): PreparedKey {
+function prepare({ kind, validity: _, mayChangeValidity: __, mayShare: ___, ...draft }: ImportedKey): PreparedKey {
   if (kind === undefined) return { form: unusedForm };
   const prepared = otpKind(kind).prepare(draft);
   if (prepared.ok) return prepared;

@@ -24,13 +24,16 @@ export const unusedForm: KeyForm = { state: { counter: 0 } };
 /**
  * Assigns an OTP key to a user. An unknown prefix creates the key, of kind `remote` if validation servers are configured (A9).
  * Throws Fault `not_found` for an unknown user, `forbidden` with `onlyIfFree` for a key that another user has.
+ * @param options `create` creates the key of an unknown prefix in another way
  */
 export async function assignKey(
   userRef: UserRef,
   prefix: string,
   deps: AuthDeps,
-  options: { readonly onlyIfFree?: boolean } = {},
+  options: { readonly onlyIfFree?: boolean; readonly create?: () => Promise<unknown> } = {},
 ): Promise<void> {
+  const kind = deps.rules.usesValidationServers ? "remote" : undefined;
+  const { create = () => deps.otpkeys.create(newKey(prefix, unusedForm, kind)) } = options;
   await retryOnConflict(async () => {
     const outcome = await deps.otpkeys.assign(userRef, prefix, options);
     if (outcome === "taken") {
@@ -39,7 +42,7 @@ export async function assignKey(
     }
     if (outcome === "no_user") throw noSuchUser();
     if (outcome === "assigned") return outcome;
-    await deps.otpkeys.create(newKey(prefix, unusedForm, deps.rules.usesValidationServers ? "remote" : undefined));
+    await create();
     return conflict;
   });
   deps.log.info("otpkey_assigned", { prefix, user: userRef });

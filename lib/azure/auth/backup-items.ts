@@ -7,7 +7,7 @@ import { forEachItem } from "../maintenance/restore.ts";
 import { partitions } from "../maintenance/row-streams.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
-import { pointerRow } from "./index/ids.ts";
+import { pointerId } from "./index/ids.ts";
 import { renamedIn, renamedUserIn } from "./rows/renamed-rows.ts";
 import { endsSchema } from "./rows/row-schemas.ts";
 import {
@@ -123,8 +123,9 @@ const readAttributes = (rows: readonly Entity[], owner: number): readonly Attrib
  * their owners, and backed up last, so a backup contains the pointer of every owner.
  */
 function readPointer(row: Entity, homes: ReadonlyMap<number, Home>): Entity | undefined {
-  if (row.rowKey !== pointerRow || checkedVersion(asRow(row)) === undefined) return undefined;
-  const home = homes.get(Number(row.partitionKey));
+  const id = pointerId(row);
+  if (id === undefined || checkedVersion(asRow(row)) === undefined) return undefined;
+  const home = homes.get(id);
   return home === undefined || row.list !== "users" ? row : { ...row, userHash: home.userHash };
 }
 

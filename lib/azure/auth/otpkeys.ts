@@ -6,11 +6,11 @@ import type { Row } from "../tables/tables.ts";
 import { assignments } from "./assignments.ts";
 import { indexTemporaryCode, insertSpentOtp } from "./clean-up/expiry-index.ts";
 import { sweepKey } from "./clean-up/sweep.ts";
+import { createKey, createKeys } from "./create-otpkeys.ts";
 import { filteredListPage, type ListOwners, listPage } from "./index/id-lists.ts";
-import { reserveId } from "./index/ids.ts";
 import { assignmentEntry, removeIndexRow, userReferencedBy } from "./index/index-entries.ts";
 import { keyWithAttributes, readAssignment } from "./index/key-rows.ts";
-import { listRowKeys, markClean, markDirty, removeListRows } from "./index/list-rows.ts";
+import { listRowKeys, markClean, markDirty } from "./index/list-rows.ts";
 import { listedKeySchema, prefixSchema } from "./rows/row-schemas.ts";
 import { attributesIn, fromKeyRow, keyRow, ownerOf, toKeyColumns } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
@@ -59,27 +59,8 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
       return { key: fromKeyRow(row), attributes: attributesIn(rows, id) };
     },
 
-    async create(given) {
-      const { prefix, enabled } = given;
-      const shown = { prefix, enabled };
-      const [existing, { id, listed }] = await Promise.all([
-        keyWithAttributes(tables, prefix, ["schema", "id"]),
-        reserveId(tables, list, shown),
-      ]);
-      const key: OtpKey = { ...given, id, createdAt: tables.now() };
-      const isTaken = existing.some(({ rowKey }) => rowKey === keyRow);
-      const etag = isTaken ? undefined : await insertKey(tables, key);
-      if (etag === undefined) {
-        await removeListRows(tables, [listRowKeys(list, id)]);
-        return undefined;
-      }
-      const former = new Set(existing.map(ownerOf).filter(owner => owner !== undefined));
-      await Promise.all([
-        markClean(tables, listed, shown),
-        mapConcurrently([...former], owner => sweepKey(tables, { prefix, id: owner })),
-      ]);
-      return { value: key, version: etag };
-    },
+    create: given => createKey(tables, given),
+    createMany: given => createKeys(tables, given),
 
     async save({ value: { id, prefix, enabled, createdAt, temporaryCode }, version }, given) {
       const next: OtpKey = { ...given, id, prefix, createdAt };
@@ -137,15 +118,6 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
       return filteredListPage(tables, list, owners, range, { isMatch, createdBefore: unusedSince });
     },
   };
-}
-
-/** Inserts an OTP key's row and returns its ETag; undefined if another key has the prefix. */
-async function insertKey({ otpkeys }: AuthTables, key: OtpKey): Promise<string | undefined> {
-  const etag = await otpkeys.insert({ partitionKey: key.prefix, rowKey: keyRow, ...toKeyColumns(key) });
-  if (etag !== undefined) return etag;
-  const existing = await otpkeys.get(key.prefix, keyRow);
-  // The row is this call's own if the response to an earlier try was lost.
-  return ownerOf(existing) === key.id ? existing?.etag : undefined;
 }
 
 const listedKeys = ({ otpkeys, ...rest }: AuthTables): ListOwners<OtpKeySummary> => ({

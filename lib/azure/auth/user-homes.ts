@@ -1,5 +1,5 @@
 import type { Backup } from "../maintenance/read-backup.ts";
-import { createdAt, pointerRow } from "./index/ids.ts";
+import { createdAt, pointerId } from "./index/ids.ts";
 import { endOfRename } from "./rows/renamed-rows.ts";
 import { userRow } from "./rows/rows.ts";
 
@@ -74,10 +74,11 @@ async function separate(homes: Map<number, Home>, pointers: ReadonlyMap<number, 
 
 async function pointersIn(backup: Backup): Promise<ReadonlyMap<number, { userHash: string; name: string }>> {
   const pointers = new Map<number, { userHash: string; name: string }>();
-  for await (const { partitionKey, rowKey, list, userHash, name } of backup.rows("ids")) {
-    if (rowKey !== pointerRow || list !== "users") continue;
-    if (typeof userHash === "string" && typeof name === "string")
-      pointers.set(Number(partitionKey), { userHash, name });
+  for await (const row of backup.rows("ids")) {
+    const { list, userHash, name } = row;
+    const id = pointerId(row);
+    if (id === undefined || list !== "users") continue;
+    if (typeof userHash === "string" && typeof name === "string") pointers.set(id, { userHash, name });
   }
   return pointers;
 }

@@ -1,12 +1,14 @@
 import pLimit from "p-limit";
-import type { Row, Table } from "./tables.ts";
+import type { Action, Row, Table } from "./tables.ts";
 
 /** Number of storage calls in progress for one operation. */
 const concurrency = 32;
 
 /** Runs `work` for each item, a bounded number at once, and returns the results in order. */
-export const mapConcurrently = <T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> =>
-  pLimit(concurrency).map(items, work);
+export const mapConcurrently = <T, R>(
+  items: readonly T[],
+  work: (item: T, index: number) => Promise<R>,
+): Promise<R[]> => pLimit(concurrency).map(items, work);
 
 export async function readAllRows(rows: AsyncIterable<Row>): Promise<Row[]> {
   const all: Row[] = [];
@@ -16,15 +18,32 @@ export async function readAllRows(rows: AsyncIterable<Row>): Promise<Row[]> {
 
 const transactionSize = 100;
 
-/** Removes rows of one partition by their ETags. Returns false if some were changed or removed in the meantime. */
-export async function removeRows(table: Table, rows: readonly Row[]): Promise<boolean> {
-  let areRemoved = true;
-  for (let start = 0; start < rows.length; start += transactionSize) {
-    const some = rows.slice(start, start + transactionSize);
-    const actions = some.map(({ rowKey, etag }) => ({ remove: { rowKey }, etag }));
-    if ((await table.transact(some[0]?.partitionKey ?? "", actions)) !== undefined) continue;
-    areRemoved = false;
-    await mapConcurrently(some, ({ partitionKey, rowKey, etag }) => table.remove(partitionKey, rowKey, etag));
+/** A change or removal of a row by its ETag. */
+export type ConditionalAction = Extract<Action, { readonly etag?: string }> & { readonly etag: string };
+
+/**
+ * Changes or removes rows of one partition by their ETags, in transactions of 100. If one of 100 has changed in the
+ * meantime, the others are changed one by one. Returns false if some had changed.
+ */
+export async function changeRows(
+  table: Table,
+  partitionKey: string,
+  actions: readonly ConditionalAction[],
+): Promise<boolean> {
+  let areChanged = true;
+  for (let start = 0; start < actions.length; start += transactionSize) {
+    const some = actions.slice(start, start + transactionSize);
+    if ((await table.transact(partitionKey, some)) !== undefined) continue;
+    areChanged = false;
+    await mapConcurrently(some, action => table.transact(partitionKey, [action]));
   }
-  return areRemoved;
+  return areChanged;
 }
+
+/** Removes rows of one partition by their ETags. Returns false if some were changed or removed in the meantime. */
+export const removeRows = (table: Table, rows: readonly Row[]): Promise<boolean> =>
+  changeRows(
+    table,
+    rows[0]?.partitionKey ?? "",
+    rows.map(({ rowKey, etag }) => ({ remove: { rowKey }, etag })),
+  );

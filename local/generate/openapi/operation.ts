@@ -59,6 +59,7 @@ export function writeOperation(of: RouteOf, { input, schemas, examples, refusals
   // Fields of a form are read from the query if the method has no body (decision G4).
   const inQuery = input === "fields" && parts.method !== "POST";
   const body = inQuery ? undefined : endpoint.body;
+  const written = body && schemas.write(body, "input");
   const fields = inQuery ? (example.body as Readonly<Record<string, string>> | undefined) : undefined;
   const operation = {
     operationId: operationId(name, endpoint.routes, route),
@@ -78,12 +79,7 @@ export function writeOperation(of: RouteOf, { input, schemas, examples, refusals
       ...parameters("header", endpoint.headers, example.headers, schemas),
       ref("parameters", "requestId"),
     ],
-    ...(body && {
-      requestBody: {
-        ...bodyRules[input],
-        content: content(bodyTypes[input], schemas.write(body, "input"), example.body),
-      },
-    }),
+    ...(written && { requestBody: requestBody(input, written, { example, schemas }) }),
     responses: {
       ...successes(answers, { example, schemas, ignorable: input === "json" && body !== undefined }),
       ...refusals(endpoint, parts.method),
@@ -140,7 +136,23 @@ const headerNames = { link: "link", location: "location", "set-cookie": "setCook
 
 export const everyAnswer = { "x-request-id": ref("headers", "requestId") };
 
+/** Returns the body of a request. A form cannot contain a list. */
+function requestBody(
+  input: Api<never>["input"],
+  schema: Json,
+  { example, schemas }: { readonly example: Example; readonly schemas: SchemaWriter },
+): Json {
+  const { properties = {} } = schemas.resolve(schema) as { readonly properties?: Readonly<Record<string, Json>> };
+  const hasList = input === "fields" && Object.values(properties).some(({ type }) => type === "array");
+  const kind = hasList ? "list" : input;
+  return { ...bodyRules[kind], content: content(bodyTypes[kind], schema, example.body) };
+}
+
 const bodyRules = {
+  list: {
+    required: true,
+    description: "`null` in an optional field counts as absent. Unknown fields are ignored.",
+  },
   json: {
     required: true,
     description:
@@ -154,6 +166,7 @@ const bodyRules = {
 };
 
 const bodyTypes = {
+  list: ["application/json"],
   json: ["application/json"],
   fields: ["application/x-www-form-urlencoded", "multipart/form-data", "application/json"],
 } as const;

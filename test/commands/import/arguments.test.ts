@@ -13,7 +13,8 @@ describe("what the import command is given", () => {
       files: ["a.csv", "b.xml"],
       replace: false,
       dryRun: false,
-      parallel: 8,
+      batch: 100,
+      parallel: 4,
       timeoutMs: 30_000,
       log: {},
     });
@@ -27,6 +28,7 @@ describe("what the import command is given", () => {
     [[...url], /No FILE is given/],
     [["keys.csv"], /--url is missing/],
     [[...url, "--parallel", "33", "keys.csv"], /--parallel must be a whole number from 1 to 32/],
+    [[...url, "--batch", "101", "keys.csv"], /--batch must be a whole number from 1 to 100/],
     [[...url, "--parallel", "0", "keys.csv"], /--parallel must be a whole number from 1 to 32/],
     [[...url, "--timeout", "1e1", "keys.csv"], /--timeout must be a whole number from 1 to 600/],
     [[...url, "--digits", "9", "keys.csv"], /--digits must be a whole number from 6 to 8/],

@@ -114,14 +114,15 @@ describe("a key at which Core fails", () => {
       reason: "not sent",
     }),
   );
-  const running = { parallel: 1, stop: new AbortController().signal, tried: () => {} };
+  const running = { parallel: 1, batch: 1, stop: new AbortController().signal, tried: () => {} };
 
   it("does not keep the others out", async () => {
     const { ask } = simulated([answer(500)]);
     expect(await ask("POST", "/otpkeys", {})).toMatchObject({ status: 500 });
     const result = await runImport(lines, {
       ...running,
-      send: async ({ line }) => ({ outcome: line % 10 === 1 ? "imported" : "failed", reason: "" }),
+      batch: 7,
+      send: async keys => keys.map(({ line }) => ({ outcome: line % 10 === 1 ? "imported" : "failed", reason: "" })),
     });
     expect(result.stopped).toBeUndefined();
     expect(result.lines.filter(({ outcome }) => outcome === "imported")).toHaveLength(4);
@@ -129,7 +130,7 @@ describe("a key at which Core fails", () => {
   });
 
   it("ends the run where it is every key, ten in a row", async () => {
-    const result = await runImport(lines, { ...running, send: async () => ({ outcome: "failed", reason: "" }) });
+    const result = await runImport(lines, { ...running, send: async () => [{ outcome: "failed", reason: "" }] });
     expect(result.stopped).toBe("Core failed at 10 keys in a row (500)");
     expect(result.lines.filter(({ outcome }) => outcome === "open")).toHaveLength(30);
   });
@@ -139,14 +140,14 @@ describe("a key at which Core fails", () => {
     const over = runImport(lines, {
       ...running,
       parallel: 2,
-      send: async ({ line }) => {
-        if (line === 1) {
+      send: async ([key]) => {
+        if (key?.line === 1) {
           ends.resolve();
           throw new ImportStopped("over");
         }
         await ends.promise;
         await last.promise;
-        return { outcome: "imported", reason: "" };
+        return [{ outcome: "imported", reason: "" }];
       },
     });
     await ends.promise;

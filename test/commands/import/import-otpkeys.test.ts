@@ -78,6 +78,14 @@ describe("importing what key makers ship", () => {
     expect(spellings([...all, bad]).filter(secret => outputs.includes(secret))).toEqual([]);
   });
 
+  it("sends 100 keys in one call, so that 230 keys are three", async () => {
+    const keys = makeKeys(230);
+    proxy.resetRequests();
+    expect(await startThrough(log(keys)).ended).toMatchObject({ code: 0, out: "230 keys: 230 imported\n" });
+    expect(proxy.count("POST", /otpkeys\/batch/)).toBe(3);
+    expect(proxy.count("POST", /otpkeys/)).toBe(3);
+  });
+
   it("imports keys whose OTPs are valid from the counter of the file on", async () => {
     const key = { ...hotpKey(), secret: Buffer.from("12345678901234567890") };
     await auth.core("POST", "/users", { username: "holder", password: "correct horse battery" });
@@ -190,7 +198,7 @@ describe("importing again", () => {
     const report = freshPath();
     proxy.resetRequests();
     proxy.fail({ kind: "hang", method: "POST", times: 40 });
-    const { child, ended } = startThrough("--parallel", "4", "--report", report, log(keys));
+    const { child, ended } = startThrough("--batch", "1", "--parallel", "4", "--report", report, log(keys));
     await proxy.untilHanging(4);
     child.kill("SIGINT");
     // Of one Ctrl-C: the terminal's and npm's.
@@ -218,7 +226,7 @@ describe("importing again", () => {
     const keys = makeKeys(30);
     // The work is done, and the response is lost.
     proxy.fail({ kind: "hang", method: "POST", phase: "after", times: 30 });
-    const { child, ended } = startThrough("--parallel", "4", log(keys));
+    const { child, ended } = startThrough("--batch", "1", "--parallel", "4", log(keys));
     await proxy.untilHanging(4);
     child.kill("SIGKILL");
     expect((await ended).code).toBe("SIGKILL");
@@ -248,7 +256,7 @@ describe("a Core that does not answer as it should", () => {
     proxy.fail({ kind: "drop", method: "POST" });
     proxy.fail({ kind: "refuse", method: "POST", status: 503 });
     proxy.fail({ kind: "hang", method: "POST" });
-    const run = await startThrough("--parallel", "4", "--timeout", "5", log(keys)).ended;
+    const run = await startThrough("--batch", "1", "--parallel", "4", "--timeout", "5", log(keys)).ended;
     proxy.clearFaults();
     expect(run).toMatchObject({ code: 0, out: "6 keys: 6 imported\n" });
     expect(run.error).toContain(`${proxy.url}/core requests a wait of 1 s.`);
@@ -273,11 +281,11 @@ describe("a Core that does not answer as it should", () => {
 
   it("ends the run if a response does not name the key, or refuses the token", async () => {
     for (const [answer, reason] of [
-      [{ status: 200, body: { prefix: "another" } }, "is not a Core API"],
+      [{ status: 200, body: { results: [{ index: 0, prefix: "another", status: 201 }] } }, "is not a Core API"],
       [{ status: 401, body: {} }, "the token is refused (401)"],
     ] as const) {
       proxy.instead(({ method }) => (method === "POST" ? answer : undefined));
-      const run = await startThrough("--parallel", "2", log(makeKeys(9))).ended;
+      const run = await startThrough("--batch", "1", "--parallel", "2", log(makeKeys(9))).ended;
       proxy.instead(() => undefined);
       expect(run).toMatchObject({ code: 3, out: "9 keys: 9 open\n", error: expect.stringContaining(reason) });
     }
@@ -293,7 +301,7 @@ describe("a Core that does not answer as it should", () => {
     });
     const report = freshPath();
     const file = log(keys);
-    const { code, out, error } = await startThrough("--parallel", "1", "--report", report, file).ended;
+    const { code, out, error } = await startThrough("--batch", "1", "--parallel", "1", "--report", report, file).ended;
     proxy.instead(() => undefined);
     expect(code).toBe(1);
     expect(out.split("\n").slice(1, 3)).toEqual([

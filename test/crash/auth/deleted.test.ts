@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashUsername } from "../../../lib/auth/user-hash.ts";
 import { idKey } from "../../../lib/azure/auth/rows/rows.ts";
+import { minutes } from "../../../lib/time.ts";
 import { type Hold, type HoldRule, type PausingProxy, startPausingProxy } from "../../support/host/pausing-proxy.ts";
 import { newKey } from "./key.ts";
 import { type AuthHost, type AuthSystem, password, sessionOf, startAuthSystem } from "./system.ts";
@@ -45,6 +46,26 @@ const points = Object.entries(writes).flatMap(([write, rule]) =>
   })),
 );
 
+/** The writes of an import of several keys. @param own a text in the prefixes of its keys alone */
+const importWrites: Readonly<Record<string, (own: string) => Omit<HoldRule, "phase">>> = {
+  "the pointers are written": own => ({ path: /\$batch$/, body: new RegExp(`pointer:[^]*${own}`) }),
+  "the list rows are written": own => ({
+    path: /\$batch$/,
+    body: new RegExp(`"clean":false[^]*${own}|${own}[^]*"clean":false`),
+  }),
+  "the fourth key is written": own => ({ method: "POST", path: /\/otpkeys/, body: new RegExp(`"${own}3"`) }),
+  "the list rows are marked clean": own => ({ path: /\$batch$/, body: new RegExp(`${own}[^]*"clean":true`) }),
+};
+
+const importPoints = Object.entries(importWrites).flatMap(([write, rule], index) =>
+  (["request", "response"] as const).map(phase => {
+    const own = `batch${index}${phase}k`;
+    const otpkeys = Array.from({ length: 8 }, (_, n) => newKey("hotp", own + n).fields);
+    return { point: `${phase === "request" ? "before" : "after"} ${write}`, phase, own, otpkeys, rule: rule(own) };
+  }),
+);
+const importHolds: Hold[] = [];
+
 const cases: { owner: Owner; hold: Hold; phase: HoldRule["phase"] }[] = [];
 
 beforeAll(async () => {
@@ -56,15 +77,20 @@ beforeAll(async () => {
     const owner = await newOwner(index);
     cases.push({ owner, phase, hold: proxy.hold({ phase, ...rule(owner) }) });
   }
-  const unanswered = cases.map(({ owner }) =>
-    killed.core("DELETE", `/users/${owner.name}`).then(
+  for (const { phase, rule } of importPoints) importHolds.push(proxy.hold({ phase, ...rule }));
+  const calls = [
+    ...cases.map(({ owner }) => killed.core("DELETE", `/users/${owner.name}`)),
+    ...importPoints.map(({ otpkeys }) => killed.process.call("POST", "/core/otpkeys/batch", { otpkeys })),
+  ];
+  const unanswered = calls.map(call =>
+    call.then(
       ({ status }) => `answered ${status}`,
       () => "unanswered",
     ),
   );
-  await Promise.all(cases.map(({ hold }) => hold.untilHeld()));
+  await Promise.all([...cases.map(({ hold }) => hold), ...importHolds].map(hold => hold.untilHeld()));
   await killed.process.kill();
-  expect(await Promise.all(unanswered)).toEqual(cases.map(() => "unanswered"));
+  expect(await Promise.all(unanswered)).toEqual(calls.map(() => "unanswered"));
 });
 
 afterAll(async () => {
@@ -85,6 +111,14 @@ async function newOwner(index: number): Promise<Owner> {
   return { name, id: (created.body as { id: number }).id, prefix: key.prefix, mark, session };
 }
 
+/** Lets a write arrive that was on its way when the host was killed. */
+async function arriveLate(hold: Hold): Promise<void> {
+  const late = proxy.hold({ phase: "response" });
+  hold.release();
+  await late.untilHeld();
+  late.drop();
+}
+
 const found = async (query: string) => (await host.core("GET", `/users?${query}`)).body;
 
 describe("a name whose deletion a killed host left half-way, made again", () => {
@@ -101,12 +135,8 @@ describe("a name whose deletion a killed host left half-way, made again", () => 
       expect(again.status).toBe(201);
       const next = (again.body as { id: number }).id;
       // What was under way when the host was killed may reach storage as late as now.
-      if (phase === "request") {
-        const late = proxy.hold({ phase: "response" });
-        hold.release();
-        await late.untilHeld();
-        late.drop();
-      } else hold.drop();
+      if (phase === "request") await arriveLate(hold);
+      else hold.drop();
 
       expect((await host.core("GET", `/users/${name}`)).body).toEqual({ id: next, name, attributes: {}, otpkeys: [] });
       expect((await host.core("GET", `/users/${id}`)).status).toBe(404);
@@ -125,4 +155,40 @@ describe("a name whose deletion a killed host left half-way, made again", () => 
       expect(await found(`mark=${mark}`)).toEqual([{ id: next, name }]);
     },
   );
+});
+
+describe("an import of several keys that a killed host left half-way, sent again", () => {
+  const listRows = async (own: string) =>
+    (await system.rows("ids")).filter(row => row.partitionKey === "otpkeys" && String(row.prefix).startsWith(own));
+
+  test.each(importPoints.map((each, index) => ({ ...each, index })))(
+    "$point: imports every key once, also if the last write of the first call arrives later",
+    async ({ own, otpkeys, phase, index }) => {
+      const again = await host.process.call("POST", "/core/otpkeys/batch", { otpkeys });
+      const { results } = again.body as { results: readonly { status: number; prefix: string }[] };
+      expect(results.map(({ prefix }) => prefix)).toEqual(otpkeys.map(({ prefix }) => prefix));
+      expect(results.filter(({ status }) => status !== 200 && status !== 201)).toEqual([]);
+      const hold = importHolds[index] as Hold;
+      if (phase === "request") await arriveLate(hold);
+      else hold.drop();
+      const listed = async () =>
+        ((await host.core("GET", "/otpkeys")).body as readonly { prefix: string }[])
+          .map(({ prefix }) => prefix)
+          .filter(prefix => prefix.startsWith(own))
+          .sort();
+      expect(await listed()).toEqual(otpkeys.map(({ prefix }) => prefix));
+      const stored = (await system.rows("otpkeys")).filter(row => row.partitionKey?.startsWith(own));
+      expect(stored).toHaveLength(otpkeys.length);
+    },
+  );
+
+  test("leaves no list row that a list does not repair an hour later", async () => {
+    system.clock.advance(minutes(61));
+    await host.core("GET", "/otpkeys");
+    for (const { own, otpkeys } of importPoints) {
+      const rows = await listRows(own);
+      expect(rows.map(({ prefix }) => prefix).sort(), own).toEqual(otpkeys.map(({ prefix }) => prefix));
+      expect(rows.filter(({ clean }) => clean !== true)).toEqual([]);
+    }
+  });
 });

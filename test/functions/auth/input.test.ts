@@ -298,6 +298,7 @@ describe("every route of the specification", () => {
         "GET /users/{user}/lock",
         "GET /otpkeys",
         "POST /otpkeys",
+        "POST /otpkeys/batch",
         "GET /otpkeys/{prefix}",
         "DELETE /otpkeys/{prefix}",
         "POST /otpkeys/{prefix}/delete",

@@ -36,6 +36,7 @@ const names = [
   "key",
   "value",
   "otpkey",
+  "otpkeys",
   "prefix",
   "kind",
   "secret",

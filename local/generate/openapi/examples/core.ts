@@ -92,6 +92,27 @@ export const coreExamples: Examples = {
     status: 201,
     answer: { attributes: {}, prefix: "vvccccbcdefv", enabled: true, id: 2 },
   },
+  coreImportOtpkeys: {
+    body: {
+      otpkeys: [
+        { prefix: "vvccccbcdefv", kind: "hotp", secret: "3132333435363738393031323334353637383930", username: "alice" },
+        { prefix: "vvccccbcdefu", kind: "totp", secret: "3132" },
+      ],
+    },
+    status: 200,
+    answer: {
+      results: [
+        { index: 0, prefix: "vvccccbcdefv", status: 201 },
+        {
+          index: 1,
+          prefix: "vvccccbcdefu",
+          status: 400,
+          error: "secret must have 14 to 64 bytes",
+          problems: [{ field: "secret", reason: "must have 14 to 64 bytes" }],
+        },
+      ],
+    },
+  },
   coreListOtpkeys: {
     query: { $top: "100" },
     status: 200,

@@ -75,10 +75,13 @@ async function answer({ url }: MainProcess, method: string, path: string) {
     prefix: "x",
     ...(path === "/client/otpkeys" && { otp: "x" }),
   });
-  const headers = path.startsWith("/core") ? bearer : { "x-service-session": session };
+  const identity = path.startsWith("/core") ? bearer : { "x-service-session": session };
+  const isList = path.endsWith("/batch");
+  const headers = { ...identity, ...(isList && { "content-type": "application/json" }) };
+  const posted = isList ? JSON.stringify({ otpkeys: [{ prefix: "x" }] }) : sent;
   // The list of OTP keys refuses unknown parameters.
   const inQuery = method === "GET" && path !== "/core/otpkeys" ? `?${sent}` : "";
-  const response = await fetch(url + path + inQuery, { method, headers, ...(method === "POST" && { body: sent }) });
+  const response = await fetch(url + path + inQuery, { method, headers, ...(method === "POST" && { body: posted }) });
   return { status: response.status, retry: Number(response.headers.get("retry-after")), body: await response.json() };
 }
 

@@ -240,7 +240,8 @@ describe("a restore of a backup", () => {
     const gone = await makeUser(auth);
     await auth.post(`/core/users/${gone.id}/delete`);
     await restore(await backUp());
-    const pointer = await auth.deployment.tables.table("ids").get(String(gone.id).padStart(16, "0"), "pointer");
+    const [partition, id] = [Math.floor(Number(gone.id) / 4096), gone.id].map(key => String(key).padStart(16, "0"));
+    const pointer = await auth.deployment.tables.table("ids").get(partition ?? "", `pointer:${id}`);
     expect(pointer).toMatchObject({ list: "users" });
     expect((await auth.get(`/core/users/${gone.id}`)).status).toBe(404);
   });

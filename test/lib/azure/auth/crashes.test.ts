@@ -37,6 +37,11 @@ type Act = (store: AuthStore, of: Names) => Promise<unknown>;
 const createUser: Act = (store, { user }) => store.users.create({ username: username(user) });
 const removeUser: Act = (store, { user }) => store.users.remove(named(user));
 const createKey: Act = (store, { prefix }) => store.otpkeys.create(plainKey(prefix));
+const createKeys: Act = async (store, { prefix, value, next }) => {
+  const results = await store.otpkeys.createMany([prefix, value, next].map(plainKey));
+  for (const result of results) if (result.status === "rejected") throw result.reason;
+  return results;
+};
 const removeKey: Act = (store, { prefix }) => store.otpkeys.remove(prefix);
 const assign: Act = (store, { user, prefix }) => store.otpkeys.assign(named(user), prefix);
 const assignFree: Act = (store, { user, prefix }) => store.otpkeys.assign(named(user), prefix, { onlyIfFree: true });
@@ -130,6 +135,8 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
     "of setting an attribute": { before: [createUser, set], act: setNext },
     "of deleting an attribute": { before: [createUser, set], act: unset },
     "of creating a key": { before: [], act: createKey },
+    "of creating several keys": { before: [], act: createKeys },
+    "of creating several keys, one of which exists": { before: [createKey], act: createKeys },
     "of disabling a key": { before: [createKey], act: disable },
     "of assigning a key": { before: [createUser, createKey], act: assign },
     "of assigning a free key": { before: [createUser, createKey], act: assignFree },
@@ -301,6 +308,11 @@ describe("a write whose answer got lost, and which is sent again, is known as on
     "setting an attribute": { before: [createUser, set], act: setNext, result: { ok: true } },
     "deleting an attribute": { before: [createUser, set], act: unset, result: true },
     "creating a key": { before: [], act: createKey, result: { value: { enabled: true } } },
+    "creating several keys": {
+      before: [],
+      act: createKeys,
+      result: ["fulfilled", "fulfilled", "fulfilled"].map(status => ({ status, value: { value: { enabled: true } } })),
+    },
     "deleting a key": { before: [createUser, createKey, assign, describeKey], act: removeKey, result: true },
     "assigning a key": { before: [createUser, createKey], act: assign, result: "assigned" },
     "unassigning a key": { before: [createUser, createKey, assign], act: unassign, result: true },

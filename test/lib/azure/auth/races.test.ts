@@ -53,6 +53,7 @@ function acts({ user, other, prefix, key }: ReturnType<typeof names>) {
     setSecond: (value: string) => (store: AuthStore) => store.attributes.set({ user: userRef }, `${key}.2`, value),
     unset: (store: AuthStore) => store.attributes.remove({ user: userRef }, key),
     createKey: (store: AuthStore) => store.otpkeys.create(plainKey(prefix)),
+    createKeys: (store: AuthStore) => store.otpkeys.createMany([prefix, `${prefix}x`].map(plainKey)),
     removeKey: (store: AuthStore) => store.otpkeys.remove(prefix),
     assign: (store: AuthStore) => store.otpkeys.assign(userRef, prefix),
     unassign: (store: AuthStore) => store.otpkeys.unassign(userRef, prefix),
@@ -563,6 +564,17 @@ describe("lists are correct at every storage call", () => {
     "a key is disabled and enabled": ({ createKey, enable }) => ({
       before: [createKey],
       writers: [[enable(false)], [enable(true), enable(false)]],
+    }),
+    "keys are created together by two, deleted and disabled": ({ createKeys, removeKey, enable }) => ({
+      before: [],
+      writers: [
+        [createKeys, enable(false)],
+        [createKeys, removeKey, createKeys],
+      ],
+    }),
+    "keys are created together while one of them is created alone": ({ createKeys, createKey, removeKey }) => ({
+      before: [],
+      writers: [[createKeys], [createKey, removeKey, createKey]],
     }),
     "a key is deleted, disabled and made anew": ({ createKey, removeKey, enable }) => ({
       before: [createKey],

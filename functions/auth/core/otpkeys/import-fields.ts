@@ -1,0 +1,108 @@
+import { base32nopad } from "@scure/base";
+import * as z from "zod";
+import { totpAlgorithms } from "../../../../lib/auth/otp/contract.ts";
+import { otpKindNames } from "../../../../lib/auth/otp/kinds.ts";
+import type { BatchKey } from "../../../../lib/auth/otpkeys/import-keys.ts";
+import { type Caller, hasRole } from "../../../../lib/caller.ts";
+import { Fault } from "../../../../lib/fault.ts";
+import { trimEnd } from "../../../../lib/trim-end.ts";
+import {
+  optional,
+  optionalFlag,
+  prefixField,
+  toValidity,
+  usernameField,
+  validityFields,
+  wholeNumber,
+} from "../../inputs.ts";
+
+const hex = z
+  .string()
+  .regex(/^([0-9A-Fa-f]{2})+$/, { error: "must be in hex" })
+  .transform(text => new Uint8Array(Buffer.from(text, "hex")));
+/** More than the longest secret needs in any notation. */
+const base32MaxLength = 400;
+
+/** Base32 of RFC 4648 as people write it: upper or lower case, with or without padding, spaces and dashes (A10). */
+const base32 = z
+  .string()
+  .max(base32MaxLength)
+  .transform((text, context) => {
+    try {
+      const bytes = base32nopad.decode(trimEnd(text.replace(/[\s-]/g, ""), "=").toUpperCase());
+      if (bytes.length > 0) return bytes;
+    } catch {
+      // Do not pass on the decoder's error: it quotes the secret.
+    }
+    context.addIssue({ code: "custom", message: "must be in Base32" });
+    return z.NEVER;
+  });
+
+const fields = z.object({
+  prefix: prefixField.describe("The prefix of the otpkey."),
+  kind: optional(z.enum(otpKindNames)).describe("Kind of the otpkey. Absent: an otpkey without a secret."),
+  secret: optional(hex).describe("Secret in hex."),
+  secret_base32: optional(base32).describe("Secret of an OATH kind in Base32, instead of `secret`."),
+  private_id: optional(hex).describe("Private id of kind `yubico` in hex."),
+  digits: optional(wholeNumber({ enum: [6, 7, 8] })).describe(
+    "Length of the codes of an OATH kind: 6 (default), 7 or 8.",
+  ),
+  period: optional(wholeNumber({ enum: [30, 60] })).describe(
+    "Length of a time step of kind `totp`: 30 (default) or 60 seconds.",
+  ),
+  algorithm: optional(z.enum(totpAlgorithms)).describe("Hash function of kind `totp`; default: `SHA1`."),
+  counter: optional(wholeNumber({ minimum: 0 })).describe("Smallest counter that is accepted; default: 0."),
+  ...validityFields,
+  username: optional(usernameField).describe("Name of an existing user to whom the otpkey is assigned."),
+  replace: optionalFlag("Whether to replace another secret, or to set the counter of the same one; default: false."),
+});
+
+/** The id of the schema of an OTP key to import. */
+export const importFieldsId = "OtpKeyImport";
+
+/** An OTP key to import. Checks which fields are allowed together; each kind checks its own fields. */
+export const importFields = fields
+  .superRefine(({ prefix, ...given }, context) => {
+    const refuse = (path: keyof typeof given, message: string) =>
+      context.addIssue({ code: "custom", path: [path], message });
+    const { valid_from, valid_until, username, kind, ...ofKind } = given;
+    if (kind === undefined && Object.values(ofKind).some(value => value !== undefined)) refuse("kind", "is required");
+    if (given.secret_base32 === undefined) return;
+    if (given.secret !== undefined) refuse("secret_base32", "must not be given together with secret");
+    if (given.kind === "yubico" || given.kind === "remote") refuse("secret_base32", "is not for this kind of key");
+  })
+  .meta({ id: importFieldsId });
+
+/** Throws Fault `forbidden` for a role below `admin`: another secret would take over an OTP key that is in use. */
+function requireRoleToReplace(caller: Caller): void {
+  if (hasRole(caller, "admin")) return;
+  throw new Fault("forbidden", `The API token has the role ${caller.role}; \`replace\` needs the role admin.`, {
+    reason: "no_role",
+  });
+}
+
+/** Returns the OTP key that a caller imports. Throws Fault `forbidden` for `replace` without the role `admin`. */
+export function toImportedKey(given: z.output<typeof importFields>, caller: Caller): BatchKey {
+  const {
+    secret,
+    secret_base32,
+    private_id,
+    replace = false,
+    username,
+    valid_from: _,
+    valid_until: __,
+    ...draft
+  } = given;
+  const isAdmin = hasRole(caller, "admin");
+  if (replace) requireRoleToReplace(caller);
+  return {
+    ...draft,
+    secret: secret ?? secret_base32,
+    privateId: private_id,
+    replace,
+    validity: toValidity(given),
+    owner: username && { by: "name", folded: username.folded },
+    mayChangeValidity: isAdmin,
+    mayShare: isAdmin,
+  };
+}

@@ -1,0 +1,106 @@
+import * as z from "zod";
+import { type BatchKey, type BatchResult, importKeys } from "../../../../lib/auth/otpkeys/import-keys.ts";
+import type { Caller } from "../../../../lib/caller.ts";
+import { Fault } from "../../../../lib/fault.ts";
+import { ok } from "../../../../lib/http/call.ts";
+import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { problemsOf } from "../../../../lib/http/parse/problems.ts";
+import type { AuthContext } from "../../context.ts";
+import { refuseCore } from "../../errors.ts";
+import { importFields, importFieldsId, toImportedKey } from "./import-fields.ts";
+
+/** Rows of one transaction of Table storage: that of the list of OTP keys. */
+const maxKeys = 100;
+
+const element = z.unknown().meta({ shownAs: { $ref: `#/components/schemas/${importFieldsId}` } });
+const body = z.object({
+  // The elements are parsed one by one, after their number was checked.
+  otpkeys: z.array(element).min(1).max(maxKeys).describe("The OTP keys, each with the fields of `POST /otpkeys`."),
+});
+
+const result = z
+  .object({
+    index: z.int().min(0).describe("Position of the OTP key in `otpkeys`, from 0."),
+    prefix: z.string().optional().describe("The prefix of the OTP key. Absent if the element cannot be read."),
+    status: z
+      .union([200, 201, 400, 403, 409, 500].map(status => z.literal(status)))
+      .describe("The status with which `POST /otpkeys` would have answered."),
+    error: z.string().optional().describe("Why the OTP key was not imported, for people."),
+    problems: z
+      .array(z.object({ field: z.string().describe("Empty for the whole element."), reason: z.string() }))
+      .optional()
+      .describe("Every invalid field, with status 400."),
+  })
+  .meta({ id: "OtpKeyImportResult" });
+
+/** Imports up to 100 OTP keys (A10). No secret is in a response or log. */
+export const importOtpkeys = endpoint({
+  routes: ["POST /otpkeys/batch"],
+  access: "caller",
+  role: "import",
+  tag: "OTP keys",
+  summary: "Import up to 100 otpkeys with their secrets",
+  description:
+    "Imports a list of OTP keys. Send it as JSON. Each element has the fields of `POST /otpkeys`, with the same rules, " +
+    "and is imported completely or not at all. The response is 200, with the result of each element in the order of " +
+    "the list; an element that is refused does not stop the others. If several elements have one prefix, only the " +
+    "first counts. After a 503, or without a response, some OTP keys may be imported: repeat the call with the same " +
+    "list. That completes it and imports nothing twice; OTP keys of the first call then have the status 200.",
+  body,
+  answers: {
+    200: {
+      description: "The result of each OTP key.",
+      schema: z.object({ results: z.array(result) }).meta({ id: "OtpKeyImportResults" }),
+    },
+  },
+  handle: async ({ body: { otpkeys } }, context: AuthContext, { caller }) => {
+    const entries = readEntries(otpkeys, caller);
+    const keys = entries.flatMap(({ key }) => (key instanceof Fault ? [] : [key]));
+    const imported = await importKeys(keys, context);
+    const resultOf = new Map(keys.map((key, index) => [key, imported[index]]));
+    const results = entries.map(({ prefix, key }, index) => {
+      const result = key instanceof Fault ? key : (resultOf.get(key) as BatchResult);
+      if (result instanceof Fault && result.kind === "forbidden") {
+        context.log.info("otpkey_import_refused", { prefix, reason: result.reason });
+      }
+      return { index, ...(prefix !== undefined && { prefix }), ...toView(result) };
+    });
+    return ok({ results });
+  },
+});
+
+interface Entry {
+  /** Absent if the element cannot be read. */
+  readonly prefix?: string;
+  readonly key: BatchKey | Fault;
+}
+
+/** Reads the elements. An invalid one, and one with the prefix of an earlier one, is a Fault. */
+function readEntries(elements: readonly unknown[], caller: Caller): readonly Entry[] {
+  const firstOf = new Map<string, number>();
+  return elements.map((element, index) => {
+    const { data, error } = importFields.safeParse(element);
+    if (data === undefined) return { key: invalid(problemsOf(error)) };
+    const { prefix } = data;
+    const first = firstOf.get(prefix);
+    if (first !== undefined) {
+      return { prefix, key: invalid([{ path: "prefix", reason: `is also that of the element ${first}` }]) };
+    }
+    firstOf.set(prefix, index);
+    try {
+      return { prefix, key: toImportedKey(data, caller) };
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      return { prefix, key: error };
+    }
+  });
+}
+
+const invalid = (problems: Fault["problems"]): Fault => new Fault("invalid", "The request is not valid.", { problems });
+
+function toView(result: BatchResult) {
+  if (!(result instanceof Fault)) return { status: result.isNew ? 201 : 200 };
+  const { status, body } = refuseCore(result);
+  const problems = result.problems.map(({ path, reason }) => ({ field: path, reason }));
+  return { status, ...(body as object), ...(problems.length > 0 && { problems }) };
+}

@@ -1,0 +1,104 @@
+import pLimit from "p-limit";
+import { Fault } from "../../fault.ts";
+import type { AuthDeps } from "../deps.ts";
+import type { UserRef } from "../store.ts";
+import { assignImported, unknownUsername } from "./assign-imported.ts";
+import { checkImport, type ImportedKey, importKey, toNewKey } from "./import-key.ts";
+
+/** An OTP key of a batch. */
+export interface BatchKey extends ImportedKey {
+  /** The user to whom the OTP key is assigned, by name. */
+  readonly owner?: Extract<UserRef, { readonly by: "name" }> | undefined;
+}
+
+/** What became of an OTP key. `isNew` is true if there was none, or one without a secret. A Fault: nothing of it was imported. */
+export type BatchResult = { readonly isNew: boolean } | Fault;
+
+/** Number of existing or assigned OTP keys that are changed at once. */
+const concurrency = 16;
+
+/**
+ * Imports up to 100 OTP keys of different prefixes. New ones are created together; each existing one is imported as
+ * `importKey` does. Results have the order of the keys. A repeated call completes what an earlier one began.
+ * Throws Fault `unavailable` if storage or vault is away; some keys may be imported then.
+ */
+export async function importKeys(keys: readonly BatchKey[], deps: AuthDeps): Promise<readonly BatchResult[]> {
+  const isKnown = await knownOwners(keys, deps);
+  const prepared = await Promise.all(
+    keys.map(key =>
+      attempt(async () => {
+        if (key.owner !== undefined && !isKnown(key.owner.folded)) throw unknownUsername();
+        return { key, created: await toNewKey(key, deps) };
+      }, deps),
+    ),
+  );
+  throwOutage(prepared);
+  const accepted = prepared.flatMap(each => (each instanceof Fault ? [] : [each]));
+  const outcomes = await deps.otpkeys.createMany(accepted.map(({ created }) => created));
+  const createdOf = new Map(accepted.map(({ key }, index) => [key.prefix, outcomes[index]]));
+  for (const { prefix, kind } of keys) {
+    const outcome = createdOf.get(prefix);
+    if (outcome?.status === "fulfilled" && outcome.value) deps.log.info("otpkey_imported", { prefix, kind });
+  }
+
+  const inTurn = takeTurns();
+  const limit = pLimit(concurrency);
+  let outage: Fault | undefined;
+  const finish = (key: BatchKey) =>
+    attempt(async () => {
+      // The other keys would only wait for storage too.
+      if (outage !== undefined) throw outage;
+      const outcome = createdOf.get(key.prefix);
+      if (outcome?.status === "rejected") throw outcome.reason;
+      const isCreated = outcome?.value !== undefined;
+      if (!isCreated && key.owner !== undefined) await checkImport(key, deps);
+      if (key.owner !== undefined) await assignImported(key, key.owner, deps);
+      return { isNew: isCreated || (await importKey(key, deps)).isNew };
+    }, deps);
+  const results = await Promise.all(
+    prepared.map(async each => {
+      if (each instanceof Fault) return each;
+      const { key } = each;
+      // All assignments of a user change one row, so they would only have conflicts at the same time.
+      const result = await inTurn(key.owner?.folded ?? `/${key.prefix}`, () => limit(() => finish(key)));
+      if (result instanceof Fault && result.kind === "unavailable") outage ??= result;
+      return result;
+    }),
+  );
+  throwOutage(results);
+  return results;
+}
+
+function throwOutage(results: readonly unknown[]): void {
+  const outage = results.find(each => each instanceof Fault && each.kind === "unavailable");
+  if (outage !== undefined) throw outage;
+}
+
+/** Reads each named user once. Returns whether a user with that folded name exists. */
+async function knownOwners(keys: readonly BatchKey[], { users }: AuthDeps): Promise<(folded: string) => boolean> {
+  const names = [...new Set(keys.flatMap(({ owner }) => owner?.folded ?? []))];
+  const found = await pLimit(concurrency).map(names, folded => users.find({ by: "name", folded }));
+  const known = new Set(names.filter((_, index) => found[index] !== undefined));
+  return folded => known.has(folded);
+}
+
+/** Returns the Fault of a refusal. Any other error concerns this key only: it is logged and becomes Fault `internal`. */
+async function attempt<T>(work: () => Promise<T>, { log }: AuthDeps): Promise<T | Fault> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    log.error("failed", { error });
+    return new Fault("internal", "Internal error.", { cause: error });
+  }
+}
+
+/** Returns a function that runs work of one name in turn. */
+function takeTurns() {
+  const last = new Map<string, Promise<unknown>>();
+  return <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    const next = (last.get(name) ?? Promise.resolve()).then(work);
+    last.set(name, next);
+    return next;
+  };
+}

@@ -1,0 +1,270 @@
+import { beforeAll, describe, expect, it, test } from "vitest";
+import { tokenHashesOf } from "../../../../../functions/deployment.ts";
+import { createToken } from "../../../../../lib/http/authenticate/api-tokens.ts";
+import { minutes } from "../../../../../lib/time.ts";
+import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../../support/auth/software-key.ts";
+import { makeUser, newName, type TestAuth, testAuth } from "../../../../support/auth/test-auth.ts";
+
+let auth: TestAuth;
+let importToken: string;
+
+beforeAll(async () => {
+  auth = await testAuth();
+  const { deployment } = auth;
+  const own = { hashes: tokenHashesOf(deployment, "core"), now: auth.now, random: deployment.random };
+  // Before the first call: a host reads the tokens again for an unknown one once a minute.
+  importToken = (await createToken("importer", "core", own, { role: "import" })).token;
+});
+
+type Element = Readonly<Record<string, unknown>>;
+const asImport = () => ({ authorization: `Bearer ${importToken}` });
+
+const sendBatch = (otpkeys: unknown, headers: Readonly<Record<string, string>> = {}) =>
+  auth.call("POST", "/core/otpkeys/batch", { headers, body: JSON.stringify({ otpkeys }) });
+
+const importing = async (otpkeys: readonly unknown[], headers?: Readonly<Record<string, string>>) => {
+  const { status, body } = await sendBatch(otpkeys, headers);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return (body as { results: readonly Element[] }).results;
+};
+
+const statusesOf = (results: readonly Element[]) => results.map(({ status }) => status);
+const view = async (prefix: string) => (await auth.get(`/core/otpkeys/${prefix}`)).body as Element;
+const listed = async () => (await auth.get("/core/otpkeys")).body as readonly { id: number; prefix: string }[];
+const keysOf = async (user: { id: number }) => (await auth.get(`/core/users/${user.id}/otpkeys`)).body;
+
+describe("POST /core/otpkeys/batch", () => {
+  it("imports 100 OTP keys of all kinds in the order of the list, and again with the status 200", async () => {
+    const keys = Array.from({ length: 100 }, (_, n) => [hotpKey, totpKey, yubicoKey][n % 3]?.() ?? hotpKey());
+    const elements = keys.map(({ fields }) => fields);
+    const expected = (status: number) => keys.map(({ prefix }, index) => ({ index, prefix, status }));
+    expect(await importing(elements)).toEqual(expected(201));
+    expect(await importing(elements)).toEqual(expected(200));
+    const own = new Set(keys.map(({ prefix }) => prefix));
+    const inList = (await listed()).filter(({ prefix }) => own.has(prefix));
+    expect(inList.map(({ prefix }) => prefix)).toEqual(keys.map(({ prefix }) => prefix));
+    expect(new Set(inList.map(({ id }) => id)).size).toBe(100);
+  });
+
+  it("imports every field of the single call, and assigns to users", async () => {
+    const [first, second] = [await makeUser(auth), await makeUser(auth)];
+    const validity = { valid_from: "2026-01-01T00:00:00.000Z", valid_until: "2099-01-01T00:00:00.000Z" };
+    const [totpPrefix, hotpPrefix, barePrefix] = [newPrefix(), newPrefix(), newPrefix()];
+    const totp = {
+      ...totpKey({ prefix: totpPrefix }).fields,
+      ...{ period: 60, algorithm: "SHA256", digits: 8, username: first.name },
+    };
+    const hotp = {
+      ...hotpKey({ prefix: hotpPrefix }).fields,
+      ...{ counter: 7, ...validity, username: second.name.toUpperCase() },
+    };
+    const bare = { prefix: barePrefix.toUpperCase(), username: first.name };
+    expect(statusesOf(await importing([totp, hotp, bare]))).toEqual([201, 201, 201]);
+    expect(await keysOf(first)).toEqual([totpPrefix, barePrefix].sort());
+    expect(await keysOf(second)).toEqual([hotpPrefix]);
+    expect(await view(hotpPrefix)).toMatchObject(validity);
+    const formOf = async (prefix: string) => (await auth.context.otpkeys.find(prefix))?.value.form;
+    expect(await formOf(totpPrefix)).toMatchObject({ digits: 8, period: 60, algorithm: "SHA256" });
+    expect(await formOf(hotpPrefix)).toMatchObject({ state: { counter: 7 } });
+    expect(statusesOf(await importing([totp, hotp, bare]))).toEqual([200, 200, 200]);
+  });
+
+  it("imports a secret into an OTP key that has none, and one in Base32", async () => {
+    const [empty, key] = [hotpKey(), hotpKey()];
+    await auth.post("/core/otpkeys", { prefix: empty.prefix });
+    const { secret: _, ...rest } = key.fields;
+    const results = await importing([empty.fields, { ...rest, secret_base32: "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" }]);
+    expect(statusesOf(results)).toEqual([201, 201]);
+  });
+
+  it("reports every problem by index and field, and imports the other elements", async () => {
+    const [good, taken] = [hotpKey(), hotpKey()];
+    await auth.post("/core/otpkeys", taken.fields);
+    const elements = [
+      good.fields,
+      { ...hotpKey().fields, secret: "xyz", digits: "many" },
+      "no object",
+      { kind: "hotp" },
+      { ...hotpKey().fields, secret: "00", counter: -1 },
+      { ...hotpKey().fields, username: newName() },
+      { ...hotpKey({ prefix: taken.prefix }).fields },
+      { ...hotpKey().fields, prefix: good.prefix.toUpperCase() },
+      { ...hotpKey().fields, valid_from: "2027-01-02T00:00:00Z", valid_until: "2027-01-01T00:00:00Z" },
+    ];
+    const results = await importing(elements);
+    expect(statusesOf(results)).toEqual([201, 400, 400, 400, 400, 400, 409, 400, 400]);
+    expect(results.map(({ index }) => index)).toEqual(elements.map((_, index) => index));
+    expect(results[1]).toMatchObject({
+      problems: [
+        { field: "secret", reason: "must be in hex" },
+        { field: "digits", reason: "must be a whole number" },
+      ],
+    });
+    expect(results[2]).toMatchObject({ problems: [{ field: "", reason: "must be an object" }] });
+    expect(results[3]).toMatchObject({ problems: [{ field: "prefix", reason: "is required" }] });
+    expect(results[4]).toMatchObject({ problems: [{ field: "secret" }, { field: "counter" }] });
+    expect(results[5]).toMatchObject({ problems: [{ field: "username", reason: "is not the name of a user" }] });
+    expect(results[6]).toEqual({
+      index: 6,
+      prefix: taken.prefix,
+      status: 409,
+      error: "The otpkey has another secret. Set `replace` to replace it.",
+    });
+    expect(results[7]).toMatchObject({ problems: [{ field: "prefix", reason: "is also that of the element 0" }] });
+    expect(results[8]).toMatchObject({ problems: [{ field: "valid_until", reason: "must be later than valid_from" }] });
+    const there = new Set((await listed()).map(({ prefix }) => prefix));
+    const refused = [1, 4, 5, 8].map(index => (elements[index] as Element).prefix as string);
+    expect(refused.filter(prefix => there.has(prefix))).toEqual([]);
+  });
+
+  it("changes nothing of an OTP key that it refuses: neither counter, validity nor user", async () => {
+    const [owner, other] = [await makeUser(auth), await makeUser(auth)];
+    const key = hotpKey();
+    await importing([{ ...key.fields, username: owner.name }]);
+    const before = await auth.context.otpkeys.find(key.prefix);
+    const otherSecret = hotpKey({ prefix: key.prefix }).fields;
+    const elements = [
+      { ...key.fields, counter: 9, username: other.name },
+      { ...otherSecret, username: other.name },
+      { ...key.fields, counter: 9, valid_until: "2099-01-01T00:00:00Z", username: other.name },
+      { ...otherSecret, replace: true },
+    ];
+    for (const [index, status] of [403, 409, 403, 403].entries()) {
+      expect(statusesOf(await importing([elements[index]], asImport())), String(index)).toEqual([status]);
+      expect(await auth.context.otpkeys.find(key.prefix)).toEqual(before);
+    }
+    expect(await keysOf(other)).toEqual([]);
+  });
+
+  it("lets an administrator replace a secret, and assign an OTP key that another user has", async () => {
+    const [owner, other] = [await makeUser(auth), await makeUser(auth)];
+    const key = hotpKey();
+    await importing([{ ...key.fields, username: owner.name }]);
+    const next = { ...hotpKey({ prefix: key.prefix }).fields, replace: true, username: other.name };
+    expect(statusesOf(await importing([next]))).toEqual([200]);
+    expect(await keysOf(other)).toEqual([key.prefix]);
+    expect(auth.events("otpkey_secret_replaced").at(-1)).toMatchObject({ prefix: key.prefix });
+  });
+
+  it("writes the audit events of the single call, with the token of the caller", async () => {
+    const [user, key] = [await makeUser(auth), hotpKey()];
+    const taken = { ...hotpKey({ prefix: key.prefix }).fields, replace: "true" };
+    await importing([{ ...key.fields, username: user.name }], asImport());
+    await importing([taken], asImport());
+    const application = importToken.split("_")[1];
+    const caller = { callerKind: "api_token", application };
+    const of = (event: string) => auth.events(event).filter(({ prefix }) => prefix === key.prefix);
+    expect(of("otpkey_imported")).toEqual([expect.objectContaining({ ...caller, kind: "hotp" })]);
+    expect(of("otpkey_assigned")).toEqual([expect.objectContaining(caller)]);
+    expect(of("otpkey_import_refused")).toEqual([expect.objectContaining({ ...caller, reason: "no_role" })]);
+    expect(auth.lines.join("\n")).not.toContain(key.fields.secret);
+  });
+
+  it("assigns all OTP keys of one user, however many", async () => {
+    const user = await makeUser(auth);
+    const elements = Array.from({ length: 20 }, () => ({ ...hotpKey().fields, username: user.name }));
+    expect(new Set(statusesOf(await importing(elements)))).toEqual(new Set([201]));
+    expect(await keysOf(user)).toHaveLength(20);
+  });
+
+  it("reports an OTP key whose row cannot be read as failed, and imports the others", async () => {
+    const [broken, good] = [hotpKey(), hotpKey()];
+    const row = { partitionKey: broken.prefix, rowKey: "key", schema: 1, id: 1, form: "{" };
+    await auth.deployment.tables.table("otpkeys").insert(row);
+    const results = await importing([broken.fields, good.fields]);
+    expect(results).toEqual([
+      { index: 0, prefix: broken.prefix, status: 500, error: "Internal error." },
+      { index: 1, prefix: good.prefix, status: 201 },
+    ]);
+    expect(auth.events("failed").at(-1)).toMatchObject({ error: { name: "RowError" } });
+  });
+});
+
+describe("the list of POST /core/otpkeys/batch", () => {
+  test.each([
+    ["is missing", undefined, "Missing required parameter(s)! otpkeys"],
+    ["is no list", { prefix: "x" }, "otpkeys must be a list"],
+    ["is empty", [], "otpkeys must have at least 1 element"],
+    ["has 101 elements", Array.from({ length: 101 }, () => hotpKey().fields), "otpkeys must have at most 100 elements"],
+    ["has 9,000 elements", Array.from({ length: 9000 }, () => 0), "otpkeys must have at most 100 elements"],
+  ])("is refused if it %s: 400, and nothing is imported", async (_, otpkeys, error) => {
+    const before = (await listed()).length;
+    const { status, body } = await sendBatch(otpkeys);
+    expect({ status, body }).toEqual({ status: 400, body: { error } });
+    expect((await listed()).length).toBe(before);
+  });
+
+  it("is refused if the body has more than 320 KiB: 413", async () => {
+    const { status, body } = await sendBatch([{ prefix: "x".repeat(327_680) }]);
+    expect({ status, body }).toEqual({
+      status: 413,
+      body: { error: "The body must not be larger than 327680 bytes." },
+    });
+  });
+
+  it("is refused in a form: 400", async () => {
+    expect((await auth.post("/core/otpkeys/batch", { otpkeys: "x" })).body).toEqual({
+      error: "otpkeys must be a list",
+    });
+  });
+});
+
+describe("storage calls of POST /core/otpkeys/batch", () => {
+  const callsOf = async (elements: readonly unknown[]) => {
+    const { result, total, sequential } = await auth.counted(() => importing(elements));
+    return { statuses: new Set(statusesOf(result)), total, sequential };
+  };
+
+  it.each([1, 10, 100])("are n + 3 for n = %d new OTP keys, and 3n + 3 for known ones", async n => {
+    const elements = Array.from({ length: n }, () => hotpKey().fields);
+    const created = await callsOf(elements);
+    expect(created).toMatchObject({ statuses: new Set([201]), total: n + 3 });
+    // A refused insert, a look at whose row it is, then the read of the single call. Nothing changes, so nothing is written.
+    expect(await callsOf(elements)).toMatchObject({ statuses: new Set([200]), total: 3 * n + 3 });
+  });
+
+  it("are 3 one after another, and read each user once", async () => {
+    const user = await makeUser(auth);
+    const elements = Array.from({ length: 5 }, () => hotpKey().fields);
+    expect((await callsOf(elements)).sequential).toBe(3);
+    // Of each assignment: user, head, assignment and key are read, then two transactions.
+    const assigned = elements.map(() => ({ ...hotpKey().fields, username: user.name }));
+    expect((await callsOf(assigned)).total).toBe(1 + 8 + 6 * 5);
+  });
+});
+
+describe("a batch beside other calls", () => {
+  it("of the same OTP keys at two hosts creates each once, with one result 201", async () => {
+    const elements = Array.from({ length: 30 }, () => hotpKey().fields);
+    const hosts = [auth, auth.anotherInstance()];
+    const answers = await Promise.all(
+      hosts.map(host => host.call("POST", "/core/otpkeys/batch", { body: JSON.stringify({ otpkeys: elements }) })),
+    );
+    const results = answers.map(({ body }) => statusesOf((body as { results: Element[] }).results));
+    for (const [index] of elements.entries()) {
+      expect(results.map(each => each[index]).sort(), String(index)).toEqual([200, 201]);
+    }
+    const own = new Set(elements.map(({ prefix }) => prefix));
+    const inList = (await listed()).filter(({ prefix }) => own.has(prefix));
+    expect(inList).toHaveLength(30);
+    auth.advance(minutes(61));
+    expect((await listed()).filter(({ prefix }) => own.has(prefix))).toEqual(inList);
+  });
+
+  it("that deletes an OTP key ends with the key as imported and assigned, or without it", async () => {
+    const user = await makeUser(auth);
+    for (let round = 0; round < 5; round++) {
+      const key = hotpKey();
+      await importing([key.fields]);
+      const [results] = await Promise.all([
+        importing([{ ...key.fields, username: user.name }]),
+        auth.post(`/core/otpkeys/${key.prefix}/delete`),
+      ]);
+      const stored = await auth.context.otpkeys.find(key.prefix);
+      expect([200, 201]).toContain(results[0]?.status);
+      expect([undefined, "hotp"]).toContain(stored?.value.kind);
+      const assigned = (await keysOf(user)) as readonly string[];
+      expect(assigned.includes(key.prefix) && stored === undefined).toBe(false);
+    }
+  });
+});
