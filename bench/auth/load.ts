@@ -15,6 +15,8 @@ export interface Request {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as a form. */
   readonly form?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly json?: object;
 }
 
 export type Send = (path: string, request?: Request) => Promise<Sent>;
@@ -24,11 +26,12 @@ export function caller(url: string): { readonly send: Send; close(): void } {
   // By default an agent closes idle connections beyond 256: a flood would then open them again, all at once.
   const agent = new Agent({ keepAlive: true, maxFreeSockets: Number.POSITIVE_INFINITY });
   const { hostname, port } = new URL(url);
-  const send: Send = (path, { method = "GET", headers = {}, form } = {}) =>
+  const send: Send = (path, { method = "GET", headers = {}, form, json } = {}) =>
     new Promise((resolve, reject) => {
       const began = performance.now();
-      const body = form === undefined ? "" : new URLSearchParams(form).toString();
-      const bodyHeaders = form === undefined ? {} : { "content-type": "application/x-www-form-urlencoded" };
+      const body = json === undefined ? new URLSearchParams(form).toString() : JSON.stringify(json);
+      const type = json === undefined ? "application/x-www-form-urlencoded" : "application/json";
+      const bodyHeaders = body === "" ? {} : { "content-type": type };
       const all = { ...bodyHeaders, ...headers, "content-length": String(Buffer.byteLength(body)) };
       open({ hostname, port, path, method, agent, headers: all }, response => {
         buffer(response).then(bytes => {

@@ -1,6 +1,7 @@
 import { execFileSync, fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { closePeers, startPeers } from "../../local/peers/all.ts";
@@ -26,6 +27,8 @@ export interface Bench {
   /** Headers of a caller of Core. */
   readonly coreHeaders: Readonly<Record<string, string>>;
   usage(): Promise<Usage>;
+  /** CPU time of the storage since its start. */
+  storageCpuMs(): number;
   /** Writes a CPU profile of what the host does meanwhile. */
   profiled<T>(file: string, work: () => Promise<T>): Promise<T>;
   hash(hashMs: number, inFlight: number): Promise<Hashed>;
@@ -68,6 +71,7 @@ export async function startBench({ settings = {}, pin = false }: BenchOptions = 
     url,
     send,
     coreHeaders,
+    storageCpuMs: () => cpuMsOf(storage.pid),
     user: async (username, prefix, kind = "hotp") => {
       await core("/users", { username, password });
       const secret = randomBytes(kind === "hotp" ? 20 : 16);
@@ -110,6 +114,16 @@ export async function startBench({ settings = {}, pin = false }: BenchOptions = 
       await storage.close();
     },
   };
+}
+
+/** Returns the CPU time of a process on Linux, which counts in hundredths of a second. */
+function cpuMsOf(pid: number | undefined): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(")") + 2)
+    .split(" ")
+    .slice(11, 13);
+  return (Number(user) + Number(system)) * 10;
 }
 
 function pinTo({ first, others }: { first?: number; others: readonly number[] }): void {
