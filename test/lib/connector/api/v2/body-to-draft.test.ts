@@ -417,7 +417,12 @@ describe("fields that are absent", () => {
       body => {
         const without = parsed(altered(body, { [path]: undefined }));
         expect(parsed(altered(body, { [path]: null }))).toEqual(without);
-        expect(JSON.stringify(without)).not.toContain("null");
+        const values: unknown[] = [];
+        JSON.stringify(without, (_, value) => {
+          values.push(value);
+          return value;
+        });
+        expect(values).not.toContain(null);
       },
       few,
     );
