@@ -147,6 +147,8 @@ test.each([
     await send(connector);
     const [started] = idsAt(one);
     await maintain(connector, "restore", { backup, replace: true });
+    const { recorded, deliveries } = await connector.context.events.load(requestId);
+    expect(deliveries.size).toBe(2 * recorded.length);
     await finish(connector);
     const expected = course.filter(type => type !== "key.shipped" || body === orderBody);
     for (const sink of [one, two]) {

@@ -251,7 +251,9 @@ test("a sink that does not answer delays neither the events of another sink nor 
 });
 
 describe("a run without storage", () => {
+  let calls = 0;
   const isAway = () => {
+    calls++;
     throw new Fault("unavailable", "Storage does not answer.");
   };
 
@@ -261,7 +263,10 @@ describe("a run without storage", () => {
     const noRequests = connector.anotherInstance({
       tables: withTable("credentialrequests", () => ({ query: isAway })),
     });
+    calls = 0;
     expect(await send(noRequests)).toEqual({ delivered: 0, failed: 0, givenUp: 0, left: 12 });
+    // One read of each of the 4 workers of a sink. The others of the 6 requests are not read.
+    expect(calls).toBe(8);
     expect(noRequests.events("event_sink_failed").map(({ sink }) => sink)).toEqual([1, 2]);
     const noIndex = connector.anotherInstance({ tables: withTable("due", () => ({ get: isAway, query: isAway })) });
     expect(await send(noIndex)).toEqual({ delivered: 0, failed: 0, givenUp: 0, left: 0 });
