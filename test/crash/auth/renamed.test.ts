@@ -40,7 +40,7 @@ const writes: Readonly<Record<string, (owner: Owner) => Omit<HoldRule, "phase">>
   }),
   "the rename is committed": ({ name }) => ({ method: "PUT", path: userRowAt(name) }),
   "the claim becomes the user": ({ newName }) => ({ method: "PUT", path: userRowAt(newName) }),
-  "the pointer is changed": ({ id }) => ({ path: new RegExp(`/ids\\(.*'${idKey(id)}'.*'pointer'`), method: "PATCH" }),
+  "the pointer is changed": ({ id }) => ({ path: new RegExp(`/ids\\(.*'pointer:${idKey(id)}'`), method: "PATCH" }),
   "the attribute's index row is changed": ({ id }) => ({
     method: "PATCH",
     path: new RegExp(`/attributeusers\\(.*RowKey='${idKey(id)}'`),
