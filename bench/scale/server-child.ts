@@ -1,5 +1,6 @@
 // The simulated table server in a process of its own, so that its work does not count as the host's.
 import { hashUsername } from "../../lib/auth/user-hash.ts";
+import { pointerKeys } from "../../lib/azure/auth/index/ids.ts";
 import { idKey } from "../../lib/azure/auth/rows/rows.ts";
 import { copierOf, type Difference, type Snapshot } from "./clone.ts";
 import type { MeterReport } from "./meter.ts";
@@ -47,6 +48,7 @@ function differenceOf(copies: Copies, index: number): Difference {
       [hex(copies.name), hex(name)],
       [copies.name, name],
       [idKey(copies.id), idKey(id)],
+      [pointerKeys(copies.id).partitionKey, pointerKeys(id).partitionKey],
     ],
     numbers: new Map([[copies.id, id]]),
   };

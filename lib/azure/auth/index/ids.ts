@@ -13,7 +13,7 @@ const idEpochMs = Date.UTC(2026, 0);
 const idsPerMs = 2 ** 12;
 
 /** Returns the keys of the pointer of an id. The pointers of one millisecond share a partition, so that a transaction can insert many. */
-const pointerKeys = (id: number): RowKeys => ({
+export const pointerKeys = (id: number): RowKeys => ({
   partitionKey: idKey(Math.floor(id / idsPerMs)),
   rowKey: pointerPrefix + idKey(id),
 });
