@@ -2,7 +2,7 @@ import { Fault } from "../../fault.ts";
 import type { Call } from "../call.ts";
 import { refuseHugeJson } from "./json-bounds.ts";
 
-/** Maximum body size of any API (G4). */
+/** Maximum body size of an administrator's function. Each API has a smaller one (G4). */
 export const bodyLimitBytes = 1_048_576;
 
 /** Maximum number of form fields, JSON fields and query parameters in the `fields` input style. */
