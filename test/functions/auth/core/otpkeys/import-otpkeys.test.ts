@@ -233,7 +233,7 @@ describe("storage calls of POST /core/otpkeys/batch", () => {
   });
 });
 
-describe("a batch beside other calls", () => {
+describe("a batch at the same time as other calls", () => {
   it("of the same OTP keys at two hosts creates each once, with one result 201", async () => {
     const elements = Array.from({ length: 30 }, () => hotpKey().fields);
     const hosts = [auth, auth.anotherInstance()];
