@@ -6,7 +6,7 @@ import type { DraftLocation } from "./create-wire.ts";
 export function pinMailProblems(
   emailsTo: readonly string[],
   domains: readonly string[],
-  pathOf: (place: DraftLocation) => string,
+  pathOf: (location: DraftLocation) => string,
 ): readonly Problem[] {
   return emailsTo.flatMap((email, index) =>
     isMailable(email, domains)

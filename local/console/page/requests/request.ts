@@ -97,16 +97,16 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
 
 function Keys({ request }: { request: CredentialRequest }) {
   const sections = [
-    { place: "shipped", keys: request.shipment?.shipment_items ?? [] },
-    { place: "on site", keys: request.authenticators ?? [] },
+    { provisioning: "shipped", keys: request.shipment?.shipment_items ?? [] },
+    { provisioning: "on site", keys: request.authenticators ?? [] },
   ];
   return html`<div>
-    ${sections.flatMap(({ place, keys }) => keys.map(key => html`<${KeyCard} key=${key.id} item=${key} place=${place} />`))}
+    ${sections.flatMap(({ provisioning, keys }) => keys.map(key => html`<${KeyCard} key=${key.id} item=${key} provisioning=${provisioning} />`))}
   </div>`;
 }
 
-const KeyCard = ({ item: { id, name, state, credentials }, place }: { item: Key; place: string }) =>
-  html`<${Card} className="key" title=${html`${name} <${Badge} state=${state} />`} hint=${html`${code(id)} · ${place}`}>
+const KeyCard = ({ item: { id, name, state, credentials }, provisioning }: { item: Key; provisioning: string }) =>
+  html`<${Card} className="key" title=${html`${name} <${Badge} state=${state} />`} hint=${html`${code(id)} · ${provisioning}`}>
     <ol class="credentials" aria-label=${`Credentials of ${name}`}>${credentials.map(each => html`<${CredentialItem} ...${each} />`)}</ol>
   <//>`;
 
