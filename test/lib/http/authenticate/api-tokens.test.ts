@@ -29,7 +29,7 @@ describe("static API tokens", () => {
     const check = checkOf(hashes);
     const { token, hash } = await createToken("ITSM", "core", { hashes, now, random });
     expect(await check(bearing(token))).toEqual({ kind: "api_token", application: hash.id });
-    expect(text()).not.toContain(token.split("_")[2]);
+    expect(text()).not.toContain(token.split("_").slice(2).join("_"));
     await revokeToken(hash.id, hashes);
     await expect(check(bearing(token))).rejects.toMatchObject({ kind: "unauthenticated", reason: "unknown_api_token" });
   });
