@@ -161,7 +161,7 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
     },
     queue: async queue => {
       const entries: DueEntry[] = [];
-      for await (const entry of own.requests.due(queue)) entries.push(entry);
+      for await (const { etag: _, ...entry } of own.requests.due(queue)) entries.push(entry);
       return entries;
     },
     anotherInstance: (more = {}) =>
