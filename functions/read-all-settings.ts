@@ -1,15 +1,14 @@
-import { readIdpFile } from "../lib/connector/idp/idp-file.ts";
 import { type DeploymentSettings, deploymentSettings, enabledApis } from "../lib/settings/deployment-settings.ts";
 import { combineReads, type Environment, readSettings } from "../lib/settings/read-settings.ts";
 import { readAuthSettings } from "./auth/start/read-auth-settings.ts";
-import { readConnectorSettings } from "./connector/start/read-connector-settings.ts";
+import { readAllConnectorSettings } from "./connector/start/read-all-connector-settings.ts";
 
 export interface Settings {
   readonly deployment: DeploymentSettings;
   /** Present if this deployment serves the Core API or the Client API. */
   readonly auth?: ReturnType<typeof readAuthSettings>;
   /** Present if this deployment serves the connector. */
-  readonly connector?: ReturnType<typeof readConnectorSettings>;
+  readonly connector?: ReturnType<typeof readAllConnectorSettings>;
 }
 
 /**
@@ -22,7 +21,7 @@ export function readAllSettings(environment: Environment): Settings {
   const [deployment, auth, connector] = combineReads(
     () => readSettings(deploymentSettings, environment),
     () => (servesAuth ? readAuthSettings(environment) : undefined),
-    () => (apis.includes("connector") ? readConnectorSettings(environment, readIdpFile) : undefined),
+    () => (apis.includes("connector") ? readAllConnectorSettings(environment) : undefined),
   );
   return { deployment, ...(auth && { auth }), ...(connector && { connector }) };
 }
