@@ -93,10 +93,12 @@ export interface RequestStore {
   /** Yields the due work of a queue in order of time: up to `until` and from the row `from` on, if they are given. */
   due(queue: Queue, until?: Instant, from?: DueEntry): AsyncIterable<DueRow>;
   /**
-   * Writes the lease to index rows of one queue, at most 100, in one transaction by the ETags that were read; without a
-   * lease, removes it. Returns false on a conflict: no row is changed then.
+   * Writes the lease to index rows of one queue, at most 100, in one transaction by the ETags that were read. Returns
+   * false on a conflict: no row is changed then.
    */
-  leaseDue(rows: readonly DueRow[], lease: Lease | undefined): Promise<boolean>;
+  leaseDue(rows: readonly DueRow[], lease: Lease): Promise<boolean>;
+  /** Removes the leases of index rows of one queue, except of rows that have changed since they were read. */
+  releaseDue(rows: readonly DueRow[]): Promise<void>;
   /** Returns at most `top` entries in the order of creation, after the position `after`. */
   entries(
     list: RequestList,

@@ -2,6 +2,7 @@ import type { DueEntry, DueRow } from "../../connector/deps.ts";
 import type { Due, Lease, Queue } from "../../connector/model/request.ts";
 import type { Log } from "../../log.ts";
 import type { Instant, Now } from "../../time.ts";
+import { changeRows } from "../tables/row-batches.ts";
 import { readOrLog } from "../tables/row-schema.ts";
 import type { Tables } from "../tables/tables.ts";
 import { fromDueRow, toDueColumns } from "./rows.ts";
@@ -47,20 +48,29 @@ export function dueIndex(tables: Tables, { now, log }: { readonly now: Now; read
       }
     },
 
-    async lease(rows: readonly DueRow[], lease: Lease | undefined): Promise<boolean> {
+    async lease(rows: readonly DueRow[], lease: Lease): Promise<boolean> {
       const [first] = rows;
       if (first === undefined) return true;
-      const actions = rows.map(({ etag, lease: _, ...entry }) => ({
-        replace: {
-          rowKey: rowKeyOf({ due: entry, ...entry }),
-          ...toDueColumns(lease === undefined ? entry : { ...entry, lease }),
-        },
-        etag,
-      }));
-      return (await table.transact(first.queue, actions)) !== undefined;
+      return (await table.transact(first.queue, rows.map(withLease(lease)))) !== undefined;
+    },
+
+    async release(rows: readonly DueRow[]): Promise<void> {
+      const [first] = rows;
+      if (first !== undefined) await changeRows(table, first.queue, rows.map(withLease(undefined)));
     },
   };
 }
+
+/** Returns a function that returns the action that replaces the lease of a row by its ETag. */
+const withLease =
+  (lease: Lease | undefined) =>
+  ({ etag, lease: _, ...entry }: DueRow) => ({
+    replace: {
+      rowKey: rowKeyOf({ due: entry, ...entry }),
+      ...toDueColumns(lease === undefined ? entry : { ...entry, lease }),
+    },
+    etag,
+  });
 
 /** Begins with the time, so that due work is a range at the start of its partition. */
 const rowKeyOf = ({ due, requestId, keyId }: DueWork): string => `${due.at}_${requestId}_${keyId ?? ""}`;

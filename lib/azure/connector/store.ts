@@ -95,6 +95,7 @@ export function connectorStore(
 
     due: due.entries,
     leaseDue: due.lease,
+    releaseDue: due.release,
     entries: lists.entries,
 
     async removeStale(row, loaded) {

@@ -1,5 +1,5 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
-import { type Instant, plus } from "../../time.ts";
+import { plus } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isTooLateFor } from "../model/credential.ts";
 import { enrollmentId } from "../model/key-ids.ts";
@@ -8,23 +8,29 @@ import { postpone, type Retry, waitUntil } from "../model/retry.ts";
 import { afterEvent, endWaiting, withRollUp } from "../model/roll-up.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { Enrollment } from "../peers/rfpr-wire.ts";
-import type { Outcome, Step } from "../store/step.ts";
+import type { CircuitBreaker, Outcome, Step } from "../store/step.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /**
  * Returns the step that polls the pre-registration API for one authenticator. Credentials whose response opens, has a valid signature and
  * matches this request become `activation_pending`.
- * @param stoppedUntil the time before which the pre-registration API must not be called, because it is throttling
+ * @param breaker returns the circuit breaker of the pre-registration API, also asked when the turn of the call comes
  */
 export function pollAuthenticator(
   request: CredentialRequest,
-  stoppedUntil: Instant | undefined,
+  breaker: () => CircuitBreaker,
   deps: ConnectorDeps,
 ): Step {
-  if (stoppedUntil !== undefined) {
-    return { change: key => ({ ...key, enrollment: waitUntil(stoppedUntil, key.enrollment) }) };
-  }
+  const instead = (): Outcome | undefined => {
+    const { stoppedUntil, refused } = breaker();
+    if (stoppedUntil !== undefined)
+      return { change: key => ({ ...key, enrollment: waitUntil(stoppedUntil, key.enrollment) }) };
+    return refused === true ? { change: key => key } : undefined;
+  };
+  const stopped = instead();
+  if (stopped !== undefined) return stopped;
   return {
+    instead,
     intent: key => key,
     peer: "pre-registration API",
     timeLimitMs: deps.intervals.enrollmentCallMs,

@@ -5,12 +5,15 @@ import { toResult } from "../http/to-result.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { deliveryProblem, isShipped } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { isLeasedByAnother, newLease, paceOf, type Run } from "../store/run.ts";
+import { isLeasedByAnother, isOver, newLease, paceOf, type Run } from "../store/run.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 
-/** The result of a poll, which the run uses to decide about the other shipments. */
-export type PollResult = "answered" | "missing" | "refused_us" | "failed" | "skipped";
+/**
+ * The result of a poll, which the run uses to decide about the other shipments. `left`: the time of the run was over
+ * before the poll.
+ */
+export type PollResult = "answered" | "missing" | "refused_us" | "failed" | "skipped" | "left";
 
 /** States that the delivery service documents as errors: their message is shown, and polling continues. */
 const errorStates = [8, 9, 99, 105, 106];
@@ -25,7 +28,8 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
   const shipmentId = request.delivery?.shipmentId;
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
   const pace = paceOf("delivery service", run, deps);
-  const { leased, answer } = await pace.run(async () => {
+  const { leased, answer, isLeft } = await pace.run(async () => {
+    if (isOver(run, deps)) return { isLeft: true };
     const lease = newLease(run, now(), intervals);
     const leased = await deps.requests.save(loaded, { request: { ...request, lease } });
     if (leased === undefined || isTooLateForAll(leased, deps)) return { leased };
@@ -34,7 +38,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
     pace.learn(startedAt, "error" in answer && answer.error instanceof PeerFailure ? answer.error : undefined);
     return { leased, answer };
   });
-  if (leased === undefined) return "skipped";
+  if (leased === undefined) return isLeft === true ? "left" : "skipped";
   if (answer === undefined) {
     const { keys } = await decodeShipment(leased, undefined, deps);
     await savePoll(leased, leased.request.value, keys, deps);

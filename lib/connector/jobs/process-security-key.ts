@@ -43,7 +43,7 @@ export async function processSecurityKey(
   const processed = new Set<number>();
   let loaded = start;
   const current = () => securityKeyOf(loaded, keyId);
-  /** Returns whether the outcome was saved. It is not if the lease is lost. */
+  /** Returns whether the outcome was saved. It is not if the lease is lost, or if the time of the run was over. */
   const save = async (step: Step, isMoreDue: (key: SecurityKey) => boolean, peer?: keyof CircuitBreakers) => {
     const onTripped = (tripped: CircuitBreaker) => peer && trip(circuitBreakers, peer, tripped, deps);
     const saved = await runStep({ loaded, keyId, run }, step, { isMoreDue, onTripped }, deps);
@@ -59,14 +59,14 @@ export async function processSecurityKey(
     await save({ change: key => key }, nothingMore);
     return result();
   };
-  const endEarly = () => (loaded === start ? result() : release());
+  const endEarly = () => (loaded === start || !isOver(run, deps) ? result() : release());
   if (isLeasedByAnother(current().lease, run, deps.now())) return result();
 
   if (isPollDue(current(), run, deps) && circuitBreakers.enrollment.refused !== true) {
     const polled = waitingOf(current());
-    const poll = pollAuthenticator(loaded.request.value, circuitBreakers.enrollment.stoppedUntil, deps);
+    const poll = pollAuthenticator(loaded.request.value, () => circuitBreakers.enrollment, deps);
     const isMoreDue = (key: SecurityKey) => dueActivations(key, run, deps).length > 0 || isMailDue(key, run, deps);
-    if (!(await save(poll, isMoreDue, "enrollment"))) return result();
+    if (!(await save(poll, isMoreDue, "enrollment"))) return endEarly();
     for (const index of polled) processed.add(index);
   }
   const due = dueActivations(current(), run, deps);
@@ -74,7 +74,7 @@ export async function processSecurityKey(
     if (isOver(run, deps)) return endEarly();
     const activation = await activateCredential({ requestId: loaded.request.value.id, key: current(), index }, deps);
     const isMoreDue = (key: SecurityKey) => index !== due.at(-1) || isMailDue(key, run, deps);
-    if (!(await save(activation, isMoreDue))) return result();
+    if (!(await save(activation, isMoreDue))) return endEarly();
     processed.add(index);
   }
   if (!isMailDue(current(), run, deps)) {
@@ -84,12 +84,8 @@ export async function processSecurityKey(
     return isIndexStale ? release() : result();
   }
   if (isOver(run, deps)) return endEarly();
-  await save(
-    await sendPinMail({ loaded, key: current() }, circuitBreakers.mail.stoppedUntil, deps),
-    nothingMore,
-    "mail",
-  );
-  return result();
+  const mail = await sendPinMail({ loaded, key: current() }, () => circuitBreakers.mail, deps);
+  return (await save(mail, nothingMore, "mail")) ? result() : endEarly();
 }
 
 const nothingMore = (): boolean => false;

@@ -97,6 +97,9 @@ function openKeys(
 const busy = (): Fault =>
   new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: retryAfterLease });
 
+const timeIsOver = (): Fault =>
+  new Fault("unavailable", "The time of the call was over before every PIN was mailed.", { retryAfter: 30 });
+
 /** Whether no other run has the lease of the key, and its limit allows one more mail. */
 const mayResend = (key: SecurityKey, run: Run, { now, resendsPerHour }: ConnectorDeps): boolean =>
   !isLeasedByAnother(key.lease, run, now()) && recent(key, now()).length < resendsPerHour;
@@ -119,7 +122,7 @@ async function resendEach(
   for (const keyId of keyIds) {
     if (isStopped) break;
     if (isOver(run, deps)) {
-      none = new Fault("unavailable", "The time of the call was over before every PIN was read.", { retryAfter: 30 });
+      none = timeIsOver();
       break;
     }
     // The request may have been read again after a conflict on an earlier key.
@@ -133,7 +136,7 @@ async function resendEach(
       continue;
     }
     const after = await resend({ loaded, keyId, run }, () => (isStopped = true), deps);
-    if (after === undefined) none = busy();
+    if (after === undefined) none = isOver(run, deps) ? timeIsOver() : busy();
     else tried++;
     loaded = after ?? (await deps.requests.load(start.request.value.id)) ?? loaded;
     if (after !== undefined && securityKeyOf(after, keyId).mail.state === "sent") sent++;
@@ -171,7 +174,7 @@ function resend(
     intent: key => ({ ...key, mail: nextMail(key, at), due: { queue: queueOf(key), at } }),
     peer: "mail service",
     timeLimitMs: deps.intervals.mailCallMs,
-    perform: key => sendPinMail({ loaded, key }, undefined, deps),
+    perform: key => sendPinMail({ loaded, key }, () => ({}), deps),
   };
   return runStep({ loaded, keyId, run }, step, { isMoreDue: () => false, onTripped }, deps);
 }

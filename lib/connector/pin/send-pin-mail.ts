@@ -6,7 +6,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { displayName, type PinMail, type SecurityKey } from "../model/request.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
-import type { Outcome, Step } from "../store/step.ts";
+import type { CircuitBreaker, Outcome, Step } from "../store/step.ts";
 import { composePinMail } from "./compose-pin-mail.ts";
 import { fetchPin } from "./fetch-pin.ts";
 
@@ -25,14 +25,15 @@ interface Target {
  * from key and number. After a send without an answer, the mail service is asked for it before another mail is sent.
  * The PIN is fetched for the send and not stored. Addresses that `PIN_MAIL_DOMAINS` no longer allows are left out; with
  * none left, the mail stays due, as after a failure (C14).
- * @param stoppedUntil the time before which no mail is sent, because the mail service is throttling
+ * @param breaker returns the circuit breaker of the mail service, also asked when the turn of the send comes
  */
-export async function sendPinMail(
-  target: Target,
-  stoppedUntil: Instant | undefined,
-  deps: ConnectorDeps,
-): Promise<Step> {
-  if (stoppedUntil !== undefined) return mailAt(stoppedUntil);
+export async function sendPinMail(target: Target, breaker: () => CircuitBreaker, deps: ConnectorDeps): Promise<Step> {
+  const instead = () => {
+    const { stoppedUntil } = breaker();
+    return stoppedUntil && mailAt(stoppedUntil);
+  };
+  const stopped = instead();
+  if (stopped !== undefined) return stopped;
   const { loaded, key } = target;
   const { now, intervals } = deps;
   const { mail } = key;
@@ -57,6 +58,7 @@ export async function sendPinMail(
 
   const tried = { number, triedAt: now() };
   return {
+    instead,
     intent: leftOut.length === 0 ? withMail(tried, ["leftOut"]) : withMail({ ...tried, leftOut }),
     peer: "mail service",
     timeLimitMs: intervals.mailCallMs,

@@ -80,10 +80,9 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
         const chosen = firstRequests(waiting, count);
         if (!isLeasing || chosen.length === 0) return takeRows(chosen);
         const rows = chosen.flatMap(each => each.rows);
-        if (await requests.leaseDue(rows, newLease(run, now(), intervals))) {
-          leased.push(...rows);
-          return takeRows(chosen);
-        }
+        // Before the call: it may succeed and its response be lost.
+        leased.push(...rows);
+        if (await requests.leaseDue(rows, newLease(run, now(), intervals))) return takeRows(chosen);
         sawOtherRun = true;
       }
       return [];
@@ -103,8 +102,7 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
         .at(-1);
       const mine: DueRow[] = [];
       for await (const row of requests.due(queue, last, first)) if (row.lease?.owner === run.owner) mine.push(row);
-      for (let from = 0; from < mine.length; from += mostRows)
-        await requests.leaseDue(mine.slice(from, from + mostRows), undefined);
+      await requests.releaseDue(mine);
     },
   };
 }

@@ -49,7 +49,12 @@ export async function forEachDue(
     storageError = error;
   }
   await Promise.all(active);
-  if (storageError !== undefined) throw storageError;
+  if (storageError !== undefined) {
+    // A single call may have failed: without this, all requests that the run has taken would wait for its leases. If it
+    // fails too, they do.
+    await due.release().catch(() => undefined);
+    throw storageError;
+  }
   const left = taken.length + (await due.rest());
   await due.release();
   return left;

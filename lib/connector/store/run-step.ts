@@ -3,7 +3,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { changeSecurityKey, securityKeyOf } from "./change-security-key.ts";
 import { releaseLease } from "./next-due.ts";
-import { newLease, paceOf, type Run } from "./run.ts";
+import { isOver, newLease, paceOf, type Run } from "./run.ts";
 import type { CircuitBreaker, PeerCall, Step } from "./step.ts";
 
 /** A security key as this run read it. */
@@ -16,13 +16,14 @@ export interface KeyInRun {
 interface Options {
   /** Whether the run works on the security key after this step. Otherwise the write of the outcome releases the lease. */
   readonly isMoreDue: (key: SecurityKey) => boolean;
-  /** Called before the outcome is saved, if the step has tripped the circuit breaker of its peer. */
+  /** Called before the next call to the peer begins, if the step has tripped its circuit breaker. */
   readonly onTripped?: (tripped: CircuitBreaker) => void;
 }
 
 /**
  * Makes the calls of a step, each right after its intent was stored with a renewed lease, and saves the outcome (C15). Returns the saved
- * request; undefined if another run or request has changed the security key or has its lease.
+ * request; undefined if another run or request has changed the security key or has its lease, or if the time of the run
+ * was over before the first call.
  */
 export async function runStep(
   { loaded, keyId, run }: KeyInRun,
@@ -33,33 +34,42 @@ export async function runStep(
   let step = start;
   let current = loaded;
   while ("perform" in step) {
-    const made = await makeCall({ loaded: current, keyId, run }, step, deps);
+    // A second call follows from the first one, whose intent is stored: it is made also when the time is over.
+    const mayStart = () => step !== start || !isOver(run, deps);
+    const made = await makeCall({ loaded: current, keyId, run }, step, { mayStart, onTripped }, deps);
     if (made === undefined) return undefined;
     current = made.loaded;
     step = made.next;
   }
-  const { change, tripped } = step;
-  if (tripped !== undefined) onTripped?.(tripped);
+  const { change } = step;
   const finish = (key: SecurityKey) => (isMoreDue(key) ? key : releaseLease(key, deps));
   return changeSecurityKey(current, keyId, run.owner, key => finish(change(key)), deps);
 }
 
 /**
  * Makes the call as soon as its peer takes another one: the lease is renewed only then, because a wait would use it up.
- * Returns undefined as `renewLease` does.
+ * The wait can also use up the time of the run, and a call in between can trip the circuit breaker.
+ * Returns undefined as `renewLease` does, and for a call that may not start.
  */
 function makeCall(
   key: KeyInRun,
   call: PeerCall,
+  { mayStart, onTripped }: { readonly mayStart: () => boolean; readonly onTripped: Options["onTripped"] },
   deps: ConnectorDeps,
 ): Promise<{ readonly loaded: LoadedRequest; readonly next: Step } | undefined> {
   const pace = paceOf(call.peer, key.run, deps);
   return pace.run(async () => {
+    const outcome = call.instead?.();
+    if (outcome !== undefined) return { loaded: key.loaded, next: outcome };
+    if (!mayStart()) return undefined;
     const leased = await renewLease(key, call, deps);
     if (leased === undefined) return undefined;
     const startedAt = deps.now();
     const next = await call.perform(securityKeyOf(leased.loaded, key.keyId), leased.notAfter);
-    if (!("perform" in next)) pace.learn(startedAt, next.failure);
+    if (!("perform" in next)) {
+      pace.learn(startedAt, next.failure);
+      if (next.tripped !== undefined) onTripped?.(next.tripped);
+    }
     return { loaded: leased.loaded, next };
   });
 }

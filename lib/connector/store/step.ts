@@ -21,6 +21,8 @@ export interface PeerCall {
   readonly peer: string;
   /** The change that records the call before it is made, in the same write as the renewed lease. */
   readonly intent: (key: SecurityKey) => SecurityKey;
+  /** Returns the outcome without the call if, when its turn comes, the call must not be made any more. */
+  readonly instead?: () => Outcome | undefined;
   /** Milliseconds that the call may take, retries included. The lease outlasts the call. */
   readonly timeLimitMs: number;
   /**

@@ -3,7 +3,7 @@ import { attributeLimits } from "../../../../lib/auth/model/attributes.ts";
 import type { AuthStore } from "../../../../lib/auth/store.ts";
 import { hashUsername } from "../../../../lib/auth/user-hash.ts";
 import { attributeUsersKey, idKey } from "../../../../lib/azure/auth/rows/rows.ts";
-import { seconds } from "../../../../lib/time.ts";
+import { days, hours, minutes, seconds } from "../../../../lib/time.ts";
 import {
   type AuthStorage,
   identified,
@@ -13,6 +13,7 @@ import {
   username,
 } from "../../../support/auth/store.ts";
 import { rowsOf } from "../../../support/auth/store-truth.ts";
+import { withTable } from "../../../support/connector/crashing.ts";
 
 let storage: AuthStorage;
 let store: AuthStore;
@@ -82,6 +83,29 @@ describe("a rename", () => {
     const next = await created(second);
     expect(await store.users.view(next.userRef)).toEqual({ id: next.id, name: second, attributes: {}, otpkeys: [] });
     expect((await store.users.find(identified(id)))?.value).toMatchObject({ name: first, epoch: 5 });
+  });
+});
+
+describe("the former name of a user", () => {
+  test("is deleted a day after the rename, also if the rename was committed in the hour after its claim", async () => {
+    const own = await openAuthStorage();
+    const former = await own.store.users.create({ username: username("former"), password });
+    own.pass(minutes(30) - seconds(3));
+    const slow = withTable("users", table => ({
+      transact: async (partitionKey, actions) => {
+        const written = await table.transact(partitionKey, actions);
+        if (actions.some(action => "insert" in action && "from" in action.insert)) own.pass(seconds(5));
+        return written;
+      },
+    }));
+    await own.on(slow(own.tables)).users.rename(named("former"), username("next"));
+    own.pass(days(1) - seconds(2));
+    expect((await own.store.cleanUp()).renames).toBe(0);
+    expect(await rowsOf(own.tables, "users", former?.value.userHash ?? "")).toHaveLength(1);
+    own.pass(hours(1) + seconds(5));
+    expect((await own.store.cleanUp()).renames).toBe(1);
+    expect(await rowsOf(own.tables, "users", former?.value.userHash ?? "")).toEqual([]);
+    expect(await own.store.users.find(named("next"))).toMatchObject({ value: { name: "next" } });
   });
 });
 

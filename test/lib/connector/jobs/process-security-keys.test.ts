@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { dueIndex } from "../../../../lib/azure/connector/due-index.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
+import { peerPaces } from "../../../../lib/connector/http/pace.ts";
 import { newCircuitBreakers, processSecurityKey } from "../../../../lib/connector/jobs/process-security-key.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
 import { startRun } from "../../../../lib/connector/store/run.ts";
@@ -60,6 +61,24 @@ const slow = ({ polls = 0, activations = 0 }): ConnectorOptions => ({
     })),
   }),
 });
+
+/** A limit of one call at once to a peer, which makes the first one when so many wait for their turn. */
+function oneCallAtATime(
+  count: number,
+  peer: string,
+  { now }: TestConnector["context"],
+): Pick<TestConnector["context"], "paces"> {
+  const pace = peerPaces(1, now).of(peer);
+  const all = Promise.withResolvers<void>();
+  let arrived = 0;
+  const run: typeof pace.run = async work => {
+    if (++arrived === count) all.resolve();
+    await all.promise;
+    return pace.run(work);
+  };
+  const others: typeof pace.run = work => work();
+  return { paces: { of: each => ({ limit: 8, run: each === peer ? run : others, learn: () => {} }) } };
+}
 
 describe("a job works on what is due", () => {
   test("by the timer at its time, oldest first", async () => {
@@ -178,7 +197,9 @@ describe("a job works on what is due", () => {
     });
     await expect(away.runShipments()).rejects.toMatchObject({ kind: "unavailable" });
     expect(loads).toBe(2);
-    expect(await connector.queue("poll")).toHaveLength(2);
+    const left = await connector.queue("poll");
+    expect(left.map(({ lease }) => lease)).toEqual([undefined, undefined]);
+    expect(await connector.runShipments()).toMatchObject({ answered: 2, left: 0 });
   });
 });
 
@@ -233,6 +254,37 @@ describe("a time budget", () => {
     expect((await connector.keyRow(one?.requestId ?? "")).lease).toBeUndefined();
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0, left: 0 });
     expect(mailsTo(to)).toBe(1);
+  });
+
+  test("that is over when the turn of a call comes starts it no more, and keeps no lease", async () => {
+    const connector = await testConnector(peers);
+    const placed = await orders(connector, 3);
+    await connector.runShipments();
+    const waiting = connector.anotherInstance({
+      ports: (context, clock) => ({
+        ...slow({ activations: seconds(101) }).ports?.(context, clock),
+        ...oneCallAtATime(3, "IdP entra", context),
+      }),
+    });
+    expect(await waiting.runCredentials()).toMatchObject({ activated: 1, left: 3 });
+    expect(posts()).toBe(1);
+    const keys = await Promise.all(placed.map(({ requestId }) => connector.keyRow(requestId)));
+    expect(keys.map(({ lease }) => lease)).toEqual([undefined, undefined, undefined]);
+    expect(keys.filter(({ credentials }) => credentials[0]?.triedAt !== undefined)).toHaveLength(1);
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 2, left: 0 });
+  });
+
+  test("that is over when the turn of a poll comes leaves the shipment to the next run", async () => {
+    const connector = await testConnector(peers);
+    await orders(connector, 3);
+    const waiting = connector.anotherInstance({
+      ports: (context, clock) => ({
+        ...slow({ polls: seconds(101) }).ports?.(context, clock),
+        ...oneCallAtATime(3, "delivery service", context),
+      }),
+    });
+    expect(await waiting.runShipments()).toMatchObject({ answered: 1, left: 2 });
+    expect(await connector.runShipments()).toMatchObject({ answered: 2, left: 0 });
   });
 
   test("that is over before a key's first credential starts none, and writes no row", async () => {
@@ -459,6 +511,36 @@ describe("the activations of a job", () => {
     expect(posts()).toBe(12);
     connector.advance(minutes(1));
     expect(await connector.runCredentials("timer")).toMatchObject({ activated: throttled });
+  });
+});
+
+describe("calls that wait for their turn", () => {
+  test("are not made before the end of the Retry-After of a mail service that throttles meanwhile", async () => {
+    const connector = await testConnector(peers);
+    await orders(connector, 3);
+    await connector.runShipments();
+    peers.mail.fail({ kind: "throttle", method: "POST", retryAfter: 600, times: 10 });
+    const ports: ConnectorOptions["ports"] = context => oneCallAtATime(3, "mail service", context);
+    await connector.anotherInstance({ ports }).runCredentials();
+    expect(peers.mail.count("POST", /emails:send$/)).toBe(1);
+    const end = plus(connector.now(), seconds(600));
+    expect((await connector.queue("key")).map(({ at, notBefore }) => [at, notBefore])).toEqual([
+      [end, end],
+      [end, end],
+      [end, end],
+    ]);
+  });
+
+  test.each([
+    ["throttles", { kind: "throttle", retryAfter: 600 }],
+    ["refuses the connector", { kind: "refuse", status: 403 }],
+  ] as const)("are not made when the pre-registration API %s meanwhile", async (_, fault) => {
+    const connector = await testConnector(peers);
+    for (let n = 0; n < 3; n++) await connector.order(onSiteBody());
+    peers.rfpr.fail({ ...fault, method: "GET", times: 10 });
+    const ports: ConnectorOptions["ports"] = context => oneCallAtATime(3, "pre-registration API", context);
+    await connector.anotherInstance({ ports }).runCredentials();
+    expect(peers.rfpr.count("GET", /authenticator-requests/)).toBe(1);
   });
 });
 

@@ -3,6 +3,7 @@ import { dueIndex } from "../../../../lib/azure/connector/due-index.ts";
 import { dueWork } from "../../../../lib/connector/store/due-work.ts";
 import { startRun } from "../../../../lib/connector/store/run.ts";
 import { minutes, plus } from "../../../../lib/time.ts";
+import { withTable } from "../../../support/connector/crashing.ts";
 import { peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
@@ -71,6 +72,32 @@ describe("the due work of a queue", () => {
     const rows = await queue.queue("key");
     expect(rows.map(({ lease }) => lease === undefined)).toEqual([true, false, true, true]);
     expect(await take(workOf(queue), 3)).toEqual(["000", "002", "003"]);
+  });
+
+  test("is free again at the end of a run also if one of its rows changes at that moment", async () => {
+    const queue = await queueOf(4);
+    const table = queue.deployment.tables.table("due");
+    let isReleasing = false;
+    const { context, now } = queue.anotherInstance({
+      tables: withTable("due", ({ transact }) => ({
+        transact: async (partitionKey, actions) => {
+          const [gone] = isReleasing ? await queue.queue("key") : [];
+          isReleasing = false;
+          if (gone !== undefined) await table.remove("key", `${gone.at}_${gone.requestId}_${gone.keyId}`);
+          return transact(partitionKey, actions);
+        },
+      })),
+    });
+    const run = workOf({ context, now });
+    await run.take(3);
+    isReleasing = true;
+    await run.release();
+    const rows = await queue.queue("key");
+    expect(rows.map(({ requestId, lease }) => [requestId, lease])).toEqual([
+      ["001", undefined],
+      ["002", undefined],
+      ["003", undefined],
+    ]);
   });
 
   test("is not taken again by a run when an on-demand call finds it due at a later time", async () => {
