@@ -1,5 +1,5 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
-import { plus } from "../../time.ts";
+import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isTooLateFor } from "../model/credential.ts";
 import { enrollmentId } from "../model/key-ids.ts";

@@ -30,7 +30,7 @@ interface Target {
 export async function sendPinMail(target: Target, breaker: () => CircuitBreaker, deps: ConnectorDeps): Promise<Step> {
   const instead = () => {
     const { stoppedUntil } = breaker();
-    return stoppedUntil && mailAt(stoppedUntil);
+    return stoppedUntil === undefined ? undefined : mailAt(stoppedUntil);
   };
   const stopped = instead();
   if (stopped !== undefined) return stopped;

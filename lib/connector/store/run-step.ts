@@ -23,7 +23,7 @@ interface Options {
 /**
  * Makes the calls of a step, each right after its intent was stored with a renewed lease, and saves the outcome (C15). Returns the saved
  * request; undefined if another run or request has changed the security key or has its lease, or if the time of the run
- * was over before the first call.
+ * was over after the wait for the first call.
  */
 export async function runStep(
   { loaded, keyId, run }: KeyInRun,
@@ -34,8 +34,9 @@ export async function runStep(
   let step = start;
   let current = loaded;
   while ("perform" in step) {
-    // A second call follows from the first one, whose intent is stored: it is made also when the time is over.
-    const mayStart = () => step !== start || !isOver(run, deps);
+    // A step that has begun in time is finished, unless it had to wait for the turn of its first call.
+    const readyAt = deps.now();
+    const mayStart = () => step !== start || deps.now() === readyAt || !isOver(run, deps);
     const made = await makeCall({ loaded: current, keyId, run }, step, { mayStart, onTripped }, deps);
     if (made === undefined) return undefined;
     current = made.loaded;
