@@ -9,7 +9,12 @@ export interface Filter {
   /** Last row key, excluded. */
   readonly before?: string;
   readonly rowKeyPrefix?: string;
+  /** Only these row keys, at most 14. The service reads the whole partition for it, so the partition should be small. */
+  readonly rowKeys?: readonly string[];
 }
+
+/** The service accepts 15 comparisons in a filter, one of which is that of the partition. */
+export const maxRowKeys = 14;
 
 export interface PageOptions {
   /** Maximum number of rows of a page, at most 1,000. */
@@ -50,11 +55,15 @@ export async function readPage(
   return { rows: [] };
 }
 
-function toOData({ partitionKey, from, before, rowKeyPrefix }: Filter, odata: typeof quote): string {
+function toOData({ partitionKey, from, before, rowKeyPrefix, rowKeys }: Filter, odata: typeof quote): string {
   const clauses = [odata`PartitionKey eq ${partitionKey}`];
   if (from !== undefined) clauses.push(odata`RowKey ge ${from}`);
   if (before !== undefined) clauses.push(odata`RowKey lt ${before}`);
   if (rowKeyPrefix) clauses.push(odata`RowKey ge ${rowKeyPrefix}`, odata`RowKey lt ${following(rowKeyPrefix)}`);
+  if (rowKeys !== undefined) {
+    if (rowKeys.length > maxRowKeys) throw new TypeError(`A query can name at most ${maxRowKeys} row keys`);
+    clauses.push(`(${rowKeys.map(key => odata`RowKey eq ${key}`).join(" or ")})`);
+  }
   return clauses.join(" and ");
 }
 

@@ -2,7 +2,7 @@ import type { Page, Range, UserFilter, UserSummary } from "../../../auth/store.t
 import type { Log } from "../../../log.ts";
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
 import type { Instant } from "../../../time.ts";
-import { mapConcurrently } from "../../tables/row-batches.ts";
+import { mapConcurrently, readRows } from "../../tables/row-batches.ts";
 import { readOrLog } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import { checkedVersion, fromUserRow, idKey, lastLoginIn, loginRow, userRow } from "../rows/rows.ts";
@@ -134,10 +134,12 @@ async function checkCandidate(
   entries: readonly IndexEntry[],
   candidate: Candidate,
 ): Promise<UserSummary | undefined> {
-  const { users } = tables;
   const { id } = candidate;
-  const read = (userHash: string) =>
-    Promise.all([Promise.all(entries.map(entry => users.get(userHash, entry.rowKey))), users.get(userHash, userRow)]);
+  const rowKeys = [userRow, ...entries.map(({ rowKey }) => rowKey)];
+  const read = async (userHash: string) => {
+    const found = await readRows(tables.users, userHash, rowKeys);
+    return [entries.map(({ rowKey }) => found.get(rowKey)), found.get(userRow)] as const;
+  };
   const areTrue = (rows: readonly (Row | undefined)[]) =>
     entries.every((entry, index) => matchesEntry(rows[index], id, entry));
 
@@ -158,7 +160,8 @@ async function checkCandidate(
       await mapConcurrently(stale, ({ entry, row }) => removeStaleIndexRow(tables, entry, row));
       return undefined;
     }
-    // Rows of several reads may never have been true together, so a second read must find them unchanged.
+    // Rows that are read while writers change them may never have been true together, so a second read must find them
+    // unchanged.
     const versions = rows.map(row => row?.etag).join();
     if (entries.length === 1 || versions === before) {
       const { name } = fromUserRow(user).value;

@@ -1,5 +1,6 @@
 import type { TableClient } from "@azure/data-tables";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readRows } from "../../../../lib/azure/tables/row-batches.ts";
 import { type Entity, openTables, type Row, type Table, type Tables } from "../../../../lib/azure/tables/tables.ts";
 import { conditionalRemovals, submit } from "../../../../lib/azure/tables/transaction.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
@@ -288,6 +289,17 @@ describe("a query", () => {
     expect(await find({ rowKeyPrefix: "b'" })).toEqual(["b'1"]);
     expect(await find({ rowKeyPrefix: "" })).toHaveLength(5);
     expect(await find({ from: "x' or RowKey ge '" })).toEqual([]);
+    expect(await find({ rowKeys: ["b'1", "none", "b"] })).toEqual(["b", "b'1"]);
+    expect(await find({ rowKeys: ["x' or RowKey ge '"] })).toEqual([]);
+  });
+
+  test("names at most 14 row keys, because the service accepts 15 comparisons", async () => {
+    const keys = Array.from({ length: 15 }, (_, n) => `k${n}`);
+    await fill(keys);
+    const find = (rowKeys: readonly string[]) => all(table.query({ partitionKey: pk, rowKeys }));
+    expect(await find(keys.slice(1))).toHaveLength(14);
+    await expect(find(keys)).rejects.toThrow("A query can name at most 14 row keys");
+    expect([...(await readRows(table, pk, keys)).keys()].sort()).toEqual([...keys].sort());
   });
 
   test("goes on over pages and stops at its limit", async () => {
