@@ -492,9 +492,21 @@ describe("the authentication server in the page", () => {
     await press(page, "End all sessions");
     await confirm(page, "End the sessions");
     await outcome(page, /^204 POST .*\/sessions\/delete$/);
+    await page.getByText("Not locked").waitFor();
+    await press(page, "Unlock");
+    await outcome(page, /^204 POST .*\/unlock$/);
     await page.getByRole("row").filter({ hasText: "keyhotp" }).getByRole("button", { name: "Unassign" }).click();
     await confirm(page, "Unassign the key");
     await page.getByRole("link", { name: "keyhotp" }).waitFor({ state: "detached" });
+
+    await page.getByRole("link", { name: "keytotp" }).click();
+    await page.getByLabel("Uses").selectOption("3");
+    await press(page, "Issue");
+    await page.getByText("shown only once").waitFor();
+    await page.getByText("disabled", { exact: true }).waitFor();
+    await press(page, "Revoke");
+    await confirm(page, "Revoke the code");
+    await page.getByText("shown only once").waitFor({ state: "detached" });
     expectCalm(open);
   });
 

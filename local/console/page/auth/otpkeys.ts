@@ -142,9 +142,44 @@ export function OtpKey({ argument: prefix, facts }: ViewProps) {
           </div>
         <//>
         ${own && html`<${Codes} ...${own} />`}
+        <${TemporaryCode} path=${path} />
         <${Attributes} owner=${path} attributes=${attributes} />`,
       )}
     <//>
+  <//>`;
+}
+
+interface IssuedCode {
+  readonly code: string;
+  readonly valid_until: string;
+}
+
+/** Issues a code in place of the OTPs of a lost key. */
+function TemporaryCode({ path }: { path: string }) {
+  const [issued, setIssued] = useState<IssuedCode>();
+  const issue = async ({ uses = "", hours = "" }: Record<string, string>) => {
+    const valid_until = new Date(Date.now() + Number(hours) * 3_600_000).toISOString();
+    const body = { uses: Number(uses), valid_until };
+    const outcome = await callHost<IssuedCode>("POST", `${path}/temporary-code`, { body });
+    setIssued(isSuccess(outcome) ? outcome.body : undefined);
+    return outcome;
+  };
+  const revoke = async () => {
+    if (isSuccess(await callHost("DELETE", `${path}/temporary-code`))) setIssued(undefined);
+  };
+  return html`<${Card} title="Temporary code" hint="For a lost key: disables the key, and is typed in place of its OTPs.">
+    <${Form} label="Issue" send=${issue}>
+      <div class="grid">
+        <${Field} name="uses" label="Uses" options=${["1", "3", "10"]} />
+        <${Field} name="hours" label="Valid for hours" options=${["8", "24", "72"]} />
+      </div>
+    <//>
+    <p class="state-line" aria-live="polite">${issued && html`<code class="otp">${issued.code}</code> until ${issued.valid_until}, shown only once.`}</p>
+    <div class="buttons"><${Button} label="Revoke" kind="danger" run=${revoke} confirm=${{
+      title: "Revoke the temporary code?",
+      text: "The code is no longer accepted. The key stays disabled.",
+      action: "Revoke the code",
+    }} /></div>
   <//>`;
 }
 

@@ -124,6 +124,7 @@ export function User({ argument: id, facts }: ViewProps) {
             <${Field} name="password" label="New password" type="password" autocomplete="new-password" hint="Empty: none." />
           <//>
         <//>
+        <${Lock} path=${path} />
         <${Validation} path=${path} />
         <${Card} title="The account">
           <div class="buttons">
@@ -132,7 +133,6 @@ export function User({ argument: id, facts }: ViewProps) {
               text: `${name ?? "The user"} is signed out everywhere.`,
               action: "End the sessions",
             }} />
-            <${Button} label="Unlock" run=${() => post("unlock")({})} />
             <${Button} label="Delete this user" kind="danger" run=${remove} confirm=${{
               title: "Delete this user?",
               text: `${name ?? "The user"} can no longer sign in. Attributes and sessions are deleted, keys are unassigned.`,
@@ -142,6 +142,28 @@ export function User({ argument: id, facts }: ViewProps) {
         <//>
       </div>
     <//>
+  <//>`;
+}
+
+interface LockRecord {
+  readonly failures: number;
+  readonly locked_until: string | null;
+  readonly running_attempts: number;
+}
+
+function Lock({ path }: { path: string }) {
+  const live = useLive(signal => readHost<LockRecord>(`${path}/lock`, signal), [path], 3000);
+  return html`<${Card} title="Lock">
+    ${shownOutcome(
+      live,
+      lock =>
+        html`<${FactList} rows=${{
+          "Failed sign-ins": lock.failures,
+          "Locked until": lock.locked_until ?? "Not locked",
+          "Running attempts": lock.running_attempts,
+        }} />`,
+    )}
+    <div class="buttons"><${Button} label="Unlock" run=${() => callHost("POST", `${path}/unlock`, { body: {} })} /></div>
   <//>`;
 }
 
