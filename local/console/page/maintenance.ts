@@ -1,6 +1,9 @@
 import { useState } from "preact/hooks";
 import { callHost, isSuccess, type Outcome } from "./calls.ts";
-import { Button, Field, Form, idpIds, type Values } from "./forms.ts";
+import { Button } from "./forms/button.ts";
+import { Field } from "./forms/field.ts";
+import { Form, type Values } from "./forms/form.ts";
+import { idpIds } from "./idp-ids.ts";
 import type { ViewProps } from "./model.ts";
 import { Card, html, Json, Page, time, useLive } from "./ui.ts";
 

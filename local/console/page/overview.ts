@@ -1,5 +1,5 @@
 import { ask, callHost, readHost, readPeer, segment } from "./calls.ts";
-import { Button, Copy } from "./forms.ts";
+import { Button, Copy } from "./forms/button.ts";
 import type { AuthenticatorRequest, CredentialRequest, ViewProps } from "./model.ts";
 import type { MailPage } from "./peers/mailbox.ts";
 import { JobButtons, type RequestPage, reasonOf, usersOf } from "./requests/requests.ts";

@@ -1,9 +1,13 @@
 import { useState } from "preact/hooks";
 import { ask, callHost, changes, isSuccess, type Outcome, readHost, segment, shown } from "../calls.ts";
-import { Button, DropFile, Field, Form } from "../forms.ts";
+import { Button } from "../forms/button.ts";
+import { DropFile } from "../forms/drop-file.ts";
+import { Field } from "../forms/field.ts";
+import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
 import { Badge, Card, code, FactList, html, Page, Served, Table, useLive } from "../ui.ts";
-import { Attributes, shownOutcome } from "./users.ts";
+import { Attributes } from "./attributes.ts";
+import { shownOutcome } from "./shown-outcome.ts";
 
 /** A key whose secret the console's server created and keeps. */
 export interface SoftwareKey {
@@ -33,6 +37,12 @@ export const remarkOf = ({ leftMs, given }: Otp): string =>
 interface Listed {
   readonly prefix: string;
   readonly enabled: boolean;
+}
+
+/** Returns the prefixes of all keys. */
+export function usePrefixes(): readonly string[] {
+  const live = useLive(signal => readHost<readonly { prefix: string }[]>("/core/otpkeys", signal), [], 60_000);
+  return live.data?.status === 200 ? live.data.body.map(({ prefix }) => prefix) : [];
 }
 
 export function OtpKeys({ facts, choices }: ViewProps) {

@@ -1,6 +1,8 @@
 import { useRef, useState } from "preact/hooks";
 import { callHost, isSuccess, readHost, refusalOf } from "../calls.ts";
-import { Button, Field, Form, type Values, valuesOf } from "../forms.ts";
+import { Button } from "../forms/button.ts";
+import { Field } from "../forms/field.ts";
+import { Form, type Values, valuesOf } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
 import { createStore, useStore } from "../store.ts";
 import { Card, code, FactList, html, Page, Served, shownLive, time, useLive } from "../ui.ts";

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { readPeer, segment, steer } from "../calls.ts";
-import { Button, Field } from "../forms.ts";
+import { Button } from "../forms/button.ts";
+import { Field } from "../forms/field.ts";
 import type { Mail, ViewProps } from "../model.ts";
 import { FactList, html, Page, shownLive, time, useLive } from "../ui.ts";
 

@@ -1,5 +1,7 @@
 import { readPeer, segment, steer } from "../calls.ts";
-import { Button, Field, Form, type Values } from "../forms.ts";
+import { Button } from "../forms/button.ts";
+import { Field } from "../forms/field.ts";
+import { Form, type Values } from "../forms/form.ts";
 import type { Choices, Shipment } from "../model.ts";
 import { ShipmentControls, shipmentState } from "../requests/shipment.ts";
 import { Card, code, FactList, html, shownLive, Table, time, useLive } from "../ui.ts";

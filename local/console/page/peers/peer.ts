@@ -1,6 +1,8 @@
 import { useState } from "preact/hooks";
 import { readPeer, steer } from "../calls.ts";
-import { Button, Field, Form, type Values } from "../forms.ts";
+import { Button } from "../forms/button.ts";
+import { Field } from "../forms/field.ts";
+import { Form, type Values } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
 import { Card, code, counted, html, Page, shownLive, Table, time, useLive } from "../ui.ts";
 import { PeerControls } from "./peer-controls.ts";

@@ -1,5 +1,5 @@
 import { readPeer } from "../calls.ts";
-import { Copy } from "../forms.ts";
+import { Copy } from "../forms/button.ts";
 import type { ViewProps } from "../model.ts";
 import { Card, code, counted, html, Page, shownLive, Table, useLive } from "../ui.ts";
 

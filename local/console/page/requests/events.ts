@@ -1,5 +1,5 @@
 import { callHost, readHost, segment } from "../calls.ts";
-import { Button } from "../forms.ts";
+import { Button } from "../forms/button.ts";
 import { Badge, html, time } from "../ui.ts";
 
 interface Delivery {

@@ -1,6 +1,8 @@
 import { useState } from "preact/hooks";
 import { isSuccess, readPeer, steer } from "../calls.ts";
-import { Button, Field, Form, type Values } from "../forms.ts";
+import { Button } from "../forms/button.ts";
+import { Field } from "../forms/field.ts";
+import { Form, type Values } from "../forms/form.ts";
 import type { AuthenticatorRequest, Choices, ViewProps } from "../model.ts";
 import { Badge, Card, code, FactList, html, Page, shownLive, time, useLive } from "../ui.ts";
 import { JobButtons } from "./requests.ts";

@@ -1,4 +1,5 @@
-import { Button, binder } from "../forms.ts";
+import { Button } from "../forms/button.ts";
+import { binder } from "../forms/field.ts";
 import type { Choices } from "../model.ts";
 import { Card, html } from "../ui.ts";
 

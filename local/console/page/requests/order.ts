@@ -1,6 +1,9 @@
 import { useState } from "preact/hooks";
 import { ask, callHost, isSuccess, readHost } from "../calls.ts";
-import { binder, DropFile, Field, Form, idpIds } from "../forms.ts";
+import { DropFile } from "../forms/drop-file.ts";
+import { binder, Field } from "../forms/field.ts";
+import { Form } from "../forms/form.ts";
+import { idpIds } from "../idp-ids.ts";
 import type { CredentialRequest, ViewProps } from "../model.ts";
 import { Card, html, Page, Served, shownLive, useLive } from "../ui.ts";
 import { AddButtons, type Draft, KeyCards, type OrderForm } from "./order-keys.ts";

@@ -1,5 +1,5 @@
 import { ask, callHost, readHost, readPeer, refusalOf, segment } from "../calls.ts";
-import { Button, Copy } from "../forms.ts";
+import { Button, Copy } from "../forms/button.ts";
 import {
   type AuthenticatorRequest,
   type Credential,

@@ -1,6 +1,8 @@
 import { useState } from "preact/hooks";
 import { ask, callHost, readHost, refusalOf, segment } from "../calls.ts";
-import { Button, Field, Form } from "../forms.ts";
+import { Button } from "../forms/button.ts";
+import { Field } from "../forms/field.ts";
+import { Form } from "../forms/form.ts";
 import { type CredentialRequest, hasEnded, keysOf, type ViewProps } from "../model.ts";
 import { Badge, Card, code, counted, html, Page, Served, shownLive, Table, time, useLive } from "../ui.ts";
 

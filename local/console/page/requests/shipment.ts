@@ -1,5 +1,7 @@
 import { steer } from "../calls.ts";
-import { Button, Field, Form, type Values } from "../forms.ts";
+import { Button } from "../forms/button.ts";
+import { Field } from "../forms/field.ts";
+import { Form, type Values } from "../forms/form.ts";
 import type { Choices, Shipment } from "../model.ts";
 import { html } from "../ui.ts";
 

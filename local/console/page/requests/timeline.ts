@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { curlOf, segment } from "../calls.ts";
-import { Copy } from "../forms.ts";
+import { Copy } from "../forms/button.ts";
 import type { Facts, Mail } from "../model.ts";
 import { Badge, Card, html, Json, time } from "../ui.ts";
 import { EventContent, type RequestEvent } from "./events.ts";

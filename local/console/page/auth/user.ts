@@ -1,0 +1,125 @@
+import { useState } from "preact/hooks";
+import { callHost, isSuccess, readHost, segment } from "../calls.ts";
+import { Button } from "../forms/button.ts";
+import { Field } from "../forms/field.ts";
+import { Form, type Values } from "../forms/form.ts";
+import type { ViewProps } from "../model.ts";
+import { Badge, Card, FactList, html, Page, Served, Table, useLive } from "../ui.ts";
+import { Attributes, type Owner } from "./attributes.ts";
+import { usePrefixes } from "./otpkeys.ts";
+import { shownOutcome } from "./shown-outcome.ts";
+
+interface UserRecord extends Owner {
+  readonly id: number;
+  readonly name: string;
+  readonly otpkeys: readonly string[];
+  readonly last_login?: string;
+}
+
+export function User({ argument: id, facts }: ViewProps) {
+  const path = `/core/users/${segment(id)}`;
+  const prefixes = usePrefixes();
+  const live = useLive(signal => readHost<UserRecord>(path, signal), [path], 3000);
+  const post = (what: string) => (body: object) => callHost("POST", `${path}/${what}`, { body });
+  const remove = async () => {
+    if (isSuccess(await callHost("DELETE", path))) location.hash = "#/users";
+  };
+  const name = live.data?.body?.name;
+  return html`<${Page} title="User" lead=${name}>
+    <${Served} isServed=${facts.apis.core} name="Core API">
+      ${shownOutcome(
+        live,
+        body => html`
+        <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id, "Last sign-in": body.last_login ?? "Never" }} /><//>
+        <${Card} title="Keys">
+          <${Table} caption="Assigned keys" columns=${["Prefix", ""]}
+            rows=${body.otpkeys.map(prefix => [
+              html`<a href=${`#/otpkey/${segment(prefix)}`}><code>${prefix}</code></a>`,
+              html`<${Button} label="Unassign" kind="danger" title=${`Unassign ${prefix}`} run=${() => callHost("DELETE", `${path}/otpkeys/${segment(prefix)}`)} confirm=${{
+                title: "Unassign this key?",
+                text: `${name ?? "The user"} can no longer sign in with the key ${prefix}.`,
+                action: "Unassign the key",
+              }} />`,
+            ])}
+            empty="No key is assigned." />
+          <${Form} label="Assign" send=${({ otpkey = "" }: Record<string, string>) => post("otpkeys")({ otpkey })}>
+            <${Field} name="otpkey" label="Prefix of the key" suggestions=${prefixes.filter(each => !body.otpkeys.includes(each))} />
+          <//>
+        <//>
+        <${Attributes} owner=${path} attributes=${body.attributes} />`,
+      )}
+      <div class="columns">
+        <${Card} title="Rename the user">
+          <${Form} label="Rename" send=${({ username = "" }: Record<string, string>) => post("rename")({ username })}>
+            <${Field} name="username" label="New username" hint="Ends the user's sessions." />
+          <//>
+        <//>
+        <${Card} title="Reset the password">
+          <${Form} label="Reset" send=${({ password = "" }: Record<string, string>) => post("reset")({ password })}>
+            <${Field} name="password" label="New password" type="password" autocomplete="new-password" hint="Empty: none." />
+          <//>
+        <//>
+        <${Lock} path=${path} />
+        <${Validation} path=${path} />
+        <${Card} title="The account">
+          <div class="buttons">
+            <${Button} label="End all sessions" kind="danger" run=${() => post("sessions/delete")({})} confirm=${{
+              title: "End all sessions?",
+              text: `${name ?? "The user"} is signed out everywhere.`,
+              action: "End the sessions",
+            }} />
+            <${Button} label="Delete this user" kind="danger" run=${remove} confirm=${{
+              title: "Delete this user?",
+              text: `${name ?? "The user"} can no longer sign in. Attributes and sessions are deleted, keys are unassigned.`,
+              action: "Delete the user",
+            }} />
+          </div>
+        <//>
+      </div>
+    <//>
+  <//>`;
+}
+
+interface LockRecord {
+  readonly failures: number;
+  readonly locked_until: string | null;
+  readonly running_attempts: number;
+}
+
+function Lock({ path }: { path: string }) {
+  const live = useLive(signal => readHost<LockRecord>(`${path}/lock`, signal), [path], 3000);
+  return html`<${Card} title="Lock">
+    ${shownOutcome(
+      live,
+      lock =>
+        html`<${FactList} rows=${{
+          "Failed sign-ins": lock.failures,
+          "Locked until": lock.locked_until ?? "Not locked",
+          "Running attempts": lock.running_attempts,
+        }} />`,
+    )}
+    <div class="buttons"><${Button} label="Unlock" run=${() => callHost("POST", `${path}/unlock`, { body: {} })} /></div>
+  <//>`;
+}
+
+interface Validated {
+  readonly valid_password?: boolean;
+  readonly valid_otp?: boolean;
+}
+
+function Validation({ path }: { path: string }) {
+  const [result, setResult] = useState<Validated>();
+  const badge = (isValid: boolean | undefined) => html`<${Badge} state=${isValid ? "valid" : "not valid"} />`;
+  const validate = async (values: Values) => {
+    const outcome = await callHost<Validated>("POST", `${path}/validate`, { body: values });
+    setResult(outcome.body);
+    return outcome;
+  };
+  return html`<${Card} title="Validate">
+    <${Form} label="Validate" send=${validate}>
+      <${Field} name="password" label="Password" type="password" />
+      <${Field} name="otp" label="OTP" hint="It cannot be used again." />
+    <//>
+    <p class="state-line" aria-live="polite">${result && html`Password ${badge(result.valid_password)} OTP ${badge(result.valid_otp)}`}</p>
+  <//>`;
+}
