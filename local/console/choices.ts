@@ -1,4 +1,5 @@
 import countries from "i18n-iso-countries/codes.json" with { type: "json" };
+import { totpAlgorithms } from "../../lib/auth/otp/contract.ts";
 import { requestStates } from "../../lib/connector/model/states.ts";
 import { AIC_FORMS } from "../peers/aic/callbacks.ts";
 import { SABOTAGES } from "../peers/delivery/view.ts";
@@ -34,4 +35,5 @@ export const choices = {
   ],
   countries: countries.map(([alpha2]) => alpha2),
   softwareKeyKinds: newSoftwareKey.shape.kind.options,
+  totpAlgorithms,
 };

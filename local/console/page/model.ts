@@ -19,7 +19,8 @@ type Lists =
   | "requestStates"
   | "timers"
   | "countries"
-  | "softwareKeyKinds";
+  | "softwareKeyKinds"
+  | "totpAlgorithms";
 
 /** The values that fields offer. */
 export type Choices = Readonly<Record<Lists, readonly string[]>> & {

@@ -1,22 +1,28 @@
 import { createCipheriv, randomBytes } from "node:crypto";
 import { generateSync } from "otplib";
+import type { TotpAlgorithm } from "../../../lib/auth/otp/contract.ts";
 import { crc16 } from "../../../lib/auth/otp/yubico.ts";
 
 export interface OathSecret {
   readonly secret: Uint8Array;
   readonly digits: 6 | 8;
+  /** Default: SHA1. */
+  readonly algorithm?: TotpAlgorithm | undefined;
 }
 
+const hashes = { SHA1: "sha1", SHA256: "sha256", SHA512: "sha512" } as const;
+
 /** Returns the code of a moving factor (RFC 4226): a counter, or the number of a time step since 1970 (RFC 6238). */
-export const oathCode = ({ secret, digits }: OathSecret, factor: number): string =>
-  generateSync({ strategy: "hotp", secret, digits, counter: factor });
+export const oathCode = ({ secret, digits, algorithm = "SHA1" }: OathSecret, factor: number): string =>
+  generateSync({ strategy: "hotp", secret, digits, counter: factor, algorithm: hashes[algorithm] });
 
-/** Length of a time step in seconds, the default of an import. */
-const totpStepSeconds = 30;
-
-/** Returns the time step of RFC 6238, and the milliseconds until the next. @param now in ms since 1970 */
-export function totpStep(now: number): { readonly step: number; readonly leftMs: number } {
-  const stepMs = totpStepSeconds * 1000;
+/**
+ * Returns the time step of RFC 6238, and the milliseconds until the next.
+ * @param now in ms since 1970
+ * @param period seconds of a step
+ */
+export function totpStep(now: number, period = 30): { readonly step: number; readonly leftMs: number } {
+  const stepMs = period * 1000;
   return { step: Math.floor(now / stepMs), leftMs: stepMs - (now % stepMs) };
 }
 

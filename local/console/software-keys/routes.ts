@@ -39,9 +39,19 @@ export function softwareKeyRoutes(
   }
 }
 
-const importFields = ({ prefix, kind, secret, privateId, digits }: SoftwareKey): Record<string, string> => ({
+const importFields = ({
   prefix,
   kind,
   secret,
+  privateId,
+  digits,
+  period,
+  algorithm,
+}: SoftwareKey): Record<string, string> => ({
+  prefix,
+  kind,
+  secret,
+  ...(period && { period: String(period) }),
+  ...(algorithm && { algorithm }),
   ...(privateId === undefined ? { digits: String(digits) } : { private_id: privateId }),
 });

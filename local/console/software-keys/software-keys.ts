@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
+import { type TotpAlgorithm, totpAlgorithms } from "../../../lib/auth/otp/contract.ts";
+import { omitUndefined } from "../../../lib/omit-undefined.ts";
 import { openState } from "../../peers/state-file.ts";
 import { oathCode, toModhex, totpStep, yubicoCode } from "./codes.ts";
 
@@ -11,6 +13,9 @@ export const newSoftwareKey = z.strictObject({
     .regex(/^[a-z0-9]{1,32}$/, "must be 1 to 32 lower-case letters and digits")
     .optional(),
   digits: z.union([z.literal(6), z.literal(8)]).default(6),
+  /** Seconds of a step; of `totp` only, as is the algorithm. */
+  period: z.union([z.literal(30), z.literal(60)]).optional(),
+  algorithm: z.enum(totpAlgorithms).optional(),
 });
 
 /** A key whose secret is stored here instead of in hardware, so that the page can sign in with it. */
@@ -21,6 +26,8 @@ export interface SoftwareKey {
   readonly secret: string;
   readonly privateId?: string;
   readonly digits: 6 | 8;
+  readonly period?: 30 | 60;
+  readonly algorithm?: TotpAlgorithm;
   /** Number of codes shown; of `totp` the step of the last one. */
   uses: number;
 }
@@ -53,13 +60,14 @@ export function createSoftwareKeys(statePath?: string): SoftwareKeys {
     state.save();
   };
   return {
-    draft: ({ kind, prefix = toModhex(randomBytes(6)), digits }) => ({
+    draft: ({ kind, prefix = toModhex(randomBytes(6)), digits, period, algorithm }) => ({
       prefix,
       kind,
       digits,
       uses: 0,
       secret: randomBytes(kind === "yubico" ? 16 : 20).toString("hex"),
       ...(kind === "yubico" ? { privateId: randomBytes(6).toString("hex") } : {}),
+      ...(kind === "totp" && omitUndefined({ period, algorithm })),
     }),
     keep: key => {
       remove(key.prefix);
@@ -81,10 +89,14 @@ export function createSoftwareKeys(statePath?: string): SoftwareKeys {
 function show(key: SoftwareKey): Otp {
   const secret = Buffer.from(key.secret, "hex");
   if (key.kind === "totp") {
-    const { step, leftMs } = totpStep(Date.now());
+    const { step, leftMs } = totpStep(Date.now(), key.period);
     const given = key.uses === step;
     key.uses = step;
-    return { otp: key.prefix + oathCode({ secret, digits: key.digits }, step), leftMs, given };
+    return {
+      otp: key.prefix + oathCode({ secret, digits: key.digits, algorithm: key.algorithm }, step),
+      leftMs,
+      given,
+    };
   }
   const use = key.uses++;
   if (key.kind === "hotp") return { otp: key.prefix + oathCode({ secret, digits: key.digits }, use) };

@@ -443,6 +443,7 @@ describe("the authentication server in the page", () => {
     for (const kind of kinds) {
       await page.getByLabel("Kind").selectOption(kind);
       await page.getByLabel("Prefix").fill(`key${kind}`);
+      if (kind === "totp") await page.getByLabel("Algorithm").selectOption("SHA256");
       await press(page, "Import");
       await page
         .getByRole("row")
@@ -500,6 +501,9 @@ describe("the authentication server in the page", () => {
     await page.getByRole("link", { name: "keyhotp" }).waitFor({ state: "detached" });
 
     await page.getByRole("link", { name: "keytotp" }).click();
+    await page.getByLabel("Valid until").fill("2099-12-31");
+    await press(page, "Set the validity");
+    await page.getByText("until 2099-12-31").waitFor();
     await page.getByLabel("Uses").selectOption("3");
     await press(page, "Issue");
     await page.getByText("shown only once").waitFor();
@@ -507,6 +511,13 @@ describe("the authentication server in the page", () => {
     await press(page, "Revoke");
     await confirm(page, "Revoke the code");
     await page.getByText("shown only once").waitFor({ state: "detached" });
+
+    await go(page, "otpkeys", "Keys");
+    await page.getByRole("link", { name: "keyhotp" }).waitFor();
+    await page.getByLabel("State").selectOption("disabled");
+    await press(page, "Apply");
+    await page.getByRole("link", { name: "keyhotp" }).waitFor({ state: "detached" });
+    await page.getByRole("link", { name: "keytotp" }).waitFor();
     expectCalm(open);
   });
 

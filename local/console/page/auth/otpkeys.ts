@@ -45,13 +45,26 @@ export function usePrefixes(): readonly string[] {
   return live.data?.status === 200 ? live.data.body.map(({ prefix }) => prefix) : [];
 }
 
+const states = [
+  ["", "all"],
+  ["enabled=true", "enabled"],
+  ["enabled=false", "disabled"],
+  ["stopped=true", "stopped"],
+];
+
 export function OtpKeys({ facts, choices }: ViewProps) {
-  const live = useLive(signal => readHost<readonly Listed[]>("/core/otpkeys", signal), [], 3000);
+  const [query, setQuery] = useState("");
+  const live = useLive(signal => readHost<readonly Listed[]>(`/core/otpkeys${query}`, signal), [query], 3000);
+  const filter = async ({ state = "", since }: Record<string, string>) => {
+    const filters = new URLSearchParams(state);
+    if (since) filters.set("unused_since", new Date(since).toISOString());
+    setQuery(filters.size === 0 ? "" : `?${filters}`);
+    return undefined;
+  };
   const own = useLive(softwareKeys, [], 3000);
-  const create = async ({ digits, ...fields }: Record<string, string>, form: HTMLFormElement) => {
-    const outcome = await shown("POST /core/otpkeys", () =>
-      ask<Outcome>("POST", "keys", { body: { ...fields, digits: Number(digits) } }),
-    );
+  const create = async ({ digits, period, ...fields }: Record<string, string>, form: HTMLFormElement) => {
+    const body = { ...fields, digits: Number(digits), period: Number(period) };
+    const outcome = await shown("POST /core/otpkeys", () => ask<Outcome>("POST", "keys", { body }));
     if (isSuccess(outcome)) form.reset();
     return outcome;
   };
@@ -64,10 +77,18 @@ export function OtpKeys({ facts, choices }: ViewProps) {
               <${Field} name="kind" label="Kind" options=${choices.softwareKeyKinds} />
               <${Field} name="prefix" label="Prefix" hint="Empty: a random one." />
               <${Field} name="digits" label="Digits" options=${["6", "8"]} hint="Not of a yubico key." />
+              <${Field} name="period" label="Seconds of a step" options=${["30", "60"]} hint="Of a totp key." />
+              <${Field} name="algorithm" label="Algorithm" options=${choices.totpAlgorithms} hint="Of a totp key." />
             </div>
           <//>
         <//>
         <${ImportFile} />
+        <${Card} title="Filter">
+          <${Form} label="Apply" send=${filter}>
+            <${Field} name="state" label="State" options=${states} />
+            <${Field} name="since" label="Not used since" type="date" />
+          <//>
+        <//>
       </div>
       <${Card} title="One-time-password keys">
         ${shownOutcome(
@@ -78,7 +99,7 @@ export function OtpKeys({ facts, choices }: ViewProps) {
             html`<${Badge} state=${enabled ? "enabled" : "disabled"} />`,
             own.data?.find(key => key.prefix === prefix)?.kind ?? "no",
           ])}
-          empty="There is no key. Create a software key, or drop a file of keys." />`,
+          empty=${query ? "No key matches the filter." : "There is no key. Create a software key, or drop a file of keys."} />`,
         )}
       <//>
     <//>
@@ -120,8 +141,11 @@ interface KeyRecord {
   readonly prefix: string;
   readonly enabled: boolean;
   readonly stopped?: boolean;
+  readonly stopped_since?: string;
   readonly failures?: number;
   readonly last_used?: string;
+  readonly valid_from?: string;
+  readonly valid_until?: string;
   readonly attributes: Readonly<Record<string, string>>;
 }
 
@@ -138,9 +162,17 @@ export function OtpKey({ argument: prefix, facts }: ViewProps) {
     <${Served} isServed=${facts.apis.core} name="Core API">
       ${shownOutcome(
         live,
-        ({ id, enabled, stopped, failures, last_used, attributes }) => html`
+        ({ id, enabled, stopped, stopped_since, failures, last_used, valid_from, valid_until, attributes }) => html`
         <${Card} title="Prefix and state">
-          <${FactList} rows=${{ Prefix: code(prefix), Id: id, State: html`<${Badge} state=${stopped ? "stopped" : enabled ? "enabled" : "disabled"} />`, Failures: failures ?? 0, "Last use": last_used ?? "Never" }} />
+          <${FactList} rows=${{
+            Prefix: code(prefix),
+            Id: id,
+            State: html`<${Badge} state=${stopped ? "stopped" : enabled ? "enabled" : "disabled"} />`,
+            "Stopped since": stopped_since,
+            Failures: failures ?? 0,
+            "Last use": last_used ?? "Never",
+            Valid: validity(valid_from, valid_until),
+          }} />
           <div class="buttons">
             <${Button} label="Enable" run=${() => callHost("POST", `${path}/enable`)} />
             <${Button} label="Disable" run=${() => callHost("POST", `${path}/disable`)} />
@@ -152,9 +184,29 @@ export function OtpKey({ argument: prefix, facts }: ViewProps) {
           </div>
         <//>
         ${own && html`<${Codes} ...${own} />`}
+        <${Validity} path=${path} />
         <${TemporaryCode} path=${path} />
         <${Attributes} owner=${path} attributes=${attributes} />`,
       )}
+    <//>
+  <//>`;
+}
+
+const validity = (from: string | undefined, until: string | undefined) =>
+  [from && `from ${from}`, until && `until ${until}`].filter(Boolean).join(" ") || "Always";
+
+/** Sets the time in which OTPs of the key are accepted. */
+function Validity({ path }: { path: string }) {
+  const set = (values: Record<string, string>) => {
+    const limits = Object.entries(values).map(([name, day]) => [name, new Date(day).toISOString()]);
+    return callHost("POST", `${path}/validity`, { body: Object.fromEntries(limits) });
+  };
+  return html`<${Card} title="Validity" hint="A limit that is left empty is removed.">
+    <${Form} label="Set the validity" send=${set}>
+      <div class="grid">
+        <${Field} name="valid_from" label="Valid from" type="date" />
+        <${Field} name="valid_until" label="Valid until" type="date" />
+      </div>
     <//>
   <//>`;
 }

@@ -93,6 +93,7 @@ function Session({ keys }: { keys: readonly SoftwareKey[] }) {
   const logOut = async () => {
     if (isSuccess(await callHost("POST", "/client/logout", { headers: sessionHeader() }))) session.set(undefined);
   };
+  const assign = (values: Values) => callHost("POST", "/client/otpkeys", { body: values, headers: sessionHeader() });
   const change = (values: Values) => callHost("POST", "/client/password", { body: values, headers: sessionHeader() });
   return html`
     <${Card} title="Session">
@@ -113,6 +114,12 @@ function Session({ keys }: { keys: readonly SoftwareKey[] }) {
       <${Form} label="Change" send=${change}>
         <${Field} name="oldpass" label="Current password" type="password" autocomplete="current-password" />
         <${Field} name="newpass" label="New password" type="password" autocomplete="new-password" />
+        <${OtpField} keys=${keys} />
+      <//>
+    <//>
+    <${Card} title="Assign a key of your own" hint="If AUTH_SELF_ASSIGN allows it, and the key is assigned to no user.">
+      <${Form} label="Assign the key" send=${assign}>
+        <${Field} name="password" label="Your password" type="password" autocomplete="current-password" />
         <${OtpField} keys=${keys} />
       <//>
     <//>`;

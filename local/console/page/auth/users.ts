@@ -19,10 +19,11 @@ export function Users({ facts }: ViewProps) {
     if (isSuccess(outcome)) form.reset();
     return outcome;
   };
-  const filter = async ({ prefix, otpkey, attribute, value = "" }: Record<string, string>) => {
+  const filter = async ({ prefix, otpkey, since, attribute, value = "" }: Record<string, string>) => {
     const filters = {
       ...(prefix && { $prefix: prefix }),
       ...(otpkey && { otpkey }),
+      ...(since && { $unused_since: new Date(since).toISOString() }),
       ...(attribute && { [attribute]: value }),
     };
     setQuery(Object.keys(filters).length === 0 ? "" : `?${new URLSearchParams(filters)}`);
@@ -41,6 +42,7 @@ export function Users({ facts }: ViewProps) {
           <${Form} label="Apply" send=${filter}>
             <${Field} name="prefix" label="Name begins with" />
             <${Field} name="otpkey" label="Has the key with prefix" suggestions=${usePrefixes()} />
+            <${Field} name="since" label="Not signed in since" type="date" />
             <${Field} name="attribute" label="Has the attribute" />
             <${Field} name="value" label="With this value" />
           <//>

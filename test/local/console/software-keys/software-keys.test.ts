@@ -21,11 +21,13 @@ const kinds: Record<SoftwareKey["kind"], LocalKind> = { hotp, totp, yubico };
 const bytes = (hex: string | undefined) => (hex === undefined ? undefined : new Uint8Array(Buffer.from(hex, "hex")));
 
 /** The key as an import of its secret makes it. */
-function imported({ kind, secret, privateId, digits }: SoftwareKey) {
+function imported({ kind, secret, privateId, digits, period, algorithm }: SoftwareKey) {
   const prepared = kinds[kind].prepare({
     secret: bytes(secret),
     privateId: bytes(privateId),
     digits: kind === "yubico" ? undefined : digits,
+    period,
+    algorithm,
   });
   if (!prepared.ok || prepared.secret === undefined) throw new Error(JSON.stringify(prepared));
   return { secret: prepared.secret, form: prepared.form };
@@ -51,20 +53,23 @@ test.each([
   }
 });
 
-test("a key of kind totp shows one code for each step, and marks a code that it has shown before", () => {
-  const keys = createSoftwareKeys();
-  const key = keys.draft({ kind: "totp", digits: 6 });
-  keys.keep(key);
-  const shown = keys.next(key.prefix);
-  const decision = totp.decide(imported(key), shown?.otp.slice(key.prefix.length) ?? "", {
-    now: instant(Date.now()),
-    windows,
-  });
-  expect(decision.outcome).toBe("valid");
-  const again = keys.next(key.prefix);
-  expect(again?.given).toBe(again?.otp === shown?.otp);
-  expect(totpStep(59_000)).toEqual({ step: 1, leftMs: 1000 });
-});
+test.each([{}, { period: 60, algorithm: "SHA512" }] as const)(
+  "a key of kind totp with %o shows one code for each step, and marks a code that it has shown before",
+  form => {
+    const keys = createSoftwareKeys();
+    const key = keys.draft({ kind: "totp", digits: 6, ...form });
+    keys.keep(key);
+    const shown = keys.next(key.prefix);
+    const decision = totp.decide(imported(key), shown?.otp.slice(key.prefix.length) ?? "", {
+      now: instant(Date.now()),
+      windows,
+    });
+    expect(decision.outcome).toBe("valid");
+    const again = keys.next(key.prefix);
+    expect(again?.given).toBe(again?.otp === shown?.otp);
+    expect(totpStep(59_000)).toEqual({ step: 1, leftMs: 1000 });
+  },
+);
 
 test("OATH codes are those of RFC 4226", () => {
   const secret = new Uint8Array(Buffer.from("12345678901234567890"));
