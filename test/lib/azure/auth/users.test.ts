@@ -86,6 +86,53 @@ describe("a rename", () => {
   });
 });
 
+describe("the new name of a user", () => {
+  test("keeps nothing of a former owner", async () => {
+    const { userRef, id } = await created();
+    const name = fresh();
+    const userHash = hashUsername(name);
+    const left = { schema: 1, id: 999 };
+    await storage.tables
+      .table("users")
+      .transact(userHash, [
+        { insert: { rowKey: "attributes", ...left, count: 1, size: 2 } },
+        { insert: { rowKey: "attr:a", ...left, value: "b" } },
+      ]);
+    expect(await store.users.rename(userRef, username(name))).toMatchObject({ value: { id, name } });
+    const rows = await rowsOf(storage.tables, "users", userHash);
+    expect(rows.filter(row => row.id === left.id)).toEqual([]);
+  });
+
+  test("keeps nothing of an earlier attempt that the user has no longer", async () => {
+    const { userRef, id } = await created();
+    const name = fresh();
+    const left = { schema: 1, id };
+    await storage.tables
+      .table("users")
+      .transact(hashUsername(name), [
+        { insert: { rowKey: "attributes", ...left, count: 1, size: 10 } },
+        { insert: { rowKey: "attr:deleted", ...left, value: "since" } },
+      ]);
+    await store.users.rename(userRef, username(name));
+    expect(await store.users.view(named(name))).toEqual({ id, name, attributes: {}, otpkeys: [] });
+  });
+
+  test("is free again, without a row, if the user is deleted during the rename", async () => {
+    const own = await openAuthStorage();
+    await own.store.users.create({ username: username("leaving"), password });
+    const interrupted = withTable("users", table => ({
+      transact: async (partitionKey, actions) => {
+        const written = await table.transact(partitionKey, actions);
+        if (actions.some(action => "insert" in action && "from" in action.insert))
+          await own.store.users.remove(named("leaving"));
+        return written;
+      },
+    }));
+    expect(await own.on(interrupted(own.tables)).users.rename(named("leaving"), username("next"))).toBe("no_user");
+    expect(await rowsOf(own.tables, "users", hashUsername("next"))).toEqual([]);
+  });
+});
+
 describe("the former name of a user", () => {
   test("is deleted a day after the rename, also if the rename was committed in the hour after its claim", async () => {
     const own = await openAuthStorage();
