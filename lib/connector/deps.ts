@@ -2,7 +2,7 @@ import type { Log } from "../log.ts";
 import type { Mailer } from "../peers/mail.ts";
 import type { Sealer } from "../seal.ts";
 import type { Instant, Now } from "../time.ts";
-import type { Delivery as EventDelivery, RecordedEvents } from "./events/event.ts";
+import type { Delivery, RecordedEvents } from "./events/event.ts";
 import type { Paces } from "./http/pace.ts";
 import type { Idp } from "./idp/contract.ts";
 import type { Claim } from "./model/idempotency.ts";
@@ -153,7 +153,7 @@ export interface DueEvents {
 /** The recorded events of a request, and the state of their delivery to each sink. */
 export interface LoadedEvents {
   readonly recorded: readonly RecordedEvents[];
-  readonly deliveries: ReadonlyMap<number, Stored<EventDelivery>>;
+  readonly deliveries: ReadonlyMap<number, Stored<Delivery>>;
 }
 
 /** The state of a sink, over all requests. */
@@ -176,9 +176,9 @@ export interface EventStore {
    * Writes the state of a delivery, and before it the index row of its next attempt. Returns undefined on a conflict.
    */
   saveDelivery(
-    at: { readonly requestId: string; readonly sink: number; readonly before: Stored<EventDelivery> | undefined },
-    delivery: EventDelivery,
-  ): Promise<Stored<EventDelivery> | undefined>;
+    at: { readonly requestId: string; readonly sink: number; readonly before: Stored<Delivery> | undefined },
+    delivery: Delivery,
+  ): Promise<Stored<Delivery> | undefined>;
   /** Removes an index row whose events are done, or that another row replaces. */
   removeDue(sink: number, entry: DueEvents): Promise<void>;
   /**
@@ -198,7 +198,7 @@ export interface EventStore {
 /** The events of a request in a backup. */
 export interface RestoredEvents {
   readonly recorded: readonly RecordedEvents[];
-  readonly deliveries: ReadonlyMap<number, EventDelivery>;
+  readonly deliveries: ReadonlyMap<number, Delivery>;
 }
 
 /** The configured identity providers. */

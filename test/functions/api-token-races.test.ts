@@ -159,8 +159,12 @@ describe("the last use of an API token", () => {
     expect(await first.accepts(used.token)).toBe(true);
     await isRecorded(own, "2031-01-02");
     expect([own.count("GET", path), own.count("PATCH", path)]).toEqual([5, 2]);
+    // A host that reads the tokens after that knows the day, and makes no other request.
+    expect(await startHost(own, now).accepts(used.token)).toBe(true);
     const listed = (await startHost(own).hashes.read()).map(({ id, lastUsedOn }) => [id, lastUsedOn]);
     expect(Object.fromEntries(listed)).toEqual({ [used.hash.id]: "2031-01-02", [unused.hash.id]: undefined });
+    // Key Vault challenges the first request of a host, so that its first read takes two.
+    expect(own.count("GET", path)).toBe(5 + 2 + 2);
     await own.close();
   });
 

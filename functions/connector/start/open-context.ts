@@ -5,7 +5,7 @@ import { openMailer } from "../../../lib/azure/mail/mailer.ts";
 import { accessToken } from "../../../lib/azure/service-access.ts";
 import { signingSecrets } from "../../../lib/azure/vault/signing-secrets.ts";
 import type { PeerTools } from "../../../lib/connector/http/call.ts";
-import { peerPaces } from "../../../lib/connector/http/pace.ts";
+import { firstLimit, peerPaces } from "../../../lib/connector/http/pace.ts";
 import { type ConfiguredIdps, configuredIdps } from "../../../lib/connector/idp/configured-idps.ts";
 import { idpSecretName } from "../../../lib/connector/idp/idp-id.ts";
 import type { IdpDeps } from "../../../lib/connector/idp/kind.ts";
@@ -72,7 +72,7 @@ export function openConnectorContext(
     },
     intervals,
     resendsPerHour: settings.RESEND_PIN_PER_HOUR,
-    concurrency: Math.min(8, settings.JOB_CONCURRENCY),
+    concurrency: Math.min(firstLimit, settings.JOB_CONCURRENCY),
     paces: peerPaces(settings.JOB_CONCURRENCY, now),
     log,
     now,

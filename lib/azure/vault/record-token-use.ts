@@ -21,7 +21,7 @@ export function createUseRecorder(
 
   const record = async (id: string, day: string) => {
     const versions = (await secrets.versions(name)).filter(version => {
-      const hash = version.enabled ? hashOf(version) : undefined;
+      const hash = hashOf(version);
       return hash?.id === id && (hash.lastUsedOn ?? "") < day;
     });
     await Promise.all(

@@ -21,7 +21,7 @@ export interface Paces {
 }
 
 /** The limit of a peer that was not called yet, and the lowest one. */
-const firstLimit = 8;
+export const firstLimit = 8;
 const lowestLimit = 4;
 /** A limit at which a peer was overloaded is not tried again for so long. */
 const rememberedMs = minutes(10);

@@ -34,7 +34,7 @@ export async function runStep(
   let step = start;
   let current = loaded;
   while ("perform" in step) {
-    // A step that has begun in time is finished, unless it had to wait for the turn of its first call.
+    // A step that was started in time is finished, unless it had to wait for the turn of its first call.
     const readyAt = deps.now();
     const mayStart = () => step !== start || deps.now() === readyAt || !isOver(run, deps);
     const made = await makeCall({ loaded: current, keyId, run }, step, { mayStart, onTripped }, deps);

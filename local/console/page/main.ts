@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { OtpKey, OtpKeys } from "./auth/otpkeys.ts";
+import { OtpKey } from "./auth/otpkey.ts";
+import { OtpKeys } from "./auth/otpkeys.ts";
 import { SignIn } from "./auth/sign-in.ts";
 import { User } from "./auth/user.ts";
 import { Users } from "./auth/users.ts";

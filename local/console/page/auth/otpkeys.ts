@@ -1,38 +1,12 @@
 import { useState } from "preact/hooks";
-import { ask, callHost, changes, isSuccess, type Outcome, readHost, segment, shown } from "../calls.ts";
-import { Button } from "../forms/button.ts";
+import { ask, changes, isSuccess, type Outcome, readHost, segment, shown } from "../calls.ts";
 import { DropFile } from "../forms/drop-file.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
-import { Badge, Card, code, FactList, html, Page, Served, Table, useLive } from "../ui.ts";
-import { Attributes } from "./attributes.ts";
+import { Badge, Card, code, html, Page, Served, Table, useLive } from "../ui.ts";
 import { shownOutcome } from "./shown-outcome.ts";
-
-/** A key whose secret the console's server created and keeps. */
-export interface SoftwareKey {
-  readonly prefix: string;
-  readonly kind: string;
-  readonly digits: number;
-}
-
-interface Otp {
-  readonly otp: string;
-  readonly leftMs?: number;
-  readonly given?: boolean;
-}
-
-export const softwareKeys = (signal?: AbortSignal): Promise<readonly SoftwareKey[]> =>
-  ask("GET", "keys", signal && { signal });
-
-/** Returns what the key shows next. A code of an event or of a Yubico key is made once. */
-export const nextOtp = (prefix: string): Promise<Otp> => ask("POST", `keys/${prefix}/next`);
-
-/** Says how long a code is good for, if that is limited. */
-export const remarkOf = ({ leftMs, given }: Otp): string =>
-  leftMs === undefined
-    ? ""
-    : `${given ? "Given before, so it passes no more. The next one" : "The next code"} comes in ${Math.ceil(leftMs / 1000)} s.`;
+import { softwareKeys } from "./software-keys.ts";
 
 interface Listed {
   readonly prefix: string;
@@ -133,122 +107,5 @@ function ImportFile() {
         empty="The file describes no key." />`
       }
     </div>
-  <//>`;
-}
-
-interface KeyRecord {
-  readonly id: number;
-  readonly prefix: string;
-  readonly enabled: boolean;
-  readonly stopped?: boolean;
-  readonly stopped_since?: string;
-  readonly failures?: number;
-  readonly last_used?: string;
-  readonly valid_from?: string;
-  readonly valid_until?: string;
-  readonly attributes: Readonly<Record<string, string>>;
-}
-
-export function OtpKey({ argument: prefix, facts }: ViewProps) {
-  const path = `/core/otpkeys/${segment(prefix)}`;
-  const live = useLive(signal => readHost<KeyRecord>(path, signal), [path], 3000);
-  const own = useLive(softwareKeys, [], 60_000).data?.find(key => key.prefix === prefix);
-  const remove = async () => {
-    if (!isSuccess(await callHost("DELETE", path))) return;
-    if (own !== undefined) await ask("DELETE", `keys/${prefix}`);
-    location.hash = "#/otpkeys";
-  };
-  return html`<${Page} title="Key" lead=${code(prefix)}>
-    <${Served} isServed=${facts.apis.core} name="Core API">
-      ${shownOutcome(
-        live,
-        ({ id, enabled, stopped, stopped_since, failures, last_used, valid_from, valid_until, attributes }) => html`
-        <${Card} title="Prefix and state">
-          <${FactList} rows=${{
-            Prefix: code(prefix),
-            Id: id,
-            State: html`<${Badge} state=${stopped ? "stopped" : enabled ? "enabled" : "disabled"} />`,
-            "Stopped since": stopped_since,
-            Failures: failures ?? 0,
-            "Last use": last_used ?? "Never",
-            Valid: validity(valid_from, valid_until),
-          }} />
-          <div class="buttons">
-            <${Button} label="Enable" run=${() => callHost("POST", `${path}/enable`)} />
-            <${Button} label="Disable" run=${() => callHost("POST", `${path}/disable`)} />
-            <${Button} label="Delete this key" kind="danger" run=${remove} confirm=${{
-              title: "Delete this key?",
-              text: `${prefix} can no longer be used to sign in. Its secret is deleted here and in the service.`,
-              action: "Delete the key",
-            }} />
-          </div>
-        <//>
-        ${own && html`<${Codes} ...${own} />`}
-        <${Validity} path=${path} />
-        <${TemporaryCode} path=${path} />
-        <${Attributes} owner=${path} attributes=${attributes} />`,
-      )}
-    <//>
-  <//>`;
-}
-
-const validity = (from: string | undefined, until: string | undefined) =>
-  [from && `from ${from}`, until && `until ${until}`].filter(Boolean).join(" ") || "Always";
-
-/** Sets the time in which OTPs of the key are accepted. */
-function Validity({ path }: { path: string }) {
-  const set = (values: Record<string, string>) => {
-    const limits = Object.entries(values).map(([name, day]) => [name, new Date(day).toISOString()]);
-    return callHost("POST", `${path}/validity`, { body: Object.fromEntries(limits) });
-  };
-  return html`<${Card} title="Validity" hint="A limit that is left empty is removed.">
-    <${Form} label="Set the validity" send=${set}>
-      <div class="grid">
-        <${Field} name="valid_from" label="Valid from" type="date" />
-        <${Field} name="valid_until" label="Valid until" type="date" />
-      </div>
-    <//>
-  <//>`;
-}
-
-interface IssuedCode {
-  readonly code: string;
-  readonly valid_until: string;
-}
-
-/** Issues a code in place of the OTPs of a lost key. */
-function TemporaryCode({ path }: { path: string }) {
-  const [issued, setIssued] = useState<IssuedCode>();
-  const issue = async ({ uses = "", hours = "" }: Record<string, string>) => {
-    const valid_until = new Date(Date.now() + Number(hours) * 3_600_000).toISOString();
-    const body = { uses: Number(uses), valid_until };
-    const outcome = await callHost<IssuedCode>("POST", `${path}/temporary-code`, { body });
-    setIssued(isSuccess(outcome) ? outcome.body : undefined);
-    return outcome;
-  };
-  const revoke = async () => {
-    if (isSuccess(await callHost("DELETE", `${path}/temporary-code`))) setIssued(undefined);
-  };
-  return html`<${Card} title="Temporary code" hint="For a lost key: disables the key, and is typed in place of its OTPs.">
-    <${Form} label="Issue" send=${issue}>
-      <div class="grid">
-        <${Field} name="uses" label="Uses" options=${["1", "3", "10"]} />
-        <${Field} name="hours" label="Valid for hours" options=${["8", "24", "72"]} />
-      </div>
-    <//>
-    <p class="state-line" aria-live="polite">${issued && html`<code class="otp">${issued.code}</code> until ${issued.valid_until}, shown only once.`}</p>
-    <div class="buttons"><${Button} label="Revoke" kind="danger" run=${revoke} confirm=${{
-      title: "Revoke the temporary code?",
-      text: "The code is no longer accepted. The key stays disabled.",
-      action: "Revoke the code",
-    }} /></div>
-  <//>`;
-}
-
-function Codes({ prefix, kind }: SoftwareKey) {
-  const [otp, setOtp] = useState<Otp>();
-  return html`<${Card} title=${`Software key of kind ${kind}`}>
-    <p class="state-line" aria-live="polite">${otp ? html`<code class="otp">${otp.otp}</code> ${remarkOf(otp)}` : "A code is made when it is asked for."}</p>
-    <div class="buttons"><${Button} label="Next code" run=${async () => setOtp(await nextOtp(prefix))} /></div>
   <//>`;
 }

@@ -6,7 +6,7 @@ import { Form, type Values, valuesOf } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
 import { createStore, useStore } from "../store.ts";
 import { Card, code, FactList, html, Page, Served, shownLive, time, useLive } from "../ui.ts";
-import { nextOtp, remarkOf, type SoftwareKey, softwareKeys } from "./otpkeys.ts";
+import { nextOtp, remarkOf, type SoftwareKey, softwareKeys } from "./software-keys.ts";
 
 /** The session's value is a secret. It lives as long as this page is open. */
 const session = createStore<string | undefined>(undefined);

@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { AuthStore, NewOtpKey } from "../../../../lib/auth/store.ts";
+import { authStore } from "../../../../lib/azure/auth/store.ts";
+import { createLog } from "../../../../lib/log.ts";
 import { days, plus, seconds } from "../../../../lib/time.ts";
 import {
   type AuthStorage,
@@ -34,6 +36,17 @@ async function user() {
   const stored = await store.users.create({ username: username(name) });
   return { userRef: named(name), id: stored?.value.id ?? 0, userHash: stored?.value.userHash ?? "", name };
 }
+
+test("OTP keys that are created together have ids of one millisecond, also if the first one could be its last", async () => {
+  const random = (size: number) => new Uint8Array(size).fill(255);
+  const own = authStore(storage.tables, { now: storage.now, random, log: createLog(() => {}) });
+  const prefixes = Array.from({ length: 3 }, fresh);
+  await own.otpkeys.createMany(prefixes.map(plainKey));
+  const keys = await Promise.all(prefixes.map(prefix => own.otpkeys.find(prefix)));
+  const milliseconds = keys.map(key => Math.floor((key?.value.id ?? 0) / 4096));
+  expect(milliseconds).toEqual(Array(3).fill(milliseconds[0]));
+  expect(milliseconds[0]).toBeGreaterThan(0);
+});
 
 describe("a key", () => {
   test("comes back as created, with an id of its own", async () => {

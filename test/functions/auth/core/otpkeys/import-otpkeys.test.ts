@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
+import type { AuthContext } from "../../../../../functions/auth/context.ts";
 import { tokenHashesOf } from "../../../../../functions/deployment.ts";
+import { Fault } from "../../../../../lib/fault.ts";
 import { createToken } from "../../../../../lib/http/authenticate/api-tokens.ts";
 import { minutes } from "../../../../../lib/time.ts";
 import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../../support/auth/software-key.ts";
@@ -177,6 +179,39 @@ describe("POST /core/otpkeys/batch", () => {
       { index: 1, prefix: good.prefix, status: 201 },
     ]);
     expect(auth.events("failed").at(-1)).toMatchObject({ error: { name: "RowError" } });
+  });
+});
+
+describe("an outage during POST /core/otpkeys/batch", () => {
+  const away = () => Promise.reject(new Fault("unavailable", "Storage is away."));
+
+  it("of storage is answered 503 without trying the other OTP keys, and a repeated call completes it", async () => {
+    const user = await makeUser(auth);
+    const elements = Array.from({ length: 20 }, () => ({ ...hotpKey().fields, username: user.name }));
+    let attempts = 0;
+    const ports = ({ otpkeys }: AuthContext) => ({
+      otpkeys: {
+        ...otpkeys,
+        assign: () => {
+          attempts++;
+          return away();
+        },
+      },
+    });
+    const host = auth.anotherInstance({ ports });
+    const body = JSON.stringify({ otpkeys: elements });
+    expect((await host.call("POST", "/core/otpkeys/batch", { body })).status).toBe(503);
+    expect(attempts).toBe(1);
+    expect(new Set(statusesOf(await importing(elements)))).toEqual(new Set([200]));
+    expect(await keysOf(user)).toHaveLength(20);
+  });
+
+  it("of the vault is answered 503, and imports nothing", async () => {
+    const { prefix, fields } = hotpKey();
+    const ports = ({ sealer }: AuthContext) => ({ sealer: { ...sealer, seal: away } });
+    const body = JSON.stringify({ otpkeys: [fields] });
+    expect((await auth.anotherInstance({ ports }).call("POST", "/core/otpkeys/batch", { body })).status).toBe(503);
+    expect((await auth.get(`/core/otpkeys/${prefix}`)).status).toBe(404);
   });
 });
 
