@@ -15,7 +15,7 @@ const ownProcess = [
   "test/functions/{call-events,maintenance,rotation}.test.ts",
   "test/functions/connector/**/*.test.ts",
   "test/lib/azure/{credential,telemetry/*}.test.ts",
-  "test/local/host/*.test.ts",
+  "test/local/host/**/*.test.ts",
 ];
 
 export default defineConfig({

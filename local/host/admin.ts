@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { RpcInput } from "./core-contract.ts";
-import { readBody } from "./http-request.ts";
-import type { Answer } from "./http-response.ts";
+import { readBody } from "./http/request.ts";
+import type { Answer } from "./http/response.ts";
 import type { AuthLevel, ServedFunction } from "./served-functions.ts";
 
 interface AdminDeps {

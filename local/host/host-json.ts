@@ -1,5 +1,5 @@
 // Development tool: the part of host.json that the local host supports.
-import type { RequestLimits } from "./request-queue.ts";
+import type { RequestLimits } from "./http/request-queue.ts";
 import { parseTimeSpan } from "./schedule.ts";
 
 /** The settings of host.json that this host supports. */

@@ -7,11 +7,11 @@ import { createSettings } from "./app-settings.ts";
 import type { HostLog } from "./core-contract.ts";
 import type { FunctionsCore } from "./functions-core.ts";
 import { functionTimeoutMs, type HostJson } from "./host-json.ts";
-import { send } from "./http-response.ts";
+import { createLevelOf, type Keys } from "./http/keys.ts";
+import { createRequestQueue } from "./http/request-queue.ts";
+import { send } from "./http/response.ts";
+import { createServe, refuseMalformed } from "./http/serve.ts";
 import { createInvoke } from "./invoke.ts";
-import { createLevelOf, type Keys } from "./keys.ts";
-import { createRequestQueue } from "./request-queue.ts";
-import { createServe, refuseMalformed } from "./serve.ts";
 import { servedFunctions } from "./served-functions.ts";
 import { createTimer } from "./timers.ts";
 

@@ -3,7 +3,7 @@
 import { isDisabled, resolveSettings, type Setting } from "./app-settings.ts";
 import type { HostLog, HttpTrigger, TimerTrigger } from "./core-contract.ts";
 import type { FunctionsCore, RegisteredFunction } from "./functions-core.ts";
-import { parseRoute, type Route } from "./route.ts";
+import { parseRoute, type Route } from "./http/route.ts";
 import { parseSchedule, type Schedule } from "./schedule.ts";
 
 export type AuthLevel = "anonymous" | "function" | "admin";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
 import { sampleRequest } from "../../../local/start/sample-request.ts";
 import { describeSystem } from "../../../local/start/system.ts";
-import { call } from "../../local/host/raw-request.ts";
+import { call } from "../../local/host/http/raw-request.ts";
 import { type HostProcess, startHostProcess } from "../../support/host/host-process.ts";
 import { freshStorage } from "../../support/storage/fresh-storage.ts";
 import { type Operation, operationsOf } from "./document.ts";

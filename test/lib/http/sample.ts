@@ -6,7 +6,7 @@ import { bodyLimitBytes } from "../../../lib/http/parse/read-body.ts";
 import { hostTemplate, routeParts } from "../../../lib/http/route.ts";
 import { type ServeOptions, serve } from "../../../lib/http/serve.ts";
 import { createLog } from "../../../lib/log.ts";
-import { type Route as HostRoute, parseRoute, routedPath } from "../../../local/host/route.ts";
+import { type Route as HostRoute, parseRoute, routedPath } from "../../../local/host/http/route.ts";
 
 /** An API whose refusals show the fault as it is. */
 export const sampleApi = (sample: Endpoint<object>, input: Api<object>["input"] = "json"): Api<object> => ({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { call, type RawAnswer } from "../host/raw-request.ts";
+import { call, type RawAnswer } from "../host/http/raw-request.ts";
 import { masterKey, type StubSystem, startStubSystem, tokens } from "./stub-system.ts";
 
 let system: StubSystem;

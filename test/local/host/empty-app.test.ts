@@ -2,7 +2,7 @@ import { app } from "@azure/functions";
 import { expect, it } from "vitest";
 import { installFunctionsCore } from "../../../local/host/functions-core.ts";
 import { startHost } from "../../../local/host/host.ts";
-import { call } from "./raw-request.ts";
+import { call } from "./http/raw-request.ts";
 
 it("a host without functions responds 404", async () => {
   const host = await startHost(installFunctionsCore(), { port: 0, env: {} });

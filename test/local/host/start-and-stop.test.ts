@@ -6,7 +6,7 @@ import { app } from "@azure/functions";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { installFunctionsCore } from "../../../local/host/functions-core.ts";
 import { type HostOptions, type LocalHost, startHost } from "../../../local/host/host.ts";
-import { call } from "./raw-request.ts";
+import { call } from "./http/raw-request.ts";
 
 const core = installFunctionsCore();
 const events: string[] = [];

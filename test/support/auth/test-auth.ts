@@ -16,7 +16,7 @@ import { type ServeOptions, serve } from "../../../lib/http/serve.ts";
 import { createLog } from "../../../lib/log.ts";
 import { proxiesOf } from "../../../lib/settings/deployment-settings.ts";
 import { hours, type Instant, instant, seconds } from "../../../lib/time.ts";
-import { parseRoute, routedPath } from "../../../local/host/route.ts";
+import { parseRoute, routedPath } from "../../../local/host/http/route.ts";
 import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
 import { localTokens } from "../../../local/start/tokens.ts";
 import { atEndOfFile } from "../run/end-of-file.ts";

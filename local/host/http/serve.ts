@@ -1,13 +1,13 @@
 // Development tool: from a request to its response, as Azure's host gives it.
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import type { Admin } from "./admin.ts";
-import { readFunctionBody, readTarget, type Target, toRpcRequest } from "./http-request.ts";
-import { type Answer, toAnswer } from "./http-response.ts";
-import type { Invoke } from "./invoke.ts";
+import type { Admin } from "../admin.ts";
+import type { Invoke } from "../invoke.ts";
+import type { HttpFunction } from "../served-functions.ts";
 import { type LevelOf, reaches } from "./keys.ts";
+import { readFunctionBody, readTarget, type Target, toRpcRequest } from "./request.ts";
 import type { RequestQueue } from "./request-queue.ts";
-import type { HttpFunction } from "./served-functions.ts";
+import { type Answer, toAnswer } from "./response.ts";
 
 interface ServeDeps {
   /** In the order in which their routes are matched. */

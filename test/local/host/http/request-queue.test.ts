@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { createRequestQueue } from "../../../local/host/request-queue.ts";
+import { createRequestQueue } from "../../../../local/host/http/request-queue.ts";
 
 describe("the queue of requests", () => {
   it("starts at most 32 functions in one turn of the event loop, in the order of their requests", async () => {

@@ -1,7 +1,7 @@
 // Development tool: requests as Azure's host passes them to a function without streaming.
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
-import type { RpcHttpRequest } from "./core-contract.ts";
+import type { RpcHttpRequest } from "../core-contract.ts";
 import { encodedAgain, routedPath } from "./route.ts";
 
 /** In bytes; the real host responds 500 to a longer body. */

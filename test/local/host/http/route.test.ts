@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseRoute, routedPath } from "../../../local/host/route.ts";
+import { parseRoute, routedPath } from "../../../../local/host/http/route.ts";
 
 const match = (template: string, path: string) => parseRoute(template).match(routedPath(path));
 

@@ -1,7 +1,7 @@
 // Development tool: responses as Azure's host sends them without streaming.
 import type { ServerResponse } from "node:http";
 import { finished } from "node:stream/promises";
-import type { InvocationResponse, RpcCookie } from "./core-contract.ts";
+import type { InvocationResponse, RpcCookie } from "../core-contract.ts";
 
 /** A response of the host or of a function. */
 export interface Answer {

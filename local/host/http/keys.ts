@@ -1,6 +1,6 @@
 // Development tool: access keys as Azure's host checks them.
 import type { IncomingMessage } from "node:http";
-import type { AuthLevel } from "./served-functions.ts";
+import type { AuthLevel } from "../served-functions.ts";
 
 export interface Keys {
   readonly master: string;

@@ -1,8 +1,8 @@
 import { app, type HttpRequest, type HttpResponseInit, type InvocationContext } from "@azure/functions";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { installFunctionsCore } from "../../../local/host/functions-core.ts";
-import { type LocalHost, startHost } from "../../../local/host/host.ts";
-import { bodyLimit } from "../../../local/host/http-request.ts";
+import { installFunctionsCore } from "../../../../local/host/functions-core.ts";
+import { type LocalHost, startHost } from "../../../../local/host/host.ts";
+import { bodyLimit } from "../../../../local/host/http/request.ts";
 import { call, exchange } from "./raw-request.ts";
 
 const core = installFunctionsCore();
