@@ -3,6 +3,7 @@ import { odata, TableClient } from "@azure/data-tables";
 import { app, type HttpRequest, type HttpResponseInit } from "@azure/functions";
 import { hash, verify } from "@node-rs/argon2";
 import { defaultCost } from "../../lib/auth/passwords/password-hash.ts";
+import { sessionPartition } from "../../lib/azure/auth/rows/session-partition.ts";
 import { createSealer } from "../../lib/seal.ts";
 import { password } from "./password.ts";
 
@@ -23,7 +24,7 @@ export async function registerBare(connectionString: string): Promise<void> {
     const bytes = Buffer.from(value, "base64url");
     const hour = new Date(bytes.readUInt32BE(1) * 3_600_000).toISOString().slice(0, 13);
     const [session, user] = await Promise.all([
-      sessions.getEntity(hour, sha256(value)),
+      sessions.getEntity(sessionPartition({ hour, hash: sha256(value) }), sha256(value)),
       users.getEntity(bytes.subarray(5, 37).toString("base64url"), "user"),
     ]);
     return { jsonBody: { username: user.name, user_id: Number(user.id), _creation_time: session.createdAt } };

@@ -10,7 +10,7 @@ import { authTables } from "../../lib/azure/auth/rows/tables.ts";
 import { authStore } from "../../lib/azure/auth/store.ts";
 import { openTables } from "../../lib/azure/tables/tables.ts";
 import { createLog } from "../../lib/log.ts";
-import { instant } from "../../lib/time.ts";
+import { hours, instant, plus } from "../../lib/time.ts";
 import type { Snapshot } from "./clone.ts";
 import type { MeterReport } from "./meter.ts";
 import { snapshotOf } from "./model-request.ts";
@@ -22,8 +22,8 @@ const random = (size: number) => new Uint8Array(randomBytes(size));
 const log = createLog(() => {});
 const hash = { hash: "x".repeat(97), pepper: "1" };
 
-const storeOn = (connectionString: string) =>
-  authStore(openTables({ connectionString, timeoutMs: 30_000 }), { now, random, log });
+const storeOn = (connectionString: string, clock = now) =>
+  authStore(openTables({ connectionString, timeoutMs: 30_000 }), { now: clock, random, log });
 
 function usernameOf(name: string) {
   const parsed = parseUsername(name);
@@ -73,6 +73,8 @@ export async function runSignIns(
     random,
     sleep: async () => {},
   };
+  const tomorrow = () => plus(now(), hours(26));
+  const cleaner = storeOn(server.connectionString, tomorrow);
   const limit = pLimit(concurrency);
   const results: OperationResult[] = [];
   const measure = async (operation: string, times: number, work: (n: number) => Promise<unknown>): Promise<void> => {
@@ -97,6 +99,8 @@ export async function runSignIns(
   await measure("create user", count / 4, n =>
     store.users.create({ username: usernameOf(`new${n}-${process.pid}`), password: hash }),
   );
+  const { seconds, report } = await server.metered(() => cleaner.cleanUp());
+  results.push({ operation: "clean-up, each session and throttle", count: sessions.length, seconds, report });
   return results;
 }
 

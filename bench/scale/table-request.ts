@@ -18,8 +18,10 @@ interface GetRow {
 export interface QueryRows {
   readonly kind: "query";
   readonly table: string;
-  /** Undefined: the whole table. */
+  /** Undefined: all partitions up to `beforePartition`. */
   readonly partition: string | undefined;
+  /** Excluded. Undefined: up to the end of the table. */
+  readonly beforePartition: string | undefined;
   readonly range: Range;
   readonly top: number;
   /** Where the page begins, from the previous page. */
@@ -81,6 +83,7 @@ function readWrite(
 
 function readQuery(table: string, query: URLSearchParams): TableRequest {
   let partition: string | undefined;
+  let beforePartition: string | undefined;
   let from = "";
   let before: string | undefined;
   const filter = query.get("$filter") ?? "";
@@ -89,6 +92,8 @@ function readQuery(table: string, query: URLSearchParams): TableRequest {
     const value = unquoted(quoted);
     if (other !== undefined) throw new Error(`The filter is not supported: ${filter}`);
     if (name === "PartitionKey" && operator === "eq") partition = value;
+    else if (name === "PartitionKey" && operator === "lt") beforePartition = value;
+    else if (name === "PartitionKey") throw new Error(`The filter is not supported: ${filter}`);
     else if (operator === "ge") from = value > from ? value : from;
     else before = before === undefined || value < before ? value : before;
   }
@@ -97,6 +102,7 @@ function readQuery(table: string, query: URLSearchParams): TableRequest {
     kind: "query",
     table,
     partition,
+    beforePartition,
     range: { from, before },
     top: Math.min(1000, Number(query.get("$top") ?? 1000)),
     next: nextPartition === null ? undefined : { partition: nextPartition, rowKey: query.get("NextRowKey") ?? "" },

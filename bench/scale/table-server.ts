@@ -78,7 +78,7 @@ function serve(request: TableRequest, tables: Map<string, TableRows>, meter: Met
   }
   const rows = tables.get(table);
   if (rows === undefined) return errorReply(404, "TableNotFound");
-  const partition = request.partition ?? (request.kind === "query" ? startOf(request, rows) : "");
+  const partition = request.partition ?? (request.kind === "query" ? request.next?.partition : undefined) ?? "";
   const changes = "changes" in request ? request.changes : undefined;
   const counted = {
     kind: (kind === "write" && changes?.[0]?.kind) || kind,
@@ -87,7 +87,8 @@ function serve(request: TableRequest, tables: Map<string, TableRows>, meter: Met
     rows: changes?.length ?? 1,
   };
   if (!meter.admit(counted)) return errorReply(503, "ServerBusy");
-  if (request.kind === "query") return queryReply(request, rows, partition);
+  if (request.kind === "query")
+    return request.partition === undefined ? scanReply(request, rows) : queryReply(request, rows, request.partition);
   if (request.kind === "get") {
     const row = rows.get(partition, request.rowKey);
     if (row === undefined) return errorReply(404, "ResourceNotFound");
@@ -97,9 +98,6 @@ function serve(request: TableRequest, tables: Map<string, TableRows>, meter: Met
   return kind === "transaction" ? transactionReply(result) : writeReply(result);
 }
 
-/** Returns the partition of a page of a whole table. */
-const startOf = ({ next }: QueryRows, rows: TableRows): string => next?.partition ?? rows.partitions()[0] ?? "";
-
 const entityOf = (partition: string, { rowKey, etag, columns }: StoredRow) => ({
   "odata.etag": etag,
   PartitionKey: partition,
@@ -108,29 +106,42 @@ const entityOf = (partition: string, { rowKey, etag, columns }: StoredRow) => ({
   ...columns,
 });
 
-/** Reads one partition, or of a whole table the partition at which the page begins. */
-function queryReply(request: QueryRows, rows: TableRows, partition: string): Reply {
-  const from = request.next?.rowKey ?? request.range.from;
-  const found = rows.range(partition, { ...request.range, from }, request.top);
-  const following = request.partition === undefined ? followingPartition(rows, partition) : undefined;
-  const next =
-    found.next === undefined
-      ? following !== undefined && { partition: following, rowKey: "" }
-      : { partition, rowKey: found.next };
-  return {
-    status: 200,
-    headers: next
-      ? {
-          "x-ms-continuation-nextpartitionkey": next.partition,
-          "x-ms-continuation-nextrowkey": next.rowKey,
-        }
-      : {},
-    body: { value: found.rows.map(row => entityOf(partition, row)) },
-  };
+type Next = NonNullable<QueryRows["next"]>;
+
+const pageReply = (value: readonly object[], next: Next | undefined): Reply => ({
+  status: 200,
+  headers: next
+    ? { "x-ms-continuation-nextpartitionkey": next.partition, "x-ms-continuation-nextrowkey": next.rowKey }
+    : {},
+  body: { value },
+});
+
+/** Reads a page of one partition. */
+function queryReply({ range, next, top }: QueryRows, rows: TableRows, partition: string): Reply {
+  const found = rows.range(partition, { ...range, from: next?.rowKey ?? range.from }, top);
+  return pageReply(
+    found.rows.map(row => entityOf(partition, row)),
+    found.next === undefined ? undefined : { partition, rowKey: found.next },
+  );
 }
 
-function followingPartition(rows: TableRows, partition: string): string | undefined {
-  return rows.partitions().find(key => key > partition);
+/** A page of several partitions ends where those of a partition server end. Here each server has this many. */
+const partitionsOfServer = 4;
+
+/** Reads a page of several partitions. The first page is empty, as if the range began on a server without rows of it. */
+function scanReply({ beforePartition, next, top }: QueryRows, rows: TableRows): Reply {
+  const isInRange = (key: string) => beforePartition === undefined || key < beforePartition;
+  const partitions = rows.partitions().filter(key => isInRange(key) && key >= (next?.partition ?? ""));
+  const found: object[] = [];
+  for (const [n, partition] of partitions.entries()) {
+    const rowKey = partition === next?.partition ? next.rowKey : "";
+    if (next === undefined || n === partitionsOfServer || found.length === top)
+      return pageReply(found, { partition, rowKey });
+    const page = rows.range(partition, { from: rowKey, before: undefined }, top - found.length);
+    found.push(...page.rows.map(row => entityOf(partition, row)));
+    if (page.next !== undefined) return pageReply(found, { partition, rowKey: page.next });
+  }
+  return pageReply(found, undefined);
 }
 
 const isRefusal = (result: ReturnType<TableRows["write"]>): result is Refusal => "code" in result;

@@ -4,7 +4,7 @@ import type { Instant } from "../../time.ts";
 import type { BackupScope } from "../maintenance/backup-files.ts";
 import type { Backup } from "../maintenance/read-backup.ts";
 import { forEachItem } from "../maintenance/restore.ts";
-import { partitions } from "../maintenance/row-streams.ts";
+import { partitions } from "../tables/row-batches.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
 import { pointerId } from "./index/ids.ts";

@@ -1,28 +1,31 @@
+import type { SessionKey } from "../../auth/model/session.ts";
 import type { Sessions } from "../../auth/store.ts";
 import { checkedVersion, fromSessionRow, fromUserRow, ownerOf, toSessionColumns, userRow } from "./rows/rows.ts";
+import { sessionPartition } from "./rows/session-partition.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
-/** Stores sessions. A partition contains the sessions whose absolute expiry is in the same hour (A20). */
+/** Stores sessions. Those whose absolute expiry is in the same hour share a few partitions (A20). */
 export function sessionStore({ sessions, users }: AuthTables): Sessions {
   return {
-    async create({ hour, hash }, session) {
+    async create(key, session) {
       // Values are unique, so a row that exists was written by an earlier try of this call.
-      await sessions.insert({ partitionKey: hour, rowKey: hash, ...toSessionColumns(session) });
+      await sessions.insert({ ...rowOf(key), ...toSessionColumns(session) });
     },
 
-    async find({ hour, hash, userHash }) {
-      const [session, user] = await Promise.all([sessions.get(hour, hash), users.get(userHash, userRow)]);
+    async find(key) {
+      const { partitionKey, rowKey } = rowOf(key);
+      const [session, user] = await Promise.all([sessions.get(partitionKey, rowKey), users.get(key.userHash, userRow)]);
       // A row of a rename is no user: it has no id.
       const owner = ownerOf(user) === undefined ? undefined : user;
       return { ...(session && { session: fromSessionRow(session) }), ...(owner && { user: fromUserRow(owner) }) };
     },
 
-    async save({ hour, hash }, { value, version }, { epoch, accessedAt }) {
-      const etag = await sessions.merge({ partitionKey: hour, rowKey: hash, epoch, accessedAt }, version);
+    async save(key, { value, version }, { epoch, accessedAt }) {
+      const etag = await sessions.merge({ ...rowOf(key), epoch, accessedAt }, version);
       return etag === undefined ? undefined : { value: { ...value, epoch, accessedAt }, version: etag };
     },
 
-    end: ({ hour, hash }) => sessions.remove(hour, hash),
+    end: key => sessions.remove(sessionPartition(key), key.hash),
 
     async endByPrefix(prefix) {
       let ended = 0;
@@ -34,3 +37,5 @@ export function sessionStore({ sessions, users }: AuthTables): Sessions {
     },
   };
 }
+
+const rowOf = (key: SessionKey) => ({ partitionKey: sessionPartition(key), rowKey: key.hash });

@@ -7,6 +7,7 @@ import { omitUndefined } from "../../omit-undefined.ts";
 import type { Now } from "../../time.ts";
 import { readOrLog } from "../tables/row-schema.ts";
 import type { Action, Row, Tables } from "../tables/tables.ts";
+import { transactionSize } from "../tables/transaction.ts";
 import { dueTable } from "./due-index.ts";
 import {
   deliveryKey,
@@ -27,7 +28,6 @@ import { schemaVersion } from "./rows.ts";
 const partitionOf = (sink: number): string => `events_${sink}`;
 /** The partition of the rows with the state of each sink. */
 const sinksPartition = "event_sinks";
-const transactionSize = 100;
 
 interface EventOptions {
   /** The numbers of the configured sinks. If empty, no events are recorded. */

@@ -4,6 +4,7 @@ import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
 import { readOrLog } from "../tables/row-schema.ts";
 import type { Tables } from "../tables/tables.ts";
+import { transactionSize } from "../tables/transaction.ts";
 import { fromListRow, schemaVersion } from "./rows.ts";
 
 /** Table of the lists of requests. */
@@ -14,8 +15,6 @@ const peoplePartition = "people";
 const partitionOf = (list: RequestList): string => ("state" in list ? list.state : peoplePartition);
 const prefixOf = (list: RequestList): string => ("state" in list ? "" : `${list.person}_`);
 const rowKeyOf = (listKey: ListKey, list: RequestList): string => prefixOf(list) + positionOf(listKey);
-
-const transactionSize = 100;
 
 /** Returns the lists of requests (docs/storage.md). */
 export function requestLists(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }) {

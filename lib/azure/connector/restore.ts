@@ -7,7 +7,7 @@ import type { Log } from "../../log.ts";
 import type { BackupScope } from "../maintenance/backup-files.ts";
 import type { Backup } from "../maintenance/read-backup.ts";
 import { forEachItem } from "../maintenance/restore.ts";
-import { partitions } from "../maintenance/row-streams.ts";
+import { partitions } from "../tables/row-batches.ts";
 import type { Entity } from "../tables/tables.ts";
 import { fromEventRows } from "./event-rows.ts";
 import { claimOf, claimsTable } from "./idempotency.ts";

@@ -1,11 +1,12 @@
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import type { Blobs } from "../blobs.ts";
-import { removeRows } from "../tables/row-batches.ts";
+import { partitions, removeRows } from "../tables/row-batches.ts";
 import { readOrLog } from "../tables/row-schema.ts";
 import type { Tables } from "../tables/tables.ts";
+import { transactionSize } from "../tables/transaction.ts";
 import type { Backup } from "./read-backup.ts";
-import { forEachConcurrently, partitions } from "./row-streams.ts";
+import { forEachConcurrently } from "./row-streams.ts";
 
 interface Stores {
   readonly tables: Tables;
@@ -53,9 +54,6 @@ async function requireEmpty({ tables: names, containers }: Target, { tables, blo
 
 const notEmpty = (what: string): Fault =>
   new Fault("conflict", `${what} is not empty. Send replace: true to delete its content.`);
-
-/** Maximum number of actions of a transaction. */
-const transactionSize = 100;
 
 async function empty({ tables: names, containers }: Target, { tables, blobs, log }: Stores): Promise<void> {
   for (const name of names) {

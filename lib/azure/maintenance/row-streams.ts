@@ -1,4 +1,5 @@
 import type { Entity, Table } from "../tables/tables.ts";
+import { transactionSize } from "../tables/transaction.ts";
 
 /** Kept low, so that maintenance does not slow down calls of users. */
 const concurrency = 16;
@@ -10,24 +11,6 @@ export async function forEachConcurrently<T>(items: AsyncIterable<T>, work: (ite
   };
   await Promise.all(Array.from({ length: concurrency }, worker));
 }
-
-/** Groups rows, which are sorted by key, by partition, in groups of at most `most` rows. */
-export async function* partitions<R extends { readonly partitionKey: string }>(
-  rows: AsyncIterable<R>,
-  most = Number.POSITIVE_INFINITY,
-): AsyncGenerator<R[]> {
-  let partition: R[] = [];
-  for await (const row of rows) {
-    if (partition.length === most || (partition.length > 0 && partition[0]?.partitionKey !== row.partitionKey)) {
-      yield partition;
-      partition = [];
-    }
-    partition.push(row);
-  }
-  if (partition.length > 0) yield partition;
-}
-
-const transactionSize = 100;
 
 /** Returns a writer that collects rows of one partition and writes 100 at a time. `flush` writes the rest. */
 export function createBatchWriter(table: Table) {

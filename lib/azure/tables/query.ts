@@ -13,6 +13,13 @@ export interface Filter {
   readonly rowKeys?: readonly string[];
 }
 
+/** Selects rows of all partitions, or of those whose keys sort before a key. */
+export interface Scan {
+  /** Excluded. */
+  readonly beforePartition?: string;
+  readonly select?: readonly string[];
+}
+
 /** The service accepts 15 comparisons in a filter, one of which is that of the partition. */
 export const maxRowKeys = 14;
 
@@ -25,23 +32,27 @@ export interface PageOptions {
   readonly select?: readonly string[] | undefined;
 }
 
-/** A page may have fewer rows than requested, even none, although more follow. Only the last page has no `continuation`. */
+/**
+ * A page may have fewer rows than requested, even none, although more follow: a page never continues from one server of
+ * the service to the next. Only the last page has no `continuation`.
+ */
 export interface Page {
   readonly rows: readonly Row[];
   readonly continuation?: string;
 }
 
-/** Reads one page. @param filter undefined: the whole table */
+/** Reads one page. */
 export async function readPage(
   client: TableClient,
-  filter: Filter | undefined,
+  filter: Filter | Scan,
   { top, continuation, select }: PageOptions,
   abortSignal: AbortSignal,
 ): Promise<Page> {
-  if (filter !== undefined && !isKey(filter.partitionKey)) return { rows: [] };
+  if ("partitionKey" in filter && !isKey(filter.partitionKey)) return { rows: [] };
   const { odata } = await import("@azure/data-tables");
+  const clauses = "partitionKey" in filter ? toOData(filter, odata) : scanToOData(filter, odata);
   const queryOptions = {
-    ...(filter === undefined ? {} : { filter: toOData(filter, odata) }),
+    ...(clauses === undefined ? {} : { filter: clauses }),
     ...(select === undefined ? {} : { select: ["partitionKey", "rowKey", ...select] }),
   };
   const pages = client.listEntities({ queryOptions, abortSignal }).byPage({
@@ -66,6 +77,9 @@ function toOData({ partitionKey, from, before, rowKeyPrefix, rowKeys }: Filter, 
   }
   return clauses.join(" and ");
 }
+
+const scanToOData = ({ beforePartition }: Scan, odata: typeof quote): string | undefined =>
+  beforePartition === undefined ? undefined : odata`PartitionKey lt ${beforePartition}`;
 
 /** Returns the smallest string that is greater than all strings with this prefix. */
 function following(prefix: string): string {

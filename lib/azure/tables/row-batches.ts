@@ -1,6 +1,7 @@
 import pLimit from "p-limit";
 import { maxRowKeys } from "./query.ts";
 import type { Action, Row, Table } from "./tables.ts";
+import { transactionSize } from "./transaction.ts";
 
 /** Number of storage calls in progress for one operation. */
 const concurrency = 32;
@@ -30,7 +31,21 @@ export async function readRows(
   return new Map(found.flat().map(row => [row.rowKey, row]));
 }
 
-const transactionSize = 100;
+/** Groups rows, which are sorted by key, by partition, in groups of at most `most` rows. */
+export async function* partitions<R extends { readonly partitionKey: string }>(
+  rows: AsyncIterable<R>,
+  most = Number.POSITIVE_INFINITY,
+): AsyncGenerator<R[]> {
+  let partition: R[] = [];
+  for await (const row of rows) {
+    if (partition.length === most || (partition.length > 0 && partition[0]?.partitionKey !== row.partitionKey)) {
+      yield partition;
+      partition = [];
+    }
+    partition.push(row);
+  }
+  if (partition.length > 0) yield partition;
+}
 
 /** A change or removal of a row by its ETag. */
 export type ConditionalAction = Extract<Action, { readonly etag?: string }> & { readonly etag: string };

@@ -3,7 +3,7 @@ import { type Access, isLocalService } from "../service-access.ts";
 import { callService, type Policies, rejectNonJson, retryOptions } from "../service-errors.ts";
 import { checkedEtag, etagOf, undefinedIf } from "./conditions.ts";
 import { type Entity, isKey, type Row, toEntity, toRow } from "./entity.ts";
-import { type Filter, type Page, type PageOptions, readPage } from "./query.ts";
+import { type Filter, type Page, type PageOptions, readPage, type Scan } from "./query.ts";
 import { type Action, conditionalRemovals, submit } from "./transaction.ts";
 
 export type { Entity, Row } from "./entity.ts";
@@ -38,8 +38,11 @@ export interface Table {
   /** Yields rows sorted by row key. Reads further pages as needed, each within the time limit. */
   query(filter: Filter, options?: QueryOptions): AsyncIterable<Row>;
   queryPage(filter: Filter, options: PageOptions): Promise<Page>;
-  /** Yields all rows sorted by partition key and row key, each page within the time limit. For maintenance and rare calls of administrators. */
-  scan(): AsyncIterable<Row>;
+  /**
+   * Yields the rows of all partitions, or of those before a key, sorted by partition key and row key. Reads each page
+   * within the time limit. For maintenance, clean-up and rare calls of administrators.
+   */
+  scan(range?: Scan): AsyncIterable<Row>;
 }
 
 export interface QueryOptions {
@@ -106,7 +109,7 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
       }),
     );
 
-  const queryPage = (filter: Filter | undefined, options: PageOptions, signal?: AbortSignal) =>
+  const queryPage = (filter: Filter | Scan, options: PageOptions, signal?: AbortSignal) =>
     call((client, abortSignal) => readPage(client, filter, options, abortSignal), signal);
 
   return {
@@ -152,10 +155,10 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
       }
     },
     queryPage: (filter, options) => queryPage(filter, options),
-    scan: async function* () {
+    scan: async function* (range = {}) {
       let continuation: string | undefined;
       do {
-        const page = await queryPage(undefined, { top: 1000, continuation });
+        const page = await queryPage(range, { top: 1000, continuation, select: range.select });
         yield* page.rows;
         ({ continuation } = page);
       } while (continuation !== undefined);

@@ -4,6 +4,9 @@ import type { Policies } from "../service-errors.ts";
 import { checkedEtag } from "./conditions.ts";
 import { toEntity, type Value } from "./entity.ts";
 
+/** Maximum number of actions of a transaction. */
+export const transactionSize = 100;
+
 /** A row to write into the transaction's partition. */
 type Part = { readonly rowKey: string; readonly [property: string]: Value | undefined };
 

@@ -46,6 +46,8 @@ async function callEverything(table: Table): Promise<readonly unknown[]> {
   const rest = await table.queryPage({ partitionKey: "it's" }, { top: 2, continuation: page.continuation });
   const scanned: unknown[] = [];
   for await (const each of table.scan()) scanned.push(shown(each));
+  for (const beforePartition of ["other", "it's", "p"])
+    for await (const each of table.scan({ beforePartition })) scanned.push(shown(each));
   return [
     [again, got, missing, late, afterMerge, mergedMissing, failed, all, scanned],
     [typeof inserted, typeof changed],

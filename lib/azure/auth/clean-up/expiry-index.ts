@@ -19,7 +19,7 @@ import {
 import type { AuthTables } from "../rows/tables.ts";
 import { vacate } from "./sweep.ts";
 
-/** Kinds of rows with an expiry index, one queue each. Sessions need none: their partitions are hours. */
+/** Kinds of rows with an expiry index, one queue each. Sessions need none: their partition keys begin with the hour. */
 type Queue = "throttle" | "address" | "spentotp" | "temporarycode" | "rename";
 
 /** A row whose column `ends` says when it may be deleted. */

@@ -97,6 +97,3 @@ export const indexSchema = z.object({ userHash: textSchema, writtenAt: storedIns
 /** A row that expires, and its row in the expiry index. */
 export const endsSchema = z.object({ ends: storedInstant });
 export const expirySchema = z.object({ partition: textSchema, row: textSchema });
-
-/** The last hour of sessions that was cleaned up. */
-export const doneSchema = z.object({ hour: z.string().regex(/^\d{4}-\d\d-\d\dT\d\d$/) });

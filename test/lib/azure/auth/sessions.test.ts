@@ -1,14 +1,22 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
+import { startTableServer } from "../../../../bench/scale/table-server.ts";
 import type { Session, SessionKey } from "../../../../lib/auth/model/session.ts";
 import { createSession, sessionKey } from "../../../../lib/auth/model/session.ts";
 import { noFailures, type Throttle } from "../../../../lib/auth/model/throttle.ts";
 import type { AuthStore } from "../../../../lib/auth/store.ts";
 import { hashUsername } from "../../../../lib/auth/user-hash.ts";
+import { partitionsOfHour, sessionPartition } from "../../../../lib/azure/auth/rows/session-partition.ts";
+import { authTables } from "../../../../lib/azure/auth/rows/tables.ts";
+import { authStore } from "../../../../lib/azure/auth/store.ts";
+import { openTables } from "../../../../lib/azure/tables/tables.ts";
+import { createLog } from "../../../../lib/log.ts";
 import { days, hours, minutes, plus } from "../../../../lib/time.ts";
 import { type AuthStorage, named, openAuthStorage, username } from "../../../support/auth/store.ts";
 import { createStage, inTurns } from "../../../support/auth/store-steps.ts";
 import { rowsOf } from "../../../support/auth/store-truth.ts";
+import { atEndOfFile } from "../../../support/run/end-of-file.ts";
+import { storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";
 
 let storage: AuthStorage;
 let store: AuthStore;
@@ -46,7 +54,19 @@ describe("a session", () => {
 
   test("is stored without its value", async () => {
     const { value, key } = await newSession();
-    expect(JSON.stringify(await rowsOf(storage.tables, "sessions", key.hour))).not.toContain(value);
+    const rows = await rowsOf(storage.tables, "sessions", sessionPartition(key));
+    expect(rows.map(({ rowKey }) => rowKey)).toContain(key.hash);
+    expect(JSON.stringify(rows)).not.toContain(value);
+  });
+
+  test("is in one of the partitions of its hour, which share the hour's sessions evenly", () => {
+    const hashes = Array.from({ length: 800 }, (_, n) => createHash("sha256").update(String(n)).digest("base64url"));
+    const partitions = Map.groupBy(hashes, hash => sessionPartition({ hour: "2026-11-21T13", hash }));
+    expect(partitions.size).toBe(partitionsOfHour);
+    for (const [partition, { length }] of partitions) {
+      expect(length).toBeLessThan(150);
+      expect(partition > "2026-11-21T13" && partition < "2026-11-21T14").toBe(true);
+    }
   });
 
   test("is none under a value that was never given", async () => {
@@ -157,12 +177,12 @@ describe("clean-up", () => {
     expect((await own.store.cleanUp()).sessions).toBe(2);
     expect(await there()).toEqual([false, false, true, true]);
     own.pass(hours(2));
-    // From where the last one ended: that hour again, two that are over since, and nothing of all others.
     const { result, calls } = await own.counted(() => own.store.cleanUp());
     expect(result.sessions).toBe(2);
     expect(await there()).toEqual([false, false, false, false]);
-    // Three hours, their rows, the last hour read and written, and one page of each of the five queues.
-    expect(calls.total).toBeLessThanOrEqual(11);
+    // One query for all past hours, the rows of each partition, and one page of each of the five queues.
+    expect(calls.total).toBeLessThanOrEqual(8);
+    expect((await own.counted(() => own.store.cleanUp())).calls.total).toBe(6);
     own.pass(days(4));
     keys.push(await begin(minutes(10)));
     own.pass(hours(2));
@@ -172,10 +192,11 @@ describe("clean-up", () => {
   test("empties an hour of hundreds, also while others end", async () => {
     const own = await openAuthStorage();
     const hour = own.now().slice(0, 13);
+    const partition = sessionPartition({ hour, hash: "s150" });
     const row = (n: number) => ({ insert: { rowKey: `s${String(n).padStart(3, "0")}`, schema: 1 } });
     for (const start of [0, 100, 200]) {
       await own.tables.table("sessions").transact(
-        hour,
+        partition,
         Array.from({ length: 100 }, (_, n) => row(start + n)),
       );
     }
@@ -188,7 +209,29 @@ describe("clean-up", () => {
       },
       inTurns([["cleaner", /^transact sessions/], ["other"], ["cleaner"]]),
     );
-    expect(await rowsOf(own.tables, "sessions", hour)).toEqual([]);
+    expect(await rowsOf(own.tables, "sessions", partition)).toEqual([]);
+  });
+
+  test("removes the sessions of all past hours if the service returns them in many pages, some of them empty", async () => {
+    const server = await startTableServer({ latencyMs: [0, 0] });
+    atEndOfFile(() => server.close());
+    const { connectionString } = server;
+    let now = storage.now();
+    const tables = openTables({ connectionString, timeoutMs: storageTimeoutMs });
+    await Promise.all(authTables.map(name => tables.createTable(name)));
+    const later = authStore(tables, { now: () => now, random: randomBytes, log: createLog(() => {}) });
+    const user = { id: 1, epoch: 1, userHash: hashUsername("arthur") };
+    const begin = async (absoluteMs: number) => {
+      const { key, session } = createSession({ user, now, absoluteMs, random: randomBytes });
+      await later.sessions.create(key, session);
+      return key;
+    };
+    for (const ms of [hours(1), hours(2), hours(30)]) for (let n = 0; n < 20; n++) await begin(ms);
+    const live = await begin(hours(31));
+    now = plus(now, hours(31));
+    expect((await later.cleanUp()).sessions).toBe(60);
+    expect((await later.sessions.find(live)).session).toBeDefined();
+    expect(server.table("sessions").partitions()).toEqual([sessionPartition(live)]);
   });
 
   test("removes throttles, address counts and spent OTPs when they say nothing any more, in the order of expiry", async () => {
