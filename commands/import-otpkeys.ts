@@ -1,21 +1,5 @@
 // Imports OTP keys from the files of key makers (A18, G13).
-import { setTimeout as pause } from "node:timers/promises";
-import { instant } from "../lib/time.ts";
-import { type Api, connectApi } from "./api.ts";
-import { type ImportArguments, importArguments } from "./import/arguments.ts";
-import { createAsk, ImportStopped } from "./import/calls.ts";
-import { readPreSharedKey, readTexts, readToken } from "./import/inputs.ts";
-import { catchInterrupt } from "./import/interrupt.ts";
-import { type Line, readLines } from "./import/lines.ts";
-import { createProgress, formatCount, refusedLine, summaryOf } from "./import/progress.ts";
-import { checkReport, writeReport } from "./import/report.ts";
-import { runImport } from "./import/run-import.ts";
-import { createScreen } from "./import/screen.ts";
-import { checkCore, sendKeys } from "./import/send.ts";
-
-const exitCodes = { done: 0, someFailed: 1, notStarted: 2, stopped: 3 };
-const now = () => performance.now();
-const screen = createScreen(process.stdout, process.stderr, now);
+import { main } from "./import/main.ts";
 
 // A reader such as `head` may close the pipe early. That does not stop the import.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
@@ -23,100 +7,9 @@ for (const stream of [process.stdout, process.stderr]) stream.on("error", () => 
 // Paths are relative to the directory in which npm was called; npm runs scripts in the package's directory.
 if (process.env.npm_lifecycle_event === "import-otpkeys") process.chdir(process.env.INIT_CWD ?? ".");
 
-process.exitCode = await main(process.argv.slice(2));
-
-async function main(args: readonly string[]): Promise<number> {
-  let prepared: Prepared | undefined;
-  try {
-    const given = importArguments(args);
-    prepared = given && (await prepare(given));
-  } catch (error) {
-    console.error(messageOf(error));
-    return exitCodes.notStarted;
-  }
-  if (prepared === undefined) return exitCodes.done;
-  try {
-    return await run(prepared);
-  } catch (error) {
-    console.error(messageOf(error));
-    return exitCodes.stopped;
-  }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-interface Prepared {
-  readonly given: ImportArguments;
-  /** Absent in a dry run. */
-  readonly api?: Api;
-  readonly lines: readonly Line[];
-}
-
-/** Reads all inputs. Throws if the run cannot start. */
-async function prepare(given: ImportArguments): Promise<Prepared> {
-  if (given.report !== undefined) await checkReport(given.report);
-  const preSharedKey = await readPreSharedKey(given.pskcKeyFile, process.env.PSKC_KEY);
-  const api = given.dryRun
-    ? undefined
-    : connectApi(given.url, await readToken(given.tokenFile, process.env.API_TOKEN), { timeoutMs: given.timeoutMs });
-  const texts = await readTexts(given.files);
-  const lines = readLines(texts, { log: given.log, preSharedKey, now: instant(Date.now()) });
-  if (lines.length === 0) throw new Error("The files contain no OTP key.");
-  return { given, lines, ...(api && { api }) };
-}
-
-async function run({ given, api, lines }: Prepared): Promise<number> {
-  for (const line of lines) if (line.outcome === "refused") screen.result(refusedLine(line));
-  const total = lines.filter(({ outcome }) => outcome === "open").length;
-  const sent = api === undefined || total === 0 ? { lines } : await send(lines, { given, api, total });
-  const { lines: results, interrupted, stopped } = { interrupted: undefined, stopped: undefined, ...sent };
-  screen.result(summaryOf(results, api === undefined ? "to be sent" : "open"));
-  if (given.report !== undefined) await writeReport(given.report, results);
-  const open = results.filter(({ outcome }) => outcome === "open").length;
-  if (stopped !== undefined) screen.note(`Stopped: ${stopped}.`);
-  if (api !== undefined && open > 0)
-    screen.note(`${formatCount(open)} are open: run the same command again to continue.`);
-  if (interrupted !== undefined) return interrupted;
-  if (stopped !== undefined) return exitCodes.stopped;
-  const hasFailures = results.some(({ outcome }) => outcome === "refused" || outcome === "failed");
-  return hasFailures ? exitCodes.someFailed : exitCodes.done;
-}
-
-async function send(
-  lines: readonly Line[],
-  { given, api, total }: { readonly given: ImportArguments; readonly api: Api; readonly total: number },
-) {
-  const interrupt = catchInterrupt(() =>
-    screen.note("Stopping: waiting for calls in progress. Press Ctrl-C again to stop at once."),
-  );
-  const { stop, cut } = interrupt;
-  const ask = createAsk({
-    api,
-    stop,
-    cut,
-    now,
-    random: Math.random,
-    sleep: (ms, signal) => pause(ms, undefined, { signal }),
-    waits: seconds => screen.note(`${api.url} requests a wait of ${seconds} s.`),
-  });
-  try {
-    await checkCore(ask);
-    const tried = createProgress(screen, total, now);
-    const result = await runImport(lines, {
-      parallel: given.parallel,
-      batch: given.batch,
-      stop,
-      tried,
-      send: keys => sendKeys(keys, given, ask),
-    });
-    return { ...result, interrupted: interrupt.exitCode() };
-  } catch (error) {
-    if (!(error instanceof ImportStopped)) throw error;
-    return { lines, stopped: error.message, interrupted: interrupt.exitCode() };
-  } finally {
-    screen.endProgress();
-    interrupt.release();
-  }
-}
+process.exitCode = await main(process.argv.slice(2), {
+  environment: process.env,
+  out: process.stdout,
+  error: process.stderr,
+  now: () => performance.now(),
+});

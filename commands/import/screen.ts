@@ -1,7 +1,8 @@
 /** Returns foreign text as one line without control characters, which could change the terminal. */
 export const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
 
-interface Output {
+/** A stream of the process. */
+export interface Output {
   readonly isTTY?: boolean;
   readonly columns?: number;
   write(text: string): unknown;

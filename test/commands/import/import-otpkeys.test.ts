@@ -14,7 +14,7 @@ import {
   totpKey,
   yubicoKey,
 } from "./key-files.ts";
-import { fileOf, freshPath, readLines, startImport } from "./run-import.ts";
+import { fileOf, freshPath, readLines, runImport, startImport } from "./run-import.ts";
 
 let auth: AuthHost;
 let proxy: CoreProxy;
@@ -29,9 +29,13 @@ afterAll(async () => {
 });
 
 const imported = (...args: readonly string[]) => importWith({}, ...args);
-const importWith = (options: Parameters<typeof startImport>[1], ...args: readonly string[]) =>
-  startImport(["--url", auth.coreUrl, ...args], { env: { API_TOKEN: auth.token }, ...options }).ended;
-/** Through the proxy, which is good again afterwards. */
+const importWith = (environment: Readonly<Record<string, string>>, ...args: readonly string[]) =>
+  runImport(["--url", auth.coreUrl, ...args], { API_TOKEN: auth.token, ...environment });
+const importThrough = (...args: readonly string[]) =>
+  runImport(["--url", `${proxy.url}/core`, ...args], { API_TOKEN: auth.token });
+/** As a process, with its input or through the proxy. */
+const startWith = (input: string, ...args: readonly string[]) =>
+  startImport(["--url", auth.coreUrl, ...args], { env: { API_TOKEN: auth.token }, input });
 const startThrough = (...args: readonly string[]) =>
   startImport(["--url", `${proxy.url}/core`, ...args], { env: { API_TOKEN: auth.token } });
 
@@ -55,7 +59,7 @@ describe("importing what key makers ship", () => {
     ];
     const [first, second, report] = [fileOf(text.join("\r\n")), fileOf(pskcOf(packed), "keys.xml"), freshPath()];
 
-    const { code, out, error } = await imported("--report", report, first, second);
+    const { code, out, error } = await startWith("", "--report", report, first, second).ended;
 
     const refusal = "refused: its secret must have 16 bytes";
     expect(out).toBe(`${first}:183: ${refusal}\n301 keys: 300 imported, 1 refused\n`);
@@ -81,7 +85,7 @@ describe("importing what key makers ship", () => {
   it("sends 100 keys in one call, so that 230 keys are three", async () => {
     const keys = makeKeys(230);
     proxy.resetRequests();
-    expect(await startThrough(log(keys)).ended).toMatchObject({ code: 0, out: "230 keys: 230 imported\n" });
+    expect(await importThrough(log(keys))).toMatchObject({ code: 0, out: "230 keys: 230 imported\n" });
     expect(proxy.count("POST", /otpkeys\/batch/)).toBe(3);
     expect(proxy.count("POST", /otpkeys/)).toBe(3);
   });
@@ -149,7 +153,7 @@ describe("importing what key makers ship", () => {
   it("sends nothing in a dry run, and needs no token for it", async () => {
     const key = hotpKey();
     const file = log([key]);
-    const { code, out } = await startImport(["--dry-run", file]).ended;
+    const { code, out } = await runImport(["--dry-run", file]);
     expect([code, out]).toEqual([0, "1 key: 1 to be sent\n"]);
     expect(await isThere(key)).toBe(false);
     // Paths are meant from where npm was called.
@@ -161,7 +165,7 @@ describe("importing what key makers ship", () => {
   it("reads keys from standard input, so that they need not be on a disk", async () => {
     const key = totpKey();
     const report = freshPath();
-    const run = await importWith({ input: logLine(key) }, "--report", report, "-");
+    const run = await startWith(logLine(key), "--report", report, "-").ended;
     expect(run).toMatchObject({ code: 0, out: "1 key: 1 imported\n" });
     expect(readLines(report)[1]).toBe(`standard input,1,${key.prefix},totp,imported,`);
   });
@@ -173,8 +177,7 @@ describe("importing what key makers ship", () => {
       code: 1,
       out: expect.stringContaining("refused: its secret is encrypted, and no pre-shared key was given"),
     });
-    const env = { API_TOKEN: auth.token, PSKC_KEY: preSharedKey };
-    expect(await importWith({ env }, pskc)).toMatchObject({ code: 0, out: "1 key: 1 imported\n" });
+    expect(await importWith({ PSKC_KEY: preSharedKey }, pskc)).toMatchObject({ code: 0, out: "1 key: 1 imported\n" });
     const keyFile = fileOf(`${preSharedKey}\n`, "psk");
     const again = await imported("--pskc-key-file", keyFile, pskc);
     expect(again).toMatchObject({ code: 0, out: "1 key: 1 already present\n" });
@@ -256,7 +259,7 @@ describe("a Core that does not answer as it should", () => {
     proxy.fail({ kind: "drop", method: "POST" });
     proxy.fail({ kind: "refuse", method: "POST", status: 503 });
     proxy.fail({ kind: "hang", method: "POST" });
-    const run = await startThrough("--batch", "1", "--parallel", "4", "--timeout", "5", log(keys)).ended;
+    const run = await importThrough("--batch", "1", "--parallel", "4", "--timeout", "5", log(keys));
     proxy.clearFaults();
     expect(run).toMatchObject({ code: 0, out: "6 keys: 6 imported\n" });
     expect(run.error).toContain(`${proxy.url}/core requests a wait of 1 s.`);
@@ -269,7 +272,7 @@ describe("a Core that does not answer as it should", () => {
   ])("gets no secret where it %s", async (_, answer, reason) => {
     proxy.instead(() => answer);
     proxy.resetRequests();
-    const run = await startThrough(log(makeKeys(3))).ended;
+    const run = await importThrough(log(makeKeys(3)));
     proxy.instead(() => undefined);
     expect(run).toMatchObject({
       code: 3,
@@ -285,7 +288,7 @@ describe("a Core that does not answer as it should", () => {
       [{ status: 401, body: {} }, "the token is refused (401)"],
     ] as const) {
       proxy.instead(({ method }) => (method === "POST" ? answer : undefined));
-      const run = await startThrough("--batch", "1", "--parallel", "2", log(makeKeys(9))).ended;
+      const run = await importThrough("--batch", "1", "--parallel", "2", log(makeKeys(9)));
       proxy.instead(() => undefined);
       expect(run).toMatchObject({ code: 3, out: "9 keys: 9 open\n", error: expect.stringContaining(reason) });
     }
@@ -301,7 +304,7 @@ describe("a Core that does not answer as it should", () => {
     });
     const report = freshPath();
     const file = log(keys);
-    const { code, out, error } = await startThrough("--batch", "1", "--parallel", "1", "--report", report, file).ended;
+    const { code, out, error } = await importThrough("--batch", "1", "--parallel", "1", "--report", report, file);
     proxy.instead(() => undefined);
     expect(code).toBe(1);
     expect(out.split("\n").slice(1, 3)).toEqual([
@@ -328,7 +331,7 @@ describe("what the command needs to know", () => {
     const key = hotpKey();
     const file = log([key]);
     const url = ["--url", auth.coreUrl];
-    expect(await startImport([...url, file]).ended).toMatchObject({
+    expect(await runImport([...url, file])).toMatchObject({
       code: 2,
       error: expect.stringMatching("API_TOKEN"),
     });
@@ -336,20 +339,19 @@ describe("what the command needs to know", () => {
       ["core_00000000_wrong", "the token is refused (401)"],
       [auth.otherToken, "the token has no access (403)"],
     ]) {
-      const run = await startImport([...url, file], { env: { API_TOKEN: token ?? "" } }).ended;
+      const run = await runImport([...url, file], { API_TOKEN: token ?? "" });
       expect(run).toMatchObject({ code: 3, error: expect.stringContaining(`Stopped: ${expected}`) });
       expect(run.out + run.error).not.toContain(token);
     }
     expect(await isThere(key)).toBe(false);
     const tokenFile = fileOf(`${auth.token}\n`, "token");
-    expect((await startImport([...url, "--token-file", tokenFile, file]).ended).code).toBe(0);
+    expect((await runImport([...url, "--token-file", tokenFile, file])).code).toBe(0);
     const byInput = startImport([...url, "--token-file", "-", file], { input: auth.tenantToken });
     expect(await byInput.ended).toMatchObject({ code: 0, out: "1 key: 1 already present\n" });
   });
 
   it("gets an error that does not quote a token with invalid characters", async () => {
-    const run = await startImport(["--url", auth.coreUrl, log([hotpKey()])], { env: { API_TOKEN: "secret\nX: y" } })
-      .ended;
+    const run = await importWith({ API_TOKEN: "secret\nX: y" }, log([hotpKey()]));
     expect(run).toMatchObject({ code: 2, out: "" });
     expect(run.error).not.toContain("secret");
   });

@@ -3,13 +3,14 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { main } from "../../../commands/import/main.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
 import { atEndOfFile } from "../../support/run/end-of-file.ts";
 
 export interface ImportRun {
   readonly child: ChildProcess;
   /** What it ended with, when all it wrote is here. */
-  readonly ended: Promise<{ readonly code: number | NodeJS.Signals; readonly out: string; readonly error: string }>;
+  readonly ended: Promise<Ended>;
 }
 
 let directory: string | undefined;
@@ -42,7 +43,32 @@ export const readLines = (path: string): readonly string[] =>
     .split("\r\n")
     .filter(line => line !== "");
 
-/** Runs the command as its npm script does. @param input for its standard input */
+interface Ended {
+  readonly code: number | NodeJS.Signals;
+  readonly out: string;
+  readonly error: string;
+}
+
+/** Runs the command in this process, which takes a fraction of the time. Returns its exit code and what it wrote. */
+export async function runImport(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  const written = { out: "", error: "" };
+  const stream = (name: "out" | "error") => ({
+    write: (text: string) => {
+      written[name] += text;
+    },
+  });
+  const now = () => performance.now();
+  const code = await main(args, { environment, out: stream("out"), error: stream("error"), now });
+  return { code, ...written };
+}
+
+/**
+ * Runs the command as its npm script does: for signals, standard input and the working directory.
+ * @param input for its standard input
+ */
 export function startImport(
   args: readonly string[],
   { env = {}, input = "" }: { env?: Readonly<Record<string, string>>; input?: string } = {},

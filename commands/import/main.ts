@@ -1,0 +1,127 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { instant } from "../../lib/time.ts";
+import { type Api, connectApi } from "../api.ts";
+import { type ImportArguments, importArguments } from "./arguments.ts";
+import { createAsk, ImportStopped } from "./calls.ts";
+import { readPreSharedKey, readTexts, readToken } from "./inputs.ts";
+import { catchInterrupt } from "./interrupt.ts";
+import { type Line, readLines } from "./lines.ts";
+import { createProgress, formatCount, refusedLine, summaryOf } from "./progress.ts";
+import { checkReport, writeReport } from "./report.ts";
+import { runImport } from "./run-import.ts";
+import { createScreen, type Output, type Screen } from "./screen.ts";
+import { checkCore, sendKeys } from "./send.ts";
+
+const exitCodes = { done: 0, someFailed: 1, notStarted: 2, stopped: 3 };
+
+/** What the import uses of the process that it runs in. */
+export interface Surroundings {
+  /** Has API_TOKEN and PSKC_KEY, unless files have them. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly out: Output;
+  readonly error: Output;
+  /** Monotonic, in milliseconds. */
+  readonly now: () => number;
+}
+
+interface Shown extends Surroundings {
+  readonly screen: Screen;
+}
+
+/** Imports OTP keys from the files of key makers (A18, G13). Returns the exit code. */
+export async function main(args: readonly string[], surroundings: Surroundings): Promise<number> {
+  const { out, error: errors, now } = surroundings;
+  const shown = { ...surroundings, screen: createScreen(out, errors, now) };
+  const complain = (error: unknown) => errors.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  let prepared: Prepared | undefined;
+  try {
+    const given = importArguments(args);
+    prepared = given && (await prepare(given, surroundings));
+  } catch (error) {
+    complain(error);
+    return exitCodes.notStarted;
+  }
+  if (prepared === undefined) return exitCodes.done;
+  try {
+    return await run(prepared, shown);
+  } catch (error) {
+    complain(error);
+    return exitCodes.stopped;
+  }
+}
+
+interface Prepared {
+  readonly given: ImportArguments;
+  /** Absent in a dry run. */
+  readonly api?: Api;
+  readonly lines: readonly Line[];
+}
+
+/** Reads all inputs. Throws if the run cannot start. */
+async function prepare(given: ImportArguments, { environment }: Surroundings): Promise<Prepared> {
+  if (given.report !== undefined) await checkReport(given.report);
+  const preSharedKey = await readPreSharedKey(given.pskcKeyFile, environment.PSKC_KEY);
+  const api = given.dryRun
+    ? undefined
+    : connectApi(given.url, await readToken(given.tokenFile, environment.API_TOKEN), { timeoutMs: given.timeoutMs });
+  const texts = await readTexts(given.files);
+  const lines = readLines(texts, { log: given.log, preSharedKey, now: instant(Date.now()) });
+  if (lines.length === 0) throw new Error("The files contain no OTP key.");
+  return { given, lines, ...(api && { api }) };
+}
+
+async function run({ given, api, lines }: Prepared, shown: Shown): Promise<number> {
+  const { screen } = shown;
+  for (const line of lines) if (line.outcome === "refused") screen.result(refusedLine(line));
+  const total = lines.filter(({ outcome }) => outcome === "open").length;
+  const sent = api === undefined || total === 0 ? { lines } : await send(lines, { given, api, total }, shown);
+  const { lines: results, interrupted, stopped } = { interrupted: undefined, stopped: undefined, ...sent };
+  screen.result(summaryOf(results, api === undefined ? "to be sent" : "open"));
+  if (given.report !== undefined) await writeReport(given.report, results);
+  const open = results.filter(({ outcome }) => outcome === "open").length;
+  if (stopped !== undefined) screen.note(`Stopped: ${stopped}.`);
+  if (api !== undefined && open > 0)
+    screen.note(`${formatCount(open)} are open: run the same command again to continue.`);
+  if (interrupted !== undefined) return interrupted;
+  if (stopped !== undefined) return exitCodes.stopped;
+  const hasFailures = results.some(({ outcome }) => outcome === "refused" || outcome === "failed");
+  return hasFailures ? exitCodes.someFailed : exitCodes.done;
+}
+
+async function send(
+  lines: readonly Line[],
+  { given, api, total }: { readonly given: ImportArguments; readonly api: Api; readonly total: number },
+  { screen, now }: Shown,
+) {
+  const interrupt = catchInterrupt(() =>
+    screen.note("Stopping: waiting for calls in progress. Press Ctrl-C again to stop at once."),
+  );
+  const { stop, cut } = interrupt;
+  const ask = createAsk({
+    api,
+    stop,
+    cut,
+    now,
+    random: Math.random,
+    sleep: (ms, signal) => pause(ms, undefined, { signal }),
+    waits: seconds => screen.note(`${api.url} requests a wait of ${seconds} s.`),
+  });
+  try {
+    await checkCore(ask);
+    const tried = createProgress(screen, total, now);
+    const result = await runImport(lines, {
+      parallel: given.parallel,
+      batch: given.batch,
+      stop,
+      tried,
+      send: keys => sendKeys(keys, given, ask),
+    });
+    return { ...result, interrupted: interrupt.exitCode() };
+  } catch (error) {
+    if (!(error instanceof ImportStopped)) throw error;
+    return { lines, stopped: error.message, interrupted: interrupt.exitCode() };
+  } finally {
+    screen.endProgress();
+    interrupt.release();
+  }
+}
