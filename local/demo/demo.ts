@@ -2,7 +2,6 @@
 
 import { readArguments } from "../../commands/read-arguments.ts";
 import { createNarrator } from "./print.ts";
-import { playStory } from "./story.ts";
 import { type LaunchedSystem, launchSystem } from "./system.ts";
 
 const maxMs = 55_000;
@@ -38,6 +37,8 @@ async function demo(): Promise<number> {
   let system: LaunchedSystem | undefined;
   try {
     system = launchSystem();
+    // Not for the help, which would take a second.
+    const { playStory } = await import("./story.ts");
     const end = AbortSignal.any([interrupted.signal, AbortSignal.timeout(maxMs)]);
     const ended = system.ended.then(() => Promise.reject(new Error("the system ended by itself.")));
     await within(end, Promise.race([playStory({ ready: system.ready, narrator, end }), ended]));

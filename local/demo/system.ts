@@ -64,4 +64,9 @@ const idleTimers = {
 };
 
 const bareEnvironment = (): Record<string, string | undefined> =>
-  Object.fromEntries(["PATH", "HOME", "TMPDIR", "TEMP", "TMP", "SystemRoot"].map(name => [name, process.env[name]]));
+  Object.fromEntries(
+    ["PATH", "HOME", "TMPDIR", "TEMP", "TMP", "SystemRoot", "NODE_COMPILE_CACHE"].map(name => [
+      name,
+      process.env[name],
+    ]),
+  );

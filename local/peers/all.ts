@@ -9,6 +9,7 @@ import { type Rfpr, startRfpr } from "./enrollment/rfpr.ts";
 import { type Entra, startEntra } from "./entra/entra.ts";
 import { startTokenIssuer, type TokenIssuer } from "./issuer/token-issuer.ts";
 import { type MailService, startMail } from "./mail/mail.ts";
+import type { PeerName } from "./peer-names.ts";
 import { type PingOne, startPingOne } from "./pingone/pingone.ts";
 import { type Sink, startSink } from "./sink/sink.ts";
 import { startVault, type Vault } from "./vault/vault.ts";
@@ -26,22 +27,6 @@ export interface Peers {
   readonly mail: MailService;
   readonly sink: Sink;
 }
-
-export type PeerName = keyof Peers;
-
-/** Names of the peers, in the order of their ports. */
-export const peerNames = [
-  "vault",
-  "issuer",
-  "delivery",
-  "enrollment",
-  "rfpr",
-  "entra",
-  "pingone",
-  "aic",
-  "mail",
-  "sink",
-] as const satisfies readonly PeerName[];
 
 /** Audience of tenant tokens for this system. */
 export const audience = "api://local";

@@ -38,3 +38,13 @@ function parsed(text: string): unknown {
     return undefined;
   }
 }
+
+/** Sets each variable that is not set yet. Returns the names of those that have another value. */
+export function fillEnvironment(values: Readonly<Record<string, string>>): readonly string[] {
+  const differing: string[] = [];
+  for (const [name, value] of Object.entries(values)) {
+    if (!process.env[name]?.trim()) process.env[name] = value;
+    else if (process.env[name] !== value) differing.push(name);
+  }
+  return differing;
+}

@@ -1,5 +1,5 @@
 import { createServer } from "node:net";
-import { type PeerName, peerNames } from "../peers/all.ts";
+import { type PeerName, peerNames } from "../peers/peer-names.ts";
 
 const names = ["console", "blobs", "tables", ...peerNames] as const;
 

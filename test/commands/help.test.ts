@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { readArguments } from "../../commands/read-arguments.ts";
+import { compileCache } from "../support/host/compile-cache.ts";
 
 const scripts: Readonly<Record<string, string>> = {
   "api-tokens": "commands/api-tokens.ts",
@@ -12,7 +13,10 @@ const scripts: Readonly<Record<string, string>> = {
 
 /** Runs a command without any environment of its own. */
 const run = (name: string, ...args: readonly string[]) =>
-  spawnSync(process.execPath, [scripts[name] ?? "", ...args], { encoding: "utf8", env: { PATH: process.env.PATH } });
+  spawnSync(process.execPath, [scripts[name] ?? "", ...args], {
+    encoding: "utf8",
+    env: { PATH: process.env.PATH, ...compileCache },
+  });
 
 describe.each(Object.keys(scripts))("npm run %s", { timeout: 60_000 }, name => {
   test("has a help, and refuses an unknown option with a pointer to it", () => {
