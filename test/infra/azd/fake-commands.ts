@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 
-/** Commands on a PATH of their own, each a Node script. */
+/** Commands on a PATH of their own. */
 export interface FakeCommands {
   readonly directory: string;
   /** Runs a script of the project with these commands in front. Rejects where it fails, with its output. */
@@ -12,11 +12,18 @@ export interface FakeCommands {
   remove(): void;
 }
 
-/** @param sources JavaScript by command; `directory` is where it may leave notes */
+const shell = "#!/bin/sh\n";
+
+/**
+ * @param sources JavaScript by command, or a shell script, which starts in a tenth of the time; `directory` is where it
+ * may leave notes
+ */
 export function fakeCommands(sources: Readonly<Record<string, string>>, prefix = "commands-"): FakeCommands {
   const directory = mkdtempSync(join(tmpdir(), prefix));
   for (const [name, source] of Object.entries(sources)) {
-    const script = `#!${process.execPath}\nconst directory = ${JSON.stringify(directory)};\n${source}\n`;
+    const script = source.startsWith(shell)
+      ? `${shell}directory='${directory}'\n${source.slice(shell.length)}`
+      : `#!${process.execPath}\nconst directory = ${JSON.stringify(directory)};\n${source}\n`;
     writeFileSync(join(directory, name), script, { mode: 0o755 });
   }
   return {

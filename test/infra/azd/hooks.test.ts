@@ -32,15 +32,25 @@ const noted = { args, text: readFileSync(file, "utf8"), mode: statSync(file).mod
 appendFileSync(directory + "/azd.log", JSON.stringify(noted) + "\\n");
 `;
 
-/** Answers by the first words of a call; null fails. */
-const az = `
-const { appendFileSync } = require("node:fs");
-const call = process.argv.slice(2).join(" ");
-appendFileSync(directory + "/az.log", call + "\\n");
-const answers = Object.entries(JSON.parse(process.env.AZ_ANSWERS ?? "{}"));
-const [, answer = null] = answers.findLast(([words]) => call.includes(words)) ?? [];
-if (answer === null) process.exitCode = 1; else console.log(JSON.stringify(answer));
+/** Prints the last answer whose words are in the call; null fails. A shell script, because the hooks call it many times. */
+const az = `#!/bin/sh
+call="$*"
+printf '%s\\n' "$call" >> "$directory/az.log"
+answer=null
+while read -r line; do
+  words=\${line%%=*}
+  [ -n "$words" ] || continue
+  case "$call" in *"$words"*) answer=\${line#*=} ;; esac
+done <<END
+$AZ_ANSWERS
+END
+[ "$answer" != null ] || exit 1
+printf '%s\\n' "$answer"
 `;
+const azAnswers = (answers: object) =>
+  Object.entries(answers)
+    .map(([words, answer]) => `${words}=${JSON.stringify(answer)}`)
+    .join("\n");
 
 /** What az answers where nothing is wrong. */
 const fine = {
@@ -85,7 +95,7 @@ afterEach(() => {
 /** Runs a hook. @param answers of az, beside those where nothing is wrong */
 async function ran(hook: string, answers: object = {}, more: Readonly<Record<string, string>> = {}) {
   commands ??= fakeCommands({ azd, az });
-  const given = { ...environment, ...more, AZ_ANSWERS: JSON.stringify({ ...fine, ...answers }) };
+  const given = { ...environment, ...more, AZ_ANSWERS: azAnswers({ ...fine, ...answers }) };
   return commands.run(`infra/hooks/${hook}.mjs`, [], given);
 }
 
@@ -545,7 +555,9 @@ describe("deploy-core.mjs", () => {
 
   it("deploys a package to Core without building it in Azure, the present one or an earlier one", async () => {
     commands = fakeCommands({ azd, az });
-    await commands.run(script, [...named, "--package", "package.json"], { AZ_ANSWERS: '{"config-zip":{}}' });
+    await commands.run(script, [...named, "--package", "package.json"], {
+      AZ_ANSWERS: azAnswers({ "config-zip": {} }),
+    });
     expect(azCalls()).toBe(
       "functionapp deployment source config-zip --resource-group rg-sample --name func-core-sample --src package.json --build-remote false\n",
     );
