@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { machine, quantile, table } from "./auth/load.ts";
-import { compareWithHistory } from "./connector/beside.ts";
+import { compareWithHistory } from "./connector/compare-with-history.ts";
 import { type Done, measure, once } from "./connector/measure.ts";
 import { watchMemory } from "./connector/memory.ts";
 import {

@@ -1,4 +1,4 @@
-// The dearest known inputs of each endpoint within its bounds: what each costs the event loop, accepted or refused. See README.md.
+// The costliest known inputs of each endpoint within its bounds: what each costs the event loop, accepted or refused. See README.md.
 import { identifySession } from "../functions/auth/client/identify-session.ts";
 import type { AuthContext } from "../functions/auth/context.ts";
 import { client, core } from "../functions/auth/routes.ts";
@@ -12,7 +12,7 @@ import { routeParts } from "../lib/http/route.ts";
 import { serve } from "../lib/http/serve.ts";
 import { createLog } from "../lib/log.ts";
 import { machine, table } from "./auth/load.ts";
-import { type Input, inputsOf } from "./dearest/inputs.ts";
+import { type Input, inputsOf } from "./costliest-input/inputs.ts";
 
 /** Any port of an endpoint: the first call of one ends the endpoint, because only the service's own work is measured. */
 const away: unknown = new Proxy(() => {}, {
@@ -54,24 +54,24 @@ async function cost(answer: (call: Call) => Promise<unknown>, input: Input): Pro
   return Math.min(...times);
 }
 
-/** Returns a row for each endpoint, and prints the dearest inputs of all. */
+/** Returns a row for each endpoint, and prints the costliest inputs of all. */
 async function measure<D, S>(api: Api<D, S>, identify: Identify<S>): Promise<readonly string[][]> {
   const rows: string[][] = [];
   for (const [name, endpoint] of Object.entries(api.endpoints)) {
     const parts = routeParts(endpoint.routes[0] ?? "GET /", api.name);
     const options = { deps: deps as D, identify, log, strictTransport: true, trustedProxies: 1 };
     const answer = serve(api, endpoint, parts, options);
-    let dearest = { ms: 0, input: "" };
+    let costliest = { ms: 0, input: "" };
     for (const input of inputsOf(api, endpoint, parts)) {
       const ms = await cost(answer, input);
-      if (ms > dearest.ms) dearest = { ms, input: input.name };
+      if (ms > costliest.ms) costliest = { ms, input: input.name };
     }
-    rows.push([name, dearest.ms.toFixed(1), dearest.input]);
+    rows.push([name, costliest.ms.toFixed(1), costliest.input]);
   }
   return rows.sort((one, other) => Number(other[1]) - Number(one[1]));
 }
 
-const head = ["endpoint", "ms", "dearest input"];
+const head = ["endpoint", "ms", "costliest input"];
 const before = machine();
 const rows = [
   ...(await measure(client, identifySession(deps as unknown as AuthContext))),
