@@ -1,14 +1,9 @@
 import { Fault } from "../../fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { UserRef } from "../store.ts";
-import { type ImportedKey, importKey } from "./import-key.ts";
+import { importKey } from "./import-key.ts";
+import { type ImportedKey, unknownUsername } from "./imported-key.ts";
 import { assignKey } from "./manage-otpkeys.ts";
-
-/** The refusal of an import that names no user. */
-export const unknownUsername = (): Fault =>
-  new Fault("invalid", "The request is not valid.", {
-    problems: [{ path: "username", reason: "is not the name of a user" }],
-  });
 
 /**
  * Assigns an imported OTP key to a user. Imports it again if it was deleted meanwhile. Throws Fault `invalid` if the
@@ -19,6 +14,7 @@ export async function assignImported(imported: ImportedKey, owner: UserRef, deps
   try {
     await assignKey(owner, imported.prefix, deps, { onlyIfFree: !imported.mayShare, create });
   } catch (error) {
-    throw error instanceof Fault && error.kind === "not_found" ? unknownUsername() : error;
+    if (!(error instanceof Fault && error.kind === "not_found")) throw error;
+    throw new Fault("invalid", "The request is not valid.", { problems: [unknownUsername] });
   }
 }

@@ -5,24 +5,11 @@ import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { KeyDraft, KeyForm, KeySecret } from "../otp/contract.ts";
 import { sameSecret, secretContext, secretFromText, secretToText } from "../otp/key-secret.ts";
-import { type OtpKindName, otpKind } from "../otp/kinds.ts";
 import { raiseCounter } from "../otp/raise-counter.ts";
 import type { NewOtpKey, OtpKey } from "../store.ts";
-import { newKey, unusedForm } from "./manage-otpkeys.ts";
+import { type ImportedKey, type PreparedKey, prepare } from "./imported-key.ts";
+import { newKey } from "./manage-otpkeys.ts";
 import { changeValidity, type Validity } from "./validity.ts";
-
-/** An OTP key to import (A10). */
-export interface ImportedKey extends KeyDraft {
-  readonly prefix: string;
-  readonly kind?: OtpKindName | undefined;
-  /** Whether the import may replace another secret. */
-  readonly replace: boolean;
-  readonly validity: Validity;
-  /** Whether the import may change a limit of an OTP key that was imported before. That revives an expired key, or ends one. */
-  readonly mayChangeValidity: boolean;
-  /** Whether the OTP key may be assigned to a user although another user has it. */
-  readonly mayShare: boolean;
-}
 
 /**
  * Imports one OTP key: creates it, or adds the secret to one that has none. Importing the same secret again only raises
@@ -87,28 +74,6 @@ function requireSameValidity(there: OtpKey, { validFrom = there.validFrom, valid
     reason: "no_role",
   });
 }
-
-interface PreparedKey {
-  readonly form: KeyForm;
-  readonly secret?: KeySecret;
-}
-
-function prepare({ kind, validity: _, mayChangeValidity: __, mayShare: ___, ...draft }: ImportedKey): PreparedKey {
-  if (kind === undefined) return { form: unusedForm };
-  const prepared = otpKind(kind).prepare(draft);
-  if (prepared.ok) return prepared;
-  const problems = prepared.problems.map(({ field, reason }) => ({ path: wireNames[field], reason }));
-  throw new Fault("invalid", "The request is not valid.", { problems });
-}
-
-const wireNames: Record<keyof KeyDraft, string> = {
-  secret: "secret",
-  privateId: "private_id",
-  digits: "digits",
-  counter: "counter",
-  period: "period",
-  algorithm: "algorithm",
-};
 
 /** Returns an existing OTP key after an import; undefined if nothing changes. Throws Fault `conflict`. */
 async function mergeImport(

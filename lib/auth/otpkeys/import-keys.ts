@@ -1,14 +1,17 @@
 import pLimit from "p-limit";
-import { Fault } from "../../fault.ts";
+import { Fault, type Problem } from "../../fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { UserRef } from "../store.ts";
-import { assignImported, unknownUsername } from "./assign-imported.ts";
-import { checkImport, type ImportedKey, importKey, toNewKey } from "./import-key.ts";
+import { assignImported } from "./assign-imported.ts";
+import { checkImport, importKey, toNewKey } from "./import-key.ts";
+import { type ImportedKey, requireValidImport } from "./imported-key.ts";
 
 /** An OTP key of a batch. */
 export interface BatchKey extends ImportedKey {
   /** The user to whom the OTP key is assigned, by name. */
   readonly owner?: Extract<UserRef, { readonly by: "name" }> | undefined;
+  /** Problems of this element in its list. It is refused with these and all others. */
+  readonly problems?: readonly Problem[] | undefined;
 }
 
 /** What became of an OTP key. `isNew` is true if there was none, or one without a secret. A Fault: nothing of it was imported. */
@@ -18,7 +21,7 @@ export type BatchResult = { readonly isNew: boolean } | Fault;
 const concurrency = 16;
 
 /**
- * Imports up to 100 OTP keys of different prefixes. New ones are created together; each existing one is imported as
+ * Imports up to 100 OTP keys of different prefixes, and refuses those with problems. New ones are created together; each existing one is imported as
  * `importKey` does. Results have the order of the keys. A repeated call completes what an earlier one began.
  * Throws Fault `unavailable` if storage or vault is away; some keys may be imported then.
  */
@@ -27,7 +30,8 @@ export async function importKeys(keys: readonly BatchKey[], deps: AuthDeps): Pro
   const prepared = await Promise.all(
     keys.map(key =>
       attempt(async () => {
-        if (key.owner !== undefined && !isKnown(key.owner.folded)) throw unknownUsername();
+        const isKnownOwner = key.owner === undefined || isKnown(key.owner.folded);
+        requireValidImport(key, { isKnownOwner, problems: key.problems });
         return { key, created: await toNewKey(key, deps) };
       }, deps),
     ),
@@ -35,7 +39,9 @@ export async function importKeys(keys: readonly BatchKey[], deps: AuthDeps): Pro
   const accepted = prepared.flatMap(each => (each instanceof Fault ? [] : [each]));
   const outcomes = await deps.otpkeys.createMany(accepted.map(({ created }) => created));
   const createdOf = new Map(accepted.map(({ key }, index) => [key.prefix, outcomes[index]]));
-  for (const { prefix, kind } of keys) {
+  for (const {
+    key: { prefix, kind },
+  } of accepted) {
     const outcome = createdOf.get(prefix);
     if (outcome?.status === "fulfilled" && outcome.value) deps.log.info("otpkey_imported", { prefix, kind });
   }

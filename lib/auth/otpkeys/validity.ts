@@ -1,4 +1,4 @@
-import { Fault } from "../../fault.ts";
+import { Fault, type Problem } from "../../fault.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Instant } from "../../time.ts";
 import type { AuthDeps } from "../deps.ts";
@@ -14,17 +14,20 @@ export interface Validity {
   readonly validUntil?: Instant;
 }
 
+/** Returns the problem of limits between which no time is left. */
+export const validityProblems = ({ validFrom, validUntil }: Validity): readonly Problem[] =>
+  validFrom !== undefined && validUntil !== undefined && validUntil <= validFrom
+    ? [{ path: "valid_until", reason: "must be later than valid_from" }]
+    : [];
+
 /**
  * Returns the OTP key with the given limits; others stay. Throws Fault `invalid` if the time would end before it
  * begins.
  */
 export function changeValidity(key: NewOtpKey, validity: Validity): NewOtpKey {
   const next = { ...key, ...validity };
-  const { validFrom, validUntil } = next;
-  if (validFrom !== undefined && validUntil !== undefined && validUntil <= validFrom) {
-    const problems = [{ path: "valid_until", reason: "must be later than valid_from" }];
-    throw new Fault("invalid", "The request is not valid.", { problems });
-  }
+  const problems = validityProblems(next);
+  if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
   return next;
 }
 

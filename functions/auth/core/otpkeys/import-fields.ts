@@ -3,8 +3,10 @@ import * as z from "zod";
 import { totpAlgorithms } from "../../../../lib/auth/otp/contract.ts";
 import { otpKindNames } from "../../../../lib/auth/otp/kinds.ts";
 import type { BatchKey } from "../../../../lib/auth/otpkeys/import-keys.ts";
+import { importProblems } from "../../../../lib/auth/otpkeys/imported-key.ts";
 import { type Caller, hasRole } from "../../../../lib/caller.ts";
-import { Fault } from "../../../../lib/fault.ts";
+import { Fault, type Problem } from "../../../../lib/fault.ts";
+import { problemsOf } from "../../../../lib/http/parse/problems.ts";
 import { trimEnd } from "../../../../lib/trim-end.ts";
 import {
   optional,
@@ -105,4 +107,19 @@ export function toImportedKey(given: z.output<typeof importFields>, caller: Call
     mayChangeValidity: isAdmin,
     mayShare: isAdmin,
   };
+}
+
+/**
+ * Returns every problem of an OTP key that `importFields` refuses with `error`: those of the fields that cannot be
+ * read, and those of the others for the kind of the OTP key.
+ */
+export function problemsOfUnreadable(given: unknown, error: z.ZodError, caller: Caller): readonly Problem[] {
+  const problems = problemsOf(error);
+  const refused = new Set(problems.map(({ path }) => path));
+  if (refused.has("")) return problems;
+  const readable = Object.entries(given as object).filter(([name]) => !refused.has(name));
+  const { data } = fields.partial({ prefix: true }).safeParse(Object.fromEntries(readable));
+  if (data === undefined) return problems;
+  const imported = toImportedKey({ ...data, prefix: "", replace: false }, caller);
+  return [...problems, ...importProblems(imported).filter(({ path }) => !refused.has(path))];
 }

@@ -1,5 +1,6 @@
-import { assignImported, unknownUsername } from "../../../../lib/auth/otpkeys/assign-imported.ts";
+import { assignImported } from "../../../../lib/auth/otpkeys/assign-imported.ts";
 import { importKey } from "../../../../lib/auth/otpkeys/import-key.ts";
+import { requireValidImport } from "../../../../lib/auth/otpkeys/imported-key.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { otpkeyView, toOtpkeyView } from "../../views.ts";
@@ -35,7 +36,8 @@ export const importOtpkey = endpoint({
   refusals: ["conflict"],
   handle: async ({ body }, context: AuthContext, { caller }) => {
     const { owner, ...imported } = toImportedKey(body, caller);
-    if (owner !== undefined && (await context.users.find(owner)) === undefined) throw unknownUsername();
+    const isKnownOwner = owner === undefined || (await context.users.find(owner)) !== undefined;
+    requireValidImport(imported, { isKnownOwner });
     const { key, isNew } = await importKey(imported, context);
     if (owner !== undefined) await assignImported(imported, owner, context);
     const attributes = isNew ? {} : ((await context.otpkeys.view(key.prefix))?.attributes ?? {});

@@ -4,10 +4,9 @@ import type { Caller } from "../../../../lib/caller.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { ok } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
-import { problemsOf } from "../../../../lib/http/parse/problems.ts";
 import type { AuthContext } from "../../context.ts";
 import { refuseCore } from "../../errors.ts";
-import { importFields, importFieldsId, toImportedKey } from "./import-fields.ts";
+import { importFields, importFieldsId, problemsOfUnreadable, toImportedKey } from "./import-fields.ts";
 
 /** Rows of one transaction of Table storage: that of the list of OTP keys. */
 const maxKeys = 100;
@@ -75,20 +74,18 @@ interface Entry {
   readonly key: BatchKey | Fault;
 }
 
-/** Reads the elements. An invalid one, and one with the prefix of an earlier one, is a Fault. */
+/** Reads the elements. One that cannot be read is a Fault. One with the prefix of an earlier one has that problem. */
 function readEntries(elements: readonly unknown[], caller: Caller): readonly Entry[] {
   const firstOf = new Map<string, number>();
   return elements.map((element, index) => {
     const { data, error } = importFields.safeParse(element);
-    if (data === undefined) return { key: invalid(problemsOf(error)) };
+    if (data === undefined) return { key: invalid(problemsOfUnreadable(element, error, caller)) };
     const { prefix } = data;
     const first = firstOf.get(prefix);
-    if (first !== undefined) {
-      return { prefix, key: invalid([{ path: "prefix", reason: `is also that of the element ${first}` }]) };
-    }
-    firstOf.set(prefix, index);
+    if (first === undefined) firstOf.set(prefix, index);
+    const problems = first === undefined ? [] : [{ path: "prefix", reason: `is also that of the element ${first}` }];
     try {
-      return { prefix, key: toImportedKey(data, caller) };
+      return { prefix, key: { ...toImportedKey(data, caller), problems } };
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       return { prefix, key: error };

@@ -103,7 +103,12 @@ describe("POST /core/otpkeys/batch", () => {
       ],
     });
     expect(results[2]).toMatchObject({ problems: [{ field: "", reason: "must be an object" }] });
-    expect(results[3]).toMatchObject({ problems: [{ field: "prefix", reason: "is required" }] });
+    expect(results[3]).toMatchObject({
+      problems: [
+        { field: "prefix", reason: "is required" },
+        { field: "secret", reason: "is required" },
+      ],
+    });
     expect(results[4]).toMatchObject({ problems: [{ field: "secret" }, { field: "counter" }] });
     expect(results[5]).toMatchObject({ problems: [{ field: "username", reason: "is not the name of a user" }] });
     expect(results[6]).toEqual({
@@ -117,6 +122,33 @@ describe("POST /core/otpkeys/batch", () => {
     const there = new Set((await listed()).map(({ prefix }) => prefix));
     const refused = [1, 4, 5, 8].map(index => (elements[index] as Element).prefix as string);
     expect(refused.filter(prefix => there.has(prefix))).toEqual([]);
+  });
+
+  it("reports the problems of all kinds that an element has together", async () => {
+    const first = hotpKey();
+    const [early, late] = ["2027-01-01T00:00:00Z", "2027-01-02T00:00:00Z"];
+    const results = await importing([
+      first.fields,
+      // The fields alone, their values for the kind, the time, the user and the other elements.
+      {
+        ...yubicoKey({ prefix: first.prefix }).fields,
+        secret: "00",
+        username: newName(),
+        valid_from: late,
+        valid_until: early,
+      },
+      // Values that cannot be read, and others that the kind does not have.
+      { ...hotpKey().fields, digits: "many", secret: "00", period: 30, valid_from: late, valid_until: early },
+      { ...hotpKey().fields, prefix: 7, secret: "xyz", private_id: "00", replace: true },
+      { ...hotpKey().fields, kind: "none", secret: "00", counter: "many" },
+    ]);
+    const fieldsOf = (result: Element | undefined) => ((result?.problems ?? []) as Element[]).map(({ field }) => field);
+    expect(statusesOf(results)).toEqual([201, 400, 400, 400, 400]);
+    expect(fieldsOf(results[1])).toEqual(["prefix", "secret", "valid_until", "username"]);
+    expect(fieldsOf(results[2])).toEqual(["digits", "secret", "period", "valid_until"]);
+    expect(fieldsOf(results[3])).toEqual(["prefix", "secret", "private_id"]);
+    expect(fieldsOf(results[4])).toEqual(["kind", "counter"]);
+    expect((await auth.context.otpkeys.find(first.prefix))?.value.kind).toBe("hotp");
   });
 
   it("changes nothing of an OTP key that it refuses: neither counter, validity nor user", async () => {

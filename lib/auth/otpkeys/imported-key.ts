@@ -1,0 +1,69 @@
+import { Fault, type Problem } from "../../fault.ts";
+import type { KeyDraft, KeyForm, KeySecret, Prepared } from "../otp/contract.ts";
+import { type OtpKindName, otpKind } from "../otp/kinds.ts";
+import { unusedForm } from "./manage-otpkeys.ts";
+import { type Validity, validityProblems } from "./validity.ts";
+
+/** An OTP key to import (A10). */
+export interface ImportedKey extends KeyDraft {
+  readonly prefix: string;
+  readonly kind?: OtpKindName | undefined;
+  /** Whether the import may replace another secret. */
+  readonly replace: boolean;
+  readonly validity: Validity;
+  /** Whether the import may change a limit of an OTP key that was imported before. That revives an expired key, or ends one. */
+  readonly mayChangeValidity: boolean;
+  /** Whether the OTP key may be assigned to a user although another user has it. */
+  readonly mayShare: boolean;
+}
+
+export interface PreparedKey {
+  readonly form: KeyForm;
+  readonly secret?: KeySecret;
+}
+
+/** Returns what an import stores of an OTP key. Throws Fault `invalid`. */
+export function prepare(imported: ImportedKey): PreparedKey {
+  const prepared = prepareDraft(imported);
+  if (!prepared.ok) throw new Fault("invalid", "The request is not valid.", { problems: importProblems(imported) });
+  return prepared;
+}
+
+const prepareDraft = ({ kind, ...draft }: ImportedKey): Prepared =>
+  kind === undefined ? { ok: true, form: unusedForm } : otpKind(kind).prepare(draft);
+
+/** Returns every problem of an import that does not depend on what is stored. */
+export function importProblems(imported: ImportedKey): readonly Problem[] {
+  const prepared = prepareDraft(imported);
+  const ofDraft = prepared.ok ? [] : prepared.problems;
+  return [
+    ...ofDraft.map(({ field, reason }) => ({ path: wireNames[field], reason })),
+    ...validityProblems(imported.validity),
+  ];
+}
+
+/**
+ * Throws Fault `invalid` with every problem of an import that does not depend on the stored OTP key, and the caller's.
+ * @param isKnownOwner false if the OTP key is to be assigned to a user who does not exist
+ */
+export function requireValidImport(
+  imported: ImportedKey,
+  {
+    isKnownOwner,
+    problems = [],
+  }: { readonly isKnownOwner: boolean; readonly problems?: readonly Problem[] | undefined },
+): void {
+  const all = [...problems, ...importProblems(imported), ...(isKnownOwner ? [] : [unknownUsername])];
+  if (all.length > 0) throw new Fault("invalid", "The request is not valid.", { problems: all });
+}
+
+export const unknownUsername: Problem = { path: "username", reason: "is not the name of a user" };
+
+const wireNames: Record<keyof KeyDraft, string> = {
+  secret: "secret",
+  privateId: "private_id",
+  digits: "digits",
+  counter: "counter",
+  period: "period",
+  algorithm: "algorithm",
+};
