@@ -29,11 +29,14 @@ export function prepare(imported: ImportedKey): PreparedKey {
   return prepared;
 }
 
-const prepareDraft = ({ kind, ...draft }: ImportedKey): Prepared =>
+/** What can be checked of an import without the stored OTP key. */
+type ImportDraft = KeyDraft & Pick<ImportedKey, "kind" | "validity">;
+
+const prepareDraft = ({ kind, ...draft }: ImportDraft): Prepared =>
   kind === undefined ? { ok: true, form: unusedForm } : otpKind(kind).prepare(draft);
 
 /** Returns every problem of an import that does not depend on what is stored. */
-export function importProblems(imported: ImportedKey): readonly Problem[] {
+export function importProblems(imported: ImportDraft): readonly Problem[] {
   const prepared = prepareDraft(imported);
   const ofDraft = prepared.ok ? [] : prepared.problems;
   return [

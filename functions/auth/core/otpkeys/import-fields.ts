@@ -83,26 +83,32 @@ function requireRoleToReplace(caller: Caller): void {
   });
 }
 
-/** Returns the OTP key that a caller imports. Throws Fault `forbidden` for `replace` without the role `admin`. */
-export function toImportedKey(given: z.output<typeof importFields>, caller: Caller): BatchKey {
+type ImportFields = z.output<typeof importFields>;
+
+/** Returns what the kind of an OTP key checks, and its limits of time. */
+const toDraft = (given: Omit<ImportFields, "prefix">) => {
   const {
     secret,
     secret_base32,
     private_id,
-    replace = false,
-    username,
-    valid_from: _,
-    valid_until: __,
+    replace: _,
+    username: __,
+    valid_from: ___,
+    valid_until: ____,
     ...draft
   } = given;
+  return { ...draft, secret: secret ?? secret_base32, privateId: private_id, validity: toValidity(given) };
+};
+
+/** Returns the OTP key that a caller imports. Throws Fault `forbidden` for `replace` without the role `admin`. */
+export function toImportedKey(given: ImportFields, caller: Caller): BatchKey {
+  const { prefix, replace = false, username } = given;
   const isAdmin = hasRole(caller, "admin");
   if (replace) requireRoleToReplace(caller);
   return {
-    ...draft,
-    secret: secret ?? secret_base32,
-    privateId: private_id,
+    ...toDraft(given),
+    prefix,
     replace,
-    validity: toValidity(given),
     owner: username && { by: "name", folded: username.folded },
     mayChangeValidity: isAdmin,
     mayShare: isAdmin,
@@ -110,16 +116,18 @@ export function toImportedKey(given: z.output<typeof importFields>, caller: Call
 }
 
 /**
- * Returns every problem of an OTP key that `importFields` refuses with `error`: those of the fields that cannot be
- * read, and those of the others for the kind of the OTP key.
+ * Returns every problem of an OTP key that `importFields` refuses: those of the fields that cannot be read, and those
+ * that the others have for its kind and its time.
  */
-export function problemsOfUnreadable(given: unknown, error: z.ZodError, caller: Caller): readonly Problem[] {
-  const problems = problemsOf(error);
+export function problemsOfRefused(given: unknown): readonly Problem[] {
+  const { error } = importFields.safeParse(given);
+  const problems = error === undefined ? [] : problemsOf(error);
   const refused = new Set(problems.map(({ path }) => path));
   if (refused.has("")) return problems;
+  // Both fields are the secret, which is then not missing.
+  if (refused.has("secret_base32")) refused.add("secret");
   const readable = Object.entries(given as object).filter(([name]) => !refused.has(name));
-  const { data } = fields.partial({ prefix: true }).safeParse(Object.fromEntries(readable));
-  if (data === undefined) return problems;
-  const imported = toImportedKey({ ...data, prefix: "", replace: false }, caller);
-  return [...problems, ...importProblems(imported).filter(({ path }) => !refused.has(path))];
+  const { data } = fields.omit({ prefix: true }).safeParse(Object.fromEntries(readable));
+  const others = data === undefined ? [] : importProblems(toDraft(data));
+  return [...problems, ...others.filter(({ path }) => !refused.has(path))];
 }

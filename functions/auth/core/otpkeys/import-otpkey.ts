@@ -4,7 +4,7 @@ import { requireValidImport } from "../../../../lib/auth/otpkeys/imported-key.ts
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { otpkeyView, toOtpkeyView } from "../../views.ts";
-import { importFields, toImportedKey } from "./import-fields.ts";
+import { importFields, problemsOfRefused, toImportedKey } from "./import-fields.ts";
 
 /** Imports an OTP key. The secret is in no response and no log. */
 export const importOtpkey = endpoint({
@@ -25,6 +25,7 @@ export const importOtpkey = endpoint({
     "An API token of the role `import` changes no limit of an existing otpkey, and assigns no otpkey that another " +
     "user has: 403.",
   body: importFields,
+  alsoCheck: ({ body }) => problemsOfRefused(body),
   answers: {
     201: { description: "Imported.", schema: otpkeyView },
     200: {

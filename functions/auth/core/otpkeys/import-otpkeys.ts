@@ -6,7 +6,7 @@ import { ok } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { refuseCore } from "../../errors.ts";
-import { importFields, importFieldsId, problemsOfUnreadable, toImportedKey } from "./import-fields.ts";
+import { importFields, importFieldsId, problemsOfRefused, toImportedKey } from "./import-fields.ts";
 
 /** Rows of one transaction of Table storage: that of the list of OTP keys. */
 const maxKeys = 100;
@@ -78,8 +78,8 @@ interface Entry {
 function readEntries(elements: readonly unknown[], caller: Caller): readonly Entry[] {
   const firstOf = new Map<string, number>();
   return elements.map((element, index) => {
-    const { data, error } = importFields.safeParse(element);
-    if (data === undefined) return { key: invalid(problemsOfUnreadable(element, error, caller)) };
+    const { data } = importFields.safeParse(element);
+    if (data === undefined) return { key: invalid(problemsOfRefused(element)) };
     const { prefix } = data;
     const first = firstOf.get(prefix);
     if (first === undefined) firstOf.set(prefix, index);

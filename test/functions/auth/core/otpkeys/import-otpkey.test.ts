@@ -401,6 +401,17 @@ describe("what makes no key: 400", () => {
     });
   });
 
+  it("problems of several kinds, which are reported together", async () => {
+    const { body } = await importing({ kind: "hotp", secret: "00", digits: "many", username: "nobody.at.all" });
+    expect(body).toEqual({
+      error: "Missing required parameter(s)! prefix; digits must be a whole number; secret must have 14 to 64 bytes",
+    });
+    const given = { ...hotp, prefix: newPrefix(), secret: "00", username: "nobody.at.all" };
+    expect((await importing(given)).body).toEqual({
+      error: "secret must have 14 to 64 bytes; username is not the name of a user",
+    });
+  });
+
   it("no prefix", async () => {
     const { status, body } = await importing(hotp);
     expect({ status, body }).toEqual({ status: 400, body: { error: "Missing required parameter(s)! prefix" } });

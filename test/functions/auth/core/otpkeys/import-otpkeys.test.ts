@@ -141,13 +141,15 @@ describe("POST /core/otpkeys/batch", () => {
       { ...hotpKey().fields, digits: "many", secret: "00", period: 30, valid_from: late, valid_until: early },
       { ...hotpKey().fields, prefix: 7, secret: "xyz", private_id: "00", replace: true },
       { ...hotpKey().fields, kind: "none", secret: "00", counter: "many" },
+      { ...yubicoKey().fields, secret: undefined, secret_base32: "1", digits: 6 },
     ]);
     const fieldsOf = (result: Element | undefined) => ((result?.problems ?? []) as Element[]).map(({ field }) => field);
-    expect(statusesOf(results)).toEqual([201, 400, 400, 400, 400]);
+    expect(statusesOf(results)).toEqual([201, 400, 400, 400, 400, 400]);
     expect(fieldsOf(results[1])).toEqual(["prefix", "secret", "valid_until", "username"]);
     expect(fieldsOf(results[2])).toEqual(["digits", "secret", "period", "valid_until"]);
     expect(fieldsOf(results[3])).toEqual(["prefix", "secret", "private_id"]);
     expect(fieldsOf(results[4])).toEqual(["kind", "counter"]);
+    expect(fieldsOf(results[5])).toEqual(["secret_base32", "digits"]);
     expect((await auth.context.otpkeys.find(first.prefix))?.value.kind).toBe("hotp");
   });
 
