@@ -1,3 +1,4 @@
+import { chunksOf } from "../../lib/chunks.ts";
 import { ImportStopped } from "./calls.ts";
 import type { ImportKey } from "./formats/parsed-lines.ts";
 import type { Line } from "./lines.ts";
@@ -73,5 +74,5 @@ function batchesOf(lines: readonly Line[], size: number): readonly (readonly Ope
   const open = lines.flatMap((line, index) =>
     line.key === undefined || line.outcome !== "open" ? [] : [{ index, line, key: line.key }],
   );
-  return Array.from({ length: Math.ceil(open.length / size) }, (_, n) => open.slice(n * size, (n + 1) * size));
+  return chunksOf(open, size);
 }

@@ -1,8 +1,8 @@
-/** Waits for `promise` until the signal fires, and then throws the error that `left` returns. */
+/** Waits for `promise` until the signal fires, and then throws what `left` returns: by default the reason of the signal. */
 export async function raceAbort<T>(
   promise: Promise<T>,
   signal: AbortSignal | undefined,
-  left: (reason: unknown) => Error,
+  left: (reason: unknown) => unknown = reason => reason,
 ): Promise<T> {
   if (signal === undefined) return promise;
   const { promise: end, reject } = Promise.withResolvers<never>();
@@ -12,6 +12,7 @@ export async function raceAbort<T>(
   try {
     return await Promise.race([promise, end]);
   } finally {
+    // With a listener, a composite signal stays in memory as long as its sources do, one of which can be the process's.
     signal.removeEventListener("abort", leave);
   }
 }

@@ -1,3 +1,5 @@
+import { raceAbort } from "./race-abort.ts";
+
 /**
  * Runs `work` with a signal that fires after `timeoutMs` or when `signal` fires. Then rejects even if `work` ignores the signal, as
  * code of the identity SDK does that fetches a token.
@@ -10,19 +12,14 @@ export async function withTimeout<T>(
   signal?.throwIfAborted();
   const limit = new AbortController();
   const both = signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]);
-  const { promise: over, reject } = Promise.withResolvers<never>();
-  const leave = () => reject(both.reason);
-  both.addEventListener("abort", leave, { once: true });
   // Not `AbortSignal.timeout`: its timers would stay in memory until the time limit, one for each finished call.
   const timer = setTimeout(
     () => limit.abort(new DOMException("The time limit was reached", "TimeoutError")),
     timeoutMs,
   );
   try {
-    return await Promise.race([work(both), over]);
+    return await raceAbort(work(both), both);
   } finally {
     clearTimeout(timer);
-    // With a listener, a composite signal stays in memory as long as `signal` does, which can be the process's.
-    both.removeEventListener("abort", leave);
   }
 }

@@ -1,6 +1,7 @@
 // Development tool: plays the life of two security keys and a sign-in, on a system of its own, which is removed at the end.
 
 import { readArguments } from "../../commands/read-arguments.ts";
+import { raceAbort } from "../../lib/async/race-abort.ts";
 import { createNarrator } from "./print.ts";
 import { type LaunchedSystem, launchSystem } from "./system.ts";
 
@@ -41,7 +42,7 @@ async function demo(): Promise<number> {
     const { playStory } = await import("./story.ts");
     const end = AbortSignal.any([interrupted.signal, AbortSignal.timeout(maxMs)]);
     const ended = system.ended.then(() => Promise.reject(new Error("the system ended by itself.")));
-    await within(end, Promise.race([playStory({ ready: system.ready, narrator, end }), ended]));
+    await raceAbort(Promise.race([playStory({ ready: system.ready, narrator, end }), ended]), end);
     await system.close();
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     narrator.paragraph(`Done in ${seconds} s. npm start keeps such a system running.`);
@@ -54,14 +55,6 @@ async function demo(): Promise<number> {
   } finally {
     await system?.close();
   }
-}
-
-/** Waits for `work`. Rejects as soon as `end` aborts. */
-function within(end: AbortSignal, work: Promise<void>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    end.addEventListener("abort", () => reject(end.reason), { once: true });
-    work.then(resolve, reject);
-  });
 }
 
 function reasonOf(error: unknown): string {

@@ -21,7 +21,7 @@ const layers: Layers = {
   ],
   "lib/auth": [["model"], ["otp", "passwords"], ["."], ["users", "sessions"], ["otpkeys"], ["sign-in"]],
   "lib/azure": [["."], ["tables", "vault", "mail", "telemetry"], ["maintenance"], ["auth", "connector"]],
-  "lib/azure/auth": [["rows"], ["index"], ["clean-up"], ["."]],
+  "lib/azure/auth": [["rows"], ["index"], ["clean-up"], ["rename"], ["."]],
 };
 
 /**

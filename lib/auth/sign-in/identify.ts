@@ -1,3 +1,4 @@
+import { chunksOf } from "../../chunks.ts";
 import type { AuthDeps } from "../deps.ts";
 import { identifyByKey } from "../model/policy.ts";
 import { parseUsername } from "../model/username.ts";
@@ -60,8 +61,8 @@ export async function findHolder(
   const { key, candidates = [] } = holders ?? {};
   const found: SignInState[] = [];
   // Two holders are enough to know that the key identifies no user.
-  for (let start = 0; start < candidates.length && found.length < 2; start += batchSize) {
-    const some = candidates.slice(start, start + batchSize);
+  for (const some of chunksOf(candidates, batchSize)) {
+    if (found.length >= 2) break;
     const states = await Promise.all(some.map(userRef => users.signInState(userRef)));
     const isHolding = (state: SignInState | undefined) => state?.otpkeys.some(({ id }) => id === key?.value.id);
     found.push(...states.filter(state => state !== undefined).filter(isHolding));

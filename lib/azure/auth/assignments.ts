@@ -2,19 +2,9 @@ import type { OtpKeys } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import { readAllRows } from "../tables/row-batches.ts";
 import type { Row } from "../tables/tables.ts";
-import {
-  assignmentEntry,
-  changeEntry,
-  changeUser,
-  type IndexEntry,
-  indexRowOf,
-  isCurrent,
-  matchesEntry,
-  pointerTo,
-  readSnapshot,
-  type Snapshot,
-} from "./index/index-entries.ts";
+import { assignmentEntry, changeEntry, type IndexEntry, indexRowOf, matchesEntry } from "./index/index-entries.ts";
 import { removeStaleIndexRow } from "./index/stale-index-rows.ts";
+import { changeUser, isCurrent, pointerTo, readSnapshot, type Snapshot } from "./index/user-snapshot.ts";
 import {
   assignedKeyIn,
   assignedPrefix,

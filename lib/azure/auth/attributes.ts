@@ -4,8 +4,9 @@ import type { AttributeOwner, AttributeStore, UserRef } from "../../auth/store.t
 import { conflict } from "../../retry-on-conflict.ts";
 import { readAllRows } from "../tables/row-batches.ts";
 import type { Row } from "../tables/tables.ts";
-import { attributeEntry, changeEntry, changeUser, isCurrent } from "./index/index-entries.ts";
+import { attributeEntry, changeEntry } from "./index/index-entries.ts";
 import { readAtUser } from "./index/locate-user.ts";
+import { changeUser, isCurrent } from "./index/user-snapshot.ts";
 import { type AttributesOf, keyAttributes } from "./key-attributes.ts";
 import { attributePrefix, attributesIn, headIn, ownerOf, userRow, valueIn } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";

@@ -4,7 +4,7 @@ import { sweepKey } from "./clean-up/sweep.ts";
 import { reserveId, reserveIds } from "./index/ids.ts";
 import { keyWithAttributes } from "./index/key-rows.ts";
 import { listRowKeys, listRowOf, markClean, removeListRows } from "./index/list-rows.ts";
-import { keyRow, ownerOf, toKeyColumns } from "./rows/rows.ts";
+import { keyRow, ownerOf, ownersOf, toKeyColumns } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
 const list = "otpkeys";
@@ -26,10 +26,9 @@ export async function createKey(tables: AuthTables, given: NewOtpKey): Promise<S
     await removeListRows(tables, [listRowKeys(list, id)]);
     return undefined;
   }
-  const former = new Set(existing.map(ownerOf).filter(owner => owner !== undefined));
   await Promise.all([
     markClean(tables, listed, shown),
-    mapConcurrently([...former], owner => sweepKey(tables, { prefix, id: owner })),
+    mapConcurrently(ownersOf(existing), owner => sweepKey(tables, { prefix, id: owner })),
   ]);
   return { value: key, version: etag };
 }

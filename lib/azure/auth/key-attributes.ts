@@ -3,8 +3,8 @@ import { accepted, type Parsed } from "../../auth/model/parsed.ts";
 import type { Attributes, UserRef } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Action } from "../tables/tables.ts";
-import { headAction, rowAction } from "./index/index-entries.ts";
 import { keyWithAttributes, readAssignment } from "./index/key-rows.ts";
+import { headAction, rowAction } from "./index/user-snapshot.ts";
 import { attributePrefix, attributesIn, headIn, headRow, keyRow, ownerOf, valueIn } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 

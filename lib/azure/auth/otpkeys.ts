@@ -1,6 +1,6 @@
 import type { OtpKey, OtpKeySummary, OtpKeys } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
-import { mapConcurrently, readAllRows } from "../tables/row-batches.ts";
+import { mapConcurrently, readAllRows, touchRow } from "../tables/row-batches.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { assignments } from "./assignments.ts";
@@ -131,8 +131,7 @@ const listedKeys = ({ otpkeys, ...rest }: AuthTables): ListOwners<OtpKeySummary>
     const { id, prefix, enabled } = fromKeyRow(row).value;
     return { id, prefix, enabled };
   },
-  touch: async ({ partitionKey, etag, schema }: Row) =>
-    (await otpkeys.merge({ partitionKey, rowKey: keyRow, schema: Number(schema) }, etag)) !== undefined,
+  touch: row => touchRow(otpkeys, row),
   shown: row => ({ prefix: row.partitionKey, enabled: fromKeyRow(row).value.enabled }),
   isRowOf: () => true,
   sweep: row => sweepKey({ otpkeys, ...rest }, { prefix: prefixIn(row), id: Number(row.rowKey) }),

@@ -1,32 +1,16 @@
-import type {
-  AssignedKey,
-  NamePage,
-  NameRange,
-  Page,
-  Range,
-  SignInState,
-  Stored,
-  User,
-  UserFilter,
-  UserRef,
-  UserSummary,
-  Users,
-} from "../../auth/store.ts";
+import type { AssignedKey, SignInState, Stored, User, UserRef, Users } from "../../auth/store.ts";
 import { hashUsername } from "../../auth/user-hash.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import { mapConcurrently, readAllRows } from "../tables/row-batches.ts";
-import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import { sweepUser, vacate } from "./clean-up/sweep.ts";
-import { filteredUsers, matchesFilter } from "./index/filter.ts";
-import { filteredListPage, type ListOwners, listPage } from "./index/id-lists.ts";
 import { reserveId } from "./index/ids.ts";
-import { pointerTo } from "./index/index-entries.ts";
-import { listedId, markClean, markDirty, removeListRows } from "./index/list-rows.ts";
-import { type ReadAt, readAtUser, readUserRow, userHashIn } from "./index/locate-user.ts";
-import { listByName, rowKeysOf } from "./index/name-index.ts";
-import { freeName, renameUser } from "./rename.ts";
-import { listedUserSchema } from "./rows/row-schemas.ts";
+import { markClean, markDirty, removeListRows } from "./index/list-rows.ts";
+import { type ReadAt, readAtUser, readUserRow } from "./index/locate-user.ts";
+import { rowKeysOf } from "./index/name-index.ts";
+import { pointerTo } from "./index/user-snapshot.ts";
+import { freeName } from "./rename/claim-name.ts";
+import { renameUser } from "./rename/rename.ts";
 import {
   assignedKeyIn,
   assignedPrefix,
@@ -36,12 +20,14 @@ import {
   lastLoginIn,
   loginRow,
   ownerOf,
+  ownersOf,
   throttleRow,
   toLoginColumns,
   toUserColumns,
   userRow,
 } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
+import { listUsers, listUsersByName } from "./user-lists.ts";
 
 export function userStore(tables: AuthTables): Users {
   const { users } = tables;
@@ -133,7 +119,7 @@ export function userStore(tables: AuthTables): Users {
       await users.upsert({ partitionKey: userHash, rowKey: loginRow, ...toLoginColumns(id, at) });
     },
 
-    list: (range: Range, filter: UserFilter = { attributes: new Map() }) => listUsers(tables, range, filter),
+    list: (range, filter = { attributes: new Map() }) => listUsers(tables, range, filter),
     listByName: (prefix, range, filter = { attributes: new Map() }) => listUsersByName(tables, prefix, range, filter),
   };
 }
@@ -152,10 +138,6 @@ const insertUser = (tables: AuthTables, user: User): Promise<string | undefined>
 
 const userRowOf = (rows: readonly Row[]): Row | undefined => rows.find(({ rowKey }) => rowKey === userRow);
 
-const ownersOf = (rows: readonly Row[]): number[] => [
-  ...new Set(rows.map(ownerOf).filter(owner => owner !== undefined)),
-];
-
 function signInStateOf({ userHash, result: rows, user }: ReadAt<readonly Row[]>): SignInState {
   const userId = ownerOf(userRowOf(rows));
   const throttle = rows.find(({ rowKey }) => rowKey === throttleRow);
@@ -173,41 +155,3 @@ function signInStateOf({ userHash, result: rows, user }: ReadAt<readonly Row[]>)
 
 const assignedIn = (rows: readonly Row[], userId: number): readonly AssignedKey[] =>
   rows.filter(row => row.rowKey.startsWith(assignedPrefix) && ownerOf(row) === userId).map(assignedKeyIn);
-
-function listUsers(tables: AuthTables, range: Range, filter: UserFilter): Promise<Page<UserSummary>> {
-  const { attributes, otpkey, unusedSince } = filter;
-  if (attributes.size > 0 || otpkey !== undefined) return filteredUsers(tables, filter, range);
-  const owners = listedUsers(tables);
-  if (unusedSince === undefined) return listPage(tables, "users", owners, range);
-  const isMatch = isMatching(tables, filter);
-  return filteredListPage(tables, "users", owners, range, { isMatch, createdBefore: unusedSince });
-}
-
-function listUsersByName(tables: AuthTables, prefix: string, range: NameRange, filter: UserFilter): Promise<NamePage> {
-  const { attributes, otpkey, unusedSince } = filter;
-  const isFiltered = attributes.size > 0 || otpkey !== undefined || unusedSince !== undefined;
-  return listByName(tables, listedUsers(tables), prefix, range, isFiltered ? isMatching(tables, filter) : undefined);
-}
-
-const isMatching = (tables: AuthTables, filter: UserFilter) => (user: UserSummary, listed: Row) =>
-  matchesFilter(tables, filter, { userHash: userHashIn(listed), id: user.id });
-
-const listedUser = (row: Row): UserSummary =>
-  parseRow("list", row, listedUserSchema, { id: listedId(row), name: row.name });
-
-const listedUsers = (tables: AuthTables): ListOwners<UserSummary> => ({
-  fromListed: listedUser,
-  find: row => readUserRow(tables, { by: "userHash", userHash: userHashIn(row), id: listedId(row) }),
-  fromRow: row => {
-    const { id, name } = fromUserRow(row).value;
-    return { id, name };
-  },
-  touch: async ({ partitionKey, etag, schema }) =>
-    (await tables.users.merge({ partitionKey, rowKey: userRow, schema: Number(schema) }, etag)) !== undefined,
-  shown: row => ({ userHash: row.partitionKey, name: fromUserRow(row).value.name }),
-  isRowOf: (listed, owner) => {
-    const { value } = fromUserRow(owner);
-    return rowKeysOf(value).some(keys => keys.partitionKey === listed.partitionKey && keys.rowKey === listed.rowKey);
-  },
-  sweep: row => sweepUser(tables, { userHash: userHashIn(row), ...listedUser(row) }),
-});

@@ -1,3 +1,4 @@
+import { chunksOf } from "../../chunks.ts";
 import type { DueEvents, EventStore, LoadedEvents, LoadedRequest } from "../../connector/deps.ts";
 import { type Delivery, nothingDone, type RecordedEvents } from "../../connector/events/event.ts";
 import { occurrencesBetween } from "../../connector/events/occurrences.ts";
@@ -131,8 +132,7 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
   };
 
   const transactAll = async (requestId: string, actions: readonly Action[]): Promise<void> => {
-    for (let start = 0; start < actions.length; start += transactionSize)
-      await events.transact(requestId, actions.slice(start, start + transactionSize));
+    for (const some of chunksOf(actions, transactionSize)) await events.transact(requestId, some);
   };
 
   return {

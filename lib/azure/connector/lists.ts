@@ -1,3 +1,4 @@
+import { chunksOf } from "../../chunks.ts";
 import type { ListEntry } from "../../connector/deps.ts";
 import { type ListKey, positionOf, type RequestList } from "../../connector/model/people-lists.ts";
 import type { Log } from "../../log.ts";
@@ -27,9 +28,7 @@ export function requestLists(tables: Tables, { now, log }: { readonly now: Now; 
     const ofPartition = Map.groupBy(lists, partitionOf);
     await Promise.all(
       [...ofPartition].flatMap(([partitionKey, all]) =>
-        Array.from({ length: Math.ceil(all.length / transactionSize) }, (_, n) =>
-          work(partitionKey, all.slice(n * transactionSize, (n + 1) * transactionSize)),
-        ),
+        chunksOf(all, transactionSize).map(some => work(partitionKey, some)),
       ),
     );
   };

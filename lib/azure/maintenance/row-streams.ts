@@ -1,3 +1,4 @@
+import { chunksOf } from "../../chunks.ts";
 import type { Entity, Table } from "../tables/tables.ts";
 import { transactionSize } from "../tables/transaction.ts";
 
@@ -31,8 +32,7 @@ export function createBatchWriter(table: Table) {
 
 /** Inserts or replaces rows of one partition without conditions, in transactions of 100. */
 export async function upsertAll(table: Table, rows: readonly Entity[]): Promise<void> {
-  for (let start = 0; start < rows.length; start += transactionSize) {
-    const some = rows.slice(start, start + transactionSize);
+  for (const some of chunksOf(rows, transactionSize)) {
     const actions = some.map(({ partitionKey, ...row }) => ({ upsert: row }));
     await table.transact(some[0]?.partitionKey ?? "", actions);
   }

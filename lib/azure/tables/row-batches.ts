@@ -1,4 +1,5 @@
 import pLimit from "p-limit";
+import { chunksOf } from "../../chunks.ts";
 import { maxRowKeys } from "./query.ts";
 import type { Action, Row, Table } from "./tables.ts";
 import { transactionSize } from "./transaction.ts";
@@ -24,10 +25,9 @@ export async function readRows(
   partitionKey: string,
   rowKeys: readonly string[],
 ): Promise<ReadonlyMap<string, Row>> {
-  const parts = Array.from({ length: Math.ceil(rowKeys.length / maxRowKeys) }, (_, n) =>
-    rowKeys.slice(n * maxRowKeys, (n + 1) * maxRowKeys),
+  const found = await Promise.all(
+    chunksOf(rowKeys, maxRowKeys).map(some => readAllRows(table.query({ partitionKey, rowKeys: some }))),
   );
-  const found = await Promise.all(parts.map(part => readAllRows(table.query({ partitionKey, rowKeys: part }))));
   return new Map(found.flat().map(row => [row.rowKey, row]));
 }
 
@@ -60,14 +60,17 @@ export async function changeRows(
   actions: readonly ConditionalAction[],
 ): Promise<boolean> {
   let areChanged = true;
-  for (let start = 0; start < actions.length; start += transactionSize) {
-    const some = actions.slice(start, start + transactionSize);
+  for (const some of chunksOf(actions, transactionSize)) {
     if ((await table.transact(partitionKey, some)) !== undefined) continue;
     areChanged = false;
     await mapConcurrently(some, action => table.transact(partitionKey, [action]));
   }
   return areChanged;
 }
+
+/** Changes the version of a row and nothing else, so that other writers get a conflict. Returns false after a conflict. */
+export const touchRow = async (table: Table, { partitionKey, rowKey, etag, schema }: Row): Promise<boolean> =>
+  (await table.merge({ partitionKey, rowKey, schema: Number(schema) }, etag)) !== undefined;
 
 /** Removes rows of one partition by their ETags. Returns false if some were changed or removed in the meantime. */
 export const removeRows = (table: Table, rows: readonly Row[]): Promise<boolean> =>

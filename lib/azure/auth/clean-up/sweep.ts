@@ -1,5 +1,5 @@
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
-import { mapConcurrently, readAllRows, removeRows } from "../../tables/row-batches.ts";
+import { mapConcurrently, readAllRows, removeRows, touchRow } from "../../tables/row-batches.ts";
 import type { Row } from "../../tables/tables.ts";
 import { keyWithAttributes } from "../index/key-rows.ts";
 import { listRowKeys, removeListRows } from "../index/list-rows.ts";
@@ -60,12 +60,9 @@ export async function vacate(
     const rows = (await readAllRows(users.query({ partitionKey: userHash }))).filter(row => ownerOf(row) === id);
     const renamed = await users.get(userHash, userRow);
     if (user === undefined) await sweepUser(tables, { userHash, id, name });
-    else {
-      // A rename that is about to come here is between its read of the user and its commit: it gets a conflict and
-      // starts again.
-      const { partitionKey, rowKey, etag, schema } = user;
-      if ((await users.merge({ partitionKey, rowKey, schema: Number(schema) }, etag)) === undefined) return conflict;
-    }
+    // A rename that is about to come here is between its read of the user and its commit: it gets a conflict and starts
+    // again.
+    else if (!(await touchRow(users, user))) return conflict;
     const isOwn = renamed !== undefined && renamedIn(renamed)?.renamed === id;
     const isClaim = isOwn && renamedIn(renamed)?.from !== undefined;
     // A claim goes first: its rename must not find its rows incomplete.

@@ -1,4 +1,5 @@
 import type { Page, Range } from "../../../auth/store.ts";
+import { chunksOf } from "../../../chunks.ts";
 import { type Instant, minutes, plus } from "../../../time.ts";
 import { mapConcurrently } from "../../tables/row-batches.ts";
 import { parseRow, readOrLog, storedInstant } from "../../tables/row-schema.ts";
@@ -102,8 +103,9 @@ export async function findMatches<R, T>(
   examine: (row: R) => Promise<T | undefined>,
 ): Promise<readonly T[]> {
   const found: T[] = [];
-  for (let start = 0; start < rows.length && found.length <= top; start += batchSize) {
-    const entries = await mapConcurrently(rows.slice(start, start + batchSize), examine);
+  for (const some of chunksOf(rows, batchSize)) {
+    if (found.length > top) break;
+    const entries = await mapConcurrently(some, examine);
     for (const entry of entries) if (entry !== undefined) found.push(entry);
   }
   return found;

@@ -55,6 +55,11 @@ export function ownerOf(row: Row | undefined): number | undefined {
   return row && parseRow("owned", row, idSchema, row.id);
 }
 
+/** Returns the ids of the users or OTP keys that own rows. */
+export const ownersOf = (rows: readonly Row[]): readonly number[] => [
+  ...new Set(rows.map(ownerOf).filter(owner => owner !== undefined)),
+];
+
 /** Returns the owner's attributes from the rows of a partition. */
 export const attributesIn = (rows: readonly Row[], owner: number): Attributes =>
   Object.fromEntries(
