@@ -22,14 +22,9 @@ export function dueIndex(tables: Tables, { now, log }: { readonly now: Now; read
   const table = tables.table(dueTable);
   return {
     async add({ due, requestId, keyId }: DueWork): Promise<void> {
-      const { notBefore } = due;
-      const columns = toDueColumns({
-        requestId,
-        writtenAt: now(),
-        ...(keyId && { keyId }),
-        ...(notBefore && { notBefore }),
-      });
-      await table.upsert({ partitionKey: due.queue, rowKey: rowKeyOf({ due, requestId, keyId }), ...columns });
+      const { queue, at, ...more } = due;
+      const columns = toDueColumns({ requestId, writtenAt: now(), ...(keyId && { keyId }), ...more });
+      await table.upsert({ partitionKey: queue, rowKey: rowKeyOf({ due, requestId, keyId }), ...columns });
     },
 
     /** Removes the row, if it exists. */

@@ -19,7 +19,12 @@ const retry = z.object({
   lastError: text.exactOptional(),
 });
 
-const due = z.object({ queue: z.enum(queues), at: storedInstant, notBefore: storedInstant.exactOptional() });
+const due = z.object({
+  queue: z.enum(queues),
+  at: storedInstant,
+  notBefore: storedInstant.exactOptional(),
+  peer: text.exactOptional(),
+});
 const lease = z.object({ owner: text, until: storedInstant });
 
 const shipment = z.object({

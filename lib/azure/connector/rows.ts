@@ -67,6 +67,7 @@ export const toDueColumns = ({
   requestId,
   keyId,
   notBefore,
+  peer,
   writtenAt,
   lease,
 }: Omit<DueEntry, "queue" | "at">): Columns => ({
@@ -76,10 +77,11 @@ export const toDueColumns = ({
   ...(lease !== undefined && { lease: JSON.stringify(lease) }),
   ...(keyId === undefined ? {} : { keyId }),
   ...(notBefore === undefined ? {} : { notBefore }),
+  ...(peer === undefined ? {} : { peer }),
 });
 
 export function fromDueRow(row: Row): DueEntry {
-  const { partitionKey: queue, requestId, keyId, writtenAt, notBefore } = row;
+  const { partitionKey: queue, requestId, keyId, writtenAt, notBefore, peer } = row;
   const [at = ""] = row.rowKey.split("_");
   checkVersion("due", row, schemaVersion);
   return parseRow("due", row, dueSchema, {
@@ -89,6 +91,7 @@ export function fromDueRow(row: Row): DueEntry {
     writtenAt,
     ...(keyId !== undefined && { keyId }),
     ...(notBefore !== undefined && { notBefore }),
+    ...(peer !== undefined && { peer }),
     ...(row.lease !== undefined && { lease: jsonColumn("due", row, "lease") }),
   });
 }

@@ -4,6 +4,7 @@ import { openAttestation } from "../collect/decode-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp, RegistrationQuery } from "../idp/contract.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
+import { idpName } from "../model/peer-names.ts";
 import { type Credential, registeredName, type SecurityKey } from "../model/request.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
@@ -33,14 +34,38 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
     return retryLater(index, { lastError: "Its identity provider is not configured any more." }, deps);
 
   const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps.sealer);
+  const open = { ...target, credential, idp, idpState };
+  if (credential.triedAt === undefined) return afterReadBack(open, false, deps);
+  const query = { credentialId: credential.credentialId, name: registeredName(key), since: credential.triedAt };
+  return {
+    peer: idpName(idp.id),
+    read: async () => {
+      const registered = await readBack(idp, idpState, query, deps);
+      const failure = registered instanceof PeerFailure ? registered : undefined;
+      return { next: () => afterReadBack(open, registered, deps), failure };
+    },
+  };
+}
+
+/** A credential that waits for its activation. */
+interface OpenTarget extends Target {
+  readonly credential: Credential;
+  readonly idp: Idp;
+  readonly idpState: Challenge["idpState"];
+}
+
+/**
+ * Returns the step that activates a credential that is not registered, or its outcome if no call is needed.
+ * @param registered undefined if the IdP offers no look-up, its failure if it did not answer
+ */
+async function afterReadBack(
+  target: OpenTarget,
+  registered: boolean | undefined | PeerFailure,
+  deps: ConnectorDeps,
+): Promise<Step> {
+  const { key, index, credential, idp, idpState } = target;
   const wasTried = credential.triedAt !== undefined;
   const isOverdue = (credential.retryableUntil ?? deps.now()) <= deps.now();
-  const query = {
-    credentialId: credential.credentialId,
-    name: registeredName(key),
-    since: credential.triedAt ?? deps.now(),
-  };
-  const registered = wasTried ? await readBack(idp, idpState, query, deps) : false;
   if (registered === true) return end(target, "activated", undefined, deps);
   if (registered instanceof PeerFailure && !isOverdue) {
     const lastError = `${idp.id} could not be asked for the credential.`;
@@ -62,7 +87,7 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
   const timeLimitMs = deps.intervals.idpCallMs;
   return {
     intent: withCredential(index, each => ({ ...each, triedAt })),
-    peer: `IdP ${idp.id}`,
+    peer: idpName(idp.id),
     timeLimitMs,
     perform: async (_, notAfter) => {
       try {

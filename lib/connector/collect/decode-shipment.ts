@@ -4,7 +4,7 @@ import type { KeyResponses } from "../model/key-responses.ts";
 import { type CredentialRequest, queueOf, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { withPurgeDue } from "../store/next-due.ts";
+import { nextDue, withPurgeDue } from "../store/next-due.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /** Shipment states in which responses are read if they are present. */
@@ -60,6 +60,7 @@ async function decodeShippedKey(
   const { apply, opened, unopened } = await decodeKey(request, key, responses, deps);
   const changed = apply(key);
   const ready = changed.credentials.some(({ state }) => state === "activation_pending");
-  const due = { queue: queueOf(key), at: deps.now() } as const;
-  return { key: ready ? { ...changed, due } : withPurgeDue(changed, deps), opened, unopened };
+  const { notBefore, ...due } = nextDue(changed) ?? { queue: queueOf(key) };
+  const readyKey = { ...changed, due: { ...due, at: deps.now() } };
+  return { key: ready ? readyKey : withPurgeDue(changed, deps), opened, unopened };
 }

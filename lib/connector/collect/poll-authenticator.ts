@@ -3,36 +3,23 @@ import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isTooLateFor } from "../model/credential.ts";
 import { enrollmentId } from "../model/key-ids.ts";
+import { preRegistrationApi } from "../model/peer-names.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { postpone, type Retry, waitUntil } from "../model/retry.ts";
 import { afterEvent, endWaiting, withRollUp } from "../model/roll-up.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { Enrollment } from "../peers/rfpr-wire.ts";
-import type { CircuitBreaker, Outcome, Step } from "../store/step.ts";
+import type { Outcome, Step } from "../store/step.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /**
  * Returns the step that polls the pre-registration API for one authenticator. Credentials whose response opens, has a valid signature and
  * matches this request become `activation_pending`.
- * @param breaker returns the circuit breaker of the pre-registration API, also asked when the turn of the call comes
  */
-export function pollAuthenticator(
-  request: CredentialRequest,
-  breaker: () => CircuitBreaker,
-  deps: ConnectorDeps,
-): Step {
-  const instead = (): Outcome | undefined => {
-    const { stoppedUntil, refused } = breaker();
-    if (stoppedUntil !== undefined)
-      return { change: key => ({ ...key, enrollment: waitUntil(stoppedUntil, key.enrollment) }) };
-    return refused === true ? { change: key => key } : undefined;
-  };
-  const stopped = instead();
-  if (stopped !== undefined) return stopped;
+export function pollAuthenticator(request: CredentialRequest, deps: ConnectorDeps): Step {
   return {
-    instead,
     intent: key => key,
-    peer: "pre-registration API",
+    peer: preRegistrationApi,
     timeLimitMs: deps.intervals.enrollmentCallMs,
     perform: async key => {
       try {
@@ -90,16 +77,15 @@ function withMissingEnded(key: SecurityKey, { responses, message }: Enrollment, 
 function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): Outcome {
   const { now, log } = deps;
   log.warn("enrollment_poll_failed", { keyId, error });
-  if (error.kind === "unauthorized") return { change: key => key, tripped: { refused: true } };
+  if (error.kind === "unauthorized") return { change: key => key, isRefused: true };
   if (error.status === 410 && error.code !== undefined) {
     const reason = "The authenticator was deleted at the pre-registration API.";
     return { change: key => endWaiting(key, "cancelled", reason, now()) };
   }
   const lastError = `The enrollment could not be read: ${error.message}`;
   if (error.kind !== "throttled") return { change: pollLater(deps, { lastError, retryAfter: error.retryAfter }) };
-  const stoppedUntil = plus(now(), Math.max(1, error.retryAfter ?? 60) * 1000);
-  const change = (key: SecurityKey) => withPoll(key, waitUntil(stoppedUntil, key.enrollment, lastError));
-  return { change, tripped: { stoppedUntil } };
+  const nextAt = plus(now(), Math.max(1, error.retryAfter ?? 60) * 1000);
+  return { change: key => withPoll(key, waitUntil(nextAt, key.enrollment, lastError)) };
 }
 
 /** Returns the change that schedules the next poll after a back-off, and not before the peer's Retry-After. */

@@ -2,16 +2,18 @@ import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";
+import { deliveryService } from "../model/peer-names.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { deliveryProblem, isShipped } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { isLeasedByAnother, isOver, newLease, paceOf, type Run } from "../store/run.ts";
+import { callInTurn, learnFromCall } from "../store/peer-calls.ts";
+import { isLeasedByAnother, isOver, newLease, type Run } from "../store/run.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 
 /**
  * The result of a poll, which the run uses to decide about the other shipments. `left`: the time of the run was over
- * before the poll.
+ * before the poll, or the delivery service was not to be called.
  */
 export type PollResult = "answered" | "missing" | "refused_us" | "failed" | "skipped" | "left";
 
@@ -27,18 +29,20 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
   const request = loaded.request.value;
   const shipmentId = request.delivery?.shipmentId;
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
-  const pace = paceOf("delivery service", run, deps);
-  const { leased, answer, isLeft } = await pace.run(async () => {
-    if (isOver(run, deps)) return { isLeft: true };
+  const call = async () => {
     const lease = newLease(run, now(), intervals);
     const leased = await deps.requests.save(loaded, { request: { ...request, lease } });
     if (leased === undefined || isTooLateForAll(leased, deps)) return { leased };
     const startedAt = now();
     const answer = await toResult(delivery.getShipment(shipmentId));
-    pace.learn(startedAt, "error" in answer && answer.error instanceof PeerFailure ? answer.error : undefined);
+    const failure = "error" in answer && answer.error instanceof PeerFailure ? answer.error : undefined;
+    learnFromCall({ peer: deliveryService, startedAt, failure }, run, deps);
     return { leased, answer };
-  });
-  if (leased === undefined) return isLeft === true ? "left" : "skipped";
+  };
+  const made = await callInTurn(deliveryService, run, deps, { mayStart: () => !isOver(run, deps), call });
+  if (made === "left") return "left";
+  const { leased, answer } = made;
+  if (leased === undefined) return "skipped";
   if (answer === undefined) {
     const { keys } = await decodeShipment(leased, undefined, deps);
     await savePoll(leased, leased.request.value, keys, deps);
@@ -107,7 +111,7 @@ async function unlinkShipment(leased: LoadedRequest, shipmentId: string, deps: C
   const { shipmentId: _, tentative, stateId, shippedAt, message, missing, ...delivery } = request.delivery ?? {};
   const { lease, ...rest } = request;
   const rejectedShipmentIds = [...(delivery.rejectedShipmentIds ?? []), shipmentId];
-  const due = { queue: "reconcile", at: deps.now() } as const;
+  const due = { queue: "reconcile", at: deps.now(), peer: deliveryService } as const;
   const received = {
     state: "received",
     errorMessage: unconfirmedMessage,

@@ -5,6 +5,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import { toResult } from "../http/to-result.ts";
 import type { CreatedIds } from "../model/draft.ts";
+import { deliveryService } from "../model/peer-names.ts";
 import { abortCreate } from "./abort-create.ts";
 import { deliveryOrderOf } from "./delivery-order.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";
@@ -81,7 +82,8 @@ async function leaveForReconciliation(
 ): Promise<Fault> {
   const { value } = loaded.request;
   deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
-  const due = { queue: "reconcile", at: plus(intentAt, deps.intervals.reconcileAfterMs) } as const;
+  const at = plus(intentAt, deps.intervals.reconcileAfterMs);
+  const due = { queue: "reconcile", at, peer: deliveryService } as const;
   const written = await toResult(
     deps.requests.save(loaded, { request: { ...value, due, errorMessage: unconfirmedMessage } }),
   );

@@ -3,6 +3,7 @@ import { type Instant, plus } from "../../time.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
+import { deliveryService } from "../model/peer-names.ts";
 import type { Delivery } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
 import { withPollDue } from "../store/next-due.ts";
@@ -21,7 +22,11 @@ export async function startWithShipment(
 ): Promise<CreatedIds> {
   const { requests, now, intervals, log } = deps;
   const requestId = recorded.request.value.id;
-  const due = { queue: "poll", at: plus(now(), intervals.shipmentPoll.minMs) } as const;
+  const due = {
+    queue: "poll",
+    at: plus(now(), intervals.shipmentPoll.minMs),
+    peer: deliveryService,
+  } as const;
   let latest = recorded;
   const started = async (current: LoadedRequest): Promise<Changes | undefined> => {
     // After a conflict, which a shipment that is linked to another request causes too.

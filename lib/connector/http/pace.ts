@@ -6,6 +6,8 @@ import { between, type Instant, minutes, type Now, plus } from "../../time.ts";
 export interface Pace {
   /** The current limit. */
   readonly limit: number;
+  /** The time before which no job of this host calls the peer, because it has answered 429. */
+  readonly pausedUntil: Instant | undefined;
   /** Does the work as soon as less than `limit` other work is done at this peer, in the order of the calls. */
   run<T>(work: () => Promise<T>): Promise<T>;
   /**
@@ -25,6 +27,8 @@ export const firstLimit = 8;
 const lowestLimit = 4;
 /** A limit at which a peer was overloaded is not tried again for so long. */
 const rememberedMs = minutes(10);
+/** The pause after a call that was throttled without Retry-After. */
+const usualPauseMs = minutes(1);
 /** The time of calls has grown when it is more than twice the lowest, and by more than the delays of a busy host. */
 const toleratedMs = 50;
 
@@ -51,6 +55,7 @@ function newPace(highest: number, now: Now): Pace {
   let window = newWindow();
   let fastestMs = Number.POSITIVE_INFINITY;
   let overload: { readonly at: Instant; readonly limit: number } | undefined;
+  let pausedUntil: Instant | undefined;
 
   const setLimit = (limit: number) => {
     work.concurrency = limit;
@@ -65,8 +70,16 @@ function newPace(highest: number, now: Now): Pace {
     get limit() {
       return work.concurrency;
     },
+    get pausedUntil() {
+      return pausedUntil;
+    },
     run: each => work(each),
     learn(startedAt, failure) {
+      if (failure?.status === 429) {
+        // Bounded, because one wrong Retry-After must not stop all work at the peer for a day.
+        const until = plus(now(), Math.min(rememberedMs, (failure.retryAfter ?? usualPauseMs / 1000) * 1000));
+        if (until > (pausedUntil ?? "")) pausedUntil = until;
+      }
       if (isOverload(failure)) {
         // Calls that were made together are throttled together: they count once.
         if (overload !== undefined && startedAt < overload.at) return;

@@ -11,15 +11,7 @@ import { securityKeyOf } from "../store/change-security-key.ts";
 import { releaseLease } from "../store/next-due.ts";
 import { isDue, isLeasedByAnother, isOver, type Run } from "../store/run.ts";
 import { runStep } from "../store/run-step.ts";
-import type { CircuitBreaker, Step } from "../store/step.ts";
-
-/** The circuit breakers of the peers that all security keys share. */
-export interface CircuitBreakers {
-  mail: CircuitBreaker;
-  enrollment: CircuitBreaker;
-}
-
-export const newCircuitBreakers = (): CircuitBreakers => ({ mail: {}, enrollment: {} });
+import type { Step } from "../store/step.ts";
 
 /** The credentials that one call of `processSecurityKey` processed, by their state after it. */
 export interface KeyCounts {
@@ -31,75 +23,68 @@ export interface KeyCounts {
 
 /**
  * Does the due work of one security key: polls a waiting authenticator, activates pending credentials one after another
- * in array order, and sends the PIN mail. A credential that must wait does not delay the next one. Stops if the lease
- * is lost. When the time of the run is over, starts no further step and releases the lease.
+ * in array order, and sends the PIN mail. A credential that must wait, or whose IdP must not be called, does not delay
+ * the next one. Stops if the lease is lost. When the time of the run is over, starts no further step and releases the
+ * lease.
  */
 export async function processSecurityKey(
   start: LoadedRequest,
   keyId: string,
-  { run, circuitBreakers }: { run: Run; circuitBreakers: CircuitBreakers },
+  run: Run,
   deps: ConnectorDeps,
-): Promise<{ loaded: LoadedRequest; counts: KeyCounts }> {
+): Promise<{ readonly loaded: LoadedRequest; readonly counts: KeyCounts; readonly isLeft: boolean }> {
   const processed = new Set<number>();
   let loaded = start;
+  let isLeft = false;
   const current = () => securityKeyOf(loaded, keyId);
-  /** Returns whether the outcome was saved. It is not if the lease is lost, or if the time of the run was over. */
-  const save = async (step: Step, isMoreDue: (key: SecurityKey) => boolean, peer?: keyof CircuitBreakers) => {
-    const onTripped = (tripped: CircuitBreaker) => peer && trip(circuitBreakers, peer, tripped, deps);
-    const saved = await runStep({ loaded, keyId, run }, step, { isMoreDue, onTripped }, deps);
-    loaded = saved ?? loaded;
-    return saved !== undefined;
+  /** Returns whether a step was done, `left` to a later run, or not saved because the lease is lost. */
+  const doStep = async (step: Step, isMoreDue: (key: SecurityKey) => boolean) => {
+    const result = await runStep({ loaded, keyId, run }, step, isMoreDue, deps);
+    if (result === undefined) return "lost";
+    loaded = result.loaded;
+    isLeft ||= result.isLeft;
+    return result.isLeft ? "left" : "done";
   };
   const result = () => {
     measureUnsentMail(current(), deps.now());
-    return { loaded, counts: countsOf(current(), processed) };
+    return { loaded, counts: countsOf(current(), processed), isLeft };
   };
   /** Saves the security key without a change. This releases the lease and rewrites the index of due work. */
   const release = async () => {
-    await save({ change: key => key }, nothingMore);
+    await doStep({ change: key => key }, nothingMore);
     return result();
   };
-  const endEarly = () => (loaded === start || !isOver(run, deps) ? result() : release());
+  const end = () => (current().lease?.owner === run.owner ? release() : result());
   if (isLeasedByAnother(current().lease, run, deps.now())) return result();
 
-  if (isPollDue(current(), run, deps) && circuitBreakers.enrollment.refused !== true) {
+  if (isPollDue(current(), run, deps)) {
     const polled = waitingOf(current());
-    const poll = pollAuthenticator(loaded.request.value, () => circuitBreakers.enrollment, deps);
     const isMoreDue = (key: SecurityKey) => dueActivations(key, run, deps).length > 0 || isMailDue(key, run, deps);
-    if (!(await save(poll, isMoreDue, "enrollment"))) return endEarly();
-    for (const index of polled) processed.add(index);
+    const done = await doStep(pollAuthenticator(loaded.request.value, deps), isMoreDue);
+    if (done === "lost") return result();
+    if (done === "done") for (const index of polled) processed.add(index);
   }
   const due = dueActivations(current(), run, deps);
   for (const index of due) {
-    if (isOver(run, deps)) return endEarly();
+    if (isOver(run, deps)) return end();
     const activation = await activateCredential({ requestId: loaded.request.value.id, key: current(), index }, deps);
     const isMoreDue = (key: SecurityKey) => index !== due.at(-1) || isMailDue(key, run, deps);
-    if (!(await save(activation, isMoreDue))) return endEarly();
-    processed.add(index);
+    const done = await doStep(activation, isMoreDue);
+    if (done === "lost") return result();
+    if (done === "done") processed.add(index);
   }
-  if (!isMailDue(current(), run, deps)) {
+  if (isMailDue(current(), run, deps)) {
+    if (isOver(run, deps)) return end();
+    if ((await doStep(await sendPinMail({ loaded, key: current() }, deps), nothingMore)) === "lost") return result();
+  } else if (loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due)) {
     // Another process stopped while it had the lease, and a cancel ended the work: only this run can remove the key
     // from the queue.
-    const isIndexStale = loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due);
-    return isIndexStale ? release() : result();
+    return release();
   }
-  if (isOver(run, deps)) return endEarly();
-  const mail = await sendPinMail({ loaded, key: current() }, () => circuitBreakers.mail, deps);
-  return (await save(mail, nothingMore, "mail")) ? result() : endEarly();
+  return end();
 }
 
 const nothingMore = (): boolean => false;
-
-function trip(
-  circuitBreakers: CircuitBreakers,
-  peer: keyof CircuitBreakers,
-  tripped: CircuitBreaker,
-  { log }: Pick<ConnectorDeps, "log">,
-): void {
-  if (peer === "enrollment" && tripped.refused === true && circuitBreakers.enrollment.refused !== true)
-    log.error("enrollment_refused", {});
-  circuitBreakers[peer] = { ...circuitBreakers[peer], ...tripped };
-}
 
 const waitingOf = ({ credentials }: SecurityKey): readonly number[] =>
   [...credentials.keys()].filter(index => credentials[index]?.state === "processing");

@@ -4,37 +4,39 @@ import { queueOf, type SecurityKey } from "../model/request.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { forEachDue, logAndContinue } from "../store/queue.ts";
 import { isOver, type Run } from "../store/run.ts";
-import { type CircuitBreakers, type KeyCounts, processSecurityKey } from "./process-security-key.ts";
+import { type KeyCounts, processSecurityKey } from "./process-security-key.ts";
 
 export interface KeysReport extends KeyCounts {
-  /** Requests that were left or not finished when the time of the run ended. */
+  /** Requests that were left or not finished, because the time of the run ended or a peer was not to be called. */
   readonly left: number;
 }
 
 /** Processes the due security keys of a queue: polls authenticators, activates credentials and sends PIN mails. */
 export async function processSecurityKeys(
   queue: "key" | "shipment_key",
-  { run, circuitBreakers }: { run: Run; circuitBreakers: CircuitBreakers },
+  run: Run,
   deps: ConnectorDeps,
 ): Promise<KeysReport> {
   const total = { processed: 0, activated: 0, failed: 0, pending: 0 };
   let unfinished = 0;
   const notProcessed = await forEachDue(queue, run, deps, async (start, entries) => {
     let loaded = start;
+    let hasLeft = false;
     for (const { keyId } of entries) {
       if (keyId === undefined) continue;
       if (isOver(run, deps)) break;
       try {
-        const result = await processSecurityKey(loaded, keyId, { run, circuitBreakers }, deps);
+        const result = await processSecurityKey(loaded, keyId, run, deps);
         for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += result.counts[name];
         loaded = result.loaded;
+        hasLeft ||= result.isLeft;
       } catch (error) {
         logAndContinue(error, { queue, run: run.owner, keyId }, deps);
         loaded = (await deps.requests.load(loaded.request.value.id)) ?? loaded;
       }
     }
     const isLeft = ({ keyId }: DueEntry) => keyId !== undefined && isStillDue(securityKeyOf(loaded, keyId), deps.now());
-    if (isOver(run, deps) && entries.some(isLeft)) unfinished++;
+    if ((hasLeft || isOver(run, deps)) && entries.some(isLeft)) unfinished++;
   });
   return { ...total, left: notProcessed + unfinished };
 }

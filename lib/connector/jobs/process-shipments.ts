@@ -3,7 +3,6 @@ import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { forEachDue } from "../store/queue.ts";
 import { type Run, startRun } from "../store/run.ts";
-import { newCircuitBreakers } from "./process-security-key.ts";
 import { processSecurityKeys } from "./process-security-keys.ts";
 
 export interface ShipmentsReport {
@@ -13,7 +12,7 @@ export interface ShipmentsReport {
   readonly failed: number;
   /** Credentials of version 1 shipments that were activated. */
   readonly activated: number;
-  /** Requests that were left when the time of the run ended or the run was stopped. */
+  /** Requests that were left, because the time of the run ended, the run was stopped, or a peer was not to be called. */
   readonly left: number;
 }
 
@@ -43,7 +42,7 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
     return { ...polled, activated: 0, left };
   }
   await countAll(missing, deps);
-  const keys = await processSecurityKeys("shipment_key", { run, circuitBreakers: newCircuitBreakers() }, deps);
+  const keys = await processSecurityKeys("shipment_key", run, deps);
   await deps.sendEventsAfterJob();
   return { ...polled, activated: keys.activated, left: left + keys.left };
 }

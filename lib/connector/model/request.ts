@@ -72,10 +72,12 @@ export interface Due {
   readonly at: Instant;
   /** The time before which an on-demand job does not do the work either, from a peer's Retry-After. */
   readonly notBefore?: Instant;
+  /** The only peer that the work calls, so that a run can divide its time between peers. Absent if there are several. */
+  readonly peer?: string;
 }
 
 export const isSameDue = (a: Due | undefined, b: Due | undefined): boolean =>
-  a?.queue === b?.queue && a?.at === b?.at && a?.notBefore === b?.notBefore;
+  a?.queue === b?.queue && a?.at === b?.at && a?.notBefore === b?.notBefore && a?.peer === b?.peer;
 
 /** A credential request, as stored in its row. */
 export interface CredentialRequest {

@@ -9,30 +9,36 @@ import { requireRfpr } from "../peers/require-rfpr.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { pinKeyPurpose, sealContext } from "../store/seal-contexts.ts";
 
+interface Pin {
+  readonly pin: string;
+  /** Why the peer did not answer. The PIN is that of the stored copy then. */
+  readonly failure?: PeerFailure | undefined;
+}
+
 /** Why there is no PIN. `passing` means that a later attempt may return it. */
 interface NoPin {
   readonly problem: string;
   readonly passing?: boolean;
   /** Seconds that the peer asked to wait. */
   readonly retryAfter?: number | undefined;
+  /** Why the peer did not answer. */
+  readonly failure?: PeerFailure | undefined;
 }
 
 /** Returns the PIN of a security key from its peer's response, or from the stored copy if the peer no longer returns it. */
-export async function fetchPin(
-  loaded: LoadedRequest,
-  keyId: string,
-  deps: ConnectorDeps,
-): Promise<{ readonly pin: string } | NoPin> {
+export async function fetchPin(loaded: LoadedRequest, keyId: string, deps: ConnectorDeps): Promise<Pin | NoPin> {
   const key = securityKeyOf(loaded, keyId);
-  const fetched = await fetchedPin(loaded, key, deps);
-  const response = fetched.response ?? (await storedPin(key, deps));
-  if (response === undefined)
-    return { problem: "No PIN response is available.", passing: fetched.failed, retryAfter: fetched.retryAfter };
+  const { response: fetched, failure } = await fetchedPin(loaded, key, deps);
+  const response = fetched ?? (await storedPin(key, deps));
+  if (response === undefined) {
+    const passing = failure?.passing === true;
+    return { problem: "No PIN response is available.", passing, retryAfter: failure?.retryAfter, failure };
+  }
   if (key.pinKey === undefined) return { problem: "The key has no PIN." };
   const context = sealContext(loaded.request.value.id, key.id, pinKeyPurpose);
   const privateJwk = JSON.parse(await deps.sealer.open(key.pinKey, context)) as PrivateKey;
   try {
-    return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
+    return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)), failure };
   } catch (error) {
     if (error instanceof ExchangeError) return { problem: `The PIN response can not be used: ${error.reason}.` };
     if (!(error instanceof PeerFailure)) throw error;
@@ -41,22 +47,18 @@ export async function fetchPin(
   }
 }
 
-/** Returns the PIN response of the peer. `failed` means that the peer did not answer and may have one, after `retryAfter` seconds. */
+/** Returns the PIN response of the peer, or why the peer did not answer. */
 async function fetchedPin(
   loaded: LoadedRequest,
   key: SecurityKey,
   deps: ConnectorDeps,
-): Promise<{
-  readonly response?: string | undefined;
-  readonly failed: boolean;
-  readonly retryAfter?: number | undefined;
-}> {
+): Promise<{ readonly response?: string | undefined; readonly failure?: PeerFailure }> {
   try {
-    return { response: await (isOnSite(key) ? enrolledPin : shippedPin)(loaded, key, deps), failed: false };
+    return { response: await (isOnSite(key) ? enrolledPin : shippedPin)(loaded, key, deps) };
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("pin_fetch_failed", { keyId: key.id, error });
-    return { failed: error.passing, retryAfter: error.retryAfter };
+    return { failure: error };
   }
 }
 

@@ -2,13 +2,15 @@ import { Fault } from "../../fault.ts";
 import { withLogFields } from "../../log.ts";
 import { between, hours, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { mailService } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import type { DeliveryService } from "../peers/delivery.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
+import { isStopped } from "../store/peer-calls.ts";
 import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/run.ts";
-import { type KeyInRun, runStep } from "../store/run-step.ts";
+import { type KeyInRun, runStep, type StepResult } from "../store/run-step.ts";
 import type { Step } from "../store/step.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
@@ -100,6 +102,12 @@ const busy = (): Fault =>
 const timeIsOver = (): Fault =>
   new Fault("unavailable", "The time of the call was over before every PIN was mailed.", { retryAfter: 30 });
 
+function mailsPaused({ now, paces }: ConnectorDeps): Fault {
+  const { pausedUntil } = paces.of(mailService);
+  const retryAfter = pausedUntil === undefined ? 30 : Math.ceil(between(now(), pausedUntil) / 1000);
+  return new Fault("unavailable", "The mail service takes no mails now.", { retryAfter });
+}
+
 /** Whether no other run has the lease of the key, and its limit allows one more mail. */
 const mayResend = (key: SecurityKey, run: Run, { now, resendsPerHour }: ConnectorDeps): boolean =>
   !isLeasedByAnother(key.lease, run, now()) && recent(key, now()).length < resendsPerHour;
@@ -117,12 +125,14 @@ async function resendEach(
   let loaded = start;
   let sent = 0;
   let tried = 0;
-  let isStopped = false;
   let none = new Fault("conflict", "No PIN response is available for the request.");
   for (const keyId of keyIds) {
-    if (isStopped) break;
     if (isOver(run, deps)) {
       none = timeIsOver();
+      break;
+    }
+    if (isStopped(mailService, run, deps)) {
+      none = mailsPaused(deps);
       break;
     }
     // The request may have been read again after a conflict on an earlier key.
@@ -135,11 +145,12 @@ async function resendEach(
       if (pin.passing === true) none = new Fault("unavailable", pin.problem, { retryAfter: pin.retryAfter ?? 30 });
       continue;
     }
-    const after = await resend({ loaded, keyId, run }, () => (isStopped = true), deps);
-    if (after === undefined) none = isOver(run, deps) ? timeIsOver() : busy();
+    const after = await resend({ loaded, keyId, run }, deps);
+    if (after === undefined) none = busy();
+    else if (after.loaded === loaded) none = isOver(run, deps) ? timeIsOver() : mailsPaused(deps);
     else tried++;
-    loaded = after ?? (await deps.requests.load(start.request.value.id)) ?? loaded;
-    if (after !== undefined && securityKeyOf(after, keyId).mail.state === "sent") sent++;
+    loaded = after?.loaded ?? (await deps.requests.load(start.request.value.id)) ?? loaded;
+    if (after !== undefined && securityKeyOf(loaded, keyId).mail.state === "sent") sent++;
   }
   if (tried === 0) throw none;
   return sent;
@@ -160,23 +171,16 @@ function withCachedShipments(deps: ConnectorDeps): ConnectorDeps {
 const recent = ({ mail }: SecurityKey, now: Instant): readonly Instant[] =>
   (mail.resentAt ?? []).filter(at => between(at, now) < hours(1));
 
-/**
- * Makes the mail due under the next number, so that it is a new mail to the mail service, and sends it as the job does.
- * @param onTripped called if the mail service throttles
- */
-function resend(
-  { loaded, keyId, run }: KeyInRun,
-  onTripped: () => void,
-  deps: ConnectorDeps,
-): Promise<LoadedRequest | undefined> {
+/** Makes the mail due under the next number, so that it is a new mail to the mail service, and sends it as the job does. */
+function resend({ loaded, keyId, run }: KeyInRun, deps: ConnectorDeps): Promise<StepResult | undefined> {
   const at = deps.now();
   const step: Step = {
     intent: key => ({ ...key, mail: nextMail(key, at), due: { queue: queueOf(key), at } }),
-    peer: "mail service",
+    peer: mailService,
     timeLimitMs: deps.intervals.mailCallMs,
-    perform: key => sendPinMail({ loaded, key }, () => ({}), deps),
+    perform: key => sendPinMail({ loaded, key }, deps),
   };
-  return runStep({ loaded, keyId, run }, step, { isMoreDue: () => false, onTripped }, deps);
+  return runStep({ loaded, keyId, run }, step, () => false, deps);
 }
 
 function nextMail(key: SecurityKey, at: Instant): PinMail {

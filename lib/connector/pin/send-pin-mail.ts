@@ -3,10 +3,11 @@ import type { Mailer, MailStatus } from "../../peers/mail.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { deliveryService, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
-import { displayName, type PinMail, type SecurityKey } from "../model/request.ts";
+import { displayName, isOnSite, type PinMail, type SecurityKey } from "../model/request.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
-import type { CircuitBreaker, Outcome, Step } from "../store/step.ts";
+import type { Outcome, Step } from "../store/step.ts";
 import { composePinMail } from "./compose-pin-mail.ts";
 import { fetchPin } from "./fetch-pin.ts";
 
@@ -25,26 +26,39 @@ interface Target {
  * from key and number. After a send without an answer, the mail service is asked for it before another mail is sent.
  * The PIN is fetched for the send and not stored. Addresses that `PIN_MAIL_DOMAINS` no longer allows are left out; with
  * none left, the mail stays due, as after a failure (C14).
- * @param breaker returns the circuit breaker of the mail service, also asked when the turn of the send comes
  */
-export async function sendPinMail(target: Target, breaker: () => CircuitBreaker, deps: ConnectorDeps): Promise<Step> {
-  const instead = () => {
-    const { stoppedUntil } = breaker();
-    return stoppedUntil === undefined ? undefined : mailAt(stoppedUntil);
+export async function sendPinMail(target: Target, deps: ConnectorDeps): Promise<Step> {
+  const { key } = target;
+  if (key.mail.triedAt === undefined) return afterLookUp(target, undefined, deps);
+  return {
+    peer: mailService,
+    read: async () => {
+      const status = await lookUp(operationOf(target, lastNumber(key)), deps.mailer);
+      const failure = status instanceof PeerFailure ? status : undefined;
+      return { next: () => afterLookUp(target, status, deps), failure };
+    },
   };
-  const stopped = instead();
-  if (stopped !== undefined) return stopped;
+}
+
+/**
+ * Returns the step that fetches the PIN for the mail, or the outcome if no mail is sent now.
+ * @param status that of the last send, if it was not answered
+ */
+async function afterLookUp(
+  target: Target,
+  status: MailStatus | PeerFailure | undefined,
+  deps: ConnectorDeps,
+): Promise<Step> {
   const { loaded, key } = target;
   const { now, intervals } = deps;
   const { mail } = key;
-  const inDoubt = mail.triedAt !== undefined;
-  const status = inDoubt ? await lookUp(operationOf(target, lastNumber(key)), deps.mailer) : undefined;
   if (status instanceof PeerFailure) {
     deps.log.warn("mail_look_up_failed", { keyId: key.id, error: status });
     return sendLater("The mail service does not answer.", { retryAfter: status.retryAfter }, deps);
   }
   if (status === "succeeded") return sent(key.id, deps);
   if (status === "running") return mailAt(plus(now(), intervals.mailRunningMs));
+  const inDoubt = status !== undefined;
   const number = status === "failed" ? lastNumber(key) + 1 : lastNumber(key);
   if (between(mail.firstDueAt ?? now(), now()) > intervals.retryForMs) return giveUp(key.id, deps);
   const { emailsTo } = loaded.request.value;
@@ -53,16 +67,23 @@ export async function sendPinMail(target: Target, breaker: () => CircuitBreaker,
   if (leftOut.length > 0)
     deps.log.warn("pin_mail_addresses_left_out", { keyId: key.id, count: leftOut.length, of: emailsTo.length });
   if (to.length === 0) return sendLater("No PIN mail was sent.", { leftOut, mayBeDone: inDoubt }, deps);
-  const pin = await fetchPin(loaded, key.id, deps);
-  if ("problem" in pin) return sendLater(pin.problem, { retryAfter: pin.retryAfter }, deps);
-
-  const tried = { number, triedAt: now() };
+  const send = (pin: string): Step => {
+    const tried = { number, triedAt: now() };
+    return {
+      intent: leftOut.length === 0 ? withMail(tried, ["leftOut"]) : withMail({ ...tried, leftOut }),
+      peer: mailService,
+      timeLimitMs: intervals.mailCallMs,
+      perform: current => deliver(current, pin, { to, operation: operationOf(target, number), inDoubt }, deps),
+    };
+  };
   return {
-    instead,
-    intent: leftOut.length === 0 ? withMail(tried, ["leftOut"]) : withMail({ ...tried, leftOut }),
-    peer: "mail service",
-    timeLimitMs: intervals.mailCallMs,
-    perform: current => deliver(current, pin.pin, { to, operation: operationOf(target, number), inDoubt }, deps),
+    peer: isOnSite(key) ? preRegistrationApi : deliveryService,
+    read: async () => {
+      const pin = await fetchPin(loaded, key.id, deps);
+      const next = async () =>
+        "problem" in pin ? sendLater(pin.problem, { retryAfter: pin.retryAfter }, deps) : send(pin.pin);
+      return { next, failure: pin.failure };
+    },
   };
 }
 
@@ -129,8 +150,8 @@ function notAccepted(keyId: string, failure: PeerFailure, inDoubt: boolean, deps
   if (failure.kind === "unanswered" || (failure.status ?? 0) >= 500)
     return sendLater("The mail service did not answer.", { retryAfter }, deps);
   if (failure.kind === "throttled") {
-    const stoppedUntil = plus(deps.now(), Math.max(1, retryAfter ?? 60) * 1000);
-    return { ...mailAt(stoppedUntil, inDoubt ? [] : ["triedAt"]), tripped: { stoppedUntil } };
+    const nextAt = plus(deps.now(), Math.max(1, retryAfter ?? 60) * 1000);
+    return mailAt(nextAt, inDoubt ? [] : ["triedAt"]);
   }
   const lastError = `The PIN mail was not accepted: ${failure.detail ?? failure.kind}.`;
   return sendLater(lastError, { retryAfter, mayBeDone: inDoubt }, deps);

@@ -2,12 +2,14 @@ import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
+import { deliveryService } from "../model/peer-names.ts";
 import { isOnSite } from "../model/request.ts";
 import { referenceOf } from "../model/shipment.ts";
 import { startRequest } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { postponeRequest, withPollDue } from "../store/next-due.ts";
-import { isLeasedByAnother, newLease, type Run } from "../store/run.ts";
+import { callInTurn, learnFromCall } from "../store/peer-calls.ts";
+import { isLeasedByAnother, isOver, newLease, type Run } from "../store/run.ts";
 import { compensate } from "./compensate.ts";
 import { failRequest } from "./fail-request.ts";
 import { matchesOrder } from "./match-shipment.ts";
@@ -32,9 +34,17 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
     }
     return;
   }
-  const leased = await deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
-  if (leased === undefined) return;
-  await (sentAt === undefined ? compensateAndFail(leased, deps) : lookUp(leased, sentAt, deps));
+  const lease = () => deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
+  if (sentAt === undefined) {
+    const leased = await lease();
+    if (leased !== undefined) await compensateAndFail(leased, deps);
+    return;
+  }
+  const call = async () => {
+    const leased = await lease();
+    if (leased !== undefined) await lookUp(leased, sentAt, run, deps);
+  };
+  await callInTurn(deliveryService, run, deps, { mayStart: () => !isOver(run, deps), call });
 }
 
 async function compensateAndFail(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
@@ -56,15 +66,15 @@ async function compensateAndFail(leased: LoadedRequest, deps: ConnectorDeps): Pr
   await failRequest(leased, request.errorMessage ?? interrupted, deps);
 }
 
-async function lookUp(leased: LoadedRequest, sentAt: string, deps: ConnectorDeps): Promise<void> {
+async function lookUp(leased: LoadedRequest, sentAt: string, run: Run, deps: ConnectorDeps): Promise<void> {
   const { requests, now, intervals, log } = deps;
   const request = leased.request.value;
-  const { found, retryAfter } = await findCandidates(leased, sentAt, deps);
+  const { found, retryAfter } = await findCandidates(leased, sentAt, run, deps);
   const [shipment] = found;
   if (found.length === 1 && shipment !== undefined) {
     const { errorMessage, lease, ...rest } = request;
     const delivery = { ...request.delivery, shipmentId: shipment.shipmentId, tentative: true };
-    const due = { queue: "poll", at: now() } as const;
+    const due = { queue: "poll", at: now(), peer: deliveryService } as const;
     const started = { ...rest, state: startRequest(request.state), delivery, attempts: 0, due };
     const linked = await requests.save(leased, { request: started, keys: withPollDue(leased, deps) });
     // On a conflict the lease expires, and the next look-up sees whether the shipment is linked to another request.
@@ -109,14 +119,18 @@ async function compensateOnSite(
 async function findCandidates(
   leased: LoadedRequest,
   sentAt: string,
+  run: Run,
   deps: ConnectorDeps,
 ): Promise<{ readonly found: readonly DeliveryShipment[]; readonly retryAfter?: number | undefined }> {
   const request = leased.request.value;
+  const startedAt = deps.now();
   const found = await deps.delivery.findByReference(referenceOf(request)).catch((error: unknown) => {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("look_up_failed", { error });
     return error;
   });
+  const failure = found instanceof PeerFailure ? found : undefined;
+  learnFromCall({ peer: deliveryService, startedAt, failure, isRead: true }, run, deps);
   if (found instanceof PeerFailure) return { found: [], retryAfter: found.retryAfter };
   if (found === "cannot_tell") return { found: [] };
   const earliest = plus(sentAt, -5 * 60_000);

@@ -1,4 +1,5 @@
 import type { Instant } from "../../time.ts";
+import { preRegistrationApi } from "../model/peer-names.ts";
 import {
   type Credential,
   type CredentialRequest,
@@ -32,7 +33,11 @@ function startEnrolled({ due, ...request }: CredentialRequest, keys: readonly Se
   const at = request.createdAt;
   return {
     request: { ...request, state: startRequest(request.state) },
-    keys: keys.map(key => ({ ...key, enrollment: firstAttempt(at), due: { queue: queueOf(key), at } })),
+    keys: keys.map(key => ({
+      ...key,
+      enrollment: firstAttempt(at),
+      due: { queue: queueOf(key), at, peer: preRegistrationApi },
+    })),
   };
 }
 

@@ -1,21 +1,29 @@
 import type { Instant } from "../../time.ts";
 import type { ConnectorDeps, DueEntry, DueRow } from "../deps.ts";
 import type { Queue } from "../model/request.ts";
+import { isStopped } from "./peer-calls.ts";
 import { isDue, isLeasedByAnother, isOver, newLease, type Run } from "./run.ts";
 
 /** The due rows of one request. One worker works on all of them. */
 export interface DueRequest {
   readonly requestId: string;
   readonly rows: readonly DueRow[];
+  /** The only peer that the work calls. Undefined if there are several. */
+  readonly peer: string | undefined;
 }
+
+/** The number of requests that a run works on at once, by their peers. */
+export type ActiveAtPeers = ReadonlyMap<string | undefined, number>;
 
 /** The due work of a queue, as one run takes it. */
 interface DueWork {
   /**
    * Takes the oldest requests, at most `count`. None if no work is left that no other run has leased, or if the time of
-   * the run is over.
+   * the run is over. Leaves out the work of peers that the run must not call. While more peers have due work, at most
+   * half of the requests are for one of them, and none for a peer that has half of the `active` ones: a slow peer does
+   * not delay the others.
    */
-  take(count: number): Promise<readonly DueRequest[]>;
+  take(count: number, active?: ActiveAtPeers): Promise<readonly DueRequest[]>;
   /** Returns the number of requests that were not taken. */
   rest(): Promise<number>;
   /** Removes the leases of index rows that still exist, so that the next run finds them. */
@@ -41,6 +49,8 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
   /** In order of time: read, and not taken. */
   let waiting: DueRow[] = [];
   const taken = new Set<string>();
+  /** The ids of requests whose peer must not be called. */
+  const leftOut = new Set<string>();
   const leased: DueRow[] = [];
   /** Whether this run leases the rows that it takes. Decided at the first take. */
   let isLeasing: boolean | undefined;
@@ -53,8 +63,13 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
         const { value: row, done } = await unread.next();
         if (done === true) isAtEnd = true;
         else if (isLeasedByAnother(row.lease, run, now())) sawOtherRun = true;
-        else if (isDue(row, run, now()) && !taken.has(nameOf(row))) waiting.push(row);
+        else if (isDue(row, run, now()) && !taken.has(nameOf(row)) && mayCall(row)) waiting.push(row);
       }
+  };
+  const mayCall = ({ peer, requestId }: DueRow): boolean => {
+    if (peer === undefined || !isStopped(peer, run, deps)) return true;
+    leftOut.add(requestId);
+    return false;
   };
   const readAgain = (): void => {
     const [first] = waiting;
@@ -71,13 +86,14 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
   };
 
   return {
-    async take(count) {
+    async take(count, active = new Map()) {
       while (!isOver(run, deps)) {
         // What was read before may be leased by the other run meanwhile.
         if (isLeasing === true && sawOtherRun) readAgain();
+        waiting = waiting.filter(mayCall);
         await read(count + 1);
         isLeasing ??= sawOtherRun || requestsOf(waiting).size > count;
-        const chosen = firstRequests(waiting, count);
+        const chosen = nextRequests(waiting, count, active);
         if (!isLeasing || chosen.length === 0) return takeRows(chosen);
         const rows = chosen.flatMap(each => each.rows);
         // Before the call: it may succeed and its response be lost.
@@ -90,7 +106,7 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
 
     async rest() {
       await read(Number.POSITIVE_INFINITY);
-      return requestsOf(waiting).size;
+      return new Set([...requestsOf(waiting), ...leftOut]).size;
     },
 
     async release() {
@@ -111,16 +127,33 @@ const nameOf = ({ requestId, keyId = "" }: DueEntry): string => `${requestId} ${
 
 const requestsOf = (rows: readonly DueRow[]): ReadonlySet<string> => new Set(rows.map(({ requestId }) => requestId));
 
-/** Returns the first requests, each with all its rows that were read, and no more rows than one transaction writes. */
-function firstRequests(rows: readonly DueRow[], count: number): readonly DueRequest[] {
-  const byRequest = Map.groupBy(rows, ({ requestId }) => requestId);
+/**
+ * Returns the first requests, each with all its rows that were read, and no more rows than one transaction writes. If
+ * not all can be started at once, they are divided between peers.
+ */
+function nextRequests(rows: readonly DueRow[], count: number, active: ActiveAtPeers): readonly DueRequest[] {
+  const requests = [...Map.groupBy(rows, ({ requestId }) => requestId)].map(([requestId, all]) => {
+    const ofRequest = all.slice(0, mostRows);
+    const [peer, ...others] = new Set(ofRequest.map(each => each.peer));
+    return { requestId, rows: ofRequest, peer: others.length === 0 ? peer : undefined };
+  });
+  const isDivided = requests.length > count && new Set(requests.map(({ peer }) => peer)).size > 1;
+  const most = isDivided ? Math.max(1, Math.floor(count / 2)) : count;
+  const mayStart = requests.filter(({ peer }) => !isDivided || (active.get(peer) ?? 0) < most);
+  return firstRequests(mayStart.length > 0 ? mayStart : requests, count, most);
+}
+
+function firstRequests(requests: readonly DueRequest[], count: number, mostOfPeer: number): readonly DueRequest[] {
   const chosen: DueRequest[] = [];
+  const ofPeers = new Map<string | undefined, number>();
   let length = 0;
-  for (const [requestId, each] of byRequest) {
-    const ofRequest = each.slice(0, mostRows);
-    length += ofRequest.length;
+  for (const request of requests) {
+    const ofPeer = (ofPeers.get(request.peer) ?? 0) + 1;
+    if (ofPeer > mostOfPeer) continue;
+    length += request.rows.length;
     if (chosen.length === count || length > mostRows) break;
-    chosen.push({ requestId, rows: ofRequest });
+    ofPeers.set(request.peer, ofPeer);
+    chosen.push(request);
   }
   return chosen;
 }

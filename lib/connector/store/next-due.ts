@@ -1,6 +1,7 @@
 import { earliest, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
+import { deliveryService, idpName, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { type CredentialRequest, type Due, isOnSite, type Queue, queueOf, type SecurityKey } from "../model/request.ts";
 import { type BackOff, firstAttempt, postpone } from "../model/retry.ts";
 import { isTerminal } from "../model/states.ts";
@@ -25,7 +26,14 @@ export function postponeRequest(
   retryAfter?: number,
 ): CredentialRequest {
   const { attempts, nextAt, notBefore } = postpone(request, now(), backOff, { retryAfter });
-  return { ...request, attempts, due: { queue, at: nextAt, ...(notBefore !== undefined && { notBefore }) } };
+  const isOrdered = request.delivery?.sentAt !== undefined && request.cancelling === undefined;
+  const due: Due = {
+    queue,
+    at: nextAt,
+    ...(notBefore !== undefined && { notBefore }),
+    ...((queue === "poll" || isOrdered) && { peer: deliveryService }),
+  };
+  return { ...request, attempts, due };
 }
 
 /** Returns the security key, due for the deletion of its copy of the responses if it has ended and no mail is due. */
@@ -35,17 +43,23 @@ export function withPurgeDue(key: SecurityKey, clock: Clock): SecurityKey {
 }
 
 /** Returns the earliest time of the work that the security key still waits for. */
-function nextDue(key: Pick<SecurityKey, "credentials" | "mail" | "enrollment" | "ofShipmentV1">): Due | undefined {
+export function nextDue(
+  key: Pick<SecurityKey, "credentials" | "mail" | "enrollment" | "ofShipmentV1">,
+): Due | undefined {
   const waiting = [
-    ...(isWaiting(key) ? [key.enrollment] : []),
-    ...key.credentials.filter(({ state }) => state === "activation_pending").map(({ retry }) => retry),
-    ...(key.mail.state === "due" ? [key.mail.retry] : []),
-  ].filter(retry => retry !== undefined);
+    ...(isWaiting(key) ? [{ retry: key.enrollment, peer: preRegistrationApi }] : []),
+    ...key.credentials
+      .filter(({ state }) => state === "activation_pending")
+      .map(({ retry, idpId }) => ({ retry, peer: idpName(idpId) })),
+    ...(key.mail.state === "due" ? [{ retry: key.mail.retry, peer: mailService }] : []),
+  ].flatMap(({ retry, peer }) => (retry === undefined ? [] : [{ ...retry, peer }]));
   const at = earliest(...waiting.map(({ nextAt }) => nextAt));
   if (at === undefined) return undefined;
   const allWait = waiting.every(({ notBefore }) => notBefore !== undefined);
-  const notBefore = allWait ? earliest(...waiting.map(retry => retry.notBefore)) : undefined;
-  return { queue: queueOf(key), at, ...(notBefore !== undefined && { notBefore }) };
+  const notBefore = allWait ? earliest(...waiting.map(each => each.notBefore)) : undefined;
+  const [peer, ...others] = new Set(waiting.map(each => each.peer));
+  const isOnlyPeer = peer !== undefined && others.length === 0;
+  return { queue: queueOf(key), at, ...(notBefore !== undefined && { notBefore }), ...(isOnlyPeer && { peer }) };
 }
 
 /** Returns when the copy of an ended security key's responses expires: it serves a resend of the PIN for that long. */
@@ -69,5 +83,5 @@ export function withPollDue(
   return keys
     .map(({ value }) => value)
     .filter(key => isOnSite(key) && key.state === "processing" && key.enrollment === undefined)
-    .map(key => ({ ...key, enrollment: firstAttempt(at), due: { queue: queueOf(key), at } }));
+    .map(key => ({ ...key, enrollment: firstAttempt(at), due: { queue: queueOf(key), at, peer: preRegistrationApi } }));
 }

@@ -4,14 +4,16 @@ import { between, type Instant } from "../../time.ts";
 import type { ConnectorDeps, DueEntry, LoadedRequest } from "../deps.ts";
 import type { Due, Queue } from "../model/request.ts";
 import { type DueRequest, dueWork } from "./due-work.ts";
-import { isOver, type Run, requestsAtOnce } from "./run.ts";
+import { isStopped, requestsAtOnce } from "./peer-calls.ts";
+import { isOver, type Run } from "./run.ts";
 
 /**
  * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an item is logged,
  * and the item stays due. Unavailable storage ends the run and is thrown.
  * @param until only items that are due at or before this time; undefined for all
  * @param stopped called before each request; true ends the run
- * @returns the number of requests that were left when the time of the run ended or it was stopped
+ * @returns the number of requests that were left, because the time of the run ended, it was stopped, or their peer must
+ * not be called
  */
 export async function forEachDue(
   queue: Queue,
@@ -24,7 +26,10 @@ export async function forEachDue(
   }: { readonly until?: Instant | undefined; readonly stopped?: () => boolean } = {},
 ): Promise<number> {
   const due = dueWork(queue, run, until, deps);
-  const active = new Set<Promise<void>>();
+  /** The requests in work, each with its peer. */
+  const active = new Map<Promise<void>, string | undefined>();
+  const activeAtPeers = () =>
+    new Map([...Map.groupBy(active.values(), peer => peer)].map(([peer, of]) => [peer, of.length]));
   let storageError: unknown;
   const hasEnded = () => storageError !== undefined || stopped() || isOver(run, deps);
   const start = (next: DueRequest): void => {
@@ -33,29 +38,31 @@ export async function forEachDue(
         storageError = error;
       })
       .finally(() => active.delete(visited));
-    active.add(visited);
+    active.set(visited, next.peer);
   };
   let taken: readonly DueRequest[] = [];
+  let left = 0;
   try {
     while (!hasEnded()) {
-      if (taken.length === 0) taken = await due.take(requestsAtOnce(run, deps));
+      if (taken.length === 0) taken = await due.take(requestsAtOnce(run, deps), activeAtPeers());
       const [next, ...others] = taken;
       if (next === undefined || hasEnded()) break;
-      start(next);
       taken = others;
-      while (active.size >= requestsAtOnce(run, deps)) await Promise.race(active);
+      if (next.peer !== undefined && isStopped(next.peer, run, deps)) left++;
+      else start(next);
+      while (active.size >= requestsAtOnce(run, deps)) await Promise.race(active.keys());
     }
   } catch (error) {
     storageError = error;
   }
-  await Promise.all(active);
+  await Promise.all(active.keys());
   if (storageError !== undefined) {
     // A single call may have failed: without this, all requests that the run has taken would wait for its leases. If it
     // fails too, they do.
     await due.release().catch(() => undefined);
     throw storageError;
   }
-  const left = taken.length + (await due.rest());
+  left += taken.length + (await due.rest());
   await due.release();
   return left;
 }

@@ -3,8 +3,9 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { changeSecurityKey, securityKeyOf } from "./change-security-key.ts";
 import { releaseLease } from "./next-due.ts";
-import { isOver, newLease, paceOf, type Run } from "./run.ts";
-import type { CircuitBreaker, PeerCall, Step } from "./step.ts";
+import { callInTurn, learnFromCall } from "./peer-calls.ts";
+import { isOver, newLease, type Run } from "./run.ts";
+import type { PeerCall, PeerRead, Step } from "./step.ts";
 
 /** A security key as this run read it. */
 export interface KeyInRun {
@@ -13,66 +14,80 @@ export interface KeyInRun {
   readonly run: Run;
 }
 
-interface Options {
-  /** Whether the run works on the security key after this step. Otherwise the write of the outcome releases the lease. */
-  readonly isMoreDue: (key: SecurityKey) => boolean;
-  /** Called before the next call to the peer begins, if the step has tripped its circuit breaker. */
-  readonly onTripped?: (tripped: CircuitBreaker) => void;
+/** The result of a step. */
+export interface StepResult {
+  readonly loaded: LoadedRequest;
+  /**
+   * Whether a call was left to a later run, because the time of the run was over after the wait for it, or because the
+   * run must not call its peer. The security key is unchanged then, but for the outcome of earlier calls of the step.
+   */
+  readonly isLeft: boolean;
 }
 
 /**
- * Makes the calls of a step, each right after its intent was stored with a renewed lease, and saves the outcome (C15). Returns the saved
- * request; undefined if another run or request has changed the security key or has its lease, or if the time of the run
- * was over after the wait for the first call.
+ * Makes the calls of a step and saves the outcome. Each call that may change something is made right after its intent
+ * was stored with a renewed lease (C15). Returns undefined if another run or request has changed the security key or
+ * has its lease.
+ * @param isMoreDue whether the run works on the security key after this step. Otherwise the write of the outcome
+ * releases the lease
  */
 export async function runStep(
   { loaded, keyId, run }: KeyInRun,
   start: Step,
-  { isMoreDue, onTripped }: Options,
+  isMoreDue: (key: SecurityKey) => boolean,
   deps: ConnectorDeps,
-): Promise<LoadedRequest | undefined> {
+): Promise<StepResult | undefined> {
   let step = start;
   let current = loaded;
-  while ("perform" in step) {
-    // A step that was started in time is finished, unless it had to wait for the turn of its first call.
-    const readyAt = deps.now();
-    const mayStart = () => step !== start || deps.now() === readyAt || !isOver(run, deps);
-    const made = await makeCall({ loaded: current, keyId, run }, step, { mayStart, onTripped }, deps);
+  let isLeft = false;
+  while ("peer" in step) {
+    const made = await makeCall({ loaded: current, keyId, run }, step, current === loaded, deps);
     if (made === undefined) return undefined;
-    current = made.loaded;
-    step = made.next;
+    if (made === "left") {
+      if (current === loaded) return { loaded, isLeft: true };
+      isLeft = true;
+      step = { change: key => key };
+    } else {
+      current = made.loaded;
+      step = await made.next();
+    }
   }
   const { change } = step;
   const finish = (key: SecurityKey) => (isMoreDue(key) ? key : releaseLease(key, deps));
-  return changeSecurityKey(current, keyId, run.owner, key => finish(change(key)), deps);
+  const saved = await changeSecurityKey(current, keyId, run.owner, key => finish(change(key)), deps);
+  return saved && { loaded: saved, isLeft };
 }
 
 /**
  * Makes the call as soon as its peer takes another one: the lease is renewed only then, because a wait would use it up.
- * The wait can also use up the time of the run, and a call in between can trip the circuit breaker.
- * Returns undefined as `renewLease` does, and for a call that may not start.
+ * Returns undefined as `renewLease` does.
+ * @param isFirst whether the step has written nothing yet. A step that was started in time is finished, unless it had to
+ * wait for its turn
  */
 function makeCall(
   key: KeyInRun,
-  call: PeerCall,
-  { mayStart, onTripped }: { readonly mayStart: () => boolean; readonly onTripped: Options["onTripped"] },
+  step: PeerRead | PeerCall,
+  isFirst: boolean,
   deps: ConnectorDeps,
-): Promise<{ readonly loaded: LoadedRequest; readonly next: Step } | undefined> {
-  const pace = paceOf(call.peer, key.run, deps);
-  return pace.run(async () => {
-    const outcome = call.instead?.();
-    if (outcome !== undefined) return { loaded: key.loaded, next: outcome };
-    if (!mayStart()) return undefined;
-    const leased = await renewLease(key, call, deps);
+): Promise<{ readonly loaded: LoadedRequest; readonly next: () => Step | Promise<Step> } | "left" | undefined> {
+  const { peer } = step;
+  const readyAt = deps.now();
+  const mayStart = () => !isFirst || deps.now() === readyAt || !isOver(key.run, deps);
+  const call = async () => {
+    if ("read" in step) {
+      const startedAt = deps.now();
+      const { next, failure } = await step.read();
+      learnFromCall({ peer, startedAt, failure, isRead: true }, key.run, deps);
+      return { loaded: key.loaded, next };
+    }
+    const leased = await renewLease(key, step, deps);
     if (leased === undefined) return undefined;
     const startedAt = deps.now();
-    const next = await call.perform(securityKeyOf(leased.loaded, key.keyId), leased.notAfter);
-    if (!("perform" in next)) {
-      pace.learn(startedAt, next.failure);
-      if (next.tripped !== undefined) onTripped?.(next.tripped);
-    }
-    return { loaded: leased.loaded, next };
-  });
+    const next = await step.perform(securityKeyOf(leased.loaded, key.keyId), leased.notAfter);
+    if ("change" in next) learnFromCall({ peer, startedAt, ...next }, key.run, deps);
+    return { loaded: leased.loaded, next: () => next };
+  };
+  return callInTurn(peer, key.run, deps, { mayStart, call });
 }
 
 /**

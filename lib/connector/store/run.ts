@@ -1,7 +1,7 @@
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { Pace } from "../http/pace.ts";
 import type { Due, Lease } from "../model/request.ts";
+import type { PeerInRun } from "./peer-calls.ts";
 
 /** A run of a job. */
 export interface Run {
@@ -12,8 +12,8 @@ export interface Run {
   readonly startedAt: Instant;
   /** The time after which no new item is started. */
   readonly endsAt: Instant;
-  /** The peers that this run has called with a limit. */
-  readonly peers: Set<string>;
+  /** The peers that this run has called, by their names. */
+  readonly peers: Map<string, PeerInRun>;
 }
 
 export function startRun(
@@ -26,7 +26,7 @@ export function startRun(
     owner: Buffer.from(random(12)).toString("base64url"),
     startedAt,
     endsAt: plus(startedAt, mode === "timer" ? intervals.jobTimerMs : intervals.jobOnDemandMs),
-    peers: new Set(),
+    peers: new Map(),
   };
 }
 
@@ -50,16 +50,3 @@ export const isDue = (item: Pick<Due, "at" | "notBefore">, { mode }: Run, now: I
 
 /** Whether the time of the run is over, so that it starts no new item. */
 export const isOver = ({ endsAt }: Run, { now }: Pick<ConnectorDeps, "now">): boolean => now() >= endsAt;
-
-/** Returns the limit of a peer's calls, for a call in this run. */
-export function paceOf(peer: string, { peers }: Run, { paces }: Pick<ConnectorDeps, "paces">): Pace {
-  peers.add(peer);
-  return paces.of(peer);
-}
-
-/**
- * Returns the number of requests that the run works on at once: as many as the peer gets that takes the most of those
- * that the run calls.
- */
-export const requestsAtOnce = ({ peers }: Run, { paces, concurrency }: ConnectorDeps): number =>
-  peers.size === 0 ? concurrency : Math.max(...[...peers].map(peer => paces.of(peer).limit));

@@ -3,16 +3,24 @@ import type { Instant } from "../../time.ts";
 import type { SecurityKey } from "../model/request.ts";
 
 /** One piece of work on a security key: its outcome, or the call that it needs next. Only `runStep` renews the lease and writes. */
-export type Step = Outcome | PeerCall;
+export type Step = Outcome | PeerRead | PeerCall;
 
 /** The outcome of a step. */
 export interface Outcome {
   /** The change of the security key. After a conflict it is applied again, to the security key as read again. */
   readonly change: (key: SecurityKey) => SecurityKey;
-  /** The state of its peer's circuit breaker, if the step has tripped it. */
-  readonly tripped?: Partial<CircuitBreaker>;
-  /** Why the call failed, if one was made. The number of calls at once to its peer adapts to it. */
+  /** Why the call failed, if one was made. The calls of the run to its peer adapt to it. */
   readonly failure?: PeerFailure;
+  /** Whether the peer does not accept the connector: the run makes no more calls to it. */
+  readonly isRefused?: boolean;
+}
+
+/** A call to a peer that changes nothing there. It needs no lease. */
+export interface PeerRead {
+  /** The name of the peer, by which its calls are limited. */
+  readonly peer: string;
+  /** Makes the call. Returns a function that prepares the next step, and why the call failed. */
+  readonly read: () => Promise<{ readonly next: () => Promise<Step>; readonly failure?: PeerFailure | undefined }>;
 }
 
 /** A call to a peer that may change something there. */
@@ -21,8 +29,6 @@ export interface PeerCall {
   readonly peer: string;
   /** The change that records the call before it is made, in the same write as the renewed lease. */
   readonly intent: (key: SecurityKey) => SecurityKey;
-  /** Returns the outcome without the call if, when its turn comes, the call must not be made any more. */
-  readonly instead?: () => Outcome | undefined;
   /** Milliseconds that the call may take, retries included. The lease outlasts the call. */
   readonly timeLimitMs: number;
   /**
@@ -31,12 +37,4 @@ export interface PeerCall {
    * @param notAfter the time after which the call must not start, because it could outlast the lease
    */
   readonly perform: (key: SecurityKey, notAfter: Instant) => Promise<Step>;
-}
-
-/** Stops a run's calls to a peer. */
-export interface CircuitBreaker {
-  /** The peer is throttling: no more calls until then. */
-  readonly stoppedUntil?: Instant;
-  /** The peer does not accept the connector: no more calls in this run. */
-  readonly refused?: boolean;
 }

@@ -410,14 +410,14 @@ describe("credentials of one key", () => {
 
   test("do not wait for one that must wait", async () => {
     const { connector, requestId, credential } = await ready({}, orderBody([3]));
-    failing({ kind: "throttle", retryAfter: 300 });
+    failing({ kind: "refuse", status: 500 });
     expect(await connector.runCredentials()).toEqual({ processed: 3, activated: 2, failed: 0, pending: 1, left: 0 });
     expect((await credential(0)).state).toBe("activation_pending");
     expect((await credential(1)).state).toBe("active");
     const read = await connector.read(requestId);
     expect(read).toMatchObject({ state: "started" });
     expect(read.shipment?.shipment_items[0]?.state).toBe("processing");
-    connector.advance(seconds(300));
+    connector.advance(seconds(60));
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 1, activated: 1 });
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   });

@@ -112,7 +112,7 @@ describe("the PIN mail", () => {
     const { connector, requestId, to, users } = await ready({}, body);
     const [waiting = "", gone = "", good = ""] = users[0] ?? [];
     peers.entra.setUser(gone, "unknown");
-    peers.entra.fail({ kind: "throttle", method: "POST", path: waiting, retryAfter: 600 });
+    peers.entra.fail({ kind: "refuse", status: 500, method: "POST", path: waiting });
     await connector.runCredentials();
     expect(mailsTo(to)).toHaveLength(1);
     expect(mailsTo(to)[0]?.text).toContain(`${waiting}, ${good}`);
@@ -278,8 +278,11 @@ describe("a mail service that is throttling", () => {
     expect(sends()).toBe(1);
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(await errorMessage()).toBeUndefined();
-    for (const { value } of (await connector.load(requestId)).keys)
-      expect(value.mail).toMatchObject({ state: "due", retry: { attempts: 0, notBefore: expect.any(String) } });
+    const [throttled, ...others] = (await connector.load(requestId)).keys.map(({ value }) => value.mail);
+    const retry = { attempts: 0, nextAt: plus(connector.now(), seconds(120)), notBefore: expect.any(String) };
+    expect(throttled).toMatchObject({ state: "due", retry });
+    for (const mail of others)
+      expect(mail).toMatchObject({ state: "due", retry: { attempts: 0, nextAt: connector.now() } });
 
     connector.advance(seconds(120) - 1);
     await connector.runCredentials("on_demand");
