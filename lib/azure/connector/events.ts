@@ -78,7 +78,11 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
       if (next !== undefined && next.at !== before?.value.retry?.nextAt) await addDue(sink, next);
       const row = { partitionKey: requestId, ...toDeliveryRow(sink, delivery) };
       const etag = await (before === undefined ? events.insert(row) : events.replace(row, before.etag));
-      return etag === undefined ? undefined : { value: delivery, etag };
+      if (etag !== undefined) return { value: delivery, etag };
+      // The storage client repeats a write whose response was lost, and the repeat fails by the ETag of the first. A lease
+      // is only in the row that its own run has written, so the write is recognised by it and nothing waits for its end.
+      const stored = delivery.lease && (await events.get(requestId, row.rowKey));
+      return stored?.value === row.value ? { value: delivery, etag: stored.etag } : undefined;
     },
 
     removeDue,

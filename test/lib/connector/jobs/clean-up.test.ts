@@ -170,7 +170,7 @@ describe("the copy of a PIN response", () => {
     const body = orderBody([2]);
     const { requestId } = await connector.order(body);
     await connector.runShipments();
-    peers.entra.fail({ kind: "throttle", method: "POST", path: "fido2Methods$", retryAfter: 86_400 });
+    peers.entra.fail({ kind: "refuse", status: 500, method: "POST", path: "fido2Methods$" });
     await connector.runCredentials();
     const mailed = connector.now();
     connector.advance(days(1));

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { resendEvent } from "../../../../lib/connector/webhooks/resend-event.ts";
 import { hours, minutes } from "../../../../lib/time.ts";
-import { crashing } from "../../../support/connector/crashing.ts";
+import { crashing, withTable } from "../../../support/connector/crashing.ts";
 import { connectorWith, idsAt, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
 import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
 
@@ -92,5 +93,41 @@ describe("a host that stops while it sends events", () => {
     sink.clearFaults();
     await sent;
     expect(typesAt(sink)).toEqual(["request.started"]);
+  });
+});
+
+describe("a host that loses the response to a write of a delivery", () => {
+  /** A host whose write of that number is done and then fails by its own ETag, as a repeat by the storage client does. */
+  const losing = (connector: TestConnector, lost: number): TestConnector => {
+    let writes = 0;
+    return connector.anotherInstance({
+      tables: withTable("credentialrequests", table => ({
+        replace: async (row, etag) => {
+          const written = await table.replace(row, etag);
+          return row.rowKey.startsWith("delivery:") && ++writes === lost ? undefined : written;
+        },
+      })),
+    });
+  };
+  const leaseOf = async ({ context }: TestConnector, requestId: string) =>
+    (await context.events.load(requestId)).deliveries.get(1)?.value.lease;
+
+  test.each([1, 2, 5])("recognises its write %i by its lease, and sends all events in the same run", async lost => {
+    const connector = await connectorWith(peers, [sink]);
+    const { requestId } = await connector.order(orderBody([1]));
+    await connector.runShipments();
+    await connector.runCredentials();
+    expect(await send(losing(connector, lost))).toMatchObject({ delivered: 5, failed: 0 });
+    expect(typesAt(sink)).toEqual(course);
+    expect(await leaseOf(connector, requestId)).toBeUndefined();
+  });
+
+  test("recognises it when it sends an event again", async () => {
+    const connector = await connectorWith(peers, [sink]);
+    const { requestId } = await connector.order(orderBody([1]));
+    await send(connector);
+    const event = { requestId, eventId: idsAt(sink)[0] ?? "", sink: 1 };
+    expect(await resendEvent(event, losing(connector, 1).context)).toEqual({ deliveredAt: connector.now() });
+    expect(await leaseOf(connector, requestId)).toBeUndefined();
   });
 });

@@ -308,6 +308,39 @@ describe("a run without storage", () => {
   });
 });
 
+describe("a run of which the time is over", () => {
+  /** A host whose calls take so long by its clock. */
+  const slow = (connector: TestConnector, ms: number): TestConnector =>
+    connector.anotherInstance({
+      ports: ({ sinks }, clock) => ({
+        sinks: sinks.map(sink => ({
+          ...sink,
+          send: (event, signal) => {
+            clock.advance(ms);
+            return sink.send(event, signal);
+          },
+        })),
+      }),
+    });
+
+  test("sends no further event of a request, and releases its delivery for the next run", async () => {
+    const connector = await connectorWith(peers, [one]);
+    await completed(connector);
+    expect(await send(slow(connector, seconds(20)))).toMatchObject({ delivered: 3, failed: 0 });
+    expect(await send(connector)).toMatchObject({ delivered: 2 });
+    expect(typesAt(one)).toEqual(course);
+  });
+
+  test("begins with no further request, and reports those that it left", async () => {
+    const connector = await connectorWith(peers, [one]);
+    for (let n = 0; n < 6; n++) await connector.order();
+    const { delivered, left } = await send(slow(connector, seconds(45)));
+    expect(delivered).toBeLessThanOrEqual(4);
+    expect(left).toBeGreaterThanOrEqual(2);
+    expect(await send(connector)).toMatchObject({ delivered: 6 - delivered, left: 0 });
+  });
+});
+
 describe("the secret of a sink", () => {
   // Read again at each call, because the cache has a clock of its own.
   const uncached = { SECRETS_MAX_AGE_SECONDS: "0", SECRETS_REFRESH_SECONDS: "0" };
