@@ -1,5 +1,5 @@
-import { resumeCancel } from "../cancel/cancel-request.ts";
 import { between } from "../../time.ts";
+import { resumeCancel } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { reconcileRequest } from "../recovery/reconcile-request.ts";
 import { endOfPauses } from "../store/peer-calls.ts";

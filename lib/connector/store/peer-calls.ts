@@ -3,14 +3,6 @@ import { earliest, type Instant } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Run } from "./run.ts";
 
-/** What a run knows about a peer. */
-export interface PeerInRun {
-  /** Failed calls in a row. */
-  readonly failures: number;
-  /** Set when the run makes no more calls to the peer, because it does not answer or does not accept the connector. */
-  readonly isStopped: boolean;
-}
-
 /** Failed calls in a row after which a run leaves the rest of a peer's work to the next run. */
 const maxFailures = 3;
 

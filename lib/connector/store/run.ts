@@ -1,7 +1,14 @@
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Due, Lease } from "../model/request.ts";
-import type { PeerInRun } from "./peer-calls.ts";
+
+/** What a run knows about a peer. */
+interface PeerInRun {
+  /** Failed calls in a row. */
+  readonly failures: number;
+  /** Set when the run makes no more calls to the peer, because it does not answer or does not accept the connector. */
+  readonly isStopped: boolean;
+}
 
 /** A run of a job. */
 export interface Run {
