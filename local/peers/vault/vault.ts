@@ -1,33 +1,12 @@
 import type * as z from "zod";
 import { readBody } from "../control-body.ts";
 import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../peer.ts";
-import { openState } from "../state-file.ts";
-import {
-  changed,
-  deletion,
-  isPurged,
-  listed,
-  markDeleted,
-  newSecret,
-  newVersion,
-  type Secret,
-  type SecretVersion,
-  secretChange,
-} from "./secrets.ts";
+import { deletion, listed, newSecret, newVersion, type Secret, type SecretVersion, secretChange } from "./secrets.ts";
+import { isSecretName, openStoredSecrets, type StoredSecrets } from "./stored-secrets.ts";
 
-export interface Vault extends Peer {
-  /** Writes a new version. */
-  set(name: string, value: string, tags?: Readonly<Record<string, string>>): void;
-  /** Returns the value of the latest version. */
-  get(name: string): string | undefined;
-  /** Returns the values of the enabled versions, the oldest first. */
-  enabled(name: string): readonly string[];
-  /** Returns the tags of every version, including disabled ones. */
-  tags(name: string): readonly Readonly<Record<string, string>>[];
-}
+export type Vault = Peer & Pick<StoredSecrets, "set" | "get" | "enabled" | "tags">;
 
 const pageSize = 25;
-const naming = /^[0-9a-zA-Z-]{1,127}$/;
 
 /**
  * Starts a simulated Key Vault with the secrets part of its wire protocol, over plain HTTP. It requires a bearer token and
@@ -42,32 +21,8 @@ export async function startVault({
   statePath?: string;
   secrets?: Readonly<Record<string, string>>;
 } = {}): Promise<Vault> {
-  const state = openState<Record<string, Secret>>(statePath, {});
-  const kept = (name: string): Secret | undefined => {
-    const secret = state.value[name.toLowerCase()];
-    return secret === undefined || isPurged(secret) ? undefined : secret;
-  };
-  const find = (name: string): Secret | undefined => {
-    const secret = kept(name);
-    return secret?.deletedAt === undefined ? secret : undefined;
-  };
-  const findDeleted = (name: string): Secret | undefined => {
-    const secret = kept(name);
-    return secret?.deletedAt === undefined ? undefined : secret;
-  };
-
-  const add = (name: string, version: SecretVersion) => {
-    const secret = find(name) ?? { name, versions: [] };
-    secret.versions.push(version);
-    state.value[name.toLowerCase()] = secret;
-    state.save();
-    return version;
-  };
-  const set = (name: string, value: string, tags?: Readonly<Record<string, string>>) => {
-    if (!naming.test(name)) throw new Error(`${name} cannot be the name of a secret`);
-    if (findDeleted(name) !== undefined) throw new Error(`${name} is deleted and can be recovered`);
-    add(name, newVersion({ value, tags }));
-  };
+  const stored = openStoredSecrets(statePath);
+  const { find, findDeleted } = stored;
 
   const peer = await startPeer("vault", {
     ...(port === undefined ? {} : { port }),
@@ -79,11 +34,11 @@ export async function startVault({
       if (collection === "deletedsecrets") return ofDeleted(call, name, version);
       if (collection !== "secrets") return undefined;
       if (name === "") return call.method === "GET" ? list(call) : undefined;
-      if (!naming.test(name)) return refused(400, "BadParameter", `${name} cannot be the name of a secret`);
+      if (!isSecretName(name)) return refused(400, "BadParameter", `${name} cannot be the name of a secret`);
       switch (`${call.method} ${version === "" ? "secret" : version === "versions" ? "versions" : "version"}`) {
         case "PUT secret":
           if (findDeleted(name) !== undefined) return stillRecoverable(name);
-          return withBody(newSecret, call.body, input => shown(name, add(name, newVersion(input))));
+          return withBody(newSecret, call.body, input => shown(name, stored.add(name, newVersion(input))));
         case "GET secret":
         case "GET version":
           return withVersion(name, version, found =>
@@ -93,8 +48,7 @@ export async function startVault({
         case "PATCH version":
           return withVersion(name, version, found =>
             withBody(secretChange, call.body, change => {
-              changed(found, change);
-              state.save();
+              stored.change(found, change);
               return { status: 200, body: listed(idOf(name, found.version), found) };
             }),
           );
@@ -102,9 +56,7 @@ export async function startVault({
           return page(call, find(name)?.versions.map(found => listed(idOf(name, found.version), found)) ?? []);
         case "DELETE secret":
           return withVersion(name, "", () => {
-            const secret = find(name);
-            if (secret !== undefined) markDeleted(secret);
-            state.save();
+            stored.remove(name);
             return shownDeleted(name);
           });
         default:
@@ -138,8 +90,13 @@ export async function startVault({
   const ofDeleted = (call: PeerCall, name: string, action: string): PeerAnswer | undefined => {
     if (name === "") {
       if (call.method !== "GET") return undefined;
-      const names = Object.keys(state.value);
-      return page(call, names.flatMap(each => findDeleted(each) ?? []).map(deletedBody));
+      return page(
+        call,
+        stored
+          .names()
+          .flatMap(each => findDeleted(each) ?? [])
+          .map(deletedBody),
+      );
     }
     const secret = findDeleted(name);
     switch (`${call.method} ${action}`) {
@@ -149,8 +106,7 @@ export async function startVault({
         return secret === undefined ? notFound(name) : refused(403, "Forbidden", "Purge protection is enabled.");
       case "POST recover": {
         if (secret === undefined) return notFound(name);
-        secret.deletedAt = undefined;
-        state.save();
+        stored.recover(secret);
         return withVersion(name, "", found => ({ status: 200, body: listed(idOf(name, found.version), found) }));
       }
       default:
@@ -168,7 +124,7 @@ export async function startVault({
   const list = (call: PeerCall) =>
     page(
       call,
-      Object.keys(state.value).flatMap(key => {
+      stored.names().flatMap(key => {
         const { name = "", versions = [] } = find(key) ?? {};
         const latest = versions.at(-1);
         return latest === undefined ? [] : [listed(idOf(name), latest)];
@@ -189,14 +145,9 @@ export async function startVault({
     };
   };
 
+  const { set, get, enabled, tags } = stored;
   for (const [name, value] of Object.entries(secrets)) if (find(name) === undefined) set(name, value);
-  return {
-    ...peer,
-    set,
-    get: name => find(name)?.versions.at(-1)?.value,
-    enabled: name => (find(name)?.versions ?? []).flatMap(({ enabled, value }) => (enabled ? [value] : [])),
-    tags: name => (find(name)?.versions ?? []).map(({ tags = {} }) => tags),
-  };
+  return { ...peer, set, get, enabled, tags };
 }
 
 const withBody = <S extends z.ZodType>(schema: S, body: Buffer, act: (input: z.output<S>) => PeerAnswer) => {

@@ -1,0 +1,94 @@
+import type { AuthDeps } from "../deps.ts";
+import { decideSignIn, type SignInRefusal } from "../model/policy.ts";
+import type { Stored, User } from "../store.ts";
+import { audit, type Credentials } from "./audit.ts";
+import type { Checked, Evidence } from "./check-factors.ts";
+import type { CountedAddress } from "./count-address.ts";
+import { concludeAttempt, padTiming, type ReservedAttempt } from "./throttle-attempt.ts";
+
+/** The user who signed in, and the prefix of the OTP key whose OTP was used. */
+export interface SignedIn {
+  readonly user: Stored<User>;
+  readonly prefix?: string;
+}
+
+/** The result of a sign-in. The reason is for the audit log only: callers learn "granted" or "not granted" (A2). */
+export type SignInResult =
+  | ({ readonly granted: true } & SignedIn)
+  | { readonly granted: false; readonly reason: SignInRefusal | "unknown_user" };
+
+export type OnGranted = (granted: SignedIn) => Promise<void>;
+
+interface Concluding {
+  readonly given: Credentials;
+  readonly attempt: ReservedAttempt;
+  readonly evidence: Evidence;
+  readonly counted: CountedAddress | undefined;
+  readonly device: boolean | undefined;
+  readonly onGranted: OnGranted;
+}
+
+/** Decides, releases the slot, creates the session of a granted attempt, and writes the audit event. */
+export async function concludeSignIn(
+  checked: Checked,
+  { given, attempt, evidence, counted, device, onGranted }: Concluding,
+  deps: AuthDeps,
+): Promise<SignInResult> {
+  const { user } = evidence.state;
+  const result = decide(checked, user, deps);
+  const { otp } = checked;
+  // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not reveal whether
+  // the OTP counted.
+  const needsPadding = !result.granted && otp?.written === false;
+  const current = needsPadding ? await padTiming(attempt, deps) : attempt;
+  await (result.granted
+    ? Promise.all([succeed(current, result.user.value, deps), onGranted(result), counted?.uncount()])
+    : concludeAttempt(current, "failed", deps));
+  await audit(deps, given, {
+    outcome: result.granted ? "granted" : "refused",
+    user: user?.value,
+    ...(!result.granted && { reason: result.reason }),
+    otpOutcome: otp?.outcome,
+    temporaryCode: otp?.isTemporary,
+    prefix: otp?.key?.prefix,
+    device: device || undefined,
+  });
+  if (result.granted && given.password !== undefined) await renewHash(result.user, given.password, deps);
+  return result;
+}
+
+/**
+ * Ends a granted attempt and records the time of the sign-in. The row of the throttle and that of the time are one
+ * write, unless the OTP identified the user or a device presented its token: then the throttle is that of the prefix or
+ * of the device, and the time is written in parallel.
+ */
+async function succeed(attempt: ReservedAttempt, { userHash, id }: User, deps: AuthDeps): Promise<void> {
+  const login = { userId: id, at: deps.now() };
+  const isOwnThrottle = attempt.reserved.userHash === userHash;
+  await Promise.all([
+    concludeAttempt(attempt, "succeeded", deps, login),
+    !isOwnThrottle && deps.users.recordLogin({ by: "userHash", userHash, id }, login.at),
+  ]);
+}
+
+function decide({ facts, otp }: Checked, user: Stored<User> | undefined, { rules }: AuthDeps): SignInResult {
+  if (user === undefined) return { granted: false, reason: "unknown_user" };
+  const decision = decideSignIn(rules, facts);
+  if (!decision.granted) return decision;
+  const prefix = facts.otp === "valid" ? otp?.key?.prefix : undefined;
+  return { granted: true, user, ...(prefix !== undefined && { prefix }) };
+}
+
+/**
+ * Replaces an outdated password hash. Writes by the version of the row that was checked, so that a reset in between wins
+ * (A4). A failure is only logged: the sign-in is granted, and the next one tries again.
+ */
+async function renewHash(user: Stored<User>, password: string, { hasher, users, log }: AuthDeps): Promise<void> {
+  const { password: stored, epoch } = user.value;
+  try {
+    if (stored === undefined || !(await hasher.isOutdated(stored))) return;
+    await users.save(user, { password: await hasher.hash(password), epoch });
+  } catch (error) {
+    log.warn("password_not_rehashed", { userId: user.value.id, error });
+  }
+}
