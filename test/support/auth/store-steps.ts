@@ -42,22 +42,22 @@ function through(tables: Tables, around: <T>(call: Call, send: () => Promise<T>)
 /** The process has died: none of its further calls is sent. */
 export class Crash extends Error {}
 
-/** Sends as many calls and then crashes. `dead` resolves when none is under way any more. */
-export function crashingAfter(
-  tables: Tables,
-  calls: number,
-): { tables: Tables; sent(): number; dead(): Promise<unknown> } {
-  let sent = 0;
+/**
+ * Sends as many writes, and crashes at the next one: a crash at a read in between leaves the same. `dead` resolves when no
+ * call is under way any more.
+ */
+export function crashingAfter(tables: Tables, writes: number): { tables: Tables; dead(): Promise<unknown> } {
+  let left = writes;
+  let isDead = false;
   const underWay: Promise<unknown>[] = [];
   return {
-    tables: through(tables, (_, send) => {
-      if (sent >= calls) return Promise.reject(new Crash());
-      sent++;
+    tables: through(tables, (call, send) => {
+      isDead ||= call.writes && left-- === 0;
+      if (isDead) return Promise.reject(new Crash());
       const result = send();
       underWay.push(result.catch(() => undefined));
       return result;
     }),
-    sent: () => sent,
     dead: () => Promise.all(underWay),
   };
 }

@@ -12,18 +12,26 @@ export interface Truth {
   readonly otpkeys: ReadonlyMap<string, number>;
 }
 
-export async function rowsOf(tables: Tables, table: string, partitionKey: string): Promise<Row[]> {
-  const rows: Row[] = [];
-  for await (const row of tables.table(table).query({ partitionKey })) rows.push(row);
-  return rows;
-}
+/** Returns the rows of a partition. */
+export type ReadRows = (table: string, partitionKey: string) => Promise<readonly Row[]>;
+
+export const readRows =
+  (tables: Tables): ReadRows =>
+  async (table, partitionKey) => {
+    const rows: Row[] = [];
+    for await (const row of tables.table(table).query({ partitionKey })) rows.push(row);
+    return rows;
+  };
+
+const rowOf = async (read: ReadRows, table: string, partitionKey: string, key: string): Promise<Row | undefined> =>
+  (await read(table, partitionKey)).find(({ rowKey }) => rowKey === key);
 
 /** Returns what storage says of the users of these folded names. Names without a user are left out. */
-export async function truthOf(tables: Tables, names: readonly string[]): Promise<Truth[]> {
-  const all = await Promise.all(names.map(name => rowsOf(tables, "users", hashUsername(name))));
+export async function truthOf(read: ReadRows, names: readonly string[]): Promise<Truth[]> {
+  const all = await Promise.all(names.map(name => read("users", hashUsername(name))));
   const ids = new Map<string, number>();
   for (const row of all.flat().filter(({ rowKey }) => rowKey === "user")) {
-    const id = (await isCommitted(tables, row)) ? row.renamed : row.id;
+    const id = (await isCommitted(read, row)) ? row.renamed : row.id;
     if (id !== undefined) ids.set(row.partitionKey, Number(id));
   }
   return all.flatMap(rows => {
@@ -40,9 +48,9 @@ export async function truthOf(tables: Tables, names: readonly string[]): Promise
 }
 
 /** Returns whether a row `user` is a claim of a rename that is committed: it is the user from then on. */
-async function isCommitted(tables: Tables, { partitionKey, from, renamed }: Row): Promise<boolean> {
+async function isCommitted(read: ReadRows, { partitionKey, from, renamed }: Row): Promise<boolean> {
   if (from === undefined) return false;
-  const former = await tables.table("users").get(String(from), "user");
+  const former = await rowOf(read, "users", String(from), "user");
   return former?.renamed === renamed && former?.to === partitionKey;
 }
 
@@ -51,29 +59,29 @@ export const matches = ({ attributes, otpkey }: UserFilter, truth: Truth): boole
   (otpkey === undefined || truth.otpkeys.has(otpkey));
 
 /** Ids that the index rows of a filter's parts name. */
-export async function indexed(tables: Tables, { attributes, otpkey }: UserFilter): Promise<number[][]> {
+export async function indexed(read: ReadRows, { attributes, otpkey }: UserFilter): Promise<number[][]> {
   const ofAttributes = [...attributes].map(async ([key, value]) =>
-    (await rowsOf(tables, "attributeusers", attributeUsersKey(key, value))).map(({ rowKey }) => Number(rowKey)),
+    (await read("attributeusers", attributeUsersKey(key, value))).map(({ rowKey }) => Number(rowKey)),
   );
   const ofKey = async (prefix: string) =>
-    (await rowsOf(tables, "otpkeys", prefix))
+    (await read("otpkeys", prefix))
       .filter(({ rowKey }) => rowKey.startsWith("user:"))
       .map(({ rowKey }) => Number(rowKey.slice("user:".length)));
   return Promise.all([...ofAttributes, ...(otpkey === undefined ? [] : [ofKey(otpkey)])]);
 }
 
 /** What must hold at every moment; a sentence for each breach. */
-export async function breaches(tables: Tables, truths: readonly Truth[]): Promise<string[]> {
+export async function breaches(read: ReadRows, truths: readonly Truth[]): Promise<string[]> {
   const found: string[] = [];
   for (const { id, attributes, otpkeys } of truths) {
     for (const [key, value] of attributes) {
-      const row = await tables.table("attributeusers").get(attributeUsersKey(key, value), idKey(id));
+      const row = await rowOf(read, "attributeusers", attributeUsersKey(key, value), idKey(id));
       if (row === undefined) found.push(`user ${id} is not found by ${key}=${value}`);
     }
     for (const [prefix, keyId] of otpkeys) {
       const [key, holder] = await Promise.all([
-        tables.table("otpkeys").get(prefix, "key"),
-        tables.table("otpkeys").get(prefix, `user:${idKey(id)}`),
+        rowOf(read, "otpkeys", prefix, "key"),
+        rowOf(read, "otpkeys", prefix, `user:${idKey(id)}`),
       ]);
       if (key?.id !== keyId) found.push(`user ${id} has key ${prefix} of id ${keyId}, which is gone`);
       if (holder === undefined) found.push(`user ${id} is not found by key ${prefix}`);
@@ -83,15 +91,15 @@ export async function breaches(tables: Tables, truths: readonly Truth[]): Promis
 }
 
 /** The invariants of list rows at every moment: a clean row is correct, and every user has a row. */
-export async function listBreaches(tables: Tables, names: readonly string[], prefix: string): Promise<string[]> {
+export async function listBreaches(read: ReadRows, names: readonly string[], prefix: string): Promise<string[]> {
   const hashes = names.map(hashUsername);
   const [users, usersByName, keys, truths, rows, key] = await Promise.all([
-    rowsOf(tables, "ids", "users"),
-    rowsOf(tables, "ids", "names"),
-    rowsOf(tables, "ids", "otpkeys"),
-    truthOf(tables, names),
-    Promise.all(hashes.map(hash => tables.table("users").get(hash, "user"))),
-    tables.table("otpkeys").get(prefix, "key"),
+    read("ids", "users"),
+    read("ids", "names"),
+    read("ids", "otpkeys"),
+    truthOf(read, names),
+    Promise.all(hashes.map(hash => rowOf(read, "users", hash, "user"))),
+    rowOf(read, "otpkeys", prefix, "key"),
   ]);
   const found: string[] = [];
   for (const list of [users, usersByName]) {
@@ -116,7 +124,7 @@ export async function listBreaches(tables: Tables, names: readonly string[], pre
 
 /** What of users and keys stands in the tables and should not, when nothing is under way; a sentence for each row. */
 export async function residue(
-  tables: Tables,
+  read: ReadRows,
   {
     names,
     prefixes,
@@ -128,17 +136,17 @@ export async function residue(
   },
 ): Promise<string[]> {
   const found: string[] = [];
-  const truths = await truthOf(tables, names);
+  const truths = await truthOf(read, names);
   const living = new Set(truths.map(({ id }) => id));
   const [listedUsers, listedNames, listedKeys] = await Promise.all([
-    rowsOf(tables, "ids", "users"),
-    rowsOf(tables, "ids", "names"),
-    rowsOf(tables, "ids", "otpkeys"),
+    read("ids", "users"),
+    read("ids", "names"),
+    read("ids", "otpkeys"),
   ]);
 
   for (const name of names) {
     const userHash = hashUsername(name);
-    for (const { rowKey, id } of await rowsOf(tables, "users", userHash)) {
+    for (const { rowKey, id } of await read("users", userHash)) {
       if (id !== undefined && !living.has(Number(id))) found.push(`${rowKey} of user ${id}, who is gone`);
     }
     for (const list of [listedUsers, listedNames]) {
@@ -149,7 +157,7 @@ export async function residue(
     }
   }
   for (const prefix of prefixes) {
-    const rows = await rowsOf(tables, "otpkeys", prefix);
+    const rows = await read("otpkeys", prefix);
     const keyId = rows.find(({ rowKey }) => rowKey === "key")?.id;
     for (const { rowKey, id } of rows) if (id !== keyId) found.push(`${rowKey} of key ${id}, which is gone`);
     const listed = listedKeys.filter(row => row.prefix === prefix);
@@ -162,7 +170,7 @@ export async function residue(
   ];
   for (const filter of filters) {
     const expected = truths.filter(truth => matches(filter, truth)).map(({ id }) => id);
-    const [actual = []] = await indexed(tables, filter);
+    const [actual = []] = await indexed(read, filter);
     if (actual.join() !== expected.sort((one, other) => one - other).join())
       found.push(
         `index rows of ${[...filter.attributes, filter.otpkey].join()} for ${actual.join()}, not ${expected.join()}`,

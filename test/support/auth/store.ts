@@ -3,10 +3,11 @@ import { foldUsername } from "../../../lib/auth/model/username.ts";
 import type { AuthStore, NewOtpKey, UserRef } from "../../../lib/auth/store.ts";
 import { authTables } from "../../../lib/azure/auth/rows/tables.ts";
 import { authStore } from "../../../lib/azure/auth/store.ts";
-import { openTables, type Tables } from "../../../lib/azure/tables/tables.ts";
+import { openTables, type Row, type Table, type Tables } from "../../../lib/azure/tables/tables.ts";
 import { createLog } from "../../../lib/log.ts";
 import { type Instant, instant, plus } from "../../../lib/time.ts";
 import { freshStorage, storageTimeoutMs } from "../storage/fresh-storage.ts";
+import { type ReadRows, readRows } from "./store-truth.ts";
 
 /** Storage calls of one piece of work: all of them, and the longest chain in which each had to wait for the one before. */
 export interface Calls {
@@ -23,6 +24,8 @@ export interface AuthStorage {
   /** One whose clock stands still and whose chance is always the same, but for every fourth time. */
   fixed(): AuthStore;
   readonly tables: Tables;
+  /** Rows as they are now. A partition is read again only after a write to it, because many looks at all rows are dear. */
+  readonly rows: ReadRows;
   /** Counts what `work` sends, retries too; nothing else may be under way. */
   counted<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly calls: Calls }>;
   now(): Instant;
@@ -34,7 +37,13 @@ export interface AuthStorage {
 export async function openAuthStorage(): Promise<AuthStorage> {
   const { connectionString } = freshStorage();
   const counter = createCounter();
-  const open = () => openTables({ connectionString, timeoutMs: storageTimeoutMs, policies: [counter.policy] });
+  const read = new Map<string, Promise<readonly Row[]>>();
+  const placeOf = (...place: readonly [table: string, partitionKey: string]) => place.join("/");
+  const open = () =>
+    reportWrites(
+      openTables({ connectionString, timeoutMs: storageTimeoutMs, policies: [counter.policy] }),
+      (table, partitionKey) => read.delete(placeOf(table, partitionKey)),
+    );
   const tables = open();
   await Promise.all(authTables.map(name => tables.createTable(name)));
   let time = instant(Date.UTC(2026, 10, 21, 12, 30));
@@ -54,12 +63,36 @@ export async function openAuthStorage(): Promise<AuthStorage> {
       return authStore(tables, { now: () => at, random, log: createLog(() => {}) });
     },
     tables,
+    rows: (table, partitionKey) => {
+      const place = placeOf(table, partitionKey);
+      const rows = read.get(place) ?? readRows(tables)(table, partitionKey);
+      read.set(place, rows);
+      return rows;
+    },
     counted: counter.counted,
     now,
     pass: ms => {
       time = plus(time, ms);
     },
   };
+}
+
+/** Calls `wrote` after every write, whatever became of it. */
+function reportWrites(tables: Tables, wrote: (table: string, partitionKey: string) => void): Tables {
+  const reporting = (name: string): Table => {
+    const table = tables.table(name);
+    const after = <T>(partitionKey: string, write: Promise<T>) => write.finally(() => wrote(name, partitionKey));
+    return {
+      ...table,
+      insert: row => after(row.partitionKey, table.insert(row)),
+      replace: (row, etag) => after(row.partitionKey, table.replace(row, etag)),
+      merge: (row, etag) => after(row.partitionKey, table.merge(row, etag)),
+      upsert: row => after(row.partitionKey, table.upsert(row)),
+      remove: (partitionKey, ...which) => after(partitionKey, table.remove(partitionKey, ...which)),
+      transact: (partitionKey, actions) => after(partitionKey, table.transact(partitionKey, actions)),
+    };
+  };
+  return { ...tables, table: reporting };
 }
 
 function createCounter() {

@@ -14,7 +14,6 @@ import { createLog } from "../../../../lib/log.ts";
 import { days, hours, minutes, plus } from "../../../../lib/time.ts";
 import { type AuthStorage, named, openAuthStorage, username } from "../../../support/auth/store.ts";
 import { createStage, inTurns } from "../../../support/auth/store-steps.ts";
-import { rowsOf } from "../../../support/auth/store-truth.ts";
 import { atEndOfFile } from "../../../support/run/end-of-file.ts";
 import { storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";
 
@@ -54,7 +53,7 @@ describe("a session", () => {
 
   test("is stored without its value", async () => {
     const { value, key } = await newSession();
-    const rows = await rowsOf(storage.tables, "sessions", sessionPartition(key));
+    const rows = await storage.rows("sessions", sessionPartition(key));
     expect(rows.map(({ rowKey }) => rowKey)).toContain(key.hash);
     expect(JSON.stringify(rows)).not.toContain(value);
   });
@@ -154,7 +153,7 @@ describe("a throttle", () => {
     const read = await store.addresses.find("203.0.113.7");
     expect(read.value).toEqual(next);
     expect((await store.addresses.save(read, { ...next, attempts: 2 }, ends()))?.value?.attempts).toBe(2);
-    expect(JSON.stringify(await rowsOf(storage.tables, "expiry", "address"))).not.toContain("203.0");
+    expect(JSON.stringify(await storage.rows("expiry", "address"))).not.toContain("203.0");
     expect((await store.addresses.find("2001:db8::/64")).value).toBeUndefined();
   });
 });
@@ -209,7 +208,7 @@ describe("clean-up", () => {
       },
       inTurns([["cleaner", /^transact sessions/], ["other"], ["cleaner"]]),
     );
-    expect(await rowsOf(own.tables, "sessions", partition)).toEqual([]);
+    expect(await own.rows("sessions", partition)).toEqual([]);
   });
 
   test("removes the sessions of all past hours if the service returns them in many pages, some of them empty", async () => {
@@ -284,7 +283,7 @@ describe("clean-up", () => {
     own.pass(hours(9));
     expect(await own.store.cleanUp()).toMatchObject({ spentOtps: 1 });
     for (const queue of ["throttle", "address", "spentotp"]) {
-      expect(await rowsOf(own.tables, "expiry", queue)).toEqual([]);
+      expect(await own.rows("expiry", queue)).toEqual([]);
     }
   });
 
@@ -308,7 +307,7 @@ describe("clean-up", () => {
     expect((await stateOf()).value).toEqual(failures);
     own.pass(hours(3));
     expect((await own.store.cleanUp()).throttles).toBe(1);
-    expect(await rowsOf(own.tables, "expiry", "throttle")).toEqual([]);
+    expect(await own.rows("expiry", "throttle")).toEqual([]);
   });
 
   test("knows attempts that came too late to be the first by one row", async () => {
@@ -319,7 +318,7 @@ describe("clean-up", () => {
       own.store.throttles.save(throttle, failures, plus(own.now(), hours(1))),
     );
     await Promise.all(saves);
-    expect(await rowsOf(own.tables, "expiry", "throttle")).toHaveLength(1);
+    expect(await own.rows("expiry", "throttle")).toHaveLength(1);
   });
 
   test("reads what is over, not what there is", async () => {

@@ -12,7 +12,6 @@ import {
   plainKey,
   username,
 } from "../../../support/auth/store.ts";
-import { rowsOf } from "../../../support/auth/store-truth.ts";
 import { withTable } from "../../../support/connector/crashing.ts";
 
 let storage: AuthStorage;
@@ -99,7 +98,7 @@ describe("the new name of a user", () => {
         { insert: { rowKey: "attr:a", ...left, value: "b" } },
       ]);
     expect(await store.users.rename(userRef, username(name))).toMatchObject({ value: { id, name } });
-    const rows = await rowsOf(storage.tables, "users", userHash);
+    const rows = await storage.rows("users", userHash);
     expect(rows.filter(row => row.id === left.id)).toEqual([]);
   });
 
@@ -129,7 +128,7 @@ describe("the new name of a user", () => {
       },
     }));
     expect(await own.on(interrupted(own.tables)).users.rename(named("leaving"), username("next"))).toBe("no_user");
-    expect(await rowsOf(own.tables, "users", hashUsername("next"))).toEqual([]);
+    expect(await own.rows("users", hashUsername("next"))).toEqual([]);
   });
 });
 
@@ -148,10 +147,10 @@ describe("the former name of a user", () => {
     await own.on(slow(own.tables)).users.rename(named("former"), username("next"));
     own.pass(days(1) - seconds(2));
     expect((await own.store.cleanUp()).renames).toBe(0);
-    expect(await rowsOf(own.tables, "users", former?.value.userHash ?? "")).toHaveLength(1);
+    expect(await own.rows("users", former?.value.userHash ?? "")).toHaveLength(1);
     own.pass(hours(1) + seconds(5));
     expect((await own.store.cleanUp()).renames).toBe(1);
-    expect(await rowsOf(own.tables, "users", former?.value.userHash ?? "")).toEqual([]);
+    expect(await own.rows("users", former?.value.userHash ?? "")).toEqual([]);
     expect(await own.store.users.find(named("next"))).toMatchObject({ value: { name: "next" } });
   });
 });
@@ -235,7 +234,7 @@ describe("a user", () => {
     const ids = new Set([first?.value.id]);
     for (let n = 0; n < 3; n++) ids.add((await frozen.users.create({ username: username(fresh()) }))?.value.id);
     expect(ids.size).toBe(4);
-    expect(await rowsOf(own.tables, "ids", "users")).toHaveLength(3);
+    expect(await own.rows("ids", "users")).toHaveLength(3);
   });
 
   test("is changed by version: of several changes one wins, and one of an older version none", async () => {

@@ -18,7 +18,15 @@ import { createLog } from "../../../../lib/log.ts";
 import { days, instant, type Now, seconds } from "../../../../lib/time.ts";
 import { named, plainKey, username } from "../../../support/auth/store.ts";
 import { Crash, crashingAfter, createStage } from "../../../support/auth/store-steps.ts";
-import { breaches, listBreaches, matches, residue, type Truth, truthOf } from "../../../support/auth/store-truth.ts";
+import {
+  breaches,
+  listBreaches,
+  matches,
+  readRows,
+  residue,
+  type Truth,
+  truthOf,
+} from "../../../support/auth/store-truth.ts";
 import { type FreshStorage, freshStorage } from "../../../support/storage/fresh-storage.ts";
 
 const timeoutMs = seconds(15);
@@ -189,12 +197,13 @@ const filters: readonly UserFilter[] = [
 ];
 
 async function holdsTogether(store: AuthStore): Promise<readonly Truth[]> {
-  const truths = await truthOf(tables, names);
+  const rows = readRows(tables);
+  const truths = await truthOf(rows, names);
   expect(new Set(truths.map(({ id }) => id)).size).toBe(truths.length);
-  expect(await breaches(tables, truths)).toEqual([]);
-  for (const prefix of prefixes) expect(await listBreaches(tables, names, prefix)).toEqual([]);
+  expect(await breaches(rows, truths)).toEqual([]);
+  for (const prefix of prefixes) expect(await listBreaches(rows, names, prefix)).toEqual([]);
   const pairs = values.map(value => [attribute, value] as const);
-  expect(await residue(tables, { names, prefixes, values: pairs })).toEqual([]);
+  expect(await residue(rows, { names, prefixes, values: pairs })).toEqual([]);
   for (const filter of filters) {
     const expected = truths.filter(truth => matches(filter, truth)).map(({ id }) => id);
     const { entries } = await store.users.list({ top: 1000 }, filter);
@@ -257,10 +266,10 @@ describe("a backup that is made while two writers write is restored to lists, fi
   });
 
   test("a user is restored whose rename was committed by a process that crashed before the backup", async () => {
-    /** Repeats a rename that crashes one storage call later each time, until one is committed. */
+    /** Repeats a rename that crashes one write later each time, until one is committed. */
     const commitAndCrash = async () => {
-      for (let calls = 1; ; calls++) {
-        const crashing = crashingAfter(tables, calls);
+      for (let writes = 1; ; writes++) {
+        const crashing = crashingAfter(tables, writes);
         await rename(authStore(crashing.tables, { now, random, log })).catch((error: unknown) => {
           if (!(error instanceof Crash)) throw error;
         });
