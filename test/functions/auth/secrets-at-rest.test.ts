@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import { localCredential } from "../../../lib/azure/service-access.ts";
 import { openTables, type Row } from "../../../lib/azure/tables/tables.ts";
 import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
 import { openSecrets } from "../../../lib/azure/vault/secrets.ts";
 import { minutes } from "../../../lib/time.ts";
+import { cheapHasher } from "../../support/auth/cheap-hashes.ts";
 import { giveKey, hotpKey, yubicoKey } from "../../support/auth/software-key.ts";
 import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../support/auth/test-auth.ts";
 
@@ -26,8 +26,7 @@ const pepperedHost = (): TestAuth =>
         now,
         log,
       });
-      const cost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
-      return { hasher: createPasswordHasher({ pepper, random, now, maxConcurrent: 2, maxWaitMs: minutes(1), cost }) };
+      return { hasher: cheapHasher({ random, now }, { pepper }) };
     },
   });
 

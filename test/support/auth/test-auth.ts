@@ -6,7 +6,7 @@ import { openAuthContext } from "../../../functions/auth/start/open-context.ts";
 import { callerCheck, type Deployment, openDeployment, tokenHashesOf } from "../../../functions/deployment.ts";
 import { readAllSettings } from "../../../functions/read-all-settings.ts";
 import { bearer } from "../../../functions/service.ts";
-import { createPasswordHasher, type PasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
+import type { PasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import { authTables } from "../../../lib/azure/auth/rows/tables.ts";
 import { openTables } from "../../../lib/azure/tables/tables.ts";
 import type { Api } from "../../../lib/http/api.ts";
@@ -15,13 +15,14 @@ import { httpFunctions } from "../../../lib/http/http-functions.ts";
 import { type ServeOptions, serve } from "../../../lib/http/serve.ts";
 import { createLog } from "../../../lib/log.ts";
 import { proxiesOf } from "../../../lib/settings/deployment-settings.ts";
-import { hours, type Instant, instant, seconds } from "../../../lib/time.ts";
+import { type Instant, instant, seconds } from "../../../lib/time.ts";
 import { parseRoute, routedPath } from "../../../local/host/http/route.ts";
 import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
 import { localTokens } from "../../../local/start/tokens.ts";
 import { atEndOfFile } from "../run/end-of-file.ts";
 import { type CallCounts, createCallCounter } from "../storage/call-counter.ts";
 import { type FreshStorage, freshStorage, patient, storageTimeoutMs } from "../storage/fresh-storage.ts";
+import { cheapHasher } from "./cheap-hashes.ts";
 
 /** A response as the caller gets it. */
 export interface AuthResponse {
@@ -74,9 +75,6 @@ export interface AuthOptions {
   /** Ports of the test's own around the real ones. */
   readonly ports?: (context: AuthContext) => Partial<AuthContext>;
 }
-
-/** A hash that costs next to nothing, where a test is not about its cost. */
-const cheapCost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
 
 let vaults: Promise<Vault> | undefined;
 
@@ -218,12 +216,6 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
 }
 
 const overWire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
-
-function cheapHasher({ random, now }: Deployment): PasswordHasher {
-  const pepper = { version: "1", key: new Uint8Array(32) };
-  const ring = { current: async () => pepper, candidates: async () => [pepper.key] };
-  return createPasswordHasher({ pepper: ring, random, now, maxConcurrent: 4, maxWaitMs: hours(1), cost: cheapCost });
-}
 
 function countingHasher(hasher: PasswordHasher): { readonly hasher: PasswordHasher; count(): number } {
   let count = 0;

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { AuthContext } from "../../../../functions/auth/context.ts";
 import { knownCaller, OverloadFault } from "../../../../lib/auth/passwords/hash-places.ts";
-import { createPasswordHasher, type PasswordHasher } from "../../../../lib/auth/passwords/password-hash.ts";
+import type { PasswordHasher } from "../../../../lib/auth/passwords/password-hash.ts";
+import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
 import { giveKey, hotpKey } from "../../../support/auth/software-key.ts";
 import {
   loggedIn,
@@ -27,10 +28,7 @@ beforeAll(async () => {
 const smallSettings = { AUTH_SELF_ASSIGN: "true", AUTH_ADDRESS_LIMIT: "10", TRUSTED_PROXIES: "1" };
 
 function smallQueue({ random, now }: AuthContext): Partial<AuthContext> {
-  const pepper = { version: "1", key: new Uint8Array(32) };
-  const ring = { current: async () => pepper, candidates: async () => [pepper.key] };
-  const cost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
-  hasher = createPasswordHasher({ pepper: ring, random, now, maxConcurrent: 2, maxWaitMs: 0, cost });
+  hasher = cheapHasher({ random, now }, { maxConcurrent: 2, maxWaitMs: 0 });
   return { hasher };
 }
 

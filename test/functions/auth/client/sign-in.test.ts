@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, test } from "vitest";
-import { minutes } from "../../../../lib/time.ts";
+import { cheapCost, cheapHasher } from "../../../support/auth/cheap-hashes.ts";
 import { giveKey, hotpKey, newPrefix, type SoftwareKey, wrongOtp } from "../../../support/auth/software-key.ts";
 import {
   loggedIn,
@@ -371,20 +371,12 @@ describe("identification by OTP", () => {
 
 describe("the password's hash", () => {
   it("is replaced at the next good login when it is old, and by no other", async () => {
-    const { createPasswordHasher } = await import("../../../../lib/auth/passwords/password-hash.ts");
     const one = await makeUser(auth);
     const pepper = (version: string) => ({ version, key: new Uint8Array(32).fill(Number(version) - 1) });
     const ring = { current: async () => pepper("2"), candidates: async (version: string) => [pepper(version).key] };
     const newer = auth.anotherInstance({
       ports: ({ random, now }) => ({
-        hasher: createPasswordHasher({
-          pepper: ring,
-          random,
-          now,
-          maxConcurrent: 4,
-          maxWaitMs: minutes(1),
-          cost: { memoryCost: 16, timeCost: 1, parallelism: 1 },
-        }),
+        hasher: cheapHasher({ random, now }, { pepper: ring, cost: { ...cheapCost, memoryCost: 16 } }),
       }),
     });
     const stored = async () => (await auth.context.users.find({ by: "id", id: one.id }))?.value;

@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, it } from "vitest";
 import { authTasks } from "../../../../functions/auth/start/maintenance-tasks.ts";
-import { createPasswordHasher } from "../../../../lib/auth/passwords/password-hash.ts";
 import { authTables } from "../../../../lib/azure/auth/rows/tables.ts";
 import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
 import { localCredential } from "../../../../lib/azure/service-access.ts";
 import { keyRing } from "../../../../lib/azure/vault/key-ring.ts";
 import { openSecrets } from "../../../../lib/azure/vault/secrets.ts";
-import { days, minutes, plus } from "../../../../lib/time.ts";
+import { days, plus } from "../../../../lib/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
+import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
 import { giveKey, hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/auth/software-key.ts";
 import { loggedIn, makeUser, newName, type TestAuth, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 import { copyBackups } from "../../../support/storage/backups.ts";
@@ -322,14 +322,7 @@ async function withVault() {
   const secrets = openSecrets({ endpoint: vault.url, credential: localCredential, timeoutMs: 15_000 });
   const caching = { maxAgeMs: 300_000, refreshAfterMs: 60_000, now: auth.now, log: auth.deployment.log };
   const hasher = () =>
-    createPasswordHasher({
-      pepper: keyRing(secrets, "password-pepper", caching),
-      random: size => randomBytes(size),
-      now: auth.now,
-      maxConcurrent: 4,
-      maxWaitMs: minutes(1),
-      cost: { memoryCost: 8, timeCost: 1, parallelism: 1 },
-    });
+    cheapHasher({ random: randomBytes, now: auth.now }, { pepper: keyRing(secrets, "password-pepper", caching) });
   const on = await testAuth({ vault, ports: () => ({ hasher: hasher() }) });
   return { vault, on, restarted: () => on.anotherInstance({ ports: () => ({ hasher: hasher() }) }) };
 }
