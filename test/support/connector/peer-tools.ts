@@ -44,12 +44,6 @@ export async function oddServer(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/**
- * An address that refuses connections: no program listens at this reserved port, and the system does not give it to a
- * server as a free one. `fetch` blocks port 1, but not this one.
- */
-export const deadAddress = "http://127.0.0.1:2";
-
 /** `fetch` as it fails when the system fails below it. */
 export const failingFetch =
   (cause: Error): Fetch =>

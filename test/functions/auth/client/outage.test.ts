@@ -1,10 +1,9 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { client, core } from "../../../../functions/auth/routes.ts";
 import { startVault, type Vault } from "../../../../local/peers/vault/vault.ts";
 import { createStores } from "../../../../local/start/system.ts";
 import { localTokens } from "../../../../local/start/tokens.ts";
+import { deadAddress } from "../../../support/dead-address.ts";
 import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 import { type MainProcess, startMain } from "../../main-process.ts";
 
@@ -34,10 +33,7 @@ beforeAll(async () => {
     SECRETS_REFRESH_SECONDS: "0.001",
     HEALTH_MAX_AGE_SECONDS: "0.001",
   };
-  const nowhere = connectionString.replace(
-    /TableEndpoint=http:\/\/127\.0\.0\.1:\d+/,
-    `TableEndpoint=${await closedPort()}`,
-  );
+  const nowhere = connectionString.replace(/(?<=TableEndpoint=)http:\/\/127\.0\.0\.1:\d+/, deadAddress);
   [main, withoutStorage] = await Promise.all([
     startMain(settings),
     startMain({ ...settings, CLOUD_STORAGE_CONNECTION_STRING: nowhere, STORAGE_TIMEOUT_SECONDS: "2" }),
@@ -48,15 +44,6 @@ afterAll(async () => {
   await Promise.all([main.end(), withoutStorage.end()]);
   await vault.close();
 });
-
-/** An address at which no server listens. */
-async function closedPort(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise(resolve => server.close(resolve));
-  return `http://127.0.0.1:${port}`;
-}
 
 const fields = {
   username: "anna",

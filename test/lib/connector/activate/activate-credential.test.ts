@@ -3,7 +3,6 @@ import type { Idp } from "../../../../lib/connector/idp/contract.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
-import { deadAddress } from "../../../support/connector/peer-tools.ts";
 import {
   type ConnectorOptions,
   graphAt,
@@ -14,6 +13,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
+import { deadAddress } from "../../../support/dead-address.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
-import { deadAddress } from "../../../support/connector/peer-tools.ts";
 import {
   type ConnectorOptions,
   idpsOf,
@@ -10,6 +9,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
+import { deadAddress } from "../../../support/dead-address.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { minutes, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
-import { deadAddress } from "../../../support/connector/peer-tools.ts";
 import {
   graphAt,
   idpsOf,
@@ -13,6 +12,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
+import { deadAddress } from "../../../support/dead-address.ts";
 import { altered } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

@@ -9,7 +9,6 @@ import {
   onSiteBody,
   recordedCalls,
 } from "../../../support/connector/on-site.ts";
-import { deadAddress } from "../../../support/connector/peer-tools.ts";
 import {
   idpsOf,
   newUser,
@@ -18,6 +17,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
+import { deadAddress } from "../../../support/dead-address.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();

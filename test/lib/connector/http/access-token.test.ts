@@ -6,7 +6,8 @@ import { type ClientCredentials, grantByClientCredentials } from "../../../../li
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { type Peer, type PeerCall, startPeer } from "../../../../local/peers/peer.ts";
 import { certifiedKey } from "../../../support/connector/certified-key.ts";
-import { deadAddress, failureOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
+import { failureOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
+import { deadAddress } from "../../../support/dead-address.ts";
 
 let tools: TestTools;
 beforeEach(() => {

@@ -16,7 +16,6 @@ import { errorFields } from "../../../../lib/log.ts";
 import { plus } from "../../../../lib/time.ts";
 import { type Peer, type PeerAnswer, startPeer } from "../../../../local/peers/peer.ts";
 import {
-  deadAddress,
   failingFetch,
   failureOf,
   kindOf,
@@ -24,6 +23,7 @@ import {
   systemError,
   testTools,
 } from "../../../support/connector/peer-tools.ts";
+import { deadAddress } from "../../../support/dead-address.ts";
 
 const answer = z.object({ id: z.string() });
 

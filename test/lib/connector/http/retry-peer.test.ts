@@ -3,7 +3,8 @@ import * as z from "zod";
 import type { PeerAccess } from "../../../../lib/connector/http/call.ts";
 import { readPeer } from "../../../../lib/connector/http/retry-peer.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
-import { deadAddress, failureOf, kindOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
+import { failureOf, kindOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
+import { deadAddress } from "../../../support/dead-address.ts";
 
 let peer: Peer;
 let tools: TestTools;

@@ -17,14 +17,8 @@ import {
 import type { DeliveryOrder } from "../../../../lib/connector/peers/delivery-wire.ts";
 import { plus } from "../../../../lib/time.ts";
 import { type Delivery as SimulatedDelivery, startDelivery } from "../../../../local/peers/delivery/delivery.ts";
-import {
-  deadAddress,
-  failureOf,
-  kindOf,
-  oddServer,
-  type TestTools,
-  testTools,
-} from "../../../support/connector/peer-tools.ts";
+import { failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
+import { deadAddress } from "../../../support/dead-address.ts";
 
 let service: SimulatedDelivery;
 let tools: TestTools;

@@ -12,15 +12,9 @@ import { connectRfpr, type Rfpr, type RfprOptions } from "../../../../lib/connec
 import type { AuthenticatorOrder } from "../../../../lib/connector/peers/rfpr-wire.ts";
 import { days, plus } from "../../../../lib/time.ts";
 import { closePeers, type Peers, startPeers } from "../../../../local/peers/all.ts";
-import {
-  deadAddress,
-  failureOf,
-  kindOf,
-  oddServer,
-  type TestTools,
-  testTools,
-} from "../../../support/connector/peer-tools.ts";
+import { failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 import { resetPeers } from "../../../support/connector/reset-peers.ts";
+import { deadAddress } from "../../../support/dead-address.ts";
 
 let peers: Peers;
 let tools: TestTools;

@@ -12,8 +12,8 @@ import {
   sinkOfFile,
   typesAt,
 } from "../../../support/connector/event-sinks.ts";
-import { deadAddress } from "../../../support/connector/peer-tools.ts";
 import { peersOfFile, refusalOf, type TestConnector } from "../../../support/connector/test-connector.ts";
+import { deadAddress } from "../../../support/dead-address.ts";
 import { readPart, tables, writePart } from "../jobs/failures/document.ts";
 import type { Row } from "../jobs/failures/play.ts";
 

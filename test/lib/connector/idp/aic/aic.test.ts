@@ -9,8 +9,9 @@ import { plus } from "../../../../../lib/time.ts";
 import { type Aic, startAic } from "../../../../../local/peers/aic/aic.ts";
 import { type Authenticator, createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
-import { deadAddress, failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
+import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
 import { measureCpu } from "../../../../support/cpu-time.ts";
+import { deadAddress } from "../../../../support/dead-address.ts";
 import { answerBy, askFor, type IdpTools, idpTools, signal, user } from "../idp-tools.ts";
 
 let authenticator: Authenticator;

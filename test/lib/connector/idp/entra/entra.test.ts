@@ -10,8 +10,9 @@ import {
   createAuthenticatorKeys,
 } from "../../../../../local/peers/security-key/authenticator-keys.ts";
 import { type CertifiedKey, certifiedKey } from "../../../../support/connector/certified-key.ts";
-import { deadAddress, failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
+import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
 import { measureCpu } from "../../../../support/cpu-time.ts";
+import { deadAddress } from "../../../../support/dead-address.ts";
 import { answerBy, askFor, type IdpTools, idpTools, signal, user } from "../idp-tools.ts";
 
 const tenantId = "tenant.example";

@@ -8,7 +8,8 @@ import { plus } from "../../../../../lib/time.ts";
 import { type PingOne, startPingOne } from "../../../../../local/peers/pingone/pingone.ts";
 import { type Authenticator, createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
-import { deadAddress, failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
+import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
+import { deadAddress } from "../../../../support/dead-address.ts";
 import { answerBy, askFor, type IdpTools, idpTools, signal, tag, user } from "../idp-tools.ts";
 
 const environmentId = "11111111-2222-3333-4444-555555555555";
