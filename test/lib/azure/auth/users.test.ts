@@ -12,6 +12,7 @@ import {
   plainKey,
   username,
 } from "../../../support/auth/store.ts";
+import { addAttributes } from "../../../support/auth/store-crowd.ts";
 import { withTable } from "../../../support/connector/crashing.ts";
 
 let storage: AuthStorage;
@@ -39,11 +40,8 @@ describe("a rename", () => {
     const { user, id, userRef } = await created();
     const { userHash } = user.value;
     const keys = Array.from({ length: attributeLimits.count - 1 }, (_, n) => `many${n}`);
-    const rows = keys.map(key => ({ upsert: { rowKey: `attr:${key}`, schema: 1, id, value: key } }));
-    for (let start = 0; start < rows.length; start += 100)
-      await storage.tables.table("users").transact(userHash, rows.slice(start, start + 100));
-    const head = { rowKey: "attributes", schema: 1, id, count: keys.length, size: 2 * keys.join("").length };
-    await storage.tables.table("users").upsert({ partitionKey: userHash, ...head });
+    const attributes = Object.fromEntries(keys.map(key => [key, key]));
+    await addAttributes(storage.tables, { id, userHash }, attributes);
     const at = storage.now();
     await store.users.recordLogin({ by: "userHash", userHash, id }, at);
     const name = fresh();
@@ -52,7 +50,7 @@ describe("a rename", () => {
     expect(await store.users.view(named(name))).toEqual({
       id,
       name,
-      attributes: Object.fromEntries(keys.map(key => [key, key])),
+      attributes,
       otpkeys: [],
       lastLogin: at,
     });
