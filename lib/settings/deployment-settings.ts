@@ -18,22 +18,22 @@ export const enabledApis = (environment: Environment): readonly ApiName[] => {
   return apiNames.filter(api => names.includes(api));
 };
 
+const path = z
+  .string()
+  .transform(text => trimEnd(text.replace(/^\/+/, ""), "/"))
+  .refine(text => /^[A-Za-z0-9._~-]*(\/[A-Za-z0-9._~-]+)*$/.test(text), {
+    error: "must be path segments of letters, digits, . _ ~ -",
+    abort: true,
+  })
+  .refine(text => !text.split("/").some(segment => segment === "." || segment === ".."), {
+    error: "must not have . or .. as a segment: a URL removes it",
+  })
+  .refine(text => !/^(?:admin|runtime)/i.test(text), {
+    error: "must not begin with admin or runtime: the Functions host reserves these routes",
+  });
+
 /** Returns the schema of a path prefix: segments without slashes at the ends, empty for no prefix (G2). */
-const pathSetting = (description: string) =>
-  z
-    .string()
-    .transform(text => trimEnd(text.replace(/^\/+/, ""), "/"))
-    .refine(text => /^[A-Za-z0-9._~-]*(\/[A-Za-z0-9._~-]+)*$/.test(text), {
-      error: "must be path segments of letters, digits, . _ ~ -",
-      abort: true,
-    })
-    .refine(text => !text.split("/").some(segment => segment === "." || segment === ".."), {
-      error: "must not have . or .. as a segment: a URL removes it",
-    })
-    .refine(text => !/^(?:admin|runtime)/i.test(text), {
-      error: "must not begin with admin or runtime: the Functions host reserves these routes",
-    })
-    .meta({ description });
+const pathSetting = (description: string) => path.meta({ description });
 
 /** The settings that every deployment reads, whichever APIs it serves. */
 export const deploymentSettings = z

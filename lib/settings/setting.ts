@@ -2,48 +2,41 @@ import * as z from "zod";
 import { trimEnd } from "../trim-end.ts";
 import { isNcrontab } from "./ncrontab.ts";
 
+// The start of the app creates the schemas of about a hundred settings. Those of one form share a schema, so that each
+// setting only adds its description.
+const text = z.string();
+const flag = z.enum(["true", "false"], { error: "must be true or false" }).transform(value => value === "true");
+const list = text.transform(value => splitList(value));
+const integer = text.transform(value => (/^\d{1,15}$/.test(value) ? Number(value) : Number.NaN));
+const durations = { seconds: duration("seconds"), days: duration("days") };
+const address = text
+  .refine(isAddress, { error: "must be an https address (http only on the loopback), without credentials" })
+  .transform(value => trimEnd(value, "/"));
+const schedule = text
+  .refine(isNcrontab, { error: "must be a cron expression of six fields, seconds first" })
+  .transform(value => value.trim().split(/\s+/).join(" "));
+
 /** Schemas of single settings. Each parses the text of an environment variable. */
 export const setting = {
-  text: (description: string) => z.string().meta({ description }),
+  text: (description: string) => text.meta({ description }),
   oneOf: <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
     z.enum(values, { error: `must be one of ${values.join(", ")}` }).meta({ description }),
-  flag: (description: string) =>
-    z
-      .enum(["true", "false"], { error: "must be true or false" })
-      .transform(text => text === "true")
-      .meta({ description }),
+  flag: (description: string) => flag.meta({ description }),
   /** A comma-separated list. Blanks around entries and empty entries are dropped. */
-  list: (description: string) =>
-    z
-      .string()
-      .transform(text => splitList(text))
-      .meta({ description }),
+  list: (description: string) => list.meta({ description }),
   integer: (min: number, max: number, description: string) =>
-    z
-      .string()
-      .regex(/^\d{1,15}$/, { error: `must be a whole number from ${min} to ${max}`, abort: true })
-      .transform(Number)
+    integer
       .refine(value => value >= min && value <= max, { error: `must be a whole number from ${min} to ${max}` })
       .meta({ description }),
   /** Seconds or days, also fractions. The parsed value has the same unit; lib/time.ts converts it to milliseconds. */
-  seconds: (description: string) => durationSetting("seconds", description),
-  days: (description: string) => durationSetting("days", description),
+  seconds: (description: string) => durations.seconds.meta({ description }),
+  days: (description: string) => durations.days.meta({ description }),
   /**
    * An absolute https URL without credentials or fragment. `readSettings` allows http on the loopback in local runs.
    */
-  address: (description: string) =>
-    z
-      .string()
-      .refine(isAddress, { error: "must be an https address (http only on the loopback), without credentials" })
-      .transform(text => trimEnd(text, "/"))
-      .meta({ description }),
+  address: (description: string) => address.meta({ description }),
   /** A six-field NCRONTAB expression, as the host's timers use. */
-  schedule: (description: string) =>
-    z
-      .string()
-      .refine(isNcrontab, { error: "must be a cron expression of six fields, seconds first" })
-      .transform(text => text.trim().split(/\s+/).join(" "))
-      .meta({ description }),
+  schedule: (description: string) => schedule.meta({ description }),
 };
 
 /** Splits a comma-separated list. Drops blanks around entries, and empty entries. */
@@ -53,12 +46,9 @@ export const splitList = (text: string): readonly string[] =>
     .map(entry => entry.trim())
     .filter(entry => entry !== "");
 
-const durationSetting = (unit: "seconds" | "days", description: string) =>
-  z
-    .string()
-    .regex(/^\d{1,9}(\.\d{1,3})?$/, { error: `must be a number of ${unit}` })
-    .transform(Number)
-    .meta({ description });
+function duration(unit: "seconds" | "days") {
+  return text.regex(/^\d{1,9}(\.\d{1,3})?$/, { error: `must be a number of ${unit}` }).transform(Number);
+}
 
 /** Returns whether a text is an absolute https URL, or an http URL on the loopback, without credentials or fragment. */
 export function isAddress(text: string): boolean {

@@ -61,7 +61,7 @@ function* findUnknown(schema: z.core.$ZodType, input: unknown, at: Keys): Genera
     case "success":
       return yield* findUnknown(def.innerType, input, at);
     case "lazy":
-      return yield* findUnknown(def.getter(), input, at);
+      return yield* findUnknown((schema as z.core.$ZodLazy)._zod.innerType, input, at);
     case "pipe":
       return yield* findUnknown(def.in._zod.def.type === "transform" ? def.out : def.in, input, at);
     default:
