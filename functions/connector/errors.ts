@@ -24,36 +24,42 @@ const table: Record<
   internal: { status: 500, code: "api_error", type: "internal" },
 };
 
-const problem = z
-  .object({
-    path: z.string().describe("The field, as in `shipment.shipment_items[0].name`."),
-    reason: z.string().describe("What is wrong with it, as the rest of a sentence that begins with the field."),
-  })
-  .meta({ id: "Problem", description: "One field that is wrong." });
+const problem = z.lazy(() =>
+  z
+    .object({
+      path: z.string().describe("The field, as in `shipment.shipment_items[0].name`."),
+      reason: z.string().describe("What is wrong with it, as the rest of a sentence that begins with the field."),
+    })
+    .meta({ id: "Problem", description: "One field that is wrong." }),
+);
 
-const errorData = z
-  .looseObject({
-    error_type: z
-      .enum(["validation", "authentication", "not_found", "conflict", "throttled", "internal"])
-      .optional()
-      .describe("Only with `api_error`."),
-    fields: z.array(problem).optional().describe("Only with `validation`: every field that is wrong."),
-    code: z.unknown().optional().describe("Only with `delivery_error`: the delivery service's code."),
-    message: z.string().optional().describe("Only with `delivery_error`: the delivery service's message."),
-    credential_request_id: z
-      .string()
-      .optional()
-      .describe("The request, if it exists although the call failed. Read it to see what became of it."),
-  })
-  .meta({ id: "ErrorData" });
+const errorData = z.lazy(() =>
+  z
+    .looseObject({
+      error_type: z
+        .enum(["validation", "authentication", "not_found", "conflict", "throttled", "internal"])
+        .optional()
+        .describe("Only with `api_error`."),
+      fields: z.array(problem).optional().describe("Only with `validation`: every field that is wrong."),
+      code: z.unknown().optional().describe("Only with `delivery_error`: the delivery service's code."),
+      message: z.string().optional().describe("Only with `delivery_error`: the delivery service's message."),
+      credential_request_id: z
+        .string()
+        .optional()
+        .describe("The request, if it exists although the call failed. Read it to see what became of it."),
+    })
+    .meta({ id: "ErrorData" }),
+);
 
-export const errorBody = z
-  .object({
-    error_code: z.enum(["api_error", "delivery_error", "idp_error"]).describe("Where the error comes from."),
-    error_message: z.string().describe("What is wrong, for people. The text can change."),
-    error_data: errorData.optional().describe("Details for programs. Absent with `idp_error`."),
-  })
-  .meta({ id: "Error" });
+export const errorBody = z.lazy(() =>
+  z
+    .object({
+      error_code: z.enum(["api_error", "delivery_error", "idp_error"]).describe("Where the error comes from."),
+      error_message: z.string().describe("What is wrong, for people. The text can change."),
+      error_data: errorData.optional().describe("Details for programs. Absent with `idp_error`."),
+    })
+    .meta({ id: "Error" }),
+);
 
 /** A refusal in the connector's wire shape. */
 export function refuse(fault: Fault): Reply {

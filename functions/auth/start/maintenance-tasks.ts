@@ -18,21 +18,25 @@ export const authTasks: Readonly<Record<string, Task<AuthContext & InDeployment>
       "Restores users, OTP keys, assignments and attributes. The tables must be empty unless `replace` is true. All " +
       "sessions end. A counter moves on by `otp_uses`, so that an OTP that was used after the backup is refused. See " +
       "docs/operate.md before you use it.",
-    input: restoreInput.extend({
-      otp_uses: z
-        .int()
-        .min(0)
-        .max(1000)
-        .default(10)
-        .describe("How many uses of an OTP key since the backup to allow for."),
-    }),
-    report: z
-      .object({
-        users: count("Users that were restored."),
-        otpkeys: count("OTP keys that were restored."),
-        skipped: count("Users and OTP keys that were skipped."),
-      })
-      .meta({ id: "AuthRestoreReport" }),
+    input: z.lazy(() =>
+      restoreInput().extend({
+        otp_uses: z
+          .int()
+          .min(0)
+          .max(1000)
+          .default(10)
+          .describe("How many uses of an OTP key since the backup to allow for."),
+      }),
+    ),
+    report: z.lazy(() =>
+      z
+        .object({
+          users: count("Users that were restored."),
+          otpkeys: count("OTP keys that were restored."),
+          skipped: count("Users and OTP keys that were skipped."),
+        })
+        .meta({ id: "AuthRestoreReport" }),
+    ),
     run: async ({ backup: id, otp_uses: uses, ...how }, { deployment, rules }: AuthContext & InDeployment) => {
       const backup = await findBackup(deployment, authBackedUp, id);
       const tables = openAuthTables(deployment.tables, deployment);

@@ -13,15 +13,17 @@ import type { ConnectorContext } from "../context.ts";
 const nameOfPerson = (description: string) => z.string().trim().min(1).max(255).optional().describe(description);
 
 /** One person, named as in one of the fields of the create. */
-const eraseInput = z
-  .strictObject({
-    email: nameOfPerson("The recipient's e-mail address."),
-    external_id: nameOfPerson("The recipient's own identifier."),
-    user_id: nameOfPerson("A user of a credential."),
-  })
-  .refine(names => Object.values(names).filter(name => name !== undefined).length === 1, {
-    error: "must have exactly one of email, external_id and user_id",
-  });
+const eraseInput = z.lazy(() =>
+  z
+    .strictObject({
+      email: nameOfPerson("The recipient's e-mail address."),
+      external_id: nameOfPerson("The recipient's own identifier."),
+      user_id: nameOfPerson("A user of a credential."),
+    })
+    .refine(names => Object.values(names).filter(name => name !== undefined).length === 1, {
+      error: "must have exactly one of email, external_id and user_id",
+    }),
+);
 
 const recipientOf = ({
   email,
@@ -40,32 +42,36 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
       "Calls the delivery service, the enrollment services, the identity providers and the mail service without an " +
       "order, and reports what each answered. `users` are test users whose credentials the identity providers are " +
       "asked for.",
-    input: z.strictObject({
-      users: z
-        .array(
-          z.strictObject({
-            idp_id: z.string().optional().describe("The IdP. By default that of the deployment."),
-            user_id: z.string().min(1).describe("A user at the IdP."),
-          }),
-        )
-        .default([])
-        .describe("Test users."),
-    }),
-    report: z
-      .object({
-        findings: z
+    input: z.lazy(() =>
+      z.strictObject({
+        users: z
           .array(
-            z.object({
-              peer: z.string().describe("The external system."),
-              check: z.string().describe("What was tried."),
-              ok: z.boolean().describe("Whether it worked."),
-              finding: z.string().describe("What the system answered, or what is wrong."),
+            z.strictObject({
+              idp_id: z.string().optional().describe("The IdP. By default that of the deployment."),
+              user_id: z.string().min(1).describe("A user at the IdP."),
             }),
           )
-          .describe("One entry for each check."),
-        ok: z.boolean().describe("Whether every check worked."),
-      })
-      .meta({ id: "PeerReport" }),
+          .default([])
+          .describe("Test users."),
+      }),
+    ),
+    report: z.lazy(() =>
+      z
+        .object({
+          findings: z
+            .array(
+              z.object({
+                peer: z.string().describe("The external system."),
+                check: z.string().describe("What was tried."),
+                ok: z.boolean().describe("Whether it worked."),
+                finding: z.string().describe("What the system answered, or what is wrong."),
+              }),
+            )
+            .describe("One entry for each check."),
+          ok: z.boolean().describe("Whether every check worked."),
+        })
+        .meta({ id: "PeerReport" }),
+    ),
     run: async ({ users }, context: ConnectorContext & InDeployment) => {
       await context.ready();
       const findings = await checkPeers(
@@ -82,19 +88,21 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
       "`external_id` and `user_id`, as the create had it. A request that cannot be deleted yet is left and reported " +
       "with the reason.",
     input: eraseInput,
-    report: z
-      .object({
-        erased: count("Requests that were deleted."),
-        left: z
-          .array(
-            z.object({
-              credential_request_id: z.string().describe("A request that was left."),
-              reason: z.string().describe("Why it was left."),
-            }),
-          )
-          .describe("Requests that could not be deleted."),
-      })
-      .meta({ id: "EraseReport" }),
+    report: z.lazy(() =>
+      z
+        .object({
+          erased: count("Requests that were deleted."),
+          left: z
+            .array(
+              z.object({
+                credential_request_id: z.string().describe("A request that was left."),
+                reason: z.string().describe("Why it was left."),
+              }),
+            )
+            .describe("Requests that could not be deleted."),
+        })
+        .meta({ id: "EraseReport" }),
+    ),
     run: async (input, context: ConnectorContext & InDeployment) => {
       await context.ready();
       const { erased, left } = await eraseRecipient(recipientOf(input), context);
@@ -107,14 +115,18 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
     description:
       "Sends events again to a sink that answered 410 (Gone), starting with the first one that was not delivered. " +
       "Also ends a wait that the sink requested by `Retry-After`. The timer sends the events.",
-    input: z.strictObject({
-      sink: z.int().min(1).max(99).describe("Position of the sink in `EVENT_SINK_URLS`, from 1."),
-    }),
-    report: z
-      .object({
-        stopped_at: z.iso.datetime().optional().describe("When the sink answered 410. Absent if it was not stopped."),
-      })
-      .meta({ id: "ResumedSinkReport" }),
+    input: z.lazy(() =>
+      z.strictObject({
+        sink: z.int().min(1).max(99).describe("Position of the sink in `EVENT_SINK_URLS`, from 1."),
+      }),
+    ),
+    report: z.lazy(() =>
+      z
+        .object({
+          stopped_at: z.iso.datetime().optional().describe("When the sink answered 410. Absent if it was not stopped."),
+        })
+        .meta({ id: "ResumedSinkReport" }),
+    ),
     run: async ({ sink }, { events }: ConnectorContext & InDeployment) => {
       const { stopped } = await events.sinkState(sink);
       await events.setSinkState(sink, {});
@@ -128,15 +140,17 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
     description:
       "Restores requests, shipments and key responses. The tables must be empty unless `replace` is true. Open " +
       "requests are compared with the external systems before they continue. See docs/operate.md before you use it.",
-    input: restoreInput,
-    report: z
-      .object({
-        requests: count("Requests that were restored."),
-        open: count("Of those, requests that have not ended."),
-        blobs: count("Key responses that were restored."),
-        skipped: count("Requests that were skipped."),
-      })
-      .meta({ id: "ConnectorRestoreReport" }),
+    input: z.lazy(restoreInput),
+    report: z.lazy(() =>
+      z
+        .object({
+          requests: count("Requests that were restored."),
+          open: count("Of those, requests that have not ended."),
+          blobs: count("Key responses that were restored."),
+          skipped: count("Requests that were skipped."),
+        })
+        .meta({ id: "ConnectorRestoreReport" }),
+    ),
     run: async ({ backup: id, ...how }, { deployment, ...context }: ConnectorContext & InDeployment) => {
       const backup = await findBackup(deployment, connectorBackedUp, id);
       const all = connectorTables(context.settingTexts.CLOUD_TABLES_SHIPMENTS_TABLE_NAME ?? "");

@@ -15,7 +15,7 @@ export const getShipment = endpoint({
   description:
     "Returns the state of the shipment. It is done when its state is `complete`. After an error `error_kind` and " +
     "`error_message` say what is wrong.",
-  params: z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) }),
+  params: z.lazy(() => z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) })),
   answers: { 200: { description: "The current shipment.", schema: shipmentStatusV1 } },
   handle: async ({ params }, { requests, now }: ConnectorContext) => {
     const stored = await requests.findShipment(params.shipment_id);

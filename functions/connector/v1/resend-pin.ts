@@ -29,7 +29,7 @@ export const resendPinOfShipment = endpoint({
   tag: "Shipments",
   summary: "Resend the PIN mails of a shipment",
   description: "Sends the PIN mail of every shipped key again, if its PIN is known.",
-  params: z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) }),
+  params: z.lazy(() => z.object({ shipment_id: z.string().meta({ description: "The delivery service's id." }) })),
   answers: { 204: { description: "Sent." } },
   refusals: ["conflict", "throttled"],
   handle: async ({ params }, context: ConnectorContext) => {

@@ -4,12 +4,14 @@ import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 
-const statusAnswer = z.object({
-  ...Object.fromEntries(statusKeysV2.map(name => [name, z.string()])),
-  IDP_CONFIGURATIONS: z
-    .record(z.string(), z.record(z.string(), z.union([z.string(), z.number()])))
-    .meta({ description: "Settings of every configured identity provider by its id, without secrets." }),
-});
+const statusAnswer = z.lazy(() =>
+  z.object({
+    ...Object.fromEntries(statusKeysV2.map(name => [name, z.string()])),
+    IDP_CONFIGURATIONS: z
+      .record(z.string(), z.record(z.string(), z.union([z.string(), z.number()])))
+      .meta({ description: "Settings of every configured identity provider by its id, without secrets." }),
+  }),
+);
 
 /** Specification section 2, deployment status; decision C17. */
 export const getStatus = endpoint({

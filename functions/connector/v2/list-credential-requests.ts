@@ -11,7 +11,7 @@ const usualPage = 100;
 const topError = `must be a whole number from 1 to ${mostOfPage}`;
 const timeError = "must be a time in ISO 8601 with its zone, as in 2026-01-31T10:00:00Z, or a date";
 
-const fields = {
+const fields = () => ({
   state: z.enum(requestStates).optional().describe("Only requests in this state."),
   user_id: z
     .string()
@@ -43,13 +43,16 @@ const fields = {
     })
     .optional()
     .describe("Where the page begins: from the link to it."),
-};
+});
 
 /** A filter that is none would go unnoticed: the list would look filtered and be whole. */
-const query = z.looseObject(fields).superRefine((given, context) => {
-  for (const name of Object.keys(given).filter(name => !Object.hasOwn(fields, name)))
-    context.addIssue({ code: "custom", path: [name], message: "is no filter of this list" });
-}, ignoreUnknownFields);
+const query = z.lazy(() => {
+  const known = z.looseObject(fields());
+  return known.superRefine((given, context) => {
+    for (const name of Object.keys(given).filter(name => !Object.hasOwn(known.shape, name)))
+      context.addIssue({ code: "custom", path: [name], message: "is no filter of this list" });
+  }, ignoreUnknownFields);
+});
 
 /** Decision C19, paged by decision A11: an operator finds requests that are stuck, and ids that were lost. */
 export const listCredentialRequests = endpoint({

@@ -7,16 +7,18 @@ import type { ConnectorContext } from "../context.ts";
 
 const count = (description: string) => z.int().min(0).meta({ description });
 
-const processedV2 = z.object({
-  data: z
-    .object({
-      processed: count("Credentials looked at."),
-      activated: count("Of those, now active."),
-      failed: count("Of those, failed for good."),
-      pending: count("Of those, still due."),
-    })
-    .meta({ id: "ProcessedCredentials" }),
-});
+const processedV2 = z.lazy(() =>
+  z.object({
+    data: z
+      .object({
+        processed: count("Credentials looked at."),
+        activated: count("Of those, now active."),
+        failed: count("Of those, failed for good."),
+        pending: count("Of those, still due."),
+      })
+      .meta({ id: "ProcessedCredentials" }),
+  }),
+);
 
 /** Specification section 4; decisions C2, C15. */
 export const processCredentialRequestsNow = endpoint({

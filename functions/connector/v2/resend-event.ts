@@ -8,14 +8,16 @@ import { requestIdPath } from "../request-id.ts";
 
 const sink = z.int().min(1).max(99).describe("Position of the sink in `EVENT_SINK_URLS`, from 1.");
 
-const resentV2 = z.object({
-  data: z.object({
-    sink,
-    delivered: z.boolean().describe("Whether the sink accepted the event."),
-    delivered_at: z.iso.datetime().optional().describe("When the sink accepted it."),
-    error_message: z.string().optional().describe("Why the delivery failed."),
+const resentV2 = z.lazy(() =>
+  z.object({
+    data: z.object({
+      sink,
+      delivered: z.boolean().describe("Whether the sink accepted the event."),
+      delivered_at: z.iso.datetime().optional().describe("When the sink accepted it."),
+      error_message: z.string().optional().describe("Why the delivery failed."),
+    }),
   }),
-});
+);
 
 /** Sends one event again to one event sink (C20). */
 export const resendEventToSink = endpoint({
@@ -27,7 +29,7 @@ export const resendEventToSink = endpoint({
     "Sends an event that was delivered or given up once more, at once and under its id. A delivery that fails is not " +
     "repeated. Responds 409 if the event still waits for its first delivery, if the sink answered 410, or, with " +
     "`Retry-After`, while other events of the request are being sent; 429 before the sink's own `Retry-After` is over.",
-  params: requestIdPath.extend({ event_id: z.string().describe("Id of the event.") }),
+  params: z.lazy(() => requestIdPath.extend({ event_id: z.string().describe("Id of the event.") })),
   body: z.object({ sink }),
   answers: { 200: { description: "The result of the delivery.", schema: resentV2 } },
   refusals: ["conflict", "throttled"],

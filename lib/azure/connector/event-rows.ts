@@ -17,51 +17,57 @@ export const deliveryKey = (sink: number): string => deliveryPrefix + sink;
 const text = z.string();
 const count = z.int();
 
-const recordedSchema = schemaOf<RecordedEvents>()(
-  z.object({
-    first: count,
-    at: storedInstant,
-    sinks: z.array(count),
-    shipmentId: text.exactOptional(),
-    events: z.array(
-      z.object({
-        type: z.enum(eventTypes),
-        keyId: text.exactOptional(),
-        credential: count.exactOptional(),
-        idpId: text.exactOptional(),
-        mail: count.exactOptional(),
-        state: z.enum(endStates).exactOptional(),
-      }),
-    ),
-  }),
+const recordedSchema = z.lazy(() =>
+  schemaOf<RecordedEvents>()(
+    z.object({
+      first: count,
+      at: storedInstant,
+      sinks: z.array(count),
+      shipmentId: text.exactOptional(),
+      events: z.array(
+        z.object({
+          type: z.enum(eventTypes),
+          keyId: text.exactOptional(),
+          credential: count.exactOptional(),
+          idpId: text.exactOptional(),
+          mail: count.exactOptional(),
+          state: z.enum(endStates).exactOptional(),
+        }),
+      ),
+    }),
+  ),
 );
 
-const deliverySchema = schemaOf<Delivery>()(
-  z.object({
-    done: count,
-    deliveredAt: z.record(z.string(), storedInstant),
-    givenUp: z.array(count),
-    retry: z
-      .object({
-        attempts: count,
-        nextAt: storedInstant,
-        notBefore: storedInstant.exactOptional(),
-        lastError: text.exactOptional(),
-      })
-      .exactOptional(),
-    lease: z.object({ owner: text, until: storedInstant }).exactOptional(),
-  }),
+const deliverySchema = z.lazy(() =>
+  schemaOf<Delivery>()(
+    z.object({
+      done: count,
+      deliveredAt: z.record(z.string(), storedInstant),
+      givenUp: z.array(count),
+      retry: z
+        .object({
+          attempts: count,
+          nextAt: storedInstant,
+          notBefore: storedInstant.exactOptional(),
+          lastError: text.exactOptional(),
+        })
+        .exactOptional(),
+      lease: z.object({ owner: text, until: storedInstant }).exactOptional(),
+    }),
+  ),
 );
 
 const dueSchema = schemaOf<DueEvents>()(
   z.object({ at: storedInstant, requestId: text, first: count, writtenAt: storedInstant }),
 );
 
-const sinkSchema = schemaOf<SinkState>()(
-  z.object({
-    notBefore: storedInstant.exactOptional(),
-    stopped: z.object({ at: storedInstant, address: text }).exactOptional(),
-  }),
+const sinkSchema = z.lazy(() =>
+  schemaOf<SinkState>()(
+    z.object({
+      notBefore: storedInstant.exactOptional(),
+      stopped: z.object({ at: storedInstant, address: text }).exactOptional(),
+    }),
+  ),
 );
 
 /** Returns the columns of a row whose values are in one column of JSON. */

@@ -27,131 +27,145 @@ const due = z.object({
 });
 const lease = z.object({ owner: text, until: storedInstant });
 
-const shipment = z.object({
-  deliveryType: z.literal([1, 2]),
-  resellerOrganizationId: text.exactOptional(),
-  customerReference: text.exactOptional(),
-  addressValidationBypass: isSet.exactOptional(),
-  mailingAddress: z.object({
-    streetLine1: text,
-    streetLine2: text.exactOptional(),
-    postalCode: text,
-    city: text,
-    region: text.exactOptional(),
-    countryCode: text,
-  }),
-});
-
-const delivery = z.object({
-  sentAt: storedInstant.exactOptional(),
-  shipmentId: text.exactOptional(),
-  tentative: isSet.exactOptional(),
-  rejectedShipmentIds: z.array(text).exactOptional(),
-  stateId: z.number().exactOptional(),
-  shippedAt: storedInstant.exactOptional(),
-  message: text.exactOptional(),
-  missing: z.object({ count, since: storedInstant }).exactOptional(),
-});
-
-/** The row of a request with its JSON parsed. */
-export const requestSchema = schemaOf<CredentialRequest>()(
+const shipment = z.lazy(() =>
   z.object({
-    id: text,
-    origin: z.enum(["v2", "v1_credential_request", "v1_shipment"]),
-    state: z.enum(requestStates),
-    createdAt: storedInstant,
-    terminalAt: storedInstant.exactOptional(),
-    recipient: z.object({
-      email: text,
-      firstName: text,
-      lastName: text,
-      company: text,
-      telephone: text,
-      externalId: text,
+    deliveryType: z.literal([1, 2]),
+    resellerOrganizationId: text.exactOptional(),
+    customerReference: text.exactOptional(),
+    addressValidationBypass: isSet.exactOptional(),
+    mailingAddress: z.object({
+      streetLine1: text,
+      streetLine2: text.exactOptional(),
+      postalCode: text,
+      city: text,
+      region: text.exactOptional(),
+      countryCode: text,
     }),
-    emailsTo: z.array(text),
-    shipment: shipment.exactOptional(),
-    delivery: delivery.exactOptional(),
-    errorMessage: text.exactOptional(),
-    neverSent: isSet.exactOptional(),
-    cancelling: z.object({ before: due.exactOptional(), deleteSentAt: storedInstant.exactOptional() }).exactOptional(),
-    claim: text.exactOptional(),
-    createdBy: z
-      .object({
-        kind: z.enum(["tenant", "api_token"]),
-        application: text,
-        subject: text.exactOptional(),
-        role: z.enum(callerRoles).exactOptional(),
-      })
-      .exactOptional(),
-    events: count.exactOptional(),
-    eventSinks: z.array(count).exactOptional(),
-    due: due.exactOptional(),
-    attempts: count,
-    lease: lease.exactOptional(),
   }),
 );
 
-const credential = z.object({
-  idpId: text,
-  relyingPartyId: text.exactOptional(),
-  userId: text,
-  state: z.enum(credentialStates),
-  errorMessage: text.exactOptional(),
-  /** An object in rows of the previous version. */
-  idpState: z.union([text, json]).exactOptional(),
-  binding: z
-    .object({ challengeHash: text, origin: text, relyingPartyId: text, userVerification: isSet })
-    .exactOptional(),
-  challengeExpiresAt: storedInstant.exactOptional(),
-  responseKey: text.exactOptional(),
-  credentialId: text.exactOptional(),
-  retryableUntil: storedInstant.exactOptional(),
-  triedAt: storedInstant.exactOptional(),
-  refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),
-  retry: retry.exactOptional(),
-});
+const delivery = z.lazy(() =>
+  z.object({
+    sentAt: storedInstant.exactOptional(),
+    shipmentId: text.exactOptional(),
+    tentative: isSet.exactOptional(),
+    rejectedShipmentIds: z.array(text).exactOptional(),
+    stateId: z.number().exactOptional(),
+    shippedAt: storedInstant.exactOptional(),
+    message: text.exactOptional(),
+    missing: z.object({ count, since: storedInstant }).exactOptional(),
+  }),
+);
 
-const mail = z.object({
-  state: z.enum(["waiting", "due", "sent", "given_up", "none"]),
-  number: count,
-  triedAt: storedInstant.exactOptional(),
-  sentAt: storedInstant.exactOptional(),
-  firstDueAt: storedInstant.exactOptional(),
-  retry: retry.exactOptional(),
-  leftOut: z.array(text).exactOptional(),
-  resentAt: z.array(storedInstant).exactOptional(),
-});
+/** The row of a request with its JSON parsed. */
+export const requestSchema = z.lazy(() =>
+  schemaOf<CredentialRequest>()(
+    z.object({
+      id: text,
+      origin: z.enum(["v2", "v1_credential_request", "v1_shipment"]),
+      state: z.enum(requestStates),
+      createdAt: storedInstant,
+      terminalAt: storedInstant.exactOptional(),
+      recipient: z.object({
+        email: text,
+        firstName: text,
+        lastName: text,
+        company: text,
+        telephone: text,
+        externalId: text,
+      }),
+      emailsTo: z.array(text),
+      shipment: shipment.exactOptional(),
+      delivery: delivery.exactOptional(),
+      errorMessage: text.exactOptional(),
+      neverSent: isSet.exactOptional(),
+      cancelling: z
+        .object({ before: due.exactOptional(), deleteSentAt: storedInstant.exactOptional() })
+        .exactOptional(),
+      claim: text.exactOptional(),
+      createdBy: z
+        .object({
+          kind: z.enum(["tenant", "api_token"]),
+          application: text,
+          subject: text.exactOptional(),
+          role: z.enum(callerRoles).exactOptional(),
+        })
+        .exactOptional(),
+      events: count.exactOptional(),
+      eventSinks: z.array(count).exactOptional(),
+      due: due.exactOptional(),
+      attempts: count,
+      lease: lease.exactOptional(),
+    }),
+  ),
+);
+
+const credential = z.lazy(() =>
+  z.object({
+    idpId: text,
+    relyingPartyId: text.exactOptional(),
+    userId: text,
+    state: z.enum(credentialStates),
+    errorMessage: text.exactOptional(),
+    /** An object in rows of the previous version. */
+    idpState: z.union([text, json]).exactOptional(),
+    binding: z
+      .object({ challengeHash: text, origin: text, relyingPartyId: text, userVerification: isSet })
+      .exactOptional(),
+    challengeExpiresAt: storedInstant.exactOptional(),
+    responseKey: text.exactOptional(),
+    credentialId: text.exactOptional(),
+    retryableUntil: storedInstant.exactOptional(),
+    triedAt: storedInstant.exactOptional(),
+    refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),
+    retry: retry.exactOptional(),
+  }),
+);
+
+const mail = z.lazy(() =>
+  z.object({
+    state: z.enum(["waiting", "due", "sent", "given_up", "none"]),
+    number: count,
+    triedAt: storedInstant.exactOptional(),
+    sentAt: storedInstant.exactOptional(),
+    firstDueAt: storedInstant.exactOptional(),
+    retry: retry.exactOptional(),
+    leftOut: z.array(text).exactOptional(),
+    resentAt: z.array(storedInstant).exactOptional(),
+  }),
+);
 
 /** The row of a security key with its JSON parsed and its credentials in one array. */
-export const keySchema = schemaOf<SecurityKey>()(
-  z.object({
-    id: text,
-    provisioning: z.enum(["shipped", "on_site"]),
-    name: text.exactOptional(),
-    customizationId: text.exactOptional(),
-    productId: z.number().exactOptional(),
-    inventoryProductId: z.number().exactOptional(),
-    preferredAuthenticatorType: z.enum(["hardware", "software"]).exactOptional(),
-    state: z.enum(securityKeyStates),
-    serial: text.exactOptional(),
-    firmware: text.exactOptional(),
-    pinRequest: z
-      .object({
-        length: count,
-        entryMethod: z.enum(["generated", "user_entered"]),
-        deliveryMethod: z.enum(["none", "app", "email"]),
-      })
-      .exactOptional(),
-    pinKey: text.exactOptional(),
-    responses: text.exactOptional(),
-    credentials: z.array(credential),
-    mail,
-    enrollment: retry.exactOptional(),
-    ofShipmentV1: isSet.exactOptional(),
-    due: due.exactOptional(),
-    lease: lease.exactOptional(),
-  }),
+export const keySchema = z.lazy(() =>
+  schemaOf<SecurityKey>()(
+    z.object({
+      id: text,
+      provisioning: z.enum(["shipped", "on_site"]),
+      name: text.exactOptional(),
+      customizationId: text.exactOptional(),
+      productId: z.number().exactOptional(),
+      inventoryProductId: z.number().exactOptional(),
+      preferredAuthenticatorType: z.enum(["hardware", "software"]).exactOptional(),
+      state: z.enum(securityKeyStates),
+      serial: text.exactOptional(),
+      firmware: text.exactOptional(),
+      pinRequest: z
+        .object({
+          length: count,
+          entryMethod: z.enum(["generated", "user_entered"]),
+          deliveryMethod: z.enum(["none", "app", "email"]),
+        })
+        .exactOptional(),
+      pinKey: text.exactOptional(),
+      responses: text.exactOptional(),
+      credentials: z.array(credential),
+      mail,
+      enrollment: retry.exactOptional(),
+      ofShipmentV1: isSet.exactOptional(),
+      due: due.exactOptional(),
+      lease: lease.exactOptional(),
+    }),
+  ),
 );
 
 export const dueSchema = schemaOf<DueEntry>()(
@@ -167,30 +181,34 @@ export const listSchema = schemaOf<ListEntry>()(
   z.object({ requestId: text, createdAt: storedInstant, writtenAt: storedInstant }),
 );
 
-export const claimSchema = schemaOf<Claim>()(
-  z.object({
-    scope: text,
-    fingerprint: text,
-    requestId: text,
-    claimedAt: storedInstant,
-    endsAt: storedInstant,
-    answer: z
-      .union([
-        z.object({ created: z.object({ requestId: text, shipmentId: text.exactOptional() }) }),
-        z.object({
-          refused: z.object({ kind: z.enum(faultKinds), message: text, data: json.optional() }),
-        }),
-        z.literal(["unreconciled", "erased"]),
-      ])
-      .exactOptional(),
-  }),
+export const claimSchema = z.lazy(() =>
+  schemaOf<Claim>()(
+    z.object({
+      scope: text,
+      fingerprint: text,
+      requestId: text,
+      claimedAt: storedInstant,
+      endsAt: storedInstant,
+      answer: z
+        .union([
+          z.object({ created: z.object({ requestId: text, shipmentId: text.exactOptional() }) }),
+          z.object({
+            refused: z.object({ kind: z.enum(faultKinds), message: text, data: json.optional() }),
+          }),
+          z.literal(["unreconciled", "erased"]),
+        ])
+        .exactOptional(),
+    }),
+  ),
 );
 
 /** The record of a shipment id. Those of the previous version have no status. */
-export const shipmentSchema = schemaOf<ShipmentRecord>()(
-  z.object({
-    requestId: text,
-    state: z.enum(shipmentStates).exactOptional(),
-    errorMessage: text.exactOptional(),
-  }),
+export const shipmentSchema = z.lazy(() =>
+  schemaOf<ShipmentRecord>()(
+    z.object({
+      requestId: text,
+      state: z.enum(shipmentStates).exactOptional(),
+      errorMessage: text.exactOptional(),
+    }),
+  ),
 );

@@ -19,15 +19,17 @@ export const formatVersion = 2;
 
 const file = z.object({ name: z.string(), lines: z.int(), sha256: z.string() });
 
-export const contentSchema = z.object({
-  schema: z.literal(formatVersion),
-  startedAt: z.string(),
-  endedAt: z.string(),
-  /** Files with one row in each line. */
-  tables: z.record(z.string(), z.array(file).readonly()),
-  /** Files with name and hash of one blob in each line. */
-  containers: z.record(z.string(), z.array(file).readonly()),
-});
+export const contentSchema = z.lazy(() =>
+  z.object({
+    schema: z.literal(formatVersion),
+    startedAt: z.string(),
+    endedAt: z.string(),
+    /** Files with one row in each line. */
+    tables: z.record(z.string(), z.array(file).readonly()),
+    /** Files with name and hash of one blob in each line. */
+    containers: z.record(z.string(), z.array(file).readonly()),
+  }),
+);
 export type Content = z.output<typeof contentSchema>;
 export type BackupFile = z.output<typeof file>;
 

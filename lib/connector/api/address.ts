@@ -4,8 +4,8 @@ import type { MailingAddress } from "../model/request.ts";
 import { normalRegion, regionProblem } from "./regions.ts";
 import { nonEmptyLine, optionalLine, postalCode } from "./text-rules.ts";
 
-/** The fields of a mailing address that both versions name alike; they differ in the country's (specification section 2). */
-export const addressFields = {
+/** Returns the fields of a mailing address that both versions name alike; they differ in the country's (specification section 2). */
+export const addressFields = () => ({
   street_line1: nonEmptyLine().describe("Street and number."),
   street_line2: optionalLine().describe("Further line of the street address."),
   postal_code: postalCode().describe("A space, or 00000, where the country has no postal codes."),
@@ -13,7 +13,7 @@ export const addressFields = {
   region: optionalLine(50).describe(
     "Two-letter postal code of the region. Required in the US, at US military bases and in Canada.",
   ),
-};
+});
 
 /** The region goes by the country in the named field (decision C5); goes with `whateverFieldsHold`. */
 export const regionByCountry =
@@ -25,7 +25,7 @@ export const regionByCountry =
 
 /** A parsed address of either version, and its country. */
 export const mailingAddressOf = (
-  address: z.output<z.ZodObject<typeof addressFields>>,
+  address: z.output<z.ZodObject<ReturnType<typeof addressFields>>>,
   countryCode: string,
 ): MailingAddress =>
   omitUndefined({

@@ -49,15 +49,17 @@ export async function encryptEnvelope(
 
 // Lists the allowed members, so that jku, jwk, x5u, x5c, zip, crit and unknown ones are rejected.
 const anyHeader = { typ: z.string().optional(), cty: z.string().optional() };
-const jweHeader = z.strictObject({
-  ...anyHeader,
-  alg: z.enum(openedAlgorithms),
-  enc: z.literal(contentAlgorithm),
-  kid: z.string().optional(),
-  epk: z.object({}),
-  apu: z.string().optional(),
-  apv: z.string().optional(),
-});
+const jweHeader = z.lazy(() =>
+  z.strictObject({
+    ...anyHeader,
+    alg: z.enum(openedAlgorithms),
+    enc: z.literal(contentAlgorithm),
+    kid: z.string().optional(),
+    epk: z.object({}),
+    apu: z.string().optional(),
+    apv: z.string().optional(),
+  }),
+);
 const jwsHeader = z.strictObject({ ...anyHeader, alg: z.literal(signatureAlgorithm), kid: z.string() });
 
 /**

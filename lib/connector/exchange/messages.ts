@@ -106,14 +106,16 @@ const base64url = z
   .regex(/^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2,3})?$/)
   .min(2);
 
-const credentialResponse = z.object({
-  v: z.literal(1),
-  type: z.literal("credential_response"),
-  // At most 1,023 bytes (WebAuthn Level 3 section 4).
-  id: base64url.max(1364),
-  response: z.object({ clientDataJSON: base64url, attestationObject: base64url }),
-  client_extension_results: z.record(z.string(), z.unknown()).default({}),
-});
+const credentialResponse = z.lazy(() =>
+  z.object({
+    v: z.literal(1),
+    type: z.literal("credential_response"),
+    // At most 1,023 bytes (WebAuthn Level 3 section 4).
+    id: base64url.max(1364),
+    response: z.object({ clientDataJSON: base64url, attestationObject: base64url }),
+    client_extension_results: z.record(z.string(), z.unknown()).default({}),
+  }),
+);
 
 const pinResponse = z.object({
   v: z.literal(1),

@@ -42,11 +42,13 @@ export async function requestToken(access: PeerAccess, url: string, body: URLSea
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-const granted = z.object({
-  access_token: z.string().min(1),
-  /** Some issuers send it as text. If it is missing, a short lifetime is assumed. */
-  expires_in: z.coerce.number().int().nonnegative().catch(300),
-});
+const granted = z.lazy(() =>
+  z.object({
+    access_token: z.string().min(1),
+    /** Some issuers send it as text. If it is missing, a short lifetime is assumed. */
+    expires_in: z.coerce.number().int().nonnegative().catch(300),
+  }),
+);
 
 const refusal = z.object({ error: z.string(), error_description: z.string().optional() });
 

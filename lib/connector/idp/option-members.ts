@@ -7,14 +7,16 @@ const deepest = 20;
  * An object whose members are passed to the key maker unchanged, but without OData's annotations, which Microsoft Graph sends at every
  * depth (`@odata.type`, `name@odata.type`).
  */
-export const optionMembers = z.record(z.string(), z.unknown()).transform((members, context) => {
-  try {
-    return withoutAnnotations(members, 0) as Record<string, unknown>;
-  } catch {
-    context.addIssue({ code: "custom", message: "is nested too deeply" });
-    return z.NEVER;
-  }
-});
+export const optionMembers = z.lazy(() =>
+  z.record(z.string(), z.unknown()).transform((members, context) => {
+    try {
+      return withoutAnnotations(members, 0) as Record<string, unknown>;
+    } catch {
+      context.addIssue({ code: "custom", message: "is nested too deeply" });
+      return z.NEVER;
+    }
+  }),
+);
 
 function withoutAnnotations(value: unknown, depth: number): unknown {
   if (depth > deepest) throw new RangeError();

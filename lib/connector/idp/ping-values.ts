@@ -5,16 +5,18 @@ import { optionMembers } from "./option-members.ts";
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
 /** A binary value of Ping's products: a list of signed bytes, or base64 in either alphabet. Parsed to base64url. */
-export const binary = z.union([
-  z
-    .array(z.int().min(-128).max(255))
-    .min(1)
-    .transform(bytes => Buffer.from(Uint8Array.from(bytes)).toString("base64url")),
-  z
-    .string()
-    .regex(base64)
-    .transform(text => Buffer.from(text, "base64").toString("base64url")),
-]);
+export const binary = z.lazy(() =>
+  z.union([
+    z
+      .array(z.int().min(-128).max(255))
+      .min(1)
+      .transform(bytes => Buffer.from(Uint8Array.from(bytes)).toString("base64url")),
+    z
+      .string()
+      .regex(base64)
+      .transform(text => Buffer.from(text, "base64").toString("base64url")),
+  ]),
+);
 
 const wholeText = z
   .string()

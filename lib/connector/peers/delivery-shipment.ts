@@ -35,94 +35,104 @@ const shipmentId = z.string().regex(/^[\w-][\w.~-]{0,127}$/);
 
 export const createdShipment = z.object({ shipment_id: shipmentId });
 
-const programmedKey = z
-  .object({
-    serial_number: someText,
-    firmware_version: someText,
-    fido_pin_response: someText,
-    fido_credential_responses: list(z.string().catch("")),
-  })
-  .transform(
-    (body): KeyResponses =>
-      omitUndefined({
-        serial: plainIdentifier(body.serial_number),
-        firmware: plainIdentifier(body.firmware_version),
-        pin: body.fido_pin_response,
-        credentials: body.fido_credential_responses,
+const programmedKey = z.lazy(() =>
+  z
+    .object({
+      serial_number: someText,
+      firmware_version: someText,
+      fido_pin_response: someText,
+      fido_credential_responses: list(z.string().catch("")),
+    })
+    .transform(
+      (body): KeyResponses =>
+        omitUndefined({
+          serial: plainIdentifier(body.serial_number),
+          firmware: plainIdentifier(body.firmware_version),
+          pin: body.fido_pin_response,
+          credentials: body.fido_credential_responses,
+        }),
+    ),
+);
+
+const shippedItem = z.lazy(() =>
+  z
+    .object({
+      product_id: someNumber,
+      inventory_product_id: someNumber,
+      product_quantity: someNumber,
+      product_data: list(programmedKey),
+    })
+    .transform(item => ({
+      productId: item.product_id,
+      inventoryProductId: item.inventory_product_id,
+      quantity: item.product_quantity ?? item.product_data.length,
+      keys: item.product_data,
+    })),
+);
+
+const recipient = z.lazy(() =>
+  z
+    .object({
+      recipient_company: someText,
+      recipient_email: someText,
+      recipient_firstname: someText,
+      recipient_lastname: someText,
+      recipient_telephone: someText,
+    })
+    .transform(body => ({
+      company: body.recipient_company,
+      email: body.recipient_email,
+      firstName: body.recipient_firstname,
+      lastName: body.recipient_lastname,
+      telephone: body.recipient_telephone,
+    })),
+);
+
+const mailingAddress = z.lazy(() =>
+  z
+    .object({
+      street_line1: someText,
+      street_line2: someText,
+      city: someText,
+      region: someText,
+      postal_code: someText,
+      country_code_2: someText,
+    })
+    .transform(body => ({
+      streetLine1: body.street_line1,
+      streetLine2: body.street_line2,
+      city: body.city,
+      region: body.region,
+      postalCode: body.postal_code,
+      countryCode: body.country_code_2,
+    })),
+);
+
+export const shipment = z.lazy(() =>
+  z
+    .object({
+      shipment_id: shipmentId,
+      shipment_request_date: someDate,
+      customer_reference: someText,
+      shipment_state: z.object({ shipment_state_id: number, shipment_state_message: someText }),
+      recipient: recipient.catch({} as z.output<typeof recipient>),
+      mailing_address: mailingAddress.catch({} as z.output<typeof mailingAddress>),
+      shipment_items: list(shippedItem),
+    })
+    .transform(
+      (body): DeliveryShipment => ({
+        shipmentId: body.shipment_id,
+        requestedAt: body.shipment_request_date,
+        customerReference: body.customer_reference,
+        state: {
+          id: body.shipment_state.shipment_state_id,
+          message: plainText(body.shipment_state.shipment_state_message),
+        },
+        recipient: body.recipient,
+        mailingAddress: body.mailing_address,
+        items: body.shipment_items,
       }),
-  );
-
-const shippedItem = z
-  .object({
-    product_id: someNumber,
-    inventory_product_id: someNumber,
-    product_quantity: someNumber,
-    product_data: list(programmedKey),
-  })
-  .transform(item => ({
-    productId: item.product_id,
-    inventoryProductId: item.inventory_product_id,
-    quantity: item.product_quantity ?? item.product_data.length,
-    keys: item.product_data,
-  }));
-
-const recipient = z
-  .object({
-    recipient_company: someText,
-    recipient_email: someText,
-    recipient_firstname: someText,
-    recipient_lastname: someText,
-    recipient_telephone: someText,
-  })
-  .transform(body => ({
-    company: body.recipient_company,
-    email: body.recipient_email,
-    firstName: body.recipient_firstname,
-    lastName: body.recipient_lastname,
-    telephone: body.recipient_telephone,
-  }));
-
-const mailingAddress = z
-  .object({
-    street_line1: someText,
-    street_line2: someText,
-    city: someText,
-    region: someText,
-    postal_code: someText,
-    country_code_2: someText,
-  })
-  .transform(body => ({
-    streetLine1: body.street_line1,
-    streetLine2: body.street_line2,
-    city: body.city,
-    region: body.region,
-    postalCode: body.postal_code,
-    countryCode: body.country_code_2,
-  }));
-
-export const shipment = z
-  .object({
-    shipment_id: shipmentId,
-    shipment_request_date: someDate,
-    customer_reference: someText,
-    shipment_state: z.object({ shipment_state_id: number, shipment_state_message: someText }),
-    recipient: recipient.catch({} as z.output<typeof recipient>),
-    mailing_address: mailingAddress.catch({} as z.output<typeof mailingAddress>),
-    shipment_items: list(shippedItem),
-  })
-  .transform(
-    (body): DeliveryShipment => ({
-      shipmentId: body.shipment_id,
-      requestedAt: body.shipment_request_date,
-      customerReference: body.customer_reference,
-      state: {
-        id: body.shipment_state.shipment_state_id,
-        message: plainText(body.shipment_state.shipment_state_message),
-      },
-      recipient: body.recipient,
-      mailingAddress: body.mailing_address,
-      items: body.shipment_items,
-    }),
-  );
+    ),
+);
 
 export const shipmentList = z.object({ total_count: someNumber, shipments: z.array(shipment) });

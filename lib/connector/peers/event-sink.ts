@@ -4,7 +4,8 @@ import { kindOfStatus, neverConnected, retryAfterSeconds } from "../../peers/htt
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { traceCall } from "../../peers/trace-call.ts";
 import type { Now } from "../../time.ts";
-import { type CloudEvent, eventContentType } from "../events/cloud-event.ts";
+import { eventContentType } from "../events/cloud-event.ts";
+import type { CloudEvent } from "../events/cloud-event-schemas.ts";
 import { signatureHeaders } from "../events/sign-event.ts";
 
 /** An external system to which events are sent. */

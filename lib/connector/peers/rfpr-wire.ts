@@ -53,27 +53,29 @@ const someText = z
   .optional()
   .catch(undefined);
 
-export const authenticatorAnswer = z
-  .object({
-    state: z.enum(["waiting", "completed", "cancelled", "failed"]),
-    serial_number: someText,
-    firmware_version: someText,
-    pin_response: someText,
-    credential_responses: z
-      .array(z.string().catch(""))
-      .nullish()
-      .transform(responses => responses ?? []),
-    error_message: someText,
-  })
-  .transform(
-    (body): Enrollment => ({
-      state: body.state,
-      responses: omitUndefined({
-        serial: plainIdentifier(body.serial_number),
-        firmware: plainIdentifier(body.firmware_version),
-        pin: body.pin_response,
-        credentials: body.credential_responses,
+export const authenticatorAnswer = z.lazy(() =>
+  z
+    .object({
+      state: z.enum(["waiting", "completed", "cancelled", "failed"]),
+      serial_number: someText,
+      firmware_version: someText,
+      pin_response: someText,
+      credential_responses: z
+        .array(z.string().catch(""))
+        .nullish()
+        .transform(responses => responses ?? []),
+      error_message: someText,
+    })
+    .transform(
+      (body): Enrollment => ({
+        state: body.state,
+        responses: omitUndefined({
+          serial: plainIdentifier(body.serial_number),
+          firmware: plainIdentifier(body.firmware_version),
+          pin: body.pin_response,
+          credentials: body.credential_responses,
+        }),
+        message: plainText(body.error_message),
       }),
-      message: plainText(body.error_message),
-    }),
-  );
+    ),
+);

@@ -38,7 +38,7 @@ const viewOf = ({ id, name, createdAt, expiresAt, role, lastUsedOn }: TokenHash)
   ...(lastUsedOn !== undefined && { last_used_on: lastUsedOn }),
 });
 
-const tokenFields = {
+const tokenFields = () => ({
   id: z.string().describe("Names the token, for example to revoke it."),
   name: z.string().describe("Name of the application that uses the token."),
   created_at: z.string().describe("When the token was created, ISO 8601."),
@@ -48,7 +48,7 @@ const tokenFields = {
     .string()
     .optional()
     .describe("The last day, in UTC, on which the token was accepted. Absent: it was never used."),
-};
+});
 /** One line: the command that lists tokens prints names in a terminal. */
 const name = z
   .string()
@@ -60,10 +60,12 @@ const newToken = z.object({
   name: name.describe("Name of the application that will use the token."),
   expires_at: expiry,
 });
-const tokenSchema = z.object(tokenFields).meta({ id: "ApiToken" });
-const newTokenSchema = z
-  .object({ ...tokenFields, token: z.string().describe("The token. It is shown only once.") })
-  .meta({ id: "NewApiToken" });
+const tokenSchema = z.lazy(() => z.object(tokenFields()).meta({ id: "ApiToken" }));
+const newTokenSchema = z.lazy(() =>
+  z
+    .object({ ...tokenFields(), token: z.string().describe("The token. It is shown only once.") })
+    .meta({ id: "NewApiToken" }),
+);
 /** Returns the endpoints that create, list and revoke static API tokens (G3). */
 export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<string, RoleEndpoint<TokenContext>>> {
   return {
@@ -116,7 +118,7 @@ export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<strin
         "Revokes a static token. A process of the service that has the list in memory accepts the token for " +
         "`SECRETS_MAX_AGE_SECONDS` at most, and while Key Vault is not available for one hour at most. Requires a " +
         "tenant token with the role of the API.",
-      params: z.object({ id: z.string().describe("The id of the token, from the list.") }),
+      params: z.lazy(() => z.object({ id: z.string().describe("The id of the token, from the list.") })),
       answers: { 204: { description: "The token is revoked." } },
       handle: async ({ params }, { tokenHashes, log }: TokenContext, { caller }) => {
         requireTenantCaller(caller);

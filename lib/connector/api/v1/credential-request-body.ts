@@ -7,34 +7,36 @@ import { listOf, withDefault } from "../field-rules.ts";
 import { requestLimits } from "../limits.ts";
 import { defaultPinLength, email, emailsTo, keyName, nonEmptyLine, optionalLine, pinLength } from "../text-rules.ts";
 
-const bodyV1 = z.object({
-  recipient: z
-    .object({
-      firstname: nonEmptyLine().describe("First name."),
-      lastname: nonEmptyLine().describe("Last name."),
-      email: email().describe("Also the recipient's unique identifier."),
-    })
-    .describe("Who gets the authenticator."),
-  credentials: listOf(
-    z.object({ user_id: nonEmptyLine().describe("The user at the identity provider, as that knows it.") }),
-    requestLimits.credentialsPerKey,
-  ).describe("In the order in which the authenticator gets them."),
-  pin_request: z
-    .object({
-      min_length: withDefault(pinLength(), defaultPinLength).describe("Least number of PIN characters."),
-      entry_method: withDefault(z.enum(["generated", "user_entered"]), "generated").describe(
-        "Generated beforehand and mailed, or entered at the enrollment on site.",
-      ),
-    })
-    .describe("The PIN of the authenticator."),
-  authenticator_name: keyName().describe("Custom name, shown as `<name>: <serial>`. By default `Pre-Reg Key`."),
-  customization_id: optionalLine().describe("Customization of the key."),
-  enrollment_contacts: z
-    .object({
-      emails_to: emailsTo().describe("The PIN is mailed here. Addresses must differ in more than letter case."),
-    })
-    .describe("Who receives the PIN mail."),
-});
+const bodyV1 = z.lazy(() =>
+  z.object({
+    recipient: z
+      .object({
+        firstname: nonEmptyLine().describe("First name."),
+        lastname: nonEmptyLine().describe("Last name."),
+        email: email().describe("Also the recipient's unique identifier."),
+      })
+      .describe("Who gets the authenticator."),
+    credentials: listOf(
+      z.object({ user_id: nonEmptyLine().describe("The user at the identity provider, as that knows it.") }),
+      requestLimits.credentialsPerKey,
+    ).describe("In the order in which the authenticator gets them."),
+    pin_request: z
+      .object({
+        min_length: withDefault(pinLength(), defaultPinLength).describe("Least number of PIN characters."),
+        entry_method: withDefault(z.enum(["generated", "user_entered"]), "generated").describe(
+          "Generated beforehand and mailed, or entered at the enrollment on site.",
+        ),
+      })
+      .describe("The PIN of the authenticator."),
+    authenticator_name: keyName().describe("Custom name, shown as `<name>: <serial>`. By default `Pre-Reg Key`."),
+    customization_id: optionalLine().describe("Customization of the key."),
+    enrollment_contacts: z
+      .object({
+        emails_to: emailsTo().describe("The PIN is mailed here. Addresses must differ in more than letter case."),
+      })
+      .describe("Who receives the PIN mail."),
+  }),
+);
 
 /**
  * The body of a version 1 credential request create: one on-site authenticator at the default IdP. Parses to a draft

@@ -4,24 +4,26 @@ import type { CredentialRequest, SecurityKey } from "../../model/request.ts";
 import { credentialStates, requestStates } from "../../model/states.ts";
 
 /** Version 1 read model of a credential request, with version 2's states (specification section 2, decision C3). */
-export const credentialRequestV1 = z
-  .object({
-    credential_request_id: z.string().describe("Names the request."),
-    credential_request_state: z.enum(requestStates).describe("State of the whole request."),
-    credentials: z
-      .array(
-        z
-          .object({
-            user_id: z.string().describe("The user at the identity provider."),
-            relying_party_id: z.string().optional().describe("As the IdP has it."),
-            idp_id: z.string().describe("The IdP that the credential is for."),
-            credential_state: z.enum(credentialStates).describe("State of the credential."),
-          })
-          .meta({ id: "CredentialV1" }),
-      )
-      .describe("Every credential of the request."),
-  })
-  .meta({ id: "CredentialRequestV1" });
+export const credentialRequestV1 = z.lazy(() =>
+  z
+    .object({
+      credential_request_id: z.string().describe("Names the request."),
+      credential_request_state: z.enum(requestStates).describe("State of the whole request."),
+      credentials: z
+        .array(
+          z
+            .object({
+              user_id: z.string().describe("The user at the identity provider."),
+              relying_party_id: z.string().optional().describe("As the IdP has it."),
+              idp_id: z.string().describe("The IdP that the credential is for."),
+              credential_state: z.enum(credentialStates).describe("State of the credential."),
+            })
+            .meta({ id: "CredentialV1" }),
+        )
+        .describe("Every credential of the request."),
+    })
+    .meta({ id: "CredentialRequestV1" }),
+);
 
 /** The version 1 read of a request, whichever version made it (decision C4). */
 export const readV1 = (

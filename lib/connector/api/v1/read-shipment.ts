@@ -4,16 +4,18 @@ import { type CredentialRequest, isOnSite, type SecurityKey } from "../../model/
 import { shipmentStates, shipmentStatusOf } from "../../model/shipment.ts";
 
 /** Version 1 shipment status (specification section 2, decision C9). */
-export const shipmentStatusV1 = z
-  .object({
-    shipment_id: z.string().describe("The delivery service's id."),
-    shipment_state: z
-      .enum([...shipmentStates, "processing"])
-      .describe("`processing` while a run works on the shipment at this moment."),
-    error_kind: z.literal("GENERAL").optional().describe("Only after a processing error."),
-    error_message: z.string().optional().describe("Detail from the delivery service or the IdP."),
-  })
-  .meta({ id: "ShipmentV1" });
+export const shipmentStatusV1 = z.lazy(() =>
+  z
+    .object({
+      shipment_id: z.string().describe("The delivery service's id."),
+      shipment_state: z
+        .enum([...shipmentStates, "processing"])
+        .describe("`processing` while a run works on the shipment at this moment."),
+      error_kind: z.literal("GENERAL").optional().describe("Only after a processing error."),
+      error_message: z.string().optional().describe("Detail from the delivery service or the IdP."),
+    })
+    .meta({ id: "ShipmentV1" }),
+);
 
 /**
  * The version 1 status of a request's shipment, whichever version made it (decision C4). It is read from the request's rows, not

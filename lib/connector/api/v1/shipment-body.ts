@@ -19,57 +19,72 @@ import {
   telephone,
 } from "../text-rules.ts";
 
-const recipient = z
-  .object({
-    recipient_company: optionalLine().describe("Company, in addition to or instead of a name."),
-    recipient_email: email().describe("Takes the PIN where `emails_to` is absent."),
-    recipient_firstname: line().describe("May be blank where the company is given."),
-    recipient_lastname: line().describe("May be blank where the company is given."),
-    recipient_telephone: telephone().describe("For the carrier only."),
-  })
-  .superRefine(namesOrCompany(["recipient_firstname", "recipient_lastname"], "recipient_company"), ignoreUnknownFields);
+const recipient = z.lazy(() =>
+  z
+    .object({
+      recipient_company: optionalLine().describe("Company, in addition to or instead of a name."),
+      recipient_email: email().describe("Takes the PIN where `emails_to` is absent."),
+      recipient_firstname: line().describe("May be blank where the company is given."),
+      recipient_lastname: line().describe("May be blank where the company is given."),
+      recipient_telephone: telephone().describe("For the carrier only."),
+    })
+    .superRefine(
+      namesOrCompany(["recipient_firstname", "recipient_lastname"], "recipient_company"),
+      ignoreUnknownFields,
+    ),
+);
 
-const mailingAddress = z
-  .object({ ...addressFields, country_code_2: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
-  .superRefine(regionByCountry("country_code_2"), ignoreUnknownFields);
+const mailingAddress = z.lazy(() =>
+  z
+    .object({ ...addressFields(), country_code_2: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
+    .superRefine(regionByCountry("country_code_2"), ignoreUnknownFields),
+);
 
 const productId = () => z.int().min(1).max(999_999_999);
 
-const shipmentItem = z.object({
-  product_id: productId().describe("Product model of the key."),
-  inventory_product_id: productId().describe("Subscription that the key is taken from."),
-  product_quantity: z
-    .int()
-    .min(1)
-    .max(requestLimits.keys)
-    .describe("Keys of this kind; each gets a credential and a PIN of its own."),
-  customization_id: optionalLine().describe("Customization of the key."),
-  fc_additional_data: optional(z.object({ key_name: keyName().describe("Custom name, shown as `<name>: <serial>`.") })),
-});
-
-const bodyV1 = z
-  .object({
-    user_id: nonEmptyLine().describe("Object id or user principal name of the user at the IdP."),
-    pin_request: z.object({ type: z.literal("generate"), length: pinLength() }).describe("The PIN to generate."),
-    enrollment_contacts: optional(
-      z.object({
-        emails_to: optional(emailsTo()).describe("Addresses that receive the PIN."),
-      }),
+const shipmentItem = z.lazy(() =>
+  z.object({
+    product_id: productId().describe("Product model of the key."),
+    inventory_product_id: productId().describe("Subscription that the key is taken from."),
+    product_quantity: z
+      .int()
+      .min(1)
+      .max(requestLimits.keys)
+      .describe("Keys of this kind; each gets a credential and a PIN of its own."),
+    customization_id: optionalLine().describe("Customization of the key."),
+    fc_additional_data: optional(
+      z.object({ key_name: keyName().describe("Custom name, shown as `<name>: <serial>`.") }),
     ),
-    delivery_shipment_request: z.object({
-      reseller_organization_id: optionalLine().describe("Organization of the channel partner in the delivery service."),
-      delivery_type: z.literal([1, 2]).meta({ type: "integer", description: "1 standard, 2 expedited." }),
-      address_validation_bypass: z.boolean().describe("Ship without validation of the address."),
-      recipient,
-      mailing_address: mailingAddress,
-      shipment_items: listOf(shipmentItem, requestLimits.keys).describe("Keys to program and ship."),
-    }),
-  })
-  .superRefine(({ delivery_shipment_request }: Readonly<Record<string, unknown>>, context) => {
-    if (quantity(delivery_shipment_request) <= requestLimits.keys) return;
-    const message = `makes more than ${requestLimits.keys} keys, quantities counted`;
-    context.addIssue({ code: "custom", path: ["delivery_shipment_request", "shipment_items"], message });
-  }, ignoreUnknownFields);
+  }),
+);
+
+const bodyV1 = z.lazy(() =>
+  z
+    .object({
+      user_id: nonEmptyLine().describe("Object id or user principal name of the user at the IdP."),
+      pin_request: z.object({ type: z.literal("generate"), length: pinLength() }).describe("The PIN to generate."),
+      enrollment_contacts: optional(
+        z.object({
+          emails_to: optional(emailsTo()).describe("Addresses that receive the PIN."),
+        }),
+      ),
+      delivery_shipment_request: z.object({
+        reseller_organization_id: optionalLine().describe(
+          "Organization of the channel partner in the delivery service.",
+        ),
+        delivery_type: z.literal([1, 2]).meta({ type: "integer", description: "1 standard, 2 expedited." }),
+        address_validation_bypass: z.boolean().describe("Ship without validation of the address."),
+        recipient,
+        mailing_address: mailingAddress,
+        shipment_items: listOf(shipmentItem, requestLimits.keys).describe("Keys to program and ship."),
+      }),
+    })
+    .superRefine(({ delivery_shipment_request }: Readonly<Record<string, unknown>>, context) => {
+      if (quantity(delivery_shipment_request) <= requestLimits.keys) return;
+      const message = `makes more than ${requestLimits.keys} keys, quantities counted`;
+      context.addIssue({ code: "custom", path: ["delivery_shipment_request", "shipment_items"], message });
+    }, ignoreUnknownFields),
+);
 
 /** Returns the sum of the quantities. Ignores invalid ones and those over the limit: each is reported for itself. */
 function quantity(shipment: unknown): number {

@@ -18,103 +18,120 @@ import {
 } from "../text-rules.ts";
 import { requireShipmentOrAuthenticators, withinLimits } from "./create-rules.ts";
 
-const recipient = z
-  .object({
-    email: email().describe("Takes the delivery notifications of a shipment."),
-    first_name: line().describe("May be blank where `company` is given."),
-    last_name: line().describe("May be blank where `company` is given."),
-    company: optionalLine().describe("Company, in addition to or instead of a name."),
-    telephone: telephone().describe("For the carrier only: digits, `+`, `(` and `)`; dashes are accepted."),
-    external_id: optionalLine().describe("Unique identifier of the recipient. By default the email."),
-  })
-  .superRefine(namesOrCompany(["first_name", "last_name"], "company"), ignoreUnknownFields)
-  .meta({ id: "Recipient" });
+const recipient = z.lazy(() =>
+  z
+    .object({
+      email: email().describe("Takes the delivery notifications of a shipment."),
+      first_name: line().describe("May be blank where `company` is given."),
+      last_name: line().describe("May be blank where `company` is given."),
+      company: optionalLine().describe("Company, in addition to or instead of a name."),
+      telephone: telephone().describe("For the carrier only: digits, `+`, `(` and `)`; dashes are accepted."),
+      external_id: optionalLine().describe("Unique identifier of the recipient. By default the email."),
+    })
+    .superRefine(namesOrCompany(["first_name", "last_name"], "company"), ignoreUnknownFields)
+    .meta({ id: "Recipient" }),
+);
 
-const credential = z
-  .object({
-    idp_id: optional(nonEmptyLine(64)).describe("The IdP. By default that of the deployment."),
-    relying_party_id: optional(nonEmptyLine()).describe("By default that of the IdP."),
-    user_id: nonEmptyLine().describe(
-      "The user at the relying party, as the IdP knows it: principal name, object id or username.",
-    ),
-  })
-  .meta({ id: "CredentialOrder", description: "One credential: a user at an identity provider." });
+const credential = z.lazy(() =>
+  z
+    .object({
+      idp_id: optional(nonEmptyLine(64)).describe("The IdP. By default that of the deployment."),
+      relying_party_id: optional(nonEmptyLine()).describe("By default that of the IdP."),
+      user_id: nonEmptyLine().describe(
+        "The user at the relying party, as the IdP knows it: principal name, object id or username.",
+      ),
+    })
+    .meta({ id: "CredentialOrder", description: "One credential: a user at an identity provider." }),
+);
 
 const credentials = listOf(credential, requestLimits.credentialsPerKey).describe(
   "In the order in which the key gets them, which decides what sign-in offers first.",
 );
 
-const shipmentItem = z
-  .object({
-    name: keyName().describe("Custom name, shown as `<name>: <serial>`. By default `Pre-Reg Key`."),
-    customization_id: optionalLine().describe("Customization of the key."),
-    product_id: digitsAsNumber().describe("Product model of the key."),
-    inventory_product_id: digitsAsNumber().describe("Subscription that the key is taken from."),
-    pin_request: optional(
-      z.object({
-        length: withDefault(pinLength(), defaultPinLength).describe(
-          "PIN characters to generate; a key whose own minimum is longer gets that.",
-        ),
-        type: withDefault(z.literal("generate"), "generate").describe("How the PIN comes about."),
+const shipmentItem = z.lazy(() =>
+  z
+    .object({
+      name: keyName().describe("Custom name, shown as `<name>: <serial>`. By default `Pre-Reg Key`."),
+      customization_id: optionalLine().describe("Customization of the key."),
+      product_id: digitsAsNumber().describe("Product model of the key."),
+      inventory_product_id: digitsAsNumber().describe("Subscription that the key is taken from."),
+      pin_request: optional(
+        z.object({
+          length: withDefault(pinLength(), defaultPinLength).describe(
+            "PIN characters to generate; a key whose own minimum is longer gets that.",
+          ),
+          type: withDefault(z.literal("generate"), "generate").describe("How the PIN comes about."),
+        }),
+      ).describe("Asks for a PIN. Absent: the key has none."),
+      credentials,
+    })
+    .meta({ id: "ShipmentItem", description: "One security key to program and ship." }),
+);
+
+const mailingAddress = z.lazy(() =>
+  z
+    .object({ ...addressFields(), country_code: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
+    .superRefine(regionByCountry("country_code"), ignoreUnknownFields)
+    .meta({ id: "ShippingAddress" }),
+);
+
+const shipment = z.lazy(() =>
+  z
+    .object({
+      delivery_type: withDefault(z.literal([1, 2]), 1).meta({
+        type: "integer",
+        description: "1 standard, 2 expedited.",
       }),
-    ).describe("Asks for a PIN. Absent: the key has none."),
-    credentials,
-  })
-  .meta({ id: "ShipmentItem", description: "One security key to program and ship." });
+      reseller_organization_id: optionalLine().describe("Organization of the channel partner in the delivery service."),
+      customer_reference: optionalLine().describe("The customer's own reference."),
+      address_validation_bypass: optional(z.boolean()).describe("Ship without validation of the address."),
+      mailing_address: mailingAddress.describe("Where the keys go."),
+      shipment_items: listOf(shipmentItem, requestLimits.keys).describe("Keys to program and ship."),
+    })
+    .meta({ id: "ShipmentOrder" }),
+);
 
-const mailingAddress = z
-  .object({ ...addressFields, country_code: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
-  .superRefine(regionByCountry("country_code"), ignoreUnknownFields)
-  .meta({ id: "ShippingAddress" });
-
-const shipment = z
-  .object({
-    delivery_type: withDefault(z.literal([1, 2]), 1).meta({ type: "integer", description: "1 standard, 2 expedited." }),
-    reseller_organization_id: optionalLine().describe("Organization of the channel partner in the delivery service."),
-    customer_reference: optionalLine().describe("The customer's own reference."),
-    address_validation_bypass: optional(z.boolean()).describe("Ship without validation of the address."),
-    mailing_address: mailingAddress.describe("Where the keys go."),
-    shipment_items: listOf(shipmentItem, requestLimits.keys).describe("Keys to program and ship."),
-  })
-  .meta({ id: "ShipmentOrder" });
-
-const authenticator = z
-  .object({
-    name: keyName().describe("Custom name. By default `Pre-Reg Key`."),
-    customization_id: optionalLine().describe("Customization of the key."),
-    preferred_authenticator_type: withDefault(z.enum(["hardware", "software"]), "hardware").describe(
-      "A passkey on a physical key, or for example on a mobile device.",
-    ),
-    pin_request: optional(
-      z.object({
-        min_length: withDefault(pinLength(), defaultPinLength).describe("Least number of PIN characters."),
-        entry_method: withDefault(z.enum(["generated", "user_entered"]), "generated").describe(
-          "Generated beforehand, or entered at the enrollment on site.",
-        ),
-        delivery_method: withDefault(z.enum(["none", "app", "email"]), "email").describe(
-          "How the PIN reaches its user.",
-        ),
-      }),
-    ).describe("Asks for a PIN. Absent: the key has none."),
-    credentials,
-  })
-  .meta({ id: "AuthenticatorOrder", description: "One security key or app passkey to program on site." });
+const authenticator = z.lazy(() =>
+  z
+    .object({
+      name: keyName().describe("Custom name. By default `Pre-Reg Key`."),
+      customization_id: optionalLine().describe("Customization of the key."),
+      preferred_authenticator_type: withDefault(z.enum(["hardware", "software"]), "hardware").describe(
+        "A passkey on a physical key, or for example on a mobile device.",
+      ),
+      pin_request: optional(
+        z.object({
+          min_length: withDefault(pinLength(), defaultPinLength).describe("Least number of PIN characters."),
+          entry_method: withDefault(z.enum(["generated", "user_entered"]), "generated").describe(
+            "Generated beforehand, or entered at the enrollment on site.",
+          ),
+          delivery_method: withDefault(z.enum(["none", "app", "email"]), "email").describe(
+            "How the PIN reaches its user.",
+          ),
+        }),
+      ).describe("Asks for a PIN. Absent: the key has none."),
+      credentials,
+    })
+    .meta({ id: "AuthenticatorOrder", description: "One security key or app passkey to program on site." }),
+);
 
 /** The version 2 create body as it is sent, values normalised (specification section 2, decision C5). */
-export const bodyV2 = z
-  .object({
-    recipient: recipient.describe("Who gets the keys."),
-    enrollment_contacts: z
-      .object({
-        emails_to: emailsTo().describe("The PIN is mailed here. Addresses must differ in more than letter case."),
-      })
-      .describe("Who receives the PIN mail."),
-    shipment: optional(shipment).describe("Keys that are programmed and shipped. Required without `authenticators`."),
-    authenticators: optional(listOf(authenticator, requestLimits.keys)).describe(
-      "Keys or passkeys that are programmed on site. Required without `shipment`.",
-    ),
-  })
-  .superRefine(requireShipmentOrAuthenticators, ignoreUnknownFields)
-  .superRefine(withinLimits, ignoreUnknownFields);
+export const bodyV2 = z.lazy(() =>
+  z
+    .object({
+      recipient: recipient.describe("Who gets the keys."),
+      enrollment_contacts: z
+        .object({
+          emails_to: emailsTo().describe("The PIN is mailed here. Addresses must differ in more than letter case."),
+        })
+        .describe("Who receives the PIN mail."),
+      shipment: optional(shipment).describe("Keys that are programmed and shipped. Required without `authenticators`."),
+      authenticators: optional(listOf(authenticator, requestLimits.keys)).describe(
+        "Keys or passkeys that are programmed on site. Required without `shipment`.",
+      ),
+    })
+    .superRefine(requireShipmentOrAuthenticators, ignoreUnknownFields)
+    .superRefine(withinLimits, ignoreUnknownFields),
+);
 
 export type BodyV2 = z.output<typeof bodyV2>;

@@ -12,40 +12,46 @@ import {
 import { deliveryProblem } from "../../model/shipment.ts";
 import { credentialStates, isTerminal, requestStates, securityKeyStates } from "../../model/states.ts";
 
-const credentialV2 = z
-  .object({
-    idp_id: z.string().describe("The IdP that the credential is for."),
-    relying_party_id: z.string().optional().describe("As asked for, then as the IdP has it."),
-    user_id: z.string().describe("The user at the relying party."),
-    state: z.enum(credentialStates).describe("`activation_pending`: on the key, not yet accepted by the IdP."),
-    retryable_until: z.iso.datetime().optional().describe("Until then a failing activation is tried again."),
-    error_message: z.string().optional().describe("What went wrong last, with the activation or the PIN mail."),
-  })
-  .meta({ id: "Credential", description: "A credential on a security key, for one user at one identity provider." });
+const credentialV2 = z.lazy(() =>
+  z
+    .object({
+      idp_id: z.string().describe("The IdP that the credential is for."),
+      relying_party_id: z.string().optional().describe("As asked for, then as the IdP has it."),
+      user_id: z.string().describe("The user at the relying party."),
+      state: z.enum(credentialStates).describe("`activation_pending`: on the key, not yet accepted by the IdP."),
+      retryable_until: z.iso.datetime().optional().describe("Until then a failing activation is tried again."),
+      error_message: z.string().optional().describe("What went wrong last, with the activation or the PIN mail."),
+    })
+    .meta({ id: "Credential", description: "A credential on a security key, for one user at one identity provider." }),
+);
 
-const keyV2 = z
-  .object({
-    id: z.string().describe("Names the key within its request."),
-    name: z.string().describe("Custom name, or `Pre-Reg Key`."),
-    state: z
-      .enum(securityKeyStates)
-      .describe("`processing` while any credential is open; `partial`: some are active, some are not."),
-    credentials: z.array(credentialV2).describe("In the order of the create."),
-  })
-  .meta({ id: "SecurityKey", description: "A security key or app passkey of a request." });
+const keyV2 = z.lazy(() =>
+  z
+    .object({
+      id: z.string().describe("Names the key within its request."),
+      name: z.string().describe("Custom name, or `Pre-Reg Key`."),
+      state: z
+        .enum(securityKeyStates)
+        .describe("`processing` while any credential is open; `partial`: some are active, some are not."),
+      credentials: z.array(credentialV2).describe("In the order of the create."),
+    })
+    .meta({ id: "SecurityKey", description: "A security key or app passkey of a request." }),
+);
 
-const mailingAddressV2 = z
-  .object({
-    street_line1: z.string().describe("Street and number."),
-    street_line2: z.string().optional().describe("Further line of the street address."),
-    postal_code: z.string().describe("Postal code, or a space."),
-    city: z.string().describe("City."),
-    region: z.string().optional().describe("Two-letter postal code of the region."),
-    country_code: z.string().describe("ISO 3166-1 alpha-2."),
-  })
-  .meta({ id: "MailingAddress" });
+const mailingAddressV2 = z.lazy(() =>
+  z
+    .object({
+      street_line1: z.string().describe("Street and number."),
+      street_line2: z.string().optional().describe("Further line of the street address."),
+      postal_code: z.string().describe("Postal code, or a space."),
+      city: z.string().describe("City."),
+      region: z.string().optional().describe("Two-letter postal code of the region."),
+      country_code: z.string().describe("ISO 3166-1 alpha-2."),
+    })
+    .meta({ id: "MailingAddress" }),
+);
 
-const fields = {
+const fields = () => ({
   credential_request_id: z.string().describe("Names the request."),
   state: z.enum(requestStates).describe("`received` until all orders are placed, `started` until every key has ended."),
   error_message: z.string().optional().describe("Reason for the current state."),
@@ -58,25 +64,29 @@ const fields = {
     })
     .optional()
     .describe("Present where keys are shipped."),
-};
+});
 
 /** Version 2 read model of a credential request (specification section 2). */
-export const credentialRequestV2 = z.object(fields).meta({ id: "CredentialRequest" });
+export const credentialRequestV2 = z.lazy(() => z.object(fields()).meta({ id: "CredentialRequest" }));
 
 /** An entry of the list of credential requests (decision C19). */
-export const listedV2 = z
-  .object({ ...fields, created_at: z.iso.datetime().describe("When the request was created.") })
-  .meta({ id: "ListedCredentialRequest" });
+export const listedV2 = z.lazy(() =>
+  z
+    .object({ ...fields(), created_at: z.iso.datetime().describe("When the request was created.") })
+    .meta({ id: "ListedCredentialRequest" }),
+);
 
 /** Version 2 answer to a create (specification section 4). */
-export const createdV2 = z.object({
-  data: z
-    .object({
-      credential_request_id: z.string().describe("Names the request."),
-      shipment_id: z.string().optional().describe("The delivery service's id, if keys are shipped."),
-    })
-    .meta({ id: "CreatedCredentialRequest" }),
-});
+export const createdV2 = z.lazy(() =>
+  z.object({
+    data: z
+      .object({
+        credential_request_id: z.string().describe("Names the request."),
+        shipment_id: z.string().optional().describe("The delivery service's id, if keys are shipped."),
+      })
+      .meta({ id: "CreatedCredentialRequest" }),
+  }),
+);
 
 /** The answer to a create, in the specification's names. */
 export const created = (done: {

@@ -4,29 +4,33 @@ import type { LoadedEvents } from "../../deps.ts";
 import { cloudEventOf } from "../../events/cloud-event.ts";
 import { type Delivery, eventsIn, nothingDone, type RequestEvent } from "../../events/event.ts";
 
-const deliveryV2 = z
-  .object({
-    sink: z.int().min(1).describe("Position of the sink in `EVENT_SINK_URLS`, from 1."),
-    state: z
-      .enum(["pending", "delivered", "given_up"])
-      .describe("`pending`: not sent yet, or tried again. `given_up`: failed for `EVENT_RETRY_HOURS`."),
-    delivered_at: z.iso.datetime().optional().describe("When the sink accepted the event."),
-    attempts: z.int().min(1).optional().describe("Failed attempts so far, of an event that is tried again."),
-    next_attempt_at: z.iso.datetime().optional().describe("When it is tried again."),
-    error_message: z.string().optional().describe("Why the last attempt failed."),
-  })
-  .meta({ id: "EventDelivery" });
+const deliveryV2 = z.lazy(() =>
+  z
+    .object({
+      sink: z.int().min(1).describe("Position of the sink in `EVENT_SINK_URLS`, from 1."),
+      state: z
+        .enum(["pending", "delivered", "given_up"])
+        .describe("`pending`: not sent yet, or tried again. `given_up`: failed for `EVENT_RETRY_HOURS`."),
+      delivered_at: z.iso.datetime().optional().describe("When the sink accepted the event."),
+      attempts: z.int().min(1).optional().describe("Failed attempts so far, of an event that is tried again."),
+      next_attempt_at: z.iso.datetime().optional().describe("When it is tried again."),
+      error_message: z.string().optional().describe("Why the last attempt failed."),
+    })
+    .meta({ id: "EventDelivery" }),
+);
 
-const eventV2 = z
-  .object({
-    id: z.string().describe("Id of the event, as in `webhook-id` of its deliveries."),
-    type: z.string().describe("Type of the event, such as `fido-connector.request.started`."),
-    time: z.iso.datetime().describe("When the connector recorded it."),
-    sequence: z.string().describe("Position of the event in its request."),
-    data: z.record(z.string(), z.unknown()).describe("What happened: ids and states, as in the delivered event."),
-    deliveries: z.array(deliveryV2).describe("One for each sink that was configured when the event was recorded."),
-  })
-  .meta({ id: "RequestEvent" });
+const eventV2 = z.lazy(() =>
+  z
+    .object({
+      id: z.string().describe("Id of the event, as in `webhook-id` of its deliveries."),
+      type: z.string().describe("Type of the event, such as `fido-connector.request.started`."),
+      time: z.iso.datetime().describe("When the connector recorded it."),
+      sequence: z.string().describe("Position of the event in its request."),
+      data: z.record(z.string(), z.unknown()).describe("What happened: ids and states, as in the delivered event."),
+      deliveries: z.array(deliveryV2).describe("One for each sink that was configured when the event was recorded."),
+    })
+    .meta({ id: "RequestEvent" }),
+);
 
 /** The events of a request, oldest first. */
 export const eventsV2 = z.object({ data: z.array(eventV2) });

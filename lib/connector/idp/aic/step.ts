@@ -14,11 +14,13 @@ export type Step = z.output<typeof step>;
 export type Callback = Step["callbacks"][number];
 
 /** The end of a journey, with or without a session. */
-export const end = z
-  .object({ tokenId: z.string(), successUrl: z.string(), realm: z.string() })
-  .partial()
-  .refine(members => Object.keys(members).length > 0)
-  .transform(() => undefined);
+export const end = z.lazy(() =>
+  z
+    .object({ tokenId: z.string(), successUrl: z.string(), realm: z.string() })
+    .partial()
+    .refine(members => Object.keys(members).length > 0)
+    .transform(() => undefined),
+);
 
 /** The input of a step that gets a value. */
 export interface Field {

@@ -51,11 +51,13 @@ function scriptIn(callback: Callback): unknown {
   return typeof message === "string" ? readScript(message) : undefined;
 }
 
-const options = z.object({
-  ...commonOptions,
-  rp: z.object({ id: z.string().max(longestRelyingPartyId).nullish(), name: z.string().nullish() }),
-  user: z.object({ id: handleText, name: z.string(), displayName: z.string().nullish() }),
-});
+const options = z.lazy(() =>
+  z.object({
+    ...commonOptions,
+    rp: z.object({ id: z.string().max(longestRelyingPartyId).nullish(), name: z.string().nullish() }),
+    user: z.object({ id: handleText, name: z.string(), displayName: z.string().nullish() }),
+  }),
+);
 
 /**
  * Returns the creation options of a step, or why there are none.
@@ -91,12 +93,14 @@ export function outcomeOf(step: Step, attestation: Attestation, name: string): s
 const jsonSupport = z.object({ supportsJsonResponse: z.literal(true) });
 const supportsJson = (callback: Callback) => jsonSupport.safeParse(outputOf(callback, "data")).success;
 
-const refusal = z.object({
-  code: z.int(),
-  reason: z.string(),
-  message: z.string().optional(),
-  detail: z.object({ errorCode: z.string().optional() }).optional().catch(undefined),
-});
+const refusal = z.lazy(() =>
+  z.object({
+    code: z.int(),
+    reason: z.string(),
+    message: z.string().optional(),
+    detail: z.object({ errorCode: z.string().optional() }).optional().catch(undefined),
+  }),
+);
 
 /** Returns AM's error code, or its name of the status, and its message; nothing if the body is not AM's. */
 export function refusalOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {

@@ -79,23 +79,27 @@ const algorithm = z.union([
 const parameter = z.object({ type: z.literal("public-key"), alg: algorithm });
 const excluded = z.object({ id: z.string().min(1).max(longestId) });
 
-const publicKey = z.object({
-  rp: z.object({ id: relyingPartyId, name: z.string().optional() }),
-  user: z.object({ id: binary, name: z.string(), displayName: z.string().nullish() }),
-  challenge: binary,
-  pubKeyCredParams: z.array(parameter).min(1),
-  timeout: z.number().nullish(),
-  excludeCredentials: z.array(excluded).nullish(),
-  authenticatorSelection: optionMembers.nullish(),
-  attestation: z.string().nullish(),
-  extensions: optionMembers.nullish(),
-});
-
-export const creationOptionsAnswer = optionallyWrapped(
+const publicKey = z.lazy(() =>
   z.object({
-    challengeTimeoutDateTime: z.iso.datetime({ offset: true }).optional().catch(undefined),
-    publicKey: publicKey.transform(toCreationOptions),
+    rp: z.object({ id: relyingPartyId, name: z.string().optional() }),
+    user: z.object({ id: binary, name: z.string(), displayName: z.string().nullish() }),
+    challenge: binary,
+    pubKeyCredParams: z.array(parameter).min(1),
+    timeout: z.number().nullish(),
+    excludeCredentials: z.array(excluded).nullish(),
+    authenticatorSelection: optionMembers.nullish(),
+    attestation: z.string().nullish(),
+    extensions: optionMembers.nullish(),
   }),
+);
+
+export const creationOptionsAnswer = z.lazy(() =>
+  optionallyWrapped(
+    z.object({
+      challengeTimeoutDateTime: z.iso.datetime({ offset: true }).optional().catch(undefined),
+      publicKey: publicKey.transform(toCreationOptions),
+    }),
+  ),
 );
 
 function toCreationOptions(parsed: z.output<typeof publicKey>): CreationOptions {

@@ -26,11 +26,13 @@ export const newDevice = z.object({
   publicKeyCredentialCreationOptions: z.unknown().optional(),
 });
 
-const options = z.object({
-  ...commonOptions,
-  rp: z.object({ id: relyingPartyId, name: z.string().nullish() }),
-  user: z.object({ id: binary, name: z.string(), displayName: z.string().nullish() }),
-});
+const options = z.lazy(() =>
+  z.object({
+    ...commonOptions,
+    rp: z.object({ id: relyingPartyId, name: z.string().nullish() }),
+    user: z.object({ id: binary, name: z.string(), displayName: z.string().nullish() }),
+  }),
+);
 
 /** Returns the creation options, which are JSON inside a string; undefined if they are not readable. */
 export function readOptions(text: unknown): CreationOptions | undefined {
@@ -66,26 +68,30 @@ export const activationBody = (origin: string, attestation: Attestation): object
 const padded = (base64url: string) => Buffer.from(base64url, "base64url").toString("base64");
 
 export const device = z.object({ status: z.string() });
-export const deviceList = z.object({
-  _embedded: z
-    .object({
-      devices: z.array(z.object({ id: z.string().min(1), status: z.string(), nickname: z.string().nullish() })),
-    })
-    .nullish(),
-});
+export const deviceList = z.lazy(() =>
+  z.object({
+    _embedded: z
+      .object({
+        devices: z.array(z.object({ id: z.string().min(1), status: z.string(), nickname: z.string().nullish() })),
+      })
+      .nullish(),
+  }),
+);
 export const activeDevice = z.object({ status: z.literal("ACTIVE") });
 
 /** The code in the details of a refusal if the user has the maximum number of devices. Waiting does not help. */
 export const deviceCap = "LIMIT_EXCEEDED";
 
-const refusal = z.object({
-  code: z.string().optional(),
-  message: z.string().optional(),
-  details: z
-    .array(z.object({ code: z.string().optional(), message: z.string().optional() }))
-    .optional()
-    .catch(undefined),
-});
+const refusal = z.lazy(() =>
+  z.object({
+    code: z.string().optional(),
+    message: z.string().optional(),
+    details: z
+      .array(z.object({ code: z.string().optional(), message: z.string().optional() }))
+      .optional()
+      .catch(undefined),
+  }),
+);
 
 /** Returns PingOne's error code and messages. The maximum number of devices has the code of throttling; only its detail differs. */
 export function refusalOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {

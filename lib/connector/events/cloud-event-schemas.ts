@@ -1,0 +1,64 @@
+import * as z from "zod";
+import { eventName, eventSource } from "./cloud-event.ts";
+import { type EventType, endStates, eventTypes } from "./event.ts";
+
+const common = {
+  credential_request_id: z.string().describe("The request."),
+  shipment_id: z.string().optional().describe("The delivery service's id of its shipment. Absent if it has none."),
+};
+const keyId = z.string().describe("The key, as `id` in the read model.");
+const ofCredential = {
+  ...common,
+  key_id: keyId,
+  credential: z.int().min(1).describe("Position of the credential on its key, from 1."),
+  idp_id: z.string().describe("The identity provider of the credential."),
+};
+const ofMail = {
+  ...common,
+  key_id: keyId,
+  mail: z.int().min(1).describe("1 for the first PIN mail of the key, one more for each resend."),
+};
+
+const dataSchemas = {
+  "request.started": z
+    .object({ ...common, state: z.literal("started") })
+    .describe("All orders of the request are placed."),
+  "key.shipped": z.object({ ...common, key_id: keyId }).describe("The delivery service reported the key as shipped."),
+  "credential.active": z
+    .object({ ...ofCredential, state: z.literal("active") })
+    .describe("The identity provider accepted the credential."),
+  "credential.failed": z
+    .object({ ...ofCredential, state: z.literal("failed") })
+    .describe("The credential can not become active any more. The read model has the reason."),
+  "pin_mail.sent": z.object(ofMail).describe("The mail service sent the PIN mail of the key."),
+  "pin_mail.given_up": z
+    .object(ofMail)
+    .describe("The PIN mail of the key was not sent in time. It can be sent again with resend-pin."),
+  "request.ended": z
+    .object({ ...common, state: z.enum(endStates).describe("The state of the request.") })
+    .describe("Every credential of the request has ended. PIN mails may follow."),
+} as const satisfies Record<EventType, z.ZodObject>;
+
+/** The schema of an event on the wire: CloudEvents 1.0 in structured JSON. */
+const envelope = <T extends EventType>(type: T) =>
+  z.object({
+    specversion: z.literal("1.0"),
+    id: z.guid().describe("Id of the event. A repeated delivery has the same id."),
+    source: z.literal(eventSource),
+    type: z.literal(eventName(type)),
+    subject: z.string().describe("The request."),
+    time: z.iso.datetime().describe("When the connector recorded the event."),
+    sequence: z
+      .string()
+      .regex(/^\d{6,}$/)
+      .describe("Position of the event in its request, with leading zeros, so that positions compare as text."),
+    datacontenttype: z.literal("application/json"),
+    data: dataSchemas[type],
+  });
+
+/** The schema of each event on the wire, by its type without prefix. */
+export const cloudEventSchemas = Object.fromEntries(eventTypes.map(type => [type, envelope(type)])) as unknown as {
+  readonly [T in EventType]: ReturnType<typeof envelope<T>>;
+};
+
+export type CloudEvent = z.output<(typeof cloudEventSchemas)[EventType]>;
