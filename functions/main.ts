@@ -28,9 +28,8 @@ async function start(environment: Environment): Promise<void> {
   }
   const { deployment, opened } = app;
   const { log, settings, tracing } = deployment;
-  for (const schema of [deploymentSettings, ...services.map(service => service.schema)]) {
-    for (const misspelt of misspeltSettings(schema, environment)) log.warn("setting_misspelt", { ...misspelt });
-  }
+  const schemas = [deploymentSettings, ...services.map(service => service.schema)];
+  for (const misspelt of misspeltSettings(schemas, environment)) log.warn("setting_misspelt", { ...misspelt });
   if (tracing !== undefined) {
     traceInvocations(tracing, tracing.sink.flush);
     traceSdkCalls();

@@ -18,29 +18,16 @@ const lettersOf = (name: string): string => name.toUpperCase().replace(/[^A-Z0-9
 
 /**
  * Returns the number of edits between two texts: insert, delete or replace a character, or swap two neighbours. Returns
- * infinity for more than `limit`, in most cases after a few characters: the start of the app compares every variable
- * with every setting.
+ * infinity for more than `limit`. Edits only where the texts differ and gives up after `limit` edits, because the start
+ * of the app compares every unknown variable with every setting.
  */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return Number.POSITIVE_INFINITY;
-  let beforePrevious: number[] = [];
-  let previous: number[] = [];
-  let row = Array.from({ length: Math.min(b.length, limit) + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    beforePrevious = previous;
-    previous = row;
-    row = new Array(Math.min(b.length, i + limit) + 1).fill(Number.POSITIVE_INFINITY);
-    if (i <= limit) row[0] = i;
-    // Further from the diagonal every distance is beyond the limit.
-    for (let j = Math.max(1, i - limit); j < row.length; j++) {
-      const at = (of: readonly number[], index: number) => of[index] ?? Number.POSITIVE_INFINITY;
-      const replaced = at(previous, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      const swapped = isSwap ? at(beforePrevious, j - 2) + 1 : Number.POSITIVE_INFINITY;
-      row[j] = Math.min(at(previous, j) + 1, at(row, j - 1) + 1, replaced, swapped);
-    }
-    // Two rows, because a swap of neighbours continues from the one before the previous one.
-    if (Math.min(...row, ...previous) > limit) return Number.POSITIVE_INFINITY;
-  }
-  return row[b.length] ?? Number.POSITIVE_INFINITY;
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  if (at === a.length || at === b.length) return Math.abs(a.length - b.length);
+  if (limit === 0) return Number.POSITIVE_INFINITY;
+  const rest = (skipA: number, skipB: number) => editDistance(a.slice(at + skipA), b.slice(at + skipB), limit - 1);
+  const isSwap = a[at] === b[at + 1] && a[at + 1] === b[at];
+  return 1 + Math.min(rest(1, 1), rest(1, 0), rest(0, 1), isSwap ? rest(2, 2) : Number.POSITIVE_INFINITY);
 }

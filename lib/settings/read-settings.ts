@@ -44,7 +44,7 @@ export function readSettings<T extends z.ZodObject>(schema: T, environment: Envi
 }
 
 function missing(name: string, schema: z.ZodObject, environment: Environment): string {
-  const misspelt = misspeltSettings(schema, environment).find(({ nearest }) => nearest === name);
+  const misspelt = misspeltSettings([schema], environment).find(({ nearest }) => nearest === name);
   return misspelt === undefined ? "must be set" : `must be set; ${misspelt.setting} is set, but is not a setting`;
 }
 
@@ -55,11 +55,14 @@ interface MisspeltSetting {
 }
 
 /**
- * Returns the variables whose names are probably misspelt names of a schema's settings. They are no reason to refuse
- * the start, because the platform and other programs have variables of their own.
+ * Returns the variables whose names are probably misspelt names of settings in these schemas. They are no reason to
+ * refuse the start, because the platform and other programs have variables of their own.
  */
-export function misspeltSettings(schema: z.ZodObject, environment: Environment): readonly MisspeltSetting[] {
-  const known = Object.keys(schema.shape);
+export function misspeltSettings(
+  schemas: readonly z.ZodObject[],
+  environment: Environment,
+): readonly MisspeltSetting[] {
+  const known = schemas.flatMap(schema => Object.keys(schema.shape));
   const nearestName = nearestNameIn(known);
   return Object.entries(environment).flatMap(([setting, value]) => {
     if (!value?.trim() || known.includes(setting)) return [];

@@ -17,6 +17,27 @@ describe("nearestNameIn", () => {
     expect(nearestName(name)).toBe(nearest);
   });
 
+  it("returns the name for every pair of edits, and none for three edits", () => {
+    const name = "CREDENTIALMAXDAYS";
+    const nearest = nearestNameIn([name]);
+    const edits: readonly ((text: string) => string)[] = [
+      text => `0${text}`,
+      text => text.slice(1),
+      text => `0${text.slice(1)}`,
+      text => `${text[1]}${text[0]}${text.slice(2)}`,
+    ];
+    const editedAt = (positions: readonly number[], edit: (text: string) => string, other = edit) =>
+      positions.reduceRight(
+        (text, at, index) => text.slice(0, at) + (index === 0 ? edit : other)(text.slice(at)),
+        name,
+      );
+    for (const edit of edits) {
+      for (const other of edits)
+        for (const second of [5, 9, 15]) expect(nearest(editedAt([0, second], edit, other))).toBe(name);
+      expect(nearest(editedAt([0, 5, 12], edit))).toBeUndefined();
+    }
+  });
+
   it.each(["PATH", "NODE_PATH", "EMAIL", "EMAIL_SENDER_ADDR", "RETRY", "WEBSITE_SITE_NAME", ""])(
     "returns no name for %j",
     name => {

@@ -122,9 +122,14 @@ describe("a misspelt setting", () => {
 
   it("is named with the nearest setting, unless it is empty or the name of a setting", () => {
     const environment = { EMAIL_SENDER_ADRESS: "a", email_sender_address: " ", PIN_DAYS: "1", PATH: "/bin" };
-    expect(misspeltSettings(schema, environment)).toEqual([
+    expect(misspeltSettings([schema], environment)).toEqual([
       { setting: "EMAIL_SENDER_ADRESS", nearest: "EMAIL_SENDER_ADDRESS" },
     ]);
+  });
+
+  it("is not a setting of one schema that resembles a setting of another one", () => {
+    const other = z.object({ PIN_DAY: setting.days("") });
+    expect(misspeltSettings([schema, other], { PIN_DAYS: "1", PIN_DAY: "1" })).toEqual([]);
   });
 
   it("is named in the problem of the setting that must be set", () => {
