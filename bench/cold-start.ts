@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import { buildPackage } from "../local/package/build.ts";
@@ -16,7 +17,9 @@ import { startStorage } from "../local/peers/storage/storage.ts";
 import { describeSystem } from "../local/start/system.ts";
 import { quantile, table } from "./auth/load.ts";
 
-const { values } = parseArgs({ options: { rounds: { type: "string", default: "15" } } });
+const { values } = parseArgs({
+  options: { rounds: { type: "string", default: "15" }, instructions: { type: "boolean", default: false } },
+});
 
 /** One way to start. */
 interface Start {
@@ -52,22 +55,24 @@ async function emptyApp(folder: string): Promise<void> {
     external: ["@azure/functions-core"],
     banner: { js: 'import{createRequire as makeRequire}from"node:module";const require=makeRequire(import.meta.url);' },
   });
-  const text = (value: object) => Buffer.from(JSON.stringify(value));
+  const json = (value: object) => Buffer.from(JSON.stringify(value));
   writePackage(
     folder,
     new Map<string, Uint8Array>([
-      ["package.json", text({ type: "module", main: "main.js" })],
-      ["host.json", text({ version: "2.0", extensions: { http: { routePrefix: "" } } })],
+      ["package.json", json({ type: "module", main: "main.js" })],
+      ["host.json", json({ version: "2.0", extensions: { http: { routePrefix: "" } } })],
       ["main.js", outputFiles[0]?.contents ?? new Uint8Array()],
     ]),
   );
 }
 
+const nodeOptions = ["--disable-warning=ExperimentalWarning"];
+
 async function timed({ folder, settings, path }: Start): Promise<Times> {
   const began = performance.now();
   const child = fork("local/package/serve.ts", [folder], {
     env: { PATH: process.env.PATH, ...settings },
-    execArgv: ["--disable-warning=ExperimentalWarning"],
+    execArgv: nodeOptions,
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
   const [served] = await once(child, "message");
@@ -91,6 +96,29 @@ async function timed({ folder, settings, path }: Start): Promise<Times> {
   child.kill("SIGKILL");
   await gone;
   return { loadMs, answerMs, answerCpuMs, healthMs, healthCpuMs };
+}
+
+/** Returns the millions of instructions from the start of the process to its first answer, which valgrind counts. */
+async function countInstructions({ folder, settings, path }: Start): Promise<number> {
+  const child = fork("local/package/serve.ts", [folder], {
+    env: { PATH: process.env.PATH, ...settings },
+    execPath: "valgrind",
+    execArgv: [
+      "--tool=cachegrind",
+      "--cache-sim=no",
+      "--cachegrind-out-file=/dev/null",
+      process.execPath,
+      ...nodeOptions,
+    ],
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+  });
+  const printed = child.stderr === null ? Promise.resolve("") : text(child.stderr);
+  const [served] = await once(child, "message");
+  await (await fetch((served as Served).url + path)).arrayBuffer();
+  child.disconnect();
+  const [, counted] = /I\s+refs:\s+([\d,]+)/.exec(await printed) ?? [];
+  if (counted === undefined) throw new Error(`valgrind counted nothing: ${await printed}`);
+  return Number(counted.replaceAll(",", "")) / 1e6;
 }
 
 function startsOf(directory: string, settings: Readonly<Record<string, string>>): readonly Start[] {
@@ -118,14 +146,22 @@ try {
   writePackage(join(directory, "package"), files);
   await emptyApp(join(directory, "empty"));
   const starts = startsOf(directory, settings);
-  const times = new Map<Start, Times[]>(starts.map(start => [start, []]));
-  // The first of each warms the disk's cache.
-  for (const start of starts) await timed(start);
-  for (let round = 0; round < Number(values.rounds); round++) {
-    // By turns, so that other load affects all alike.
-    for (const start of starts) times.get(start)?.push(await timed(start));
+  if (values.instructions) {
+    const counts: (readonly [string, number])[] = [];
+    for (const start of starts) counts.push([start.name, await countInstructions(start)]);
+    const [[, empty] = ["", Number.NaN]] = counts;
+    const rows = counts.map(([name, count]) => [name, count.toFixed(0), (count / empty).toFixed(2)]);
+    console.log(table([["to the first answer", "million instructions", "to empty"], ...rows]));
+  } else {
+    const times = new Map<Start, Times[]>(starts.map(start => [start, []]));
+    // The first of each warms the disk's cache.
+    for (const start of starts) await timed(start);
+    for (let round = 0; round < Number(values.rounds); round++) {
+      // By turns, so that other load affects all alike.
+      for (const start of starts) times.get(start)?.push(await timed(start));
+    }
+    console.log(report(times));
   }
-  console.log(report(times));
   console.log(`\nThe package: ${(zipPackage(files).byteLength / 1024 / 1024).toFixed(2)} MiB zipped.`);
 } finally {
   await closePeers(peers);

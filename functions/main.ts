@@ -91,7 +91,7 @@ function refuse(environment: Environment, services: readonly Service[], error: u
     CORE_PATH: shape.CORE_PATH.parse(undefined),
     CLIENT_PATH: shape.CLIENT_PATH.parse(undefined),
     CONNECTOR_PATH: shape.CONNECTOR_PATH.parse(undefined),
-    ...validSettings(deploymentSettings, environment),
+    ...validSettings(deploymentSettings, environment, ["CORE_PATH", "CLIENT_PATH", "CONNECTOR_PATH"]),
   };
   registerHealth(async () => false, options);
   for (const service of services) service.refuse(enabledApis(environment), paths, options);

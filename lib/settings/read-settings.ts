@@ -82,14 +82,18 @@ const findLoopbackProblems = (schema: z.ZodObject, environment: Environment): re
     .filter(name => !inboundAddresses.includes(name) && splitList(environment[name] ?? "").some(isHttpOnLoopback))
     .map(path => ({ path, reason: "must be an https address: http on the loopback is allowed in local runs only" }));
 
-/** Returns every setting whose own value is valid, also if other settings are invalid. */
-export function validSettings<T extends z.ZodObject>(schema: T, environment: Environment): Partial<z.output<T>> {
-  const read = Object.entries(schema.shape).map(([name, field]) => {
+/** Returns those of the named settings whose own value is valid, also if other settings are invalid. */
+export function validSettings<T extends z.ZodObject, Name extends keyof z.output<T> & string>(
+  schema: T,
+  environment: Environment,
+  names: readonly Name[],
+): Partial<Pick<z.output<T>, Name>> {
+  const read = names.map(name => {
     const text = environment[name]?.trim() ? environment[name] : undefined;
-    return [name, z.safeParse(field, text)] as const;
+    return [name, z.safeParse(schema.shape[name] as z.ZodType, text)] as const;
   });
   const valid = read.flatMap(([name, { data, success }]) => (success && data !== undefined ? [[name, data]] : []));
-  return Object.fromEntries(valid) as Partial<z.output<T>>;
+  return Object.fromEntries(valid) as Partial<Pick<z.output<T>, Name>>;
 }
 
 /**

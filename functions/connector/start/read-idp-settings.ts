@@ -32,8 +32,15 @@ export const usesIdpFile = (environment: Environment): boolean =>
  * @param parseFile required if a file names the IdPs
  */
 export function readIdpSettings(environment: Environment, parseFile: IdpFileParser | undefined): IdpSettingsAtStart {
-  const settings = validSettings(connectorSettings, environment);
-  const { CLOUD_STORAGE_BLOB_ENDPOINT } = validSettings(deploymentSettings, environment);
+  const settings = validSettings(connectorSettings, environment, [
+    "IDP_SECRET_HOSTS",
+    "IDP_ENABLE_MULTI_IDP",
+    "IDP_CONFIGURATION_PATH",
+    "IDP_DEFAULT",
+  ]);
+  const { CLOUD_STORAGE_BLOB_ENDPOINT } = validSettings(deploymentSettings, environment, [
+    "CLOUD_STORAGE_BLOB_ENDPOINT",
+  ]);
   const { IDP_SECRET_HOSTS = [], IDP_ENABLE_MULTI_IDP, IDP_DEFAULT = "" } = settings;
   const secretHosts = isLocalHost(environment) ? IDP_SECRET_HOSTS : withoutLoopback(IDP_SECRET_HOSTS);
   if (IDP_ENABLE_MULTI_IDP === undefined) return { secretHosts };
@@ -87,7 +94,7 @@ function kindIn(environment: Environment): AnyIdpKind {
 const textOf = (environment: Environment, name: string): string | undefined => environment[name]?.trim() || undefined;
 
 function readSeveral(
-  settings: Partial<ConnectorSettings>,
+  settings: Partial<Pick<ConnectorSettings, "IDP_CONFIGURATION_PATH" | "IDP_DEFAULT">>,
   secretHosts: readonly string[],
   { blobEndpoint, parseFile }: { readonly blobEndpoint: string | undefined; readonly parseFile: IdpFileParser },
 ): Omit<IdpSettingsAtStart, "secretHosts"> {

@@ -4,7 +4,9 @@ import { toIntervals } from "../../../lib/connector/to-intervals.ts";
 import { validSettings } from "../../../lib/settings/read-settings.ts";
 import { days, minutes, seconds } from "../../../lib/time.ts";
 
-const settings = validSettings(connectorSettings, {}) as Parameters<typeof toIntervals>[0];
+const settings = validSettings(connectorSettings, {}, connectorSettings.keyof().options) as Parameters<
+  typeof toIntervals
+>[0];
 
 test("the connector's intervals are the settings in milliseconds", () => {
   const intervals = toIntervals(settings);

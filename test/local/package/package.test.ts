@@ -14,6 +14,7 @@ import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts"
 import { describeSystem, type System } from "../../../local/start/system.ts";
 import { freshStorage } from "../../support/storage/fresh-storage.ts";
 import { emptyDirectory, endAll } from "../start/start-process.ts";
+import type { StartReport } from "./start-once.ts";
 
 const root = join(import.meta.dirname, "../../..");
 let files: PackageFiles;
@@ -209,6 +210,34 @@ describe("the package under the local host", () => {
     ]);
     return served as Served;
   }
+
+  async function startOnce(apis: string, path: string): Promise<StartReport> {
+    const child = fork(join(import.meta.dirname, "start-once.ts"), [folder, path], {
+      env: { PATH: process.env.PATH, ...system.settings, SERVICE_APIS: apis },
+      execArgv: ["--disable-warning=ExperimentalWarning"],
+    });
+    const ended = once(child, "exit");
+    const [report] = await once(child, "message");
+    await ended;
+    return report as StartReport;
+  }
+
+  it.each([
+    ["core", "/core/users", 0, []],
+    ["client", "/client/status", 0, []],
+    ["connector", "/v2/status", 0, ["cborg", "i18n-iso-countries"]],
+  ] as const)(
+    "loads few packages and builds few schemas before the first answer of %s",
+    async (api, path, most, own) => {
+      const { status, files: loaded, schemas } = await startOnce(api, path);
+      expect(status).toBe(401);
+      const sources = loaded.flatMap(file => JSON.parse(text(`${file}.map`)).sources as string[]);
+      const packages = sources.flatMap(source => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1] ?? []);
+      expect([...new Set(packages)].sort()).toEqual([...own].sort());
+      expect(schemas).toBeGreaterThan(0);
+      expect(schemas).toBeLessThanOrEqual(most);
+    },
+  );
 
   it("answers health and an authenticated call on every API", async () => {
     const [core, client, connector] = await Promise.all(["core", "client", "connector"].map(serve));
