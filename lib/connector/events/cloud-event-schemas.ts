@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { eventName, eventSource } from "./cloud-event.ts";
-import { type EventType, endStates, eventTypes } from "./event.ts";
+import { type EventType, endStates, eventName, eventSource, eventTypes } from "./event.ts";
 
 const common = {
   credential_request_id: z.string().describe("The request."),

@@ -1,18 +1,9 @@
 import { omitUndefined } from "../../omit-undefined.ts";
 import type { CloudEvent } from "./cloud-event-schemas.ts";
-import { type EventType, eventId, type RequestEvent } from "./event.ts";
-
-/** The prefix of the types on the wire. */
-const prefix = "fido-connector.";
-
-/** The `source` of every event. */
-export const eventSource = "/v2/credential-requests";
+import { eventId, eventName, eventSource, type RequestEvent } from "./event.ts";
 
 /** The content type of an event on the wire. */
 export const eventContentType = "application/cloudevents+json; charset=utf-8";
-
-/** Returns the type of an event on the wire. */
-export const eventName = <T extends EventType>(type: T): `fido-connector.${T}` => `${prefix}${type}`;
 
 /** Returns an event as it is sent. */
 export function cloudEventOf(event: RequestEvent): CloudEvent {

@@ -95,3 +95,12 @@ export const eventsIn = (requestId: string, recorded: readonly RecordedEvents[])
       omitUndefined({ ...occurrence, requestId, at, shipmentId, sequence: first + index }),
     ),
   );
+
+/** The `source` of every event. */
+export const eventSource = "/v2/credential-requests";
+
+/** The prefix of the types of events on the wire. */
+const typePrefix = "fido-connector.";
+
+/** Returns the type of an event on the wire. */
+export const eventName = <T extends EventType>(type: T): `fido-connector.${T}` => `${typePrefix}${type}`;
