@@ -6,6 +6,7 @@ import {
   loggedIn,
   makeUser,
   newPassword,
+  replacing,
   type TestAuth,
   testAuth,
   validationKey,
@@ -118,14 +119,11 @@ describe("every authentication is one audit event at information level", () => {
     const usernameHash = expect.any(String);
     expect(await audited(fields, "/client/login", {}, limited)).toEqual({ ...throttled, usernameHash });
     const broken = auth.anotherInstance({
-      ports: ({ users }) => ({
-        users: {
-          ...users,
-          signInState: async () => {
-            throw new Error("storage is away");
-          },
+      ports: replacing("users", () => ({
+        signInState: async () => {
+          throw new Error("storage is away");
         },
-      }),
+      })),
     });
     expect(await audited(fields, "/client/login", {}, broken)).toEqual({
       usernameHash,
@@ -262,14 +260,11 @@ describe("secrets", () => {
       `${"long ".repeat(100)}secret`,
     ];
     const broken = own.anotherInstance({
-      ports: ({ users }) => ({
-        users: {
-          ...users,
-          signInState: async () => {
-            throw new Error("storage is away");
-          },
+      ports: replacing("users", () => ({
+        signInState: async () => {
+          throw new Error("storage is away");
         },
-      }),
+      })),
     });
     const limited = own.anotherInstance({ settings: { AUTH_ADDRESS_LIMIT: "1" } });
     for (const username of typed) {
@@ -341,14 +336,11 @@ describe("secrets", () => {
     await call("POST", "/core/users", { username: "a/b", password: wrong });
     await call("POST", `/core/users`, { username: user.name, password: wrong });
     const broken = own.anotherInstance({
-      ports: ({ users }) => ({
-        users: {
-          ...users,
-          signInState: async () => {
-            throw new Error("storage is away");
-          },
+      ports: replacing("users", () => ({
+        signInState: async () => {
+          throw new Error("storage is away");
         },
-      }),
+      })),
     });
     await broken.post("/client/login", { username: user.name, password: user.password, otp: otps[0] ?? "" });
     await server.close();

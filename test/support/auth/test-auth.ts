@@ -76,6 +76,14 @@ export interface AuthOptions {
   readonly ports?: (context: AuthContext) => Partial<AuthContext>;
 }
 
+/** Ports for `AuthOptions` in which some functions of one are the test's own. */
+export const replacing =
+  <K extends "hasher" | "otpkeys" | "sessions" | "throttles" | "users">(
+    name: K,
+    own: (real: AuthContext[K]) => Partial<AuthContext[K]>,
+  ) =>
+  (context: AuthContext): Partial<AuthContext> => ({ [name]: { ...context[name], ...own(context[name]) } });
+
 let vaults: Promise<Vault> | undefined;
 
 /** One vault for a test file. */

@@ -7,6 +7,7 @@ import {
   makeUser,
   newName,
   newPassword,
+  replacing,
   type TestAuth,
   testAuth,
   withSession,
@@ -131,14 +132,11 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
   it("gives a place back where the attempt ended undecided", async () => {
     const address = newAddress();
     const broken = auth.anotherInstance({
-      ports: ({ hasher }) => ({
-        hasher: {
-          ...hasher,
-          verify: async () => {
-            throw new Error("the vault is away");
-          },
+      ports: replacing("hasher", () => ({
+        verify: async () => {
+          throw new Error("the vault is away");
         },
-      }),
+      })),
     });
     for (let n = 0; n < 4; n++) expect((await authenticate(address, broken)).status).toBe(500);
     expect((await authenticate(address)).body).toBe(true);
@@ -149,11 +147,11 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
       throw new Fault("unavailable", "Storage is not available at the moment.");
     };
     const address = newAddress();
-    const deaf = auth.anotherInstance({ ports: ({ users }) => ({ users: { ...users, signInState: away } }) });
+    const deaf = auth.anotherInstance({ ports: replacing("users", () => ({ signInState: away })) });
     for (let n = 0; n < 4; n++) expect((await authenticate(address, deaf)).status).toBe(503);
 
     await guess(address);
-    const full = auth.anotherInstance({ ports: ({ sessions }) => ({ sessions: { ...sessions, create: away } }) });
+    const full = auth.anotherInstance({ ports: replacing("sessions", () => ({ create: away })) });
     const login = () => full.post("/client/login", { username: user.name, password: user.password }, from(address));
     for (let n = 0; n < 4; n++) expect((await login()).status).toBe(503);
     expect((await guess(address)).body).toBe(false);

@@ -8,6 +8,7 @@ import {
   makeUser,
   newName,
   newPassword,
+  replacing,
   type TestAuth,
   testAuth,
   withSession,
@@ -133,15 +134,12 @@ describe("the password change", () => {
     const user = await makeUser(auth);
     const [session, reset] = [await loggedIn(auth, user), newPassword()];
     const racing = auth.anotherInstance({
-      ports: ({ hasher }) => ({
-        hasher: {
-          ...hasher,
-          hash: async password => {
-            await auth.post(`/core/users/${user.id}/reset`, { password: reset });
-            return hasher.hash(password);
-          },
+      ports: replacing("hasher", hasher => ({
+        hash: async password => {
+          await auth.post(`/core/users/${user.id}/reset`, { password: reset });
+          return hasher.hash(password);
         },
-      }),
+      })),
     });
     const response = await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
     expect(response).toMatchObject({ status: 401, body: { error: "Session required!" } });
@@ -166,16 +164,13 @@ describe("the password change", () => {
     const user = await makeUser(auth);
     const session = await loggedIn(auth, user);
     const racing = auth.anotherInstance({
-      ports: ({ hasher }) => ({
-        hasher: {
-          ...hasher,
-          hash: async password => {
-            auth.advance(minutes(5));
-            expect(await lives(auth, session)).toBe(true);
-            return hasher.hash(password);
-          },
+      ports: replacing("hasher", hasher => ({
+        hash: async password => {
+          auth.advance(minutes(5));
+          expect(await lives(auth, session)).toBe(true);
+          return hasher.hash(password);
         },
-      }),
+      })),
     });
     expect((await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing })).body).toBe(true);
     expect(await lives(auth, session)).toBe(true);
@@ -185,15 +180,12 @@ describe("the password change", () => {
     const user = await makeUser(auth);
     const session = await loggedIn(auth, user);
     const racing = auth.anotherInstance({
-      ports: ({ hasher }) => ({
-        hasher: {
-          ...hasher,
-          hash: async password => {
-            await auth.post("/client/logout", {}, withSession(session));
-            return hasher.hash(password);
-          },
+      ports: replacing("hasher", hasher => ({
+        hash: async password => {
+          await auth.post("/client/logout", {}, withSession(session));
+          return hasher.hash(password);
         },
-      }),
+      })),
     });
     await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
     expect(await lives(auth, session)).toBe(false);
@@ -214,16 +206,13 @@ describe("the password change", () => {
     const session = await loggedIn(auth, user);
     let next: MadeUser | undefined;
     const racing = auth.anotherInstance({
-      ports: ({ users }) => ({
-        users: {
-          ...users,
-          signInState: async whom => {
-            await auth.call("DELETE", `/core/users/${user.id}`);
-            next ??= await makeUser(auth, { name: user.name, password: user.password });
-            return users.signInState(whom);
-          },
+      ports: replacing("users", users => ({
+        signInState: async whom => {
+          await auth.call("DELETE", `/core/users/${user.id}`);
+          next ??= await makeUser(auth, { name: user.name, password: user.password });
+          return users.signInState(whom);
         },
-      }),
+      })),
     });
     const response = await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
     expect(response).toMatchObject({ status: 401, body: { error: "Session required!" } });

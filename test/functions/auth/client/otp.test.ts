@@ -12,7 +12,7 @@ import {
   totpKey,
   yubicoKey,
 } from "../../../support/auth/software-key.ts";
-import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
+import { type MadeUser, makeUser, replacing, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
 
 let auth: TestAuth;
 let other: TestAuth;
@@ -169,18 +169,15 @@ describe("one OTP, one success", () => {
   it("needs the compare-and-swap: without it one OTP passes more than once", async () => {
     const key = await giveKey(auth, user, hotpKey());
     const careless = auth.anotherInstance({
-      ports: ({ otpkeys }) => ({
-        otpkeys: {
-          ...otpkeys,
-          save: async (read, next) => {
-            for (;;) {
-              const there = await otpkeys.find(read.value.prefix);
-              const saved = there && (await otpkeys.save({ ...read, version: there.version }, next));
-              if (saved !== undefined) return saved;
-            }
-          },
+      ports: replacing("otpkeys", otpkeys => ({
+        save: async (read, next) => {
+          for (;;) {
+            const there = await otpkeys.find(read.value.prefix);
+            const saved = there && (await otpkeys.save({ ...read, version: there.version }, next));
+            if (saved !== undefined) return saved;
+          }
         },
-      }),
+      })),
     });
     const answers = await Promise.all(Array.from({ length: 6 }, () => validOtp(key.otp(0), careless)));
     expect(answers.filter(valid => valid).length).toBeGreaterThan(1);

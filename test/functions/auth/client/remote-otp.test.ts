@@ -6,6 +6,7 @@ import {
   type MadeUser,
   makeUser,
   newPassword,
+  replacing,
   type TestAuth,
   testAuth,
   validationKey,
@@ -169,15 +170,12 @@ describe("the responses of validation servers", () => {
     expect(await failuresOf(key)).toBe(1);
     let saves = 0;
     const racing = auth.anotherInstance({
-      ports: ({ otpkeys }) => ({
-        otpkeys: {
-          ...otpkeys,
-          save: async (stored, next) => {
-            if (saves++ === 0) await otpkeys.save(stored, stored.value);
-            return otpkeys.save(stored, next);
-          },
+      ports: replacing("otpkeys", otpkeys => ({
+        save: async (stored, next) => {
+          if (saves++ === 0) await otpkeys.save(stored, stored.value);
+          return otpkeys.save(stored, next);
         },
-      }),
+      })),
     });
     expect(await authenticate(racing, key.otp(1))).toBe(true);
     expect(saves).toBe(2);
@@ -200,16 +198,13 @@ describe("the responses of validation servers", () => {
     const auth = asking(server);
     const key = await remoteKey(auth, server);
     const disabling = auth.anotherInstance({
-      ports: ({ otpkeys }) => ({
-        otpkeys: {
-          ...otpkeys,
-          spendOtp: async (...given) => {
-            const isFirst = await otpkeys.spendOtp(...given);
-            await plain.post(`/core/otpkeys/${key.prefix}/disable`);
-            return isFirst;
-          },
+      ports: replacing("otpkeys", otpkeys => ({
+        spendOtp: async (...given) => {
+          const isFirst = await otpkeys.spendOtp(...given);
+          await plain.post(`/core/otpkeys/${key.prefix}/disable`);
+          return isFirst;
         },
-      }),
+      })),
     });
     expect((await login(disabling, key.otp(1))).status).toBe(401);
     expect(server.requests()).toHaveLength(1);

@@ -7,6 +7,7 @@ import {
   type MadeUser,
   makeUser,
   newPassword,
+  replacing,
   type TestAuth,
   testAuth,
   withSession,
@@ -236,15 +237,12 @@ describe("a session ends", () => {
   it("when its user's credentials or sessions are reset while the login is under way", async () => {
     let pause: Promise<unknown> = Promise.resolve();
     const paused = auth.anotherInstance({
-      ports: ({ sessions }) => ({
-        sessions: {
-          ...sessions,
-          create: async (key, session) => {
-            await pause;
-            return sessions.create(key, session);
-          },
+      ports: replacing("sessions", sessions => ({
+        create: async (key, session) => {
+          await pause;
+          return sessions.create(key, session);
         },
-      }),
+      })),
     });
     for (const end of ["reset", "sessions/delete", "delete"]) {
       const owner = await makeUser(auth);
@@ -274,15 +272,12 @@ describe("the access time", () => {
     const own = await testAuth();
     const session = await loggedIn(own, await makeUser(own));
     const racing = own.anotherInstance({
-      ports: ({ sessions }) => ({
-        sessions: {
-          ...sessions,
-          save: async (...given) => {
-            await own.post("/client/logout", {}, withSession(session));
-            return sessions.save(...given);
-          },
+      ports: replacing("sessions", sessions => ({
+        save: async (...given) => {
+          await own.post("/client/logout", {}, withSession(session));
+          return sessions.save(...given);
         },
-      }),
+      })),
     });
     own.advance(minutes(2));
     await racing.get("/client/status", {}, withSession(session));

@@ -7,6 +7,7 @@ import {
   makeUser,
   newName,
   newPassword,
+  replacing,
   type TestAuth,
   testAuth,
 } from "../../../support/auth/test-auth.ts";
@@ -189,15 +190,12 @@ describe("when an OTP is needed", () => {
   it("a new key with the prefix of the user's deleted key requires no OTP", async () => {
     const { prefix } = await giveKey(auth, await makeUser(auth), hotpKey());
     const stale = auth.anotherInstance({
-      ports: ({ users }) => ({
-        users: {
-          ...users,
-          signInState: async whom => {
-            const state = await users.signInState(whom);
-            return state && { ...state, otpkeys: [{ prefix, id: 1 }] };
-          },
+      ports: replacing("users", users => ({
+        signInState: async whom => {
+          const state = await users.signInState(whom);
+          return state && { ...state, otpkeys: [{ prefix, id: 1 }] };
         },
-      }),
+      })),
     });
     expect(await signsIn(stale, { username: plain.name, password: plain.password })).toBe(true);
   });
@@ -396,15 +394,12 @@ describe("the password's hash", () => {
     const one = await makeUser(auth);
     const password = newPassword();
     const racing = auth.anotherInstance({
-      ports: ({ hasher }) => ({
-        hasher: {
-          ...hasher,
-          isOutdated: async () => {
-            await auth.post(`/core/users/${one.id}/reset`, { password });
-            return true;
-          },
+      ports: replacing("hasher", () => ({
+        isOutdated: async () => {
+          await auth.post(`/core/users/${one.id}/reset`, { password });
+          return true;
         },
-      }),
+      })),
     });
     await loggedIn(racing, one);
     expect(await signsIn(auth, { username: one.name, password })).toBe(true);
@@ -414,14 +409,11 @@ describe("the password's hash", () => {
   it("that can not be replaced fails no login: the next one will do it", async () => {
     const one = await makeUser(auth);
     const failing = auth.anotherInstance({
-      ports: ({ hasher }) => ({
-        hasher: {
-          ...hasher,
-          isOutdated: async () => {
-            throw new Error("the vault is away");
-          },
+      ports: replacing("hasher", () => ({
+        isOutdated: async () => {
+          throw new Error("the vault is away");
         },
-      }),
+      })),
     });
     await loggedIn(failing, one);
     expect(failing.events("password_not_rehashed")).toHaveLength(1);

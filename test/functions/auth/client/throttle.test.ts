@@ -7,6 +7,7 @@ import {
   makeUser,
   newName,
   newPassword,
+  replacing,
   type TestAuth,
   testAuth,
   withSession,
@@ -213,15 +214,12 @@ describe("guesses side by side", () => {
     const user = await makeUser(auth);
     const gate = Promise.withResolvers<void>();
     const waiting = decided.anotherInstance({
-      ports: ({ hasher }) => ({
-        hasher: {
-          ...hasher,
-          verify: async (...given) => {
-            await gate.promise;
-            return hasher.verify(...given);
-          },
+      ports: replacing("hasher", hasher => ({
+        verify: async (...given) => {
+          await gate.promise;
+          return hasher.verify(...given);
         },
-      }),
+      })),
     });
     const patient = decided.anotherInstance({
       ports: ({ sleep }) => ({
@@ -274,15 +272,12 @@ describe("guesses side by side", () => {
     await fail(user.name, 2);
     const gate = Promise.withResolvers<void>();
     const crashed = auth.anotherInstance({
-      ports: ({ hasher }) => ({
-        hasher: {
-          ...hasher,
-          verify: async () => {
-            await gate.promise;
-            return false;
-          },
+      ports: replacing("hasher", () => ({
+        verify: async () => {
+          await gate.promise;
+          return false;
         },
-      }),
+      })),
     });
     const lost = authenticate(user.name, "wrong", undefined, crashed);
     const throttleOf = async () => (await auth.context.users.signInState({ by: "id", id: user.id }))?.throttle.value;

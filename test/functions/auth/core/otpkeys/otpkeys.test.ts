@@ -5,6 +5,7 @@ import {
   loggedIn,
   type MadeUser,
   makeUser,
+  replacing,
   type TestAuth,
   testAuth,
 } from "../../../../support/auth/test-auth.ts";
@@ -262,16 +263,13 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable", () => {
     const key = await giveKey(auth, user, hotpKey());
     const [verified, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const slow = auth.anotherInstance({
-      ports: ({ sessions }) => ({
-        sessions: {
-          ...sessions,
-          create: async (...given) => {
-            verified.resolve();
-            await gate.promise;
-            return sessions.create(...given);
-          },
+      ports: replacing("sessions", sessions => ({
+        create: async (...given) => {
+          verified.resolve();
+          await gate.promise;
+          return sessions.create(...given);
         },
-      }),
+      })),
     });
     const login = loggedIn(slow, user, key.otp(0));
     await verified.promise;
