@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { core as coreApi } from "../../../functions/auth/routes.ts";
-import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
-import { createStores } from "../../../local/start/system.ts";
-import { localTokens } from "../../../local/start/tokens.ts";
-import { freshStorage } from "../../support/storage/fresh-storage.ts";
+import type { Vault } from "../../../local/peers/vault/vault.ts";
+import { createAuthResources } from "../../support/auth/deployed.ts";
 import { type MainProcess, startMain } from "../main-process.ts";
 
 /** The deployed app in a process of its own, called over HTTP. */
@@ -14,21 +12,10 @@ let bearer: Record<string, string>;
 let owner: number;
 
 beforeAll(async () => {
-  vault = await startVault({
-    secrets: {
-      "data-encryption-key": Buffer.alloc(32, 5).toString("base64url"),
-      "password-pepper": Buffer.alloc(32, 6).toString("base64url"),
-    },
-  });
-  bearer = { authorization: `Bearer ${localTokens(vault).core}` };
-  const { connectionString } = freshStorage();
-  await createStores(connectionString);
-  main = await startMain({
-    SERVICE_APIS: "core,client",
-    CLOUD_STORAGE_CONNECTION_STRING: connectionString,
-    CLOUD_KEY_VAULT_ENDPOINT: vault.url,
-    CALLER_STATIC_TOKENS: "true",
-  });
+  const { token, settings, ...created } = await createAuthResources();
+  ({ vault } = created);
+  bearer = { authorization: `Bearer ${token}` };
+  main = await startMain(settings);
   await core("POST", "/users", { username: "bystander", password });
   await core("POST", "/users/bystander/attributes", { key: "mine", value: "x" });
   owner = ((await core("POST", "/users", { username: "owner", password: "" })).body as { id: number }).id;

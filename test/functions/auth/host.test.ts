@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
-import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
-import { createStores } from "../../../local/start/system.ts";
-import { localTokens } from "../../../local/start/tokens.ts";
+import type { Vault } from "../../../local/peers/vault/vault.ts";
+import { createAuthResources } from "../../support/auth/deployed.ts";
 import { hotpKey } from "../../support/auth/software-key.ts";
-import { freshStorage } from "../../support/storage/fresh-storage.ts";
 import { type MainProcess, startMain } from "../main-process.ts";
 
 /** The deployed app in a process of its own, called over HTTP. */
@@ -14,22 +12,12 @@ const secrets: string[] = [];
 const app = "https://app.example.com";
 
 beforeAll(async () => {
-  vault = await startVault({
-    secrets: {
-      "data-encryption-key": Buffer.alloc(32, 5).toString("base64url"),
-      "password-pepper": Buffer.alloc(32, 6).toString("base64url"),
-    },
-  });
-  const { core } = localTokens(vault);
-  bearer = { authorization: `Bearer ${core}` };
-  secrets.push(core);
-  const { connectionString } = freshStorage();
-  await createStores(connectionString);
+  const { token, settings, ...created } = await createAuthResources();
+  ({ vault } = created);
+  bearer = { authorization: `Bearer ${token}` };
+  secrets.push(token);
   main = await startMain({
-    SERVICE_APIS: "core,client",
-    CLOUD_STORAGE_CONNECTION_STRING: connectionString,
-    CLOUD_KEY_VAULT_ENDPOINT: vault.url,
-    CALLER_STATIC_TOKENS: "true",
+    ...settings,
     CLIENT_ALLOWED_ORIGINS: app,
     SESION_COOKIE_SECURE: "false",
     LOGGING_LEVEL_COM_SERVICE: "DEBUG",

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { client, core } from "../../../../functions/auth/routes.ts";
-import { startVault, type Vault } from "../../../../local/peers/vault/vault.ts";
-import { createStores } from "../../../../local/start/system.ts";
-import { localTokens } from "../../../../local/start/tokens.ts";
+import type { Vault } from "../../../../local/peers/vault/vault.ts";
+import { createAuthResources } from "../../../support/auth/deployed.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
-import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 import { type MainProcess, startMain } from "../../main-process.ts";
 
 /** The deployed app in processes of its own: one with a vault whose failures are configurable, one without storage. */
@@ -14,26 +12,20 @@ let vault: Vault;
 let bearer: Record<string, string>;
 
 beforeAll(async () => {
-  vault = await startVault({
-    secrets: {
-      "data-encryption-key": Buffer.alloc(32, 5).toString("base64url"),
-      "password-pepper": Buffer.alloc(32, 6).toString("base64url"),
-    },
-  });
-  bearer = { authorization: `Bearer ${localTokens(vault).core}` };
-  const { connectionString } = freshStorage();
-  await createStores(connectionString);
+  const { token, ...created } = await createAuthResources();
+  ({ vault } = created);
+  bearer = { authorization: `Bearer ${token}` };
   const settings = {
-    SERVICE_APIS: "core,client",
-    CLOUD_STORAGE_CONNECTION_STRING: connectionString,
-    CLOUD_KEY_VAULT_ENDPOINT: vault.url,
-    CALLER_STATIC_TOKENS: "true",
+    ...created.settings,
     AUTH_SELF_ASSIGN: "true",
     STORAGE_TIMEOUT_SECONDS: "6",
     SECRETS_REFRESH_SECONDS: "0.001",
     HEALTH_MAX_AGE_SECONDS: "0.001",
   };
-  const nowhere = connectionString.replace(/(?<=TableEndpoint=)http:\/\/127\.0\.0\.1:\d+/, deadAddress);
+  const nowhere = settings.CLOUD_STORAGE_CONNECTION_STRING.replace(
+    /(?<=TableEndpoint=)http:\/\/127\.0\.0\.1:\d+/,
+    deadAddress,
+  );
   [main, withoutStorage] = await Promise.all([
     startMain(settings),
     startMain({ ...settings, CLOUD_STORAGE_CONNECTION_STRING: nowhere, STORAGE_TIMEOUT_SECONDS: "2" }),

@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { authStore } from "../../../../lib/azure/auth/store.ts";
 import { minutes } from "../../../../lib/time.ts";
 import { giveKey, hotpKey, type SoftwareKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
+import { Crash, crashingAfter } from "../../../support/auth/store-steps.ts";
 import {
   loggedIn,
   type MadeUser,
@@ -85,20 +87,22 @@ describe("POST /client/otpkeys", () => {
 
   it("assigns a key again after a crash between its writes, and to another user ten minutes later", async () => {
     const [one, other] = [await asking(), await asking()];
-    const key = await unassigned(hotpKey());
-    const id = (await auth.context.otpkeys.find(key.prefix))?.value.id ?? 0;
-    const user = await auth.context.users.find({ by: "id", id: one.user.id });
-    const left = { schema: 1, id, userHash: user?.value.userHash ?? "", writtenAt: auth.now() };
-    const rowKey = `user:${String(one.user.id).padStart(16, "0")}`;
-    const otpkeys = auth.deployment.tables.table("otpkeys");
-    await otpkeys.insert({ partitionKey: key.prefix, rowKey, ...left });
+    /** A key whose assignment to the first user crashed after one write. */
+    const halfAssigned = async () => {
+      const key = await unassigned(hotpKey());
+      const crashing = crashingAfter(auth.deployment.tables, 1);
+      const { otpkeys } = authStore(crashing.tables, auth.deployment);
+      const assignment = otpkeys.assign({ by: "id", id: one.user.id }, key.prefix, { onlyIfFree: true });
+      await expect(assignment).rejects.toThrow(Crash);
+      await crashing.dead();
+      return key;
+    };
+    const key = await halfAssigned();
     expect((await other.assign(key.otp(0))).status).toBe(409);
     auth.advance(minutes(11));
     expect((await other.assign(key.otp(1))).status).toBe(200);
     expect(await other.keys()).toEqual([key.prefix]);
-    const second = await unassigned(hotpKey());
-    const secondId = (await auth.context.otpkeys.find(second.prefix))?.value.id ?? 0;
-    await otpkeys.insert({ partitionKey: second.prefix, rowKey, ...left, id: secondId, writtenAt: auth.now() });
+    const second = await halfAssigned();
     expect((await one.assign(second.otp(0))).status).toBe(200);
     expect(await one.keys()).toEqual([second.prefix]);
   });
