@@ -6,7 +6,6 @@ import { mailService } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
-import type { DeliveryService } from "../peers/delivery.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { isStopped } from "../store/peer-calls.ts";
 import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/run.ts";
@@ -31,7 +30,7 @@ export async function resendPin(
   const run = startRun("on_demand", deps);
   return withLogFields({ credentialRequestId: requestId }, async () => {
     const start = await loadFree(requestId, provisioning, run, deps);
-    const sent = await resendEach(start, openKeys(start, provisioning, run, deps), run, withCachedShipments(deps));
+    const sent = await resendEach(start, openKeys(start, provisioning, run, deps), run, withCachedResponses(deps));
     deps.log.info("pin_resent", { sent });
     return { sent };
   });
@@ -148,23 +147,35 @@ async function resendEach(
     const after = await resend({ loaded, keyId, run }, deps);
     if (after === undefined) none = busy();
     else if (after.loaded === loaded) none = isOver(run, deps) ? timeIsOver() : mailsPaused(deps);
-    else tried++;
+    else {
+      tried++;
+      if (securityKeyOf(after.loaded, keyId).mail.state === "sent") sent++;
+    }
     loaded = after?.loaded ?? (await deps.requests.load(start.request.value.id)) ?? loaded;
-    if (after !== undefined && securityKeyOf(loaded, keyId).mail.state === "sent") sent++;
   }
   if (tried === 0) throw none;
   return sent;
 }
 
-/** Returns ports that get each shipment once, because the delivery service returns all its security keys in one response. */
-function withCachedShipments(deps: ConnectorDeps): ConnectorDeps {
-  const cached = new Map<string, ReturnType<DeliveryService["getShipment"]>>();
-  const getShipment: DeliveryService["getShipment"] = id => {
-    const answer = cached.get(id) ?? deps.delivery.getShipment(id);
+/**
+ * Returns ports that get each shipment and each authenticator once: a PIN is fetched before its mail is recorded and again
+ * for the mail, and the delivery service returns all security keys of a shipment in one response.
+ */
+function withCachedResponses({ delivery, rfpr, ...deps }: ConnectorDeps): ConnectorDeps {
+  return {
+    ...deps,
+    delivery: { ...delivery, getShipment: once(delivery.getShipment) },
+    ...(rfpr && { rfpr: { ...rfpr, get: once(rfpr.get) } }),
+  };
+}
+
+function once<T>(get: (id: string) => Promise<T>): (id: string) => Promise<T> {
+  const cached = new Map<string, Promise<T>>();
+  return id => {
+    const answer = cached.get(id) ?? get(id);
     cached.set(id, answer);
     return answer;
   };
-  return { ...deps, delivery: { ...deps.delivery, getShipment } };
 }
 
 /** Returns the times of resends within the last hour, oldest first. */

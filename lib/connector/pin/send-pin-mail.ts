@@ -119,17 +119,20 @@ async function deliver(
   return awaitSent(key.id, operation, deps);
 }
 
-/** Looks up an accepted mail until it is sent. Most are sent within a second; a later run looks up the others. */
+/**
+ * Looks up an accepted mail until it is sent or a look-up fails. Most are sent within a second; a later run looks up the
+ * others.
+ */
 async function awaitSent(keyId: string, operation: string, deps: ConnectorDeps): Promise<Outcome> {
-  let retryAfter: number | undefined;
-  for (let look = 0; look < lookUps && retryAfter === undefined; look++) {
+  let failure: PeerFailure | undefined;
+  for (let look = 0; look < lookUps && failure === undefined; look++) {
     if (look > 0) await deps.sleep(firstWaitMs * 2 ** (look - 1));
     const status = await lookUp(operation, deps.mailer);
     if (status === "succeeded") return sent(keyId, deps);
     if (status === "failed") return sendLater("The mail service could not deliver the PIN mail.", {}, deps);
-    if (status instanceof PeerFailure) ({ retryAfter } = status);
+    if (status instanceof PeerFailure) failure = status;
   }
-  const wait = Math.max(deps.intervals.mailRunningMs, (retryAfter ?? 0) * 1000);
+  const wait = Math.max(deps.intervals.mailRunningMs, (failure?.retryAfter ?? 0) * 1000);
   return mailAt(plus(deps.now(), wait));
 }
 

@@ -18,8 +18,8 @@ export interface KeyInRun {
 export interface StepResult {
   readonly loaded: LoadedRequest;
   /**
-   * Whether a call was left to a later run, because the time of the run was over after the wait for it, or because the
-   * run must not call its peer. The security key is unchanged then, but for the outcome of earlier calls of the step.
+   * Whether a call was left to a later run, because the time of the run was over when its turn came, or because the run
+   * must not call its peer. The security key is unchanged then, but for the outcome of earlier calls of the step.
    */
   readonly isLeft: boolean;
 }
@@ -61,8 +61,7 @@ export async function runStep(
 /**
  * Makes the call as soon as its peer takes another one: the lease is renewed only then, because a wait would use it up.
  * Returns undefined as `renewLease` does.
- * @param isFirst whether the step has written nothing yet. A step that was started in time is finished, unless it had to
- * wait for its turn
+ * @param isFirst whether the step has written nothing yet: it is not continued when the time of the run is over
  */
 function makeCall(
   key: KeyInRun,
@@ -71,8 +70,7 @@ function makeCall(
   deps: ConnectorDeps,
 ): Promise<{ readonly loaded: LoadedRequest; readonly next: () => Step | Promise<Step> } | "left" | undefined> {
   const { peer } = step;
-  const readyAt = deps.now();
-  const mayStart = () => !isFirst || deps.now() === readyAt || !isOver(key.run, deps);
+  const mayStart = () => !isFirst || !isOver(key.run, deps);
   const call = async () => {
     if ("read" in step) {
       const startedAt = deps.now();

@@ -276,6 +276,20 @@ describe("a time budget", () => {
     expect(mailsTo(to)).toBe(1);
   });
 
+  test("that is over after the PIN was fetched leaves the mail due, and takes no lease", async () => {
+    const connector = await testConnector(peers);
+    const [one] = await orders(connector, 1);
+    const to = one?.body.recipient.email ?? "";
+    await connector.runShipments();
+    const slowPins = connector.anotherInstance(slow({ polls: seconds(101) }));
+    expect(await slowPins.runCredentials()).toMatchObject({ activated: 1, left: 1 });
+    expect(mailsTo(to)).toBe(0);
+    const { lease, mail } = await connector.keyRow(one?.requestId ?? "");
+    expect([lease, mail.triedAt]).toEqual([undefined, undefined]);
+    expect(await connector.runCredentials("timer")).toMatchObject({ left: 0 });
+    expect(mailsTo(to)).toBe(1);
+  });
+
   test("that is over when the turn of a call comes starts it no more, and keeps no lease", async () => {
     const connector = await testConnector(peers);
     const placed = await orders(connector, 3);

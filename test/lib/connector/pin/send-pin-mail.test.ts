@@ -372,6 +372,31 @@ describe("a PIN mail that is not answered", () => {
     expect(sends()).toBe(1);
   });
 
+  test("but accepted is looked up once if the look-up fails, and again after a minute", async () => {
+    let lookUps = 0;
+    const { connector, requestId, to } = await ready({
+      ports: ({ mailer }) => ({
+        mailer: {
+          ...mailer,
+          status: async operation => {
+            if (++lookUps === 1) throw new PeerFailure("mail", "status", "unanswered");
+            return mailer.status(operation);
+          },
+        },
+      }),
+    });
+    await connector.runCredentials();
+    expect(lookUps).toBe(1);
+    const retry = { attempts: 0, nextAt: plus(connector.now(), minutes(1)) };
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "due", retry });
+    for (let run = 0; run < 2; run++) {
+      connector.advance(minutes(1));
+      await connector.runCredentials("timer");
+    }
+    expect((await connector.keyRow(requestId)).mail.state).toBe("sent");
+    expect(mailsTo(to)).toHaveLength(1);
+  });
+
   test("because it is answered 503 with a time to come back is looked up then, and no other mail waits for it", async () => {
     const { connector, requestId, to } = await ready(
       {

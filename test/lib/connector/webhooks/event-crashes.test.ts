@@ -131,3 +131,26 @@ describe("a host that loses the response to a write of a delivery", () => {
     expect(await leaseOf(connector, requestId)).toBeUndefined();
   });
 });
+
+describe("a host whose result of a call is not stored, because another host has changed the delivery,", () => {
+  test.each([
+    ["a success", undefined],
+    ["a failure", { kind: "refuse", status: 500 }],
+  ] as const)("keeps the index row after %s, so that the event is sent after the lease", async (_, fault) => {
+    const connector = await connectorWith(peers, [sink]);
+    await connector.order(orderBody([1]));
+    if (fault !== undefined) sink.fail(fault);
+    let writes = 0;
+    const host = connector.anotherInstance({
+      tables: withTable("credentialrequests", table => ({
+        replace: (row, etag) =>
+          row.rowKey.startsWith("delivery:") && ++writes === 2 ? Promise.resolve(undefined) : table.replace(row, etag),
+      })),
+    });
+    await send(host);
+    expect(writes).toBe(2);
+    connector.advance(minutes(4));
+    expect(await send(connector)).toMatchObject({ delivered: 1 });
+    expect(new Set(idsAt(sink)).size).toBe(1);
+  });
+});

@@ -331,6 +331,33 @@ describe("a run of which the time is over", () => {
     expect(typesAt(one)).toEqual(course);
   });
 
+  test.each([
+    [seconds(5), 1],
+    [seconds(5) + 1, 0],
+  ])("or of which the lease ends before a call could: storage takes %i ms to take it", async (ms, calls) => {
+    const timeouts = ["IDP", "DELIVERY", "ENROLLMENT", "MAIL"].map(peer => [`${peer}_TIMEOUT_SECONDS`, "10"]);
+    const connector = await connectorWith(peers, [one], {
+      settings: { ...Object.fromEntries(timeouts), LEASE_SECONDS: "20", EVENT_TIMEOUT_SECONDS: "15" },
+    });
+    await connector.order();
+    const host = connector.anotherInstance({
+      ports: ({ events }, clock) => ({
+        events: {
+          ...events,
+          saveDelivery: async (...write) => {
+            const saved = await events.saveDelivery(...write);
+            if (one.requests().length === 0) clock.advance(ms);
+            return saved;
+          },
+        },
+      }),
+    });
+    await send(host);
+    expect(one.requests()).toHaveLength(calls);
+    connector.advance(seconds(20));
+    expect(await send(connector)).toMatchObject({ delivered: 1 - calls });
+  });
+
   test("begins with no further request, and reports those that it left", async () => {
     const connector = await connectorWith(peers, [one]);
     for (let n = 0; n < 6; n++) await connector.order();
