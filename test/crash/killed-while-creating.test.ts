@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { resetPeers } from "../support/connector/reset-peers.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { HostProcess } from "../support/host/host-process.ts";
-import { type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
+import { type Hold, type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
 import { reconcileSoon, startTestSystem, type TestSystem } from "../support/host/system.ts";
 import { until } from "../support/until.ts";
+import { atWrite, endless, endlessMs, inCall, killAt, type Point } from "./kill-points.ts";
 import { newOrder, type Order, processAll, requestOf, send } from "./orders.ts";
-import { deliveryCalls, failed, fulfilled, outcome, stepMs, untilQuiet } from "./outcome.ts";
+import { deliveryCalls, failed, fulfilled, type Outcome, outcome, stepMs, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
 
 const neverSent = "The request was interrupted and never sent to the delivery service.";
@@ -14,18 +14,112 @@ const neverConfirmed =
 
 let system: TestSystem;
 let proxy: PausingProxy;
-let host: HostProcess;
 /**
  * The host that reconciles. It looks once and then fails the request, so that the test need not wait the three days of
  * decision C6.
  */
 let reconciler: HostProcess;
+/** The write that reaches storage when all is over. */
+let late: Hold;
+
+/** Where the host is killed, in the order of a create; what becomes of the order, and whether it was sent to the delivery service. */
+const points: readonly (readonly [name: string, arrange: () => Point, end: Outcome, calls: 0 | 1])[] = [
+  [
+    "after it has stored the request, during a call of an IdP: the request fails and is never sent",
+    () => inCall(system.peers.entra, { path: "creationOptions" }),
+    failed(neverSent),
+    0,
+  ],
+  [
+    "after the IdPs have answered, before keys and mark are stored: ends failed and never sent",
+    () => atWrite(proxy, "request", writes.keysAndMark),
+    failed(neverSent),
+    0,
+  ],
+  [
+    "after keys and mark are stored, before the delivery call: ends failed with what to check",
+    () => atWrite(proxy, "response", writes.keysAndMark),
+    failed(neverConfirmed),
+    0,
+  ],
+  [
+    "in the delivery call, before the service has done it: ends failed with what to check",
+    () => inCall(system.peers.delivery, { method: "POST", phase: "before" }),
+    failed(neverConfirmed),
+    1,
+  ],
+  [
+    "in the delivery call, after the service has done it: the shipment is found and the order fulfilled",
+    () => inCall(system.peers.delivery, { method: "POST", phase: "after" }),
+    fulfilled,
+    1,
+  ],
+  [
+    "after the delivery call, before the shipment's row is written: the shipment is found and the order fulfilled",
+    () => atWrite(proxy, "request", writes.shipmentRow),
+    fulfilled,
+    1,
+  ],
+  [
+    "after the shipment's row is written, before `started` is: the shipment is found and the order fulfilled",
+    () => atWrite(proxy, "request", writes.started),
+    fulfilled,
+    1,
+  ],
+  [
+    "after `started` is written, before the index row of reconciling is deleted: the order is fulfilled",
+    () => atWrite(proxy, "response", writes.started),
+    fulfilled,
+    1,
+  ],
+];
+
+interface Taken {
+  readonly order: Order;
+  readonly requestId: string;
+}
+
+/** By the name of the point. */
+const taken = new Map<string, Taken>();
+const beforeWrite = "before keys and mark are stored, which reach storage when it is over";
+
+/** Rows of the index that name a request which was never stored. */
+async function strayRows(): Promise<number> {
+  let rows = 0;
+  for await (const { requestId } of system.store.due("reconcile"))
+    if ((await system.store.load(requestId)) === undefined) rows++;
+  return rows;
+}
+let strayAtFirst = 0;
 
 beforeAll(async () => {
   system = await startTestSystem();
   proxy = await startPausingProxy(system.storage.tableUrl);
   const reconcilerSettings = { ...reconcileSoon, RECONCILE_DAYS: "0" };
-  [host, reconciler] = await Promise.all([startHost(), system.startHost({ settings: reconcilerSettings })]);
+  const [victim] = await Promise.all([
+    system.startHost({ through: proxy, settings: endless }),
+    system.startHost({ settings: reconcilerSettings }).then(host => {
+      reconciler = host;
+    }),
+  ]);
+  const orders = new Map([...points.map(([name]) => name), beforeWrite].map(name => [name, newOrder()]));
+  const doomed = (name: string, arrange: () => Point, order = orders.get(name) ?? newOrder()) => ({
+    name,
+    arrange,
+    work: (host: HostProcess) => send(host, order),
+  });
+  await killAt(victim, [
+    doomed("before it has stored the request", () => atWrite(proxy, "request", writes.request)),
+    ...points.map(([name, arrange]) => doomed(name, arrange)),
+    doomed(beforeWrite, () => {
+      late = proxy.hold({ phase: "request", ...writes.keysAndMark });
+      return { reached: () => late.untilHeld(), cut: () => {} };
+    }),
+  ]);
+  for (const [name, order] of orders) taken.set(name, { order, requestId: await requestOf(order, system) });
+  strayAtFirst = await strayRows();
+  system.clock.advance(endlessMs);
+  await untilQuiet(reconciler, system, ...[...taken.values()].map(({ requestId }) => requestId));
 });
 
 afterAll(async () => {
@@ -33,131 +127,41 @@ afterAll(async () => {
   await system.close();
 });
 
-beforeEach(() => resetPeers(system.peers));
-
-const startHost = () => system.startHost({ through: proxy });
-
-/** Sends an order, kills the host as soon as the point is reached, and starts another one. */
-async function killed(order: Order, point: Promise<void>): Promise<void> {
-  const answer = send(host, order).then(
-    ({ status }) => `answered ${status}`,
-    () => "unanswered",
-  );
-  await point;
-  await host.kill();
-  expect(await answer).toBe("unanswered");
-  host = await startHost();
-}
-
-/** As `killed`, for an order that was stored by then. */
-async function killedAt(point: Promise<void>): Promise<Taken> {
-  const order = newOrder();
-  await killed(order, point);
-  return { order, requestId: await requestOf(order, system) };
-}
-
-interface Taken {
-  readonly order: Order;
-  readonly requestId: string;
-}
-
-/** Runs the jobs until nothing is left to do. Returns the outcome of the order. */
-async function outcomeAfterReconciling({ order, requestId }: Taken) {
-  await untilQuiet(reconciler, system, requestId);
-  return outcome(order, requestId, { hosts: [reconciler, host], system });
+/** What became of the order of a point, once nothing is left to do. */
+function endOf(name: string): Promise<Outcome> {
+  const { order, requestId } = taken.get(name) ?? { order: newOrder(), requestId: "" };
+  return outcome(order, requestId, { hosts: [reconciler], system });
 }
 
 describe("a host that is killed while it creates a request", () => {
   test("before it has stored the request: there is no request, and its index row goes", async () => {
-    const hold = proxy.hold({ phase: "request", ...writes.request });
-    await killed(newOrder(), hold.untilHeld());
-    hold.drop();
-    const left = async () => {
-      let rows = 0;
-      for await (const _ of system.store.due("reconcile")) rows++;
-      return rows;
-    };
-    expect(await left()).toBe(1);
+    expect(strayAtFirst).toBe(1);
     await until(
       async () => {
         system.clock.advance(stepMs);
         await processAll(reconciler);
-        return (await left()) === 0;
+        return (await strayRows()) === 0;
       },
       () => "the index row stays",
     );
   });
 
-  test("after it has stored the request, during a call of an IdP: the request fails and is never sent", async () => {
-    system.peers.entra.fail({ kind: "hang", path: "creationOptions" });
-    const taken = await killedAt(system.peers.entra.untilHanging());
-    expect(await outcomeAfterReconciling(taken)).toEqual(failed(neverSent));
-    expect(deliveryCalls(system)).toBe(0);
+  test.each(points)("%s", async (name, _, end) => {
+    expect(await endOf(name)).toEqual(end);
   });
 
-  test("after the IdPs have answered, before keys and mark are stored: ends failed and never sent", async () => {
-    const hold = proxy.hold({ phase: "request", ...writes.keysAndMark });
-    const taken = await killedAt(hold.untilHeld());
-    hold.drop();
-    expect(await outcomeAfterReconciling(taken)).toEqual(failed(neverSent));
-    expect(deliveryCalls(system)).toBe(0);
-  });
-
-  test("before keys and mark are stored, which reach storage when it is over: stays failed and never sent", async () => {
-    const hold = proxy.hold({ phase: "request", ...writes.keysAndMark });
-    const taken = await killedAt(hold.untilHeld());
-    const end = await outcomeAfterReconciling(taken);
+  test(`${beforeWrite}: stays failed and never sent`, async () => {
+    const end = await endOf(beforeWrite);
     expect(end).toEqual(failed(neverSent));
-    const late = proxy.hold({ phase: "response", ...writes.keysAndMark });
-    hold.release();
-    await late.untilHeld();
-    late.drop();
-    expect(await outcomeAfterReconciling(taken)).toEqual(end);
+    const arriving = proxy.hold({ phase: "response", ...writes.keysAndMark });
+    late.release();
+    await arriving.untilHeld();
+    arriving.drop();
+    await untilQuiet(reconciler, system, taken.get(beforeWrite)?.requestId ?? "");
+    expect(await endOf(beforeWrite)).toEqual(end);
   });
 
-  test("after keys and mark are stored, before the delivery call: ends failed with what to check", async () => {
-    const hold = proxy.hold({ phase: "response", ...writes.keysAndMark });
-    const taken = await killedAt(hold.untilHeld());
-    hold.drop();
-    expect(await outcomeAfterReconciling(taken)).toEqual(failed(neverConfirmed));
-    expect(deliveryCalls(system)).toBe(0);
-  });
-
-  test("in the delivery call, before the service has done it: ends failed with what to check", async () => {
-    system.peers.delivery.fail({ kind: "hang", method: "POST", phase: "before" });
-    const taken = await killedAt(system.peers.delivery.untilHanging());
-    expect(await outcomeAfterReconciling(taken)).toEqual(failed(neverConfirmed));
-    expect(deliveryCalls(system)).toBe(1);
-  });
-
-  test("in the delivery call, after the service has done it: the shipment is found and the order fulfilled", async () => {
-    system.peers.delivery.fail({ kind: "hang", method: "POST", phase: "after" });
-    const taken = await killedAt(system.peers.delivery.untilHanging());
-    expect(await outcomeAfterReconciling(taken)).toEqual(fulfilled);
-    expect(deliveryCalls(system)).toBe(1);
-  });
-
-  test("after the delivery call, before the shipment's row is written: the shipment is found and the order fulfilled", async () => {
-    const hold = proxy.hold({ phase: "request", ...writes.shipmentRow });
-    const taken = await killedAt(hold.untilHeld());
-    hold.drop();
-    expect(await outcomeAfterReconciling(taken)).toEqual(fulfilled);
-    expect(deliveryCalls(system)).toBe(1);
-  });
-
-  test("after the shipment's row is written, before `started` is: the shipment is found and the order fulfilled", async () => {
-    const hold = proxy.hold({ phase: "request", ...writes.started });
-    const taken = await killedAt(hold.untilHeld());
-    hold.drop();
-    expect(await outcomeAfterReconciling(taken)).toEqual(fulfilled);
-    expect(deliveryCalls(system)).toBe(1);
-  });
-
-  test("after `started` is written, before the index row of reconciling is deleted: the order is fulfilled", async () => {
-    const hold = proxy.hold({ phase: "response", ...writes.started });
-    const taken = await killedAt(hold.untilHeld());
-    hold.drop();
-    expect(await outcomeAfterReconciling(taken)).toEqual(fulfilled);
-    expect(deliveryCalls(system)).toBe(1);
+  test("sends no order to the delivery service, or sends it again, when it is reconciled", () => {
+    expect(deliveryCalls(system)).toBe(points.filter(([, , , calls]) => calls === 1).length);
   });
 });

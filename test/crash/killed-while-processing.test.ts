@@ -1,21 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newSinkSecret } from "../support/connector/event-sinks.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
 import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
 import { startTestSystem, type TestSystem } from "../support/host/system.ts";
 import { arrivals, course, firstArrivals, sinkSettings, startSending, untilDelivered } from "./events.ts";
+import { atWrite, endless, endlessMs, inCall, killAt, type Point } from "./kill-points.ts";
 import { newOrder, type Order, placed, processCredentialRequests, processShipments } from "./orders.ts";
-import { activationCalls, fulfilled, mailCalls, outcome, untilQuiet } from "./outcome.ts";
-import { writes } from "./writes.ts";
+import { activationCalls, fulfilled, fulfilledKey, mailCalls, outcome, untilQuiet } from "./outcome.ts";
+import { ofRequest, writes } from "./writes.ts";
 
 let system: TestSystem;
 let proxy: PausingProxy;
-let host: HostProcess;
 
 beforeAll(async () => {
   system = await startTestSystem();
   proxy = await startPausingProxy(system.storage.tableUrl);
-  host = await startHost();
 });
 
 afterAll(async () => {
@@ -23,212 +22,210 @@ afterAll(async () => {
   await system.close();
 });
 
-beforeEach(() => {
-  for (const peer of Object.values(system.peers)) peer.clearFaults();
-});
+/** An order, and where the host that works on it is killed. */
+interface Case {
+  readonly order: Order;
+  readonly requestId: string;
+  readonly shipmentId: string;
+}
 
-let settings: Readonly<Record<string, string>> = {};
-const startHost = () => system.startHost({ through: proxy, settings });
+type Arrange = (of: Case) => Point;
+type Job = (host: HostProcess) => Promise<void>;
 
-/** Kills the host in the middle of a job and starts another one. */
-async function killedIn(job: (host: HostProcess) => Promise<void>, point: () => Promise<void>): Promise<void> {
-  for (const peer of Object.values(system.peers)) peer.resetRequests();
-  const ended = job(host).then(
-    () => "answered",
-    () => "unanswered",
+const write =
+  (phase: HoldRule["phase"], rule: Omit<HoldRule, "phase">): Arrange =>
+  ({ requestId }) =>
+    atWrite(proxy, phase, ofRequest(requestId, rule));
+const shipmentCall: Arrange = ({ shipmentId }) =>
+  inCall(system.peers.delivery, { method: "GET", path: `/v1/fpr/shipments/${shipmentId}$` });
+const registration =
+  (phase: "before" | "after"): Arrange =>
+  ({ order }) =>
+    inCall(system.peers.entra, { method: "POST", path: `/(${order.users.join("|")})/.*fido2Methods$`, phase });
+const mailCall =
+  (phase: "before" | "after"): Arrange =>
+  () =>
+    inCall(system.peers.mail, { method: "POST", path: "/emails:send$", phase });
+
+/** Places an order, and brings it to where the job that is killed begins. */
+async function prepared(host: HostProcess, job: Job, order: Order): Promise<Case> {
+  const requestId = await placed(host, order);
+  if (job === processCredentialRequests) await processShipments(host);
+  const { delivery } = (await system.store.load(requestId))?.request.value ?? {};
+  return { order, requestId, shipmentId: delivery?.shipmentId ?? "" };
+}
+
+/** Has a host work on one order after another until it waits at the order's point, then kills it. Returns the orders. */
+async function killedAt(
+  settings: Readonly<Record<string, string>>,
+  points: readonly (readonly [name: string, job: Job, arrange: Arrange, keys?: readonly number[] | undefined])[],
+): Promise<ReadonlyMap<string, Case>> {
+  const victim = await system.startHost({ through: proxy, settings: { ...settings, ...endless } });
+  const cases = new Map<string, Case>();
+  await killAt(
+    victim,
+    points.map(([name, job, arrange, keys]) => ({
+      name,
+      work: job,
+      // The start of a timer is answered before the timer has ended.
+      isTimer: job === startSending,
+      arrange: async () => {
+        const one = await prepared(victim, job, newOrder(keys));
+        cases.set(name, one);
+        return arrange(one);
+      },
+    })),
   );
-  await point();
-  await host.kill();
-  // The start of a timer is answered before the timer has ended.
-  if (job !== startSending) expect(await ended).toBe("unanswered");
-  host = await startHost();
+  for (const peer of Object.values(system.peers)) peer.clearFaults();
+  system.clock.advance(endlessMs);
+  return cases;
 }
 
-/** The point at which the proxy pauses a write. The paused write never arrives. */
-const pausedWrite = (phase: HoldRule["phase"], write: Omit<HoldRule, "phase">) => {
-  const hold = proxy.hold({ phase, ...write });
-  return async () => {
-    await hold.untilHeld();
-    hold.drop();
-  };
-};
+const idsOf = (cases: ReadonlyMap<string, Case>): string[] => [...cases.values()].map(({ requestId }) => requestId);
 
-/** Runs the jobs until nothing is left to do. Returns the outcome of the order. */
-async function finished(order: Order, requestId: string) {
-  await untilQuiet(host, system, requestId);
-  return outcome(order, requestId, { hosts: [host], system });
-}
+/** Activation calls of the order are 3 where missing. */
+type Killed = readonly [name: string, job: Job, arrange: Arrange, activations?: number, keys?: readonly number[]];
 
-describe("a host that is killed while it polls a shipment", () => {
-  const killedAt = async (arrange: () => () => Promise<void>) => {
-    const order = newOrder();
-    const requestId = await placed(host, order);
-    await killedIn(processShipments, arrange());
-    return { end: await finished(order, requestId), order };
-  };
+describe("a host that is killed while it works on orders", () => {
+  /**
+   * In the order of the work. A mail call does not name its request, so these come first, for orders of one key: no other
+   * key is mailed meanwhile.
+   */
+  const points: readonly Killed[] = [
+    [
+      "in the call, before the mail service has taken it: the mail is unknown there and sent by a second call",
+      processCredentialRequests,
+      mailCall("before"),
+      1,
+      [1],
+    ],
+    [
+      "in the call, after the mail service has taken it: the mail is found there and not sent again",
+      processCredentialRequests,
+      mailCall("after"),
+      1,
+      [1],
+    ],
+    ["while the PIN is fetched: every key gets its mail", processCredentialRequests, shipmentCall],
+    [
+      "after the mail's try is recorded, before the mail service is called: every key gets its mail by one call",
+      processCredentialRequests,
+      write("response", writes.mailTry),
+    ],
+    [
+      "after the mail, before `sent` is stored: the mail is found there and not sent again",
+      processCredentialRequests,
+      write("request", writes.mailSent),
+    ],
+    [
+      "after the activation's try is recorded, before the IdP is called: every credential is registered by one call",
+      processCredentialRequests,
+      write("response", writes.activationTry),
+    ],
+    [
+      "in the call, before the IdP has done it: the credential is not found there and registered by a second call",
+      processCredentialRequests,
+      registration("before"),
+      4,
+    ],
+    [
+      "in the call, after the IdP has done it: the credential is found there and not registered again",
+      processCredentialRequests,
+      registration("after"),
+    ],
+    [
+      "after the call, before its result is stored: the credential is found there and not registered again",
+      processCredentialRequests,
+      write("request", writes.activation),
+    ],
+    ["during a poll's call of the delivery service: the next host completes the order", processShipments, shipmentCall],
+    [
+      "before the result of a poll is stored: the order is fulfilled by the next host",
+      processShipments,
+      write("request", writes.pollResult),
+    ],
+    [
+      "after the result of a poll is stored, before its index row goes: the order is fulfilled and the row goes",
+      processShipments,
+      write("response", writes.pollResult),
+    ],
+  ];
+  let cases: ReadonlyMap<string, Case>;
+  let next: HostProcess;
 
-  test("during a call of the delivery service: the next host completes the order", async () => {
-    const { end, order } = await killedAt(() => {
-      system.peers.delivery.fail({ kind: "hang", method: "GET", path: "/v1/fpr/shipments/" });
-      return () => system.peers.delivery.untilHanging();
-    });
-    expect(end).toEqual(fulfilled);
-    expect(activationCalls(order, system)).toBe(3);
-    expect(mailCalls(system)).toBe(2);
+  beforeAll(async () => {
+    cases = await killedAt(
+      {},
+      points.map(([name, job, arrange, _, keys]) => [name, job, arrange, keys]),
+    );
+    next = await system.startHost();
+    await untilQuiet(next, system, ...idsOf(cases));
+  });
+  afterAll(() => next.kill());
+
+  const ends = points.map(
+    ([name, , , activations = 3, keys]) => [name, activations, keys === undefined ? fulfilled : fulfilledKey] as const,
+  );
+  test.each(ends)("%s", async (name, activations, expected) => {
+    const { order, requestId } = cases.get(name) as Case;
+    expect(await outcome(order, requestId, { hosts: [next], system })).toEqual(expected);
+    expect(activationCalls(order, system)).toBe(activations);
   });
 
-  test("before the result is stored: the order is fulfilled by the next host", async () => {
-    const { end, order } = await killedAt(() => pausedWrite("request", writes.pollResult));
-    expect(end).toEqual(fulfilled);
-    expect(activationCalls(order, system)).toBe(3);
-    expect(mailCalls(system)).toBe(2);
-  });
-
-  test("after the result is stored, before the index row of polling goes: the order is fulfilled and the row goes", async () => {
-    const { end, order } = await killedAt(() => pausedWrite("response", writes.pollResult));
-    expect(end).toEqual(fulfilled);
-    expect(activationCalls(order, system)).toBe(3);
-    expect(mailCalls(system)).toBe(2);
-  });
-});
-
-describe("a host that is killed while it activates", () => {
-  const killedAt = async (arrange: () => () => Promise<void>) => {
-    const order = newOrder();
-    const requestId = await placed(host, order);
-    await processShipments(host);
-    await killedIn(processCredentialRequests, arrange());
-    return { end: await finished(order, requestId), order };
-  };
-
-  test("after the try is recorded, before the IdP is called: every credential is registered by one call", async () => {
-    const { end, order } = await killedAt(() => pausedWrite("response", writes.activationTry));
-    expect(end).toEqual(fulfilled);
-    expect(activationCalls(order, system)).toBe(3);
-    expect(mailCalls(system)).toBe(2);
-  });
-
-  test("in the call, before the IdP has done it: the credential is not found there and registered by a second call", async () => {
-    const { end, order } = await killedAt(() => {
-      system.peers.entra.fail({ kind: "hang", method: "POST", path: "fido2Methods$", phase: "before" });
-      return () => system.peers.entra.untilHanging();
-    });
-    expect(end).toEqual(fulfilled);
-    expect(activationCalls(order, system)).toBe(4);
-  });
-
-  test("in the call, after the IdP has done it: the credential is found there and not registered again", async () => {
-    const { end, order } = await killedAt(() => {
-      system.peers.entra.fail({ kind: "hang", method: "POST", path: "fido2Methods$", phase: "after" });
-      return () => system.peers.entra.untilHanging();
-    });
-    expect(end).toEqual(fulfilled);
-    expect(activationCalls(order, system)).toBe(3);
-  });
-
-  test("after the call, before its result is stored: the credential is found there and not registered again", async () => {
-    const { end, order } = await killedAt(() => pausedWrite("request", writes.activation));
-    expect(end).toEqual(fulfilled);
-    expect(activationCalls(order, system)).toBe(3);
-    expect(mailCalls(system)).toBe(2);
-  });
-});
-
-describe("a host that is killed while it mails a PIN", () => {
-  const killedAt = async (arrange: () => () => Promise<void>) => {
-    const order = newOrder();
-    const requestId = await placed(host, order);
-    await processShipments(host);
-    await killedIn(processCredentialRequests, arrange());
-    const end = await finished(order, requestId);
-    expect(activationCalls(order, system)).toBe(3);
-    return end;
-  };
-
-  test("while the PIN is fetched: every key gets its mail", async () => {
-    const end = await killedAt(() => {
-      system.peers.delivery.fail({ kind: "hang", method: "GET", path: "/v1/fpr/shipments/" });
-      return () => system.peers.delivery.untilHanging();
-    });
-    expect(end).toEqual(fulfilled);
-    expect(mailCalls(system)).toBe(2);
-  });
-
-  test("after the try is recorded, before the mail service is called: every key gets its mail by one call", async () => {
-    expect(await killedAt(() => pausedWrite("response", writes.mailTry))).toEqual(fulfilled);
-    expect(mailCalls(system)).toBe(2);
-  });
-
-  test("in the call, before the mail service has taken it: the mail is unknown there and sent by a second call", async () => {
-    const end = await killedAt(() => {
-      system.peers.mail.fail({ kind: "hang", method: "POST", phase: "before" });
-      return () => system.peers.mail.untilHanging();
-    });
-    expect(end).toEqual(fulfilled);
-    expect(mailCalls(system)).toBe(3);
-  });
-
-  test("in the call, after the mail service has taken it: the mail is found there and not sent again", async () => {
-    const end = await killedAt(() => {
-      system.peers.mail.fail({ kind: "hang", method: "POST", phase: "after" });
-      return () => system.peers.mail.untilHanging();
-    });
-    expect(end).toEqual(fulfilled);
-    expect(mailCalls(system)).toBe(2);
-  });
-
-  test("after the mail, before `sent` is stored: the mail is found there and not sent again", async () => {
-    expect(await killedAt(() => pausedWrite("request", writes.mailSent))).toEqual(fulfilled);
-    expect(mailCalls(system)).toBe(2);
+  test("sends only the mail again that the mail service had not taken", () => {
+    expect(mailCalls(system)).toBe(2 * (points.length - 2) + 2 + 1);
   });
 });
 
 describe("a host that is killed while it records or sends events", () => {
-  beforeAll(async () => {
-    system.peers.vault.set("event-sink-1", newSinkSecret());
-    settings = sinkSettings(system);
-    await host.kill();
-    host = await startHost();
-  });
-
-  afterAll(() => {
-    settings = {};
-  });
-
   /** Everything that is left of an order, by the next host. */
-  const finishedBy = async (requestId: string) => {
+  const finishedBy = async (host: HostProcess, requestId: string) => {
     await untilQuiet(host, system, requestId);
     await untilDelivered(host, system, requestId);
     return firstArrivals(system, requestId);
   };
 
-  test.each([
+  let recording: ReadonlyMap<string, Case>;
+  let sending: ReadonlyMap<string, Case>;
+  let next: HostProcess;
+  const records: readonly (readonly [name: string, phase: HoldRule["phase"]])[] = [
     ["before the row of the events is stored", "request"],
     ["after the row of the events is stored", "response"],
-  ] as const)("%s: the next host sends every event, in order", async (_, phase) => {
-    const requestId = await placed(host, newOrder([1]));
-    await killedIn(processShipments, pausedWrite(phase, writes.eventRow));
-    expect(await finishedBy(requestId)).toEqual(course);
-  });
-
-  const hangingSink = (phase: "before" | "after") => () => {
-    system.peers.sink.fail({ kind: "hang", phase });
-    return () => system.peers.sink.untilHanging();
-  };
-
-  test.each([
-    ["after its lease is stored, before the call", () => pausedWrite("response", writes.deliveryLease), 1],
+  ];
+  const hangingSink = (phase: "before" | "after") => () => inCall(system.peers.sink, { phase });
+  /** A call of a sink waits for at most 15 seconds, so those come last. */
+  const sends: readonly (readonly [name: string, arrange: Arrange, times: number])[] = [
+    ["after its lease is stored, before the call", write("response", writes.deliveryLease), 1],
+    ["before the answer of the sink is stored", write("request", writes.deliveryResult), 2],
+    ["after the answer of the sink is stored", write("response", writes.deliveryResult), 1],
     ["in the call, before the sink has the event", hangingSink("before"), 1],
     ["in the call, after the sink has the event", hangingSink("after"), 2],
-    ["before the answer of the sink is stored", () => pausedWrite("request", writes.deliveryResult), 2],
-    ["after the answer of the sink is stored", () => pausedWrite("response", writes.deliveryResult), 1],
-  ] as const)("%s: the next host continues after the lease, with the same id", async (_, arrange, times) => {
-    const requestId = await placed(host, newOrder([1]));
-    await killedIn(startSending, arrange());
-    await untilDelivered(host, system, requestId);
-    const started = arrivals(system, requestId);
-    expect(started.map(({ type }) => type)).toEqual(Array.from({ length: times }, () => "request.started"));
+  ];
+
+  beforeAll(async () => {
+    system.peers.vault.set("event-sink-1", newSinkSecret());
+    const sinks = sinkSettings(system);
+    sending = await killedAt(
+      sinks,
+      sends.map(([name, arrange]) => [name, startSending, arrange, [1]]),
+    );
+    next = await system.startHost({ settings: sinks });
+    for (const requestId of idsOf(sending)) await untilDelivered(next, system, requestId);
+    recording = await killedAt(
+      sinks,
+      records.map(([name, phase]) => [name, processShipments, write(phase, writes.eventRow), [1]]),
+    );
+  });
+
+  test.each(records)("%s: the next host sends every event, in order", async name => {
+    expect(await finishedBy(next, (recording.get(name) as Case).requestId)).toEqual(course);
+  });
+
+  test.each(sends)("%s: the next host continues after the lease, with the same id", async (name, _, times) => {
+    const { requestId } = sending.get(name) as Case;
+    const started = arrivals(system, requestId).filter(({ type }) => type === "request.started");
+    expect(started).toHaveLength(times);
     expect(new Set(started.map(({ id }) => id)).size).toBe(1);
-    expect(await finishedBy(requestId)).toEqual(course);
+    expect(await finishedBy(next, requestId)).toEqual(course);
   });
 });

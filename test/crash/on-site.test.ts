@@ -1,20 +1,29 @@
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { LoadedRequest } from "../../lib/connector/deps.ts";
 import type { Body } from "../lib/connector/api/v2/bodies.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../support/connector/on-site.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
-import { called, type Lane, laneOfFile, pausedWrite } from "./idp-lanes.ts";
+import type { HoldRule } from "../support/host/pausing-proxy.ts";
+import { type Lane, laneOfFile } from "./idp-lanes.ts";
+import { atWrite, type Doomed, inCall, type PeerCall, type Point } from "./kill-points.ts";
 import { processCredentialRequests } from "./orders.ts";
 import { deliveryCalls, stepMs, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
 
-const onLane = laneOfFile({
+const laneNow = laneOfFile({
   IDP_DEFAULT: "pingone",
   ENROLLMENT_POLL_AFTER_SECONDS: "0.2",
   ENROLLMENT_POLL_MAX_SECONDS: "0.2",
 });
 
-type Arrange = (lane: Lane) => () => Promise<void>;
+type Arrange = (lane: Lane) => Point;
+const onLane = (work: (lane: Lane) => Promise<void>): Promise<void> => work(laneNow());
+const called = ({ system }: Lane, peer: "enrollment" | "rfpr" | "pingone" | "delivery" | "mail", call: PeerCall) =>
+  inCall(system.peers[peer], call);
+const pausedWrite = ({ proxy }: Lane, phase: HoldRule["phase"], write: Omit<HoldRule, "phase">) =>
+  atWrite(proxy, phase, write);
+const killed = (lane: Lane, work: Doomed["work"], point: Point, whom?: "host" | "reconciler") =>
+  lane.killed([{ name: "the work", work, arrange: () => point }], whom);
 const create = (body: Body) => (host: HostProcess) => host.call("POST", "/v2/credential-requests", body);
 /** Where the keys lie in storage already, the mark is written alone. */
 const intent = { path: /\/credentialrequests\(.*RowKey='request'/, body: /sentAt/ };
@@ -68,7 +77,7 @@ describe("a host that is killed while it creates a request of authenticators", (
   ])("%s: nothing can be enrolled, and known devices are compensated", async (_, arrange) => {
     await onLane(async lane => {
       const body = onSiteBody([authenticator(), authenticator()]);
-      await lane.killed(create(body), arrange(lane));
+      await killed(lane, create(body), arrange(lane));
       const { request, keys } = await stored(lane, body);
       const known = keys.filter(({ value }) => value.credentials[0]?.idpState !== undefined).length;
       const why = "The request was interrupted before it was started.";
@@ -96,7 +105,7 @@ describe("a host that is killed while it creates a request of authenticators", (
   ])("and then one that compensates it, %s: the next host does", async (_, arrange) => {
     await onLane(async lane => {
       const body = onSiteBody([authenticator(), authenticator()]);
-      await lane.killed(create(body), called(lane, "rfpr", { ...put, path: "a-02", phase: "after" }));
+      await killed(lane, create(body), called(lane, "rfpr", { ...put, path: "a-02", phase: "after" }));
       const { request } = await stored(lane, body);
       const point = arrange(lane);
       const working = async (host: HostProcess) => {
@@ -105,7 +114,7 @@ describe("a host that is killed while it creates a request of authenticators", (
           lane.system.clock.advance(stepMs);
         }
       };
-      await lane.killed(working, point, "reconciler");
+      await killed(lane, working, point, "reconciler");
       const why = "The request was interrupted before it was started.";
       expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
         ...nothing,
@@ -121,7 +130,7 @@ describe("a host that is killed around a write of a request of authenticators", 
     await onLane(async lane => {
       const body = onSiteBody([authenticator(), authenticator()]);
       const hold = lane.proxy.hold({ phase: "request", ...writes.sealedKeys });
-      await lane.killed(create(body), () => hold.untilHeld());
+      await killed(lane, create(body), { reached: () => hold.untilHeld(), cut: () => {} });
       const { request } = await stored(lane, body);
       const end = { ...nothing, why: "The request was interrupted before it was started." };
       const outcome = async () => outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
@@ -138,7 +147,7 @@ describe("a host that is killed around a write of a request of authenticators", 
   test("after the start is stored: they are enrolled, activated and mailed, each once", async () => {
     await onLane(async lane => {
       const body = onSiteBody([authenticator(), authenticator()]);
-      await lane.killed(create(body), pausedWrite(lane, "response", writes.startedOnSite));
+      await killed(lane, create(body), pausedWrite(lane, "response", writes.startedOnSite));
       const { request } = await stored(lane, body);
       const end = await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
       expect(end).toEqual({ ...all, atEnrollment: ["completed", "completed"], shipments: 0 });
@@ -150,7 +159,7 @@ describe("a host that is killed while it creates a request of both kinds", () =>
   test("after the call of the pre-registration API, before the order intent is stored: nothing is ordered or enrolled", async () => {
     await onLane(async lane => {
       const body = mixedBody();
-      await lane.killed(create(body), pausedWrite(lane, "request", intent));
+      await killed(lane, create(body), pausedWrite(lane, "request", intent));
       const { request } = await stored(lane, body);
       const why = "The request was interrupted and never sent to the delivery service.";
       expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
@@ -160,28 +169,41 @@ describe("a host that is killed while it creates a request of both kinds", () =>
       expect([deliveryCalls(lane.system), removals(lane)]).toEqual([0, 2]);
     });
   });
+});
 
-  test.each<[string, Arrange]>([
+describe("a host that is killed while it orders the shipment of a request of both kinds", () => {
+  const points: readonly (readonly [name: string, arrange: Arrange])[] = [
     [
       "in the order, after it is done",
       lane => called(lane, "delivery", { method: "POST", path: "/shipments$", phase: "after" }),
     ],
     ["after the order, before the start is stored", lane => pausedWrite(lane, "request", writes.startedOnSite)],
-  ])("%s: the shipment is found, and each key is programmed and mailed once", async (_, arrange) => {
-    await onLane(async lane => {
-      const body = mixedBody();
-      await lane.killed(create(body), arrange(lane));
-      const { request } = await stored(lane, body);
-      const end = await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
-      expect(end).toEqual({ ...all, atEnrollment: ["completed"], shipments: 1 });
-      expect(deliveryCalls(lane.system)).toBe(1);
-    });
+  ];
+  const bodies = new Map(points.map(([name]) => [name, mixedBody()]));
+  const requests = new Map<string, string>();
+  let lane: Lane;
+
+  beforeAll(async () => {
+    lane = laneNow();
+    const doomed = points.map(([name, arrange]) => ({
+      name,
+      arrange: () => arrange(lane),
+      work: create(bodies.get(name)),
+    }));
+    await lane.killed(doomed);
+    for (const [name, body] of bodies) requests.set(name, (await stored(lane, body)).request.value.id);
+  });
+
+  test.each(points)("%s: the shipment is found, and each key is programmed and mailed once", async name => {
+    const end = await outcomeAfterReconciling(lane, await lane.reconciler(), requests.get(name) ?? "");
+    expect(end).toEqual({ ...all, atEnrollment: ["completed"], shipments: 1 });
+    expect(deliveryCalls(lane.system)).toBe(points.length);
   });
 });
 
 describe("a host that is killed while it works on an authenticator that is enrolled", () => {
   const reading = { method: "GET", path: "/authenticator-requests/" };
-  test.each<[string, Arrange]>([
+  const points: readonly (readonly [name: string, arrange: Arrange])[] = [
     ["while it polls", lane => called(lane, "rfpr", reading)],
     ["before the result of the poll is stored", lane => pausedWrite(lane, "request", writes.enrolled)],
     [
@@ -193,17 +215,34 @@ describe("a host that is killed while it works on an authenticator that is enrol
       "in the mail, after it is taken",
       lane => called(lane, "mail", { method: "POST", path: "/emails:send$", phase: "after" }),
     ],
-  ])("%s: it is activated once and mailed once", async (_, arrange) => {
-    await onLane(async lane => {
-      const body = onSiteBody();
-      const { status } = await create(body)(await lane.host());
-      expect(status).toBe(201);
-      const { request } = await stored(lane, body);
-      const requestId = request.value.id;
-      await lane.system.peers.rfpr.enroll(idAt(requestId));
-      await lane.killed(processCredentialRequests, arrange(lane), "reconciler");
-      const one = { registrations: [1], mails: 1, shipments: 0, atEnrollment: ["completed"] };
-      expect(await outcomeAfterReconciling(lane, await lane.host(), requestId)).toEqual({ ...all, ...one });
-    });
+  ];
+  const requests = new Map<string, string>();
+  let lane: Lane;
+
+  beforeAll(async () => {
+    lane = laneNow();
+    const host = await lane.host();
+    await lane.killed(
+      points.map(([name, arrange]) => ({
+        name,
+        work: processCredentialRequests,
+        arrange: async () => {
+          const body = onSiteBody();
+          const { status } = await create(body)(host);
+          expect(status).toBe(201);
+          const { request } = await stored(lane, body);
+          requests.set(name, request.value.id);
+          await lane.system.peers.rfpr.enroll(idAt(request.value.id));
+          return arrange(lane);
+        },
+      })),
+      "reconciler",
+    );
+  });
+
+  test.each(points)("%s: it is activated once and mailed once", async name => {
+    const one = { registrations: [1], mails: 1, shipments: 0, atEnrollment: ["completed"] };
+    const end = await outcomeAfterReconciling(lane, await lane.host(), requests.get(name) ?? "");
+    expect(end).toEqual({ ...all, ...one });
   });
 });

@@ -26,17 +26,17 @@ export const stepMs = 65_000;
 export const dueWork = async (system: TestSystem): Promise<readonly DueEntry[]> =>
   (await indexRows(system)).filter(({ queue }) => !atRest.includes(queue));
 
-/** Runs the jobs, and lets time pass in between, until nothing of the request is due but its clean-up. */
-export async function untilQuiet(host: HostProcess, system: TestSystem, requestId: string): Promise<void> {
+/** Runs the jobs, and lets time pass in between, until nothing of the requests is due but their clean-up. */
+export async function untilQuiet(host: HostProcess, system: TestSystem, ...requestIds: string[]): Promise<void> {
   let left: readonly DueEntry[] = [];
   const condition = async () => {
     await processAll(host);
-    left = (await dueWork(system)).filter(row => row.requestId === requestId);
+    left = (await dueWork(system)).filter(row => requestIds.includes(row.requestId));
     system.clock.advance(stepMs);
     return left.length === 0;
   };
   const describe = async () => {
-    const stored = JSON.stringify(await system.store.load(requestId), null, 1);
+    const stored = JSON.stringify(await system.store.load(left[0]?.requestId ?? ""), null, 1);
     return `still due: ${JSON.stringify(left)}\n${stored}\n${host.errors()}`;
   };
   await until(condition, describe);
@@ -204,4 +204,14 @@ export const failed = (reason: string): Outcome => ({
   registrations: [0, 0, 0],
   mails: [],
   wrong: [],
+});
+
+/** As `fulfilled`, for an order of one key with one credential. */
+export const fulfilledKey: Outcome = { ...fulfilled, credentials: ["active"], registrations: [1], mails: [1] };
+
+/** As `failed`, for an order of one key with one credential. */
+export const failedKey = (reason: string): Outcome => ({
+  ...failed(reason),
+  credentials: ["failed"],
+  registrations: [0],
 });

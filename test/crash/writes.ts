@@ -24,3 +24,9 @@ export const writes = {
   deliveryResult: { path: /\/credentialrequests\(.*RowKey='delivery:/, body: within("value", '"done":1') },
   mailSent: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("mail", '"state":"sent"') },
 } satisfies Record<string, Omit<HoldRule, "phase">>;
+
+/** The write if it is one of this request. A transaction names its rows in the body, another write in the path. */
+export const ofRequest = (requestId: string, write: Omit<HoldRule, "phase">): Omit<HoldRule, "phase"> =>
+  write.path?.source.includes("batch") === true
+    ? { ...write, body: new RegExp(`^(?=[^]*${requestId})[^]*${write.body?.source}`) }
+    : { ...write, path: new RegExp(`^(?=.*${requestId}).*${write.path?.source}`) };
