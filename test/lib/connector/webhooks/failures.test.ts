@@ -14,8 +14,8 @@ import {
 } from "../../../support/connector/event-sinks.ts";
 import { peersOfFile, refusalOf, type TestConnector } from "../../../support/connector/test-connector.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
-import { readPart, tables, writePart } from "../jobs/failures/document.ts";
-import type { Row } from "../jobs/failures/play.ts";
+import { readPart, tables, writePart } from "../jobs/failures/play/document.ts";
+import type { Row } from "../jobs/failures/play/play.ts";
 
 const peers = await peersOfFile();
 const sink = await sinkOfFile(peers.vault, 1);

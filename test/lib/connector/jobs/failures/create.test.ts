@@ -1,4 +1,4 @@
-import { createScenes } from "./create-scenes.ts";
-import { prove } from "./prove.ts";
+import { prove } from "./play/prove.ts";
+import { createScenes } from "./scenes/create-scenes.ts";
 
 prove("create", createScenes);

@@ -1,4 +1,4 @@
-import { mailScenes } from "./mail-scenes.ts";
-import { prove } from "./prove.ts";
+import { prove } from "./play/prove.ts";
+import { mailScenes } from "./scenes/mail-scenes.ts";
 
 prove("mails", mailScenes);

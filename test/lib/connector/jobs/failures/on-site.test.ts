@@ -1,4 +1,4 @@
-import { onSiteScenes } from "./on-site-scenes.ts";
-import { prove } from "./prove.ts";
+import { prove } from "./play/prove.ts";
+import { onSiteScenes } from "./scenes/on-site-scenes.ts";
 
 prove("on-site", onSiteScenes);

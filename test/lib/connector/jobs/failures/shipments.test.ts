@@ -1,4 +1,4 @@
-import { prove } from "./prove.ts";
-import { shipmentScenes } from "./shipment-scenes.ts";
+import { prove } from "./play/prove.ts";
+import { shipmentScenes } from "./scenes/shipment-scenes.ts";
 
 prove("shipments", shipmentScenes);

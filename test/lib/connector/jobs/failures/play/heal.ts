@@ -1,7 +1,7 @@
-import type { LoadedRequest } from "../../../../../lib/connector/deps.ts";
-import { between } from "../../../../../lib/time.ts";
+import type { LoadedRequest } from "../../../../../../lib/connector/deps.ts";
+import { between } from "../../../../../../lib/time.ts";
+import type { Stage } from "../stage.ts";
 import { isWork, rowsOf } from "./rows.ts";
-import type { Stage } from "./stage.ts";
 
 const mostRounds = 40;
 

@@ -1,11 +1,11 @@
-import type { DueEntry, LoadedRequest } from "../../../../../lib/connector/deps.ts";
-import { enrollmentId } from "../../../../../lib/connector/model/key-ids.ts";
-import type { SecurityKey } from "../../../../../lib/connector/model/request.ts";
-import { isTerminal } from "../../../../../lib/connector/model/states.ts";
-import type { Peers } from "../../../../../local/peers/all.ts";
-import type { TestConnector } from "../../../../support/connector/test-connector.ts";
+import type { DueEntry, LoadedRequest } from "../../../../../../lib/connector/deps.ts";
+import { enrollmentId } from "../../../../../../lib/connector/model/key-ids.ts";
+import type { SecurityKey } from "../../../../../../lib/connector/model/request.ts";
+import { isTerminal } from "../../../../../../lib/connector/model/states.ts";
+import type { Peers } from "../../../../../../local/peers/all.ts";
+import type { TestConnector } from "../../../../../support/connector/test-connector.ts";
+import type { Stage } from "../stage.ts";
 import { indexOf, isWork, rowsOf } from "./rows.ts";
-import type { Stage } from "./stage.ts";
 
 /** What is stuck: open, and no job will ever look at it. */
 export async function stuck(stage: Stage, loaded: LoadedRequest | undefined): Promise<readonly string[]> {

@@ -1,14 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { newRequestId } from "../../../../../lib/connector/model/draft.ts";
-import { closePeers, idpFile, type Peers, startPeers } from "../../../../../local/peers/all.ts";
-import { createStores } from "../../../../../local/start/system.ts";
-import { resetPeers } from "../../../../support/connector/reset-peers.ts";
-import { testConnector } from "../../../../support/connector/test-connector.ts";
-import { type FreshStorage, freshStorage } from "../../../../support/storage/fresh-storage.ts";
-import type { Body } from "../../api/v2/bodies.ts";
-import type { Stage } from "./stage.ts";
+import { newRequestId } from "../../../../../../lib/connector/model/draft.ts";
+import { closePeers, idpFile, type Peers, startPeers } from "../../../../../../local/peers/all.ts";
+import { createStores } from "../../../../../../local/start/system.ts";
+import { resetPeers } from "../../../../../support/connector/reset-peers.ts";
+import { testConnector } from "../../../../../support/connector/test-connector.ts";
+import { type FreshStorage, freshStorage } from "../../../../../support/storage/fresh-storage.ts";
+import type { Body } from "../../../api/v2/bodies.ts";
+import type { Stage } from "../stage.ts";
 
 /** Peers and storage on which one row after another is played. */
 interface Lane {

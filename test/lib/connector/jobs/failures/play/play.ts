@@ -1,7 +1,7 @@
+import type { Failure, Scene, Stage, Step } from "../stage.ts";
 import { heal } from "./heal.ts";
 import { brokenJobs, stuck, wrongInTheEnd } from "./invariants.ts";
 import { type Shown, shown } from "./reading.ts";
-import type { Failure, Scene, Stage, Step } from "./stage.ts";
 import { recover, strike } from "./strike.ts";
 
 /** What one failure of one call came to. */

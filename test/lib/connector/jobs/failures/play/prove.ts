@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "vitest";
+import type { Scene } from "../stage.ts";
 import { readPart, tables, writePart } from "./document.ts";
 import { createLanes } from "./lane.ts";
 import { play, type Row } from "./play.ts";
-import type { Scene } from "./stage.ts";
 
 /** Defines the tests of one part of docs/failures.md: one for each failure of each call, and one that holds the document to them. */
 export function prove(part: string, scenes: readonly Scene[]): void {

@@ -1,7 +1,7 @@
-import { readShipmentV1 } from "../../../../../lib/connector/api/v1/read-shipment.ts";
-import { readV2 } from "../../../../../lib/connector/api/v2/read-credential-request.ts";
-import type { LoadedRequest } from "../../../../../lib/connector/deps.ts";
-import { between, type Instant } from "../../../../../lib/time.ts";
+import { readShipmentV1 } from "../../../../../../lib/connector/api/v1/read-shipment.ts";
+import { readV2 } from "../../../../../../lib/connector/api/v2/read-credential-request.ts";
+import type { LoadedRequest } from "../../../../../../lib/connector/deps.ts";
+import { between, type Instant } from "../../../../../../lib/time.ts";
 import { isWork, rowsOf } from "./rows.ts";
 
 /** What a request shows of itself, in the words of the table. */

@@ -1,7 +1,7 @@
 import { odata, TableClient } from "@azure/data-tables";
-import { fromDueRow } from "../../../../../lib/azure/connector/rows.ts";
-import type { DueEntry, LoadedRequest } from "../../../../../lib/connector/deps.ts";
-import type { Stage } from "./stage.ts";
+import { fromDueRow } from "../../../../../../lib/azure/connector/rows.ts";
+import type { DueEntry, LoadedRequest } from "../../../../../../lib/connector/deps.ts";
+import type { Stage } from "../stage.ts";
 
 /** Rows of the index of due work that name the stage's request, of all queues by one call. */
 export async function indexOf({ connector, requestId }: Stage): Promise<readonly DueEntry[]> {

@@ -1,7 +1,7 @@
-import type { Peers } from "../../../../../local/peers/all.ts";
-import type { ConnectorOptions } from "../../../../support/connector/test-connector.ts";
-import { deadAddress } from "../../../../support/dead-address.ts";
-import type { Failure, Stage, Step } from "./stage.ts";
+import type { Peers } from "../../../../../../local/peers/all.ts";
+import type { ConnectorOptions } from "../../../../../support/connector/test-connector.ts";
+import { deadAddress } from "../../../../../support/dead-address.ts";
+import type { Failure, Stage, Step } from "../stage.ts";
 
 const forEver = 1000;
 

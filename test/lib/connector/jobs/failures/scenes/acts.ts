@@ -1,13 +1,13 @@
-import { createShipmentBodyV1, createShipmentV1 } from "../../../../../lib/connector/api/v1/shipment-body.ts";
-import { createBodyV2, createV2 } from "../../../../../lib/connector/api/v2/body-to-draft.ts";
-import { cancelRequest } from "../../../../../lib/connector/cancel/cancel-request.ts";
-import { createWithId } from "../../../../../lib/connector/create/create-request.ts";
-import { resendPin } from "../../../../../lib/connector/pin/resend-pin.ts";
-import type { Reply } from "../../../../../lib/http/call.ts";
-import { minutes } from "../../../../../lib/time.ts";
-import { idAt } from "../../../../support/connector/on-site.ts";
-import { refusalOf, type TestConnector } from "../../../../support/connector/test-connector.ts";
-import type { Scene, Stage } from "./stage.ts";
+import { createShipmentBodyV1, createShipmentV1 } from "../../../../../../lib/connector/api/v1/shipment-body.ts";
+import { createBodyV2, createV2 } from "../../../../../../lib/connector/api/v2/body-to-draft.ts";
+import { cancelRequest } from "../../../../../../lib/connector/cancel/cancel-request.ts";
+import { createWithId } from "../../../../../../lib/connector/create/create-request.ts";
+import { resendPin } from "../../../../../../lib/connector/pin/resend-pin.ts";
+import type { Reply } from "../../../../../../lib/http/call.ts";
+import { minutes } from "../../../../../../lib/time.ts";
+import { idAt } from "../../../../../support/connector/on-site.ts";
+import { refusalOf, type TestConnector } from "../../../../../support/connector/test-connector.ts";
+import type { Scene, Stage } from "../stage.ts";
 
 /** What a caller gets: status, code, and when to come again. */
 async function answerOf(status: number, work: Promise<unknown>): Promise<string> {

@@ -1,6 +1,6 @@
+import type { Failure, Stage, Step } from "../stage.ts";
 import { usersOf } from "./bodies.ts";
 import { compensating, doneOrNot, words } from "./failure.ts";
-import type { Failure, Stage, Step } from "./stage.ts";
 
 const call = (peer: string, name: string, at: Step["at"], failures: readonly Failure[]): Step => ({
   peer,

@@ -1,7 +1,7 @@
+import type { Failure, Scene } from "../stage.ts";
 import { create } from "./acts.ts";
 import { mixed, onSite, shipped } from "./bodies.ts";
 import { aic, also, briefly, delivery, enrollment, entra, pingone, refusing } from "./calls.ts";
-import type { Failure, Scene } from "./stage.ts";
 
 /** Answered as throttling is, yet it does not pass. */
 const deviceCap: Failure = {

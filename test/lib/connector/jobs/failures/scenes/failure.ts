@@ -1,4 +1,4 @@
-import type { Failure } from "./stage.ts";
+import type { Failure } from "../stage.ts";
 
 /** How a peer words a "no". */
 export type Words = (status: number) => unknown;

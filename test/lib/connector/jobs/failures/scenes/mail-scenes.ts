@@ -1,4 +1,5 @@
-import { shipmentBodyV1 } from "../../api/v1/shipment-body.ts";
+import { shipmentBodyV1 } from "../../../api/v1/shipment-body.ts";
+import type { Failure, Scene } from "../stage.ts";
 import {
   afterBroken,
   complete,
@@ -11,7 +12,6 @@ import {
 } from "./acts.ts";
 import { onSite, shipped } from "./bodies.ts";
 import { also, as, briefly, delivery, enrollment, entra, later, mail, wrongShipments } from "./calls.ts";
-import type { Failure, Scene } from "./stage.ts";
 
 const undelivered: Failure = {
   name: "taken, then failed",

@@ -1,10 +1,10 @@
-import { days, hours, minutes } from "../../../../../lib/time.ts";
-import { authenticatorsOf, idAt } from "../../../../support/connector/on-site.ts";
+import { days, hours, minutes } from "../../../../../../lib/time.ts";
+import { authenticatorsOf, idAt } from "../../../../../support/connector/on-site.ts";
+import type { Failure, Scene, Stage } from "../stage.ts";
 import { cancel, cleanUp, complete, enrolled, processCredentialRequests, started } from "./acts.ts";
 import { mixed, onSite } from "./bodies.ts";
 import { as, briefly, delivery, enrollment, pingone, wrongResponses } from "./calls.ts";
 import { words } from "./failure.ts";
-import type { Failure, Scene, Stage } from "./stage.ts";
 
 const wrongEnrollments = wrongResponses(({ peers, requestId }, sabotage) =>
   peers.rfpr.control(idAt(requestId), { sabotage }),

@@ -1,4 +1,5 @@
-import { minutes } from "../../../../../lib/time.ts";
+import { minutes } from "../../../../../../lib/time.ts";
+import type { Failure, Scene, Stage } from "../stage.ts";
 import { afterBroken, create, ordered, processCredentialRequests, processShipments, programmed } from "./acts.ts";
 import { mixed, shipped } from "./bodies.ts";
 import {
@@ -15,7 +16,6 @@ import {
   wrongShipments,
 } from "./calls.ts";
 import { words } from "./failure.ts";
-import type { Failure, Scene, Stage } from "./stage.ts";
 
 const ownMissing: Failure = { name: "404 of its own", by: { kind: "refuse", status: 404, body: words.flat(404) } };
 
