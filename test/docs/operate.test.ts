@@ -56,7 +56,7 @@ describe("docs/operate.md", () => {
     const policy = readFileSync("lib/auth/model/policy.ts", "utf8");
     const verdict = readFileSync("lib/auth/otp/verdict.ts", "utf8");
     const union = (source: string, declared: RegExp) => matches(declared.exec(source)?.[1] ?? "", /"(\w+)"/g);
-    const signIn = readFileSync("lib/auth/sign-in/sign-in.ts", "utf8");
+    const signIn = readFileSync("lib/auth/sign-in/conclude-sign-in.ts", "utf8");
     const reasons = [
       ...union(policy, /type SignInRefusal = ([^;]+);/),
       ...union(signIn, /reason: SignInRefusal \| ([^;}]+)[;}]/),
