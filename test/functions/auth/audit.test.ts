@@ -1,28 +1,14 @@
 import { createHash } from "node:crypto";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createUsernameHashForLog } from "../../../lib/auth/model/username-hash.ts";
-import { giveKey, hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../support/auth/software-key.ts";
-import {
-  loggedIn,
-  makeUser,
-  newPassword,
-  replacing,
-  type TestAuth,
-  testAuth,
-  validationKey,
-  withSession,
-} from "../../support/auth/test-auth.ts";
+import { hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../support/auth/software-key.ts";
+import { newPassword, replacing, testAuth, validationKey, withSession } from "../../support/auth/test-auth.ts";
 import { simulatedServer } from "../../support/auth/validation-server.ts";
 import { storedText } from "../../support/storage/stored-text.ts";
 
-let auth: TestAuth;
+const auth = await testAuth();
 /** Id of the static API token with which Core is called. */
-let tokenId: string;
-
-beforeAll(async () => {
-  auth = await testAuth();
-  tokenId = auth.token.split("_")[1] ?? "";
-});
+const tokenId = auth.token.split("_")[1] ?? "";
 
 const headers = { "x-request-id": "the.request", "x-forwarded-for": "203.0.113.5, 192.0.2.1" };
 
@@ -40,9 +26,8 @@ async function audited(fields: Record<string, string>, path = "/client/authentic
 
 describe("every authentication is one audit event at information level", () => {
   it("with who, which factors, the outcome's reason, the caller's address and the request id", async () => {
-    const user = await makeUser(auth);
-    const key = await giveKey(auth, user, hotpKey());
-    const plain = await makeUser(auth);
+    const [user, key] = await auth.makeOwner(hotpKey());
+    const plain = await auth.makeUser();
     const who = { username: user.name, userId: user.id };
     const both = { username: user.name.toUpperCase(), password: user.password };
     const { prefix } = key;
@@ -96,7 +81,7 @@ describe("every authentication is one audit event at information level", () => {
       prefix: key.prefix,
       factors: ["password", "otp"],
     });
-    const session = await loggedIn(auth, plain);
+    const session = await auth.logIn(plain);
     const change = { newpass: newPassword(), oldpass: plain.password };
     expect(await audited(change, "/client/password", withSession(session))).toMatchObject({
       userId: plain.id,
@@ -106,9 +91,9 @@ describe("every authentication is one audit event at information level", () => {
   });
 
   it("also where it was throttled, by name or by address, or could not be decided", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const strict = auth.anotherInstance({ settings: { AUTH_THROTTLE_FAILURES: "1" } });
-    const fields = { username: user.name, password: user.password };
+    const fields = user.credentials;
     await strict.post("/client/authenticate", { ...fields, password: "wrong" });
     const throttled = { outcome: "refused", reason: "throttled", factors: ["password"] };
     const who = { username: user.name, userId: user.id };
@@ -135,7 +120,7 @@ describe("every authentication is one audit event at information level", () => {
   });
 
   it("and so is a validation by the Core API, with the caller who asked for it", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     await auth.post(`/core/users/${user.id}/validate`, { password: user.password, otp: "cccccccccccc123456" }, headers);
     expect(auth.events("validation").at(-1)).toMatchObject({
       userId: user.id,
@@ -149,7 +134,7 @@ describe("every authentication is one audit event at information level", () => {
   });
 
   it("and what administrators change names the caller and what was changed", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const { prefix, fields } = hotpKey();
     await auth.post("/core/otpkeys", fields);
     await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: prefix });
@@ -247,8 +232,8 @@ describe("a username that no user has", () => {
 describe("secrets", () => {
   it("typed into the username field reach no log line, in no event", async () => {
     const own = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "2", AUTH_IDENTIFY_BY_OTP: "true" } });
-    const user = await makeUser(own);
-    const [hotp, yubico] = [await giveKey(own, user, hotpKey()), await giveKey(own, user, yubicoKey())];
+    const user = await own.makeUser();
+    const [hotp, yubico] = [await own.giveKey(user, hotpKey()), await own.giveKey(user, yubicoKey())];
     const typed = [
       newPassword(),
       user.password,
@@ -299,12 +284,12 @@ describe("secrets", () => {
     const own = await testAuth({
       settings: { OTP_VALIDATION_URLS: server.url, OTP_VALIDATION_CLIENT_ID: "42", AUTH_THROTTLE_FAILURES: "4" },
     });
-    const user = await makeUser(own);
+    const user = await own.makeUser();
     const [reset, changed, wrong] = [newPassword(), newPassword(), newPassword()];
     const remote = yubicoKey();
     server.add(remote);
     const keys = [hotpKey(), totpKey(), yubicoKey()];
-    for (const key of keys) await giveKey(own, user, key);
+    for (const key of keys) await own.giveKey(user, key);
     await own.post(`/core/users/${user.id}/otpkeys`, { otpkey: remote.prefix });
     const [hotp, totp, yubico] = keys;
     const otps = [hotp?.otp(0), totp?.otp(stepAt(own.now())), yubico?.otp(1), remote.otp(1)].map(String);
@@ -316,7 +301,7 @@ describe("secrets", () => {
       return body;
     };
     for (const otp of otps) {
-      const login = { username: user.name, password: user.password, otp };
+      const login = { ...user.credentials, otp };
       const body = (await call("POST", "/client/login", login)) as { session: string };
       sessions.push(body.session);
       await call("GET", "/client/login", login);
@@ -324,7 +309,7 @@ describe("secrets", () => {
     }
     server.fail({ kind: "drop" });
     otps.push(remote.otp(7));
-    await call("POST", "/client/login", { username: user.name, password: user.password, otp: otps.at(-1) ?? "" });
+    await call("POST", "/client/login", { ...user.credentials, otp: otps.at(-1) ?? "" });
     await own.post(`/core/users/${user.id}/unlock`);
     const session = sessions[0] ?? "";
     await call("GET", "/client/password", { newpass: "7 chars", oldpass: user.password }, withSession(session));
@@ -342,7 +327,7 @@ describe("secrets", () => {
         },
       })),
     });
-    await broken.post("/client/login", { username: user.name, password: user.password, otp: otps[0] ?? "" });
+    await broken.post("/client/login", { ...user.credentials, otp: otps[0] ?? "" });
     await server.close();
 
     expect(sessions.filter(Boolean)).toHaveLength(4);

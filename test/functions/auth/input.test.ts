@@ -1,22 +1,9 @@
-import { beforeAll, describe, expect, it, test, vi } from "vitest";
+import { describe, expect, it, test, vi } from "vitest";
 import { client, core } from "../../../functions/auth/routes.ts";
-import {
-  loggedIn,
-  type MadeUser,
-  makeUser,
-  newName,
-  newPassword,
-  type TestAuth,
-  testAuth,
-} from "../../support/auth/test-auth.ts";
+import { newName, newPassword, type TestAuth, testAuth } from "../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-let user: MadeUser;
-
-beforeAll(async () => {
-  auth = await testAuth();
-  user = await makeUser(auth);
-});
+const auth = await testAuth();
+const user = await auth.makeUser();
 
 const multipart = (fields: Readonly<Record<string, string>>) => {
   const parts = Object.entries(fields).map(
@@ -54,7 +41,7 @@ describe("parameters", () => {
   });
 
   it("of a POST may come in the query, and beside a body; the body wins", async () => {
-    const fields = { username: user.name, password: user.password };
+    const fields = user.credentials;
     const query = new URLSearchParams(fields);
     expect((await auth.call("POST", `/client/authenticate?${query}`)).body).toBe(true);
     const beside = (inQuery: object, inBody: Record<string, string>) =>
@@ -65,13 +52,13 @@ describe("parameters", () => {
   });
 
   it("of a GET come in the query; a body is none", async () => {
-    const fields = { username: user.name, password: user.password };
+    const fields = user.credentials;
     expect((await auth.get("/client/authenticate", fields)).body).toBe(true);
     expect((await auth.call("GET", "/client/authenticate", { body: JSON.stringify(fields) })).body).toBe(false);
   });
 
   it("in JSON may be null, which is as if absent", async () => {
-    const body = JSON.stringify({ username: user.name, password: user.password, otp: null });
+    const body = JSON.stringify({ ...user.credentials, otp: null });
     expect((await auth.call("POST", "/client/authenticate", { body })).body).toBe(true);
     const response = await auth.call("POST", "/core/users", {
       body: JSON.stringify({ username: "x", password: null }),
@@ -80,7 +67,7 @@ describe("parameters", () => {
   });
 
   it("that are unknown are ignored", async () => {
-    const fields = { username: user.name, password: user.password, remember: "me", __proto__x: "y" };
+    const fields = { ...user.credentials, remember: "me", __proto__x: "y" };
     expect((await auth.post("/client/authenticate?$top=x&constructor=y", fields)).body).toBe(true);
   });
 });
@@ -335,7 +322,7 @@ describe("every route of the specification", () => {
 
 describe("every answer", () => {
   it("is never cached and has the request id, as every log line has", async () => {
-    const session = await loggedIn(auth, user);
+    const session = await auth.logIn(user);
     const answers = await Promise.all([
       auth.get("/core/users", {}, { "x-request-id": "my-id.1" }),
       auth.get("/core/users/nobody", {}, { "x-request-id": "my-id.1" }),

@@ -1,25 +1,22 @@
 import * as fc from "fast-check";
-import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { client, core } from "../../../functions/auth/routes.ts";
-import { giveKey, hotpKey, type SoftwareKey } from "../../support/auth/software-key.ts";
-import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../support/auth/test-auth.ts";
+import { hotpKey, type SoftwareKey } from "../../support/auth/software-key.ts";
+import { type MadeUser, testAuth } from "../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
 let user: MadeUser;
 let key: SoftwareKey;
 let session: string;
 
-beforeAll(async () => {
-  auth = await testAuth({
-    settings: { AUTH_THROTTLE_FAILURES: "100", AUTH_IDENTIFY_BY_OTP: "true", AUTH_SELF_ASSIGN: "true" },
-  });
+const auth = await testAuth({
+  settings: { AUTH_THROTTLE_FAILURES: "100", AUTH_IDENTIFY_BY_OTP: "true", AUTH_SELF_ASSIGN: "true" },
 });
 
 /** Anew for every route: some take away what they find. */
 beforeEach(async () => {
-  user = await makeUser(auth);
-  session = await loggedIn(auth, user);
-  key = await giveKey(auth, user, hotpKey());
+  user = await auth.makeUser();
+  session = await auth.logIn(user);
+  key = await auth.giveKey(user, hotpKey());
 });
 
 const routes = [

@@ -1,19 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { localCredential } from "../../../lib/azure/service-access.ts";
 import { openTables, type Row } from "../../../lib/azure/tables/tables.ts";
 import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
 import { openSecrets } from "../../../lib/azure/vault/secrets.ts";
 import { minutes } from "../../../lib/time.ts";
 import { cheapHasher } from "../../support/auth/cheap-hashes.ts";
-import { giveKey, hotpKey, yubicoKey } from "../../support/auth/software-key.ts";
-import { loggedIn, type MadeUser, makeUser, type TestAuth, testAuth } from "../../support/auth/test-auth.ts";
+import { hotpKey, yubicoKey } from "../../support/auth/software-key.ts";
+import { type MadeUser, type TestAuth, testAuth } from "../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-
-beforeAll(async () => {
-  auth = await testAuth();
-});
+const auth = await testAuth();
 
 /** A host whose passwords are peppered from the vault too. */
 const pepperedHost = (): TestAuth =>
@@ -48,13 +44,13 @@ const rowOf = async (table: string, partition: string, row: string): Promise<Row
 
 describe("a rotation", () => {
   it("of the key under which secrets are sealed: what was sealed before and after opens at every host", async () => {
-    const [one, other] = [await makeUser(auth), await makeUser(auth)];
+    const [one, other] = [await auth.makeUser(), await auth.makeUser()];
     const [former, later] = [hotpKey(), yubicoKey()];
-    await giveKey(auth, one, former);
+    await auth.giveKey(one, former);
     expect(await signsIn(auth, one, former.otp(0))).toBe(true);
     rotate("data-encryption-key");
     const next = auth.anotherInstance();
-    await giveKey(next, other, later);
+    await next.giveKey(other, later);
     const sealedBy = async (prefix: string) => {
       const [header = ""] = String((await rowOf("otpkeys", prefix, "key")).sealedSecret).split(".");
       return JSON.parse(Buffer.from(header, "base64url").toString()).kid;
@@ -70,13 +66,13 @@ describe("a rotation", () => {
       if (password === undefined) throw new Error("there is no password");
       return password;
     };
-    const user = await makeUser(old);
+    const user = await old.makeUser();
     const before = await pepperOf(user);
     rotate("password-pepper");
     const next = pepperedHost();
     expect(await signsIn(next, { ...user, password: "a wrong one" })).toBe(false);
     expect(await pepperOf(user)).toBe(before);
-    await loggedIn(next, user);
+    await next.logIn(user);
     expect(await pepperOf(user)).not.toBe(before);
     expect([await signsIn(old, user), await signsIn(next, user)]).toEqual([true, true]);
   });
@@ -84,23 +80,23 @@ describe("a rotation", () => {
 
 describe("a row that an attacker changed in storage", () => {
   it("a secret that was moved to another key opens nowhere: its OTPs do not pass there", async () => {
-    const [owner, thief] = [await makeUser(auth), await makeUser(auth)];
+    const [owner, thief] = [await auth.makeUser(), await auth.makeUser()];
     const [own, stolen] = [hotpKey(), hotpKey()];
-    await giveKey(auth, owner, stolen);
-    await giveKey(auth, thief, own);
+    await auth.giveKey(owner, stolen);
+    await auth.giveKey(thief, own);
     const { sealedSecret } = await rowOf("otpkeys", stolen.prefix, "key");
     const { etag } = await rowOf("otpkeys", own.prefix, "key");
     const moved = { partitionKey: own.prefix, rowKey: "key", sealedSecret: String(sealedSecret) };
     await rows().table("otpkeys").merge(moved, etag);
     const otp = stolen.otp(0).replace(stolen.prefix, own.prefix);
-    const { status, body } = await auth.post("/client/login", { username: thief.name, password: thief.password, otp });
+    const { status, body } = await auth.post("/client/login", { ...thief.credentials, otp });
     expect({ status, body }).toEqual({ status: 500, body: { error: "Internal error." } });
     expect(await signsIn(auth, owner, stolen.otp(0))).toBe(true);
   });
 
   it("an assignment or attribute that was copied from another user belongs to no user", async () => {
-    const [owner, thief] = [await makeUser(auth), await makeUser(auth)];
-    const key = await giveKey(auth, owner, hotpKey());
+    const [owner, thief] = [await auth.makeUser(), await auth.makeUser()];
+    const key = await auth.giveKey(owner, hotpKey());
     await auth.post(`/core/users/${owner.id}/attributes`, { key: "role", value: "admin" });
     const partition = async ({ id }: MadeUser) => {
       const user = await auth.context.users.find({ by: "id", id });

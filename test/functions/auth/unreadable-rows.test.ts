@@ -1,21 +1,10 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { hashUsername } from "../../../lib/auth/user-hash.ts";
 import { hours } from "../../../lib/time.ts";
-import { giveKey, hotpKey } from "../../support/auth/software-key.ts";
-import {
-  loggedIn,
-  type MadeUser,
-  makeUser,
-  newName,
-  type TestAuth,
-  testAuth,
-  withSession,
-} from "../../support/auth/test-auth.ts";
+import { hotpKey } from "../../support/auth/software-key.ts";
+import { type MadeUser, newName, testAuth, withSession } from "../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-beforeAll(async () => {
-  auth = await testAuth();
-});
+const auth = await testAuth();
 
 const handleOf = ({ name }: MadeUser) => hashUsername(name);
 
@@ -51,16 +40,16 @@ const userDamages = [
 
 describe("a user's row that cannot be read is 500 for that user alone", () => {
   it.each(userDamages)("%s", async (_, columns) => {
-    const [bad, good] = [await makeUser(auth), await makeUser(auth)];
-    const session = await loggedIn(auth, bad);
+    const [bad, good] = [await auth.makeUser(), await auth.makeUser()];
+    const session = await auth.logIn(bad);
     await damage("users", [handleOf(bad), "user"], columns);
-    const login = await auth.post("/client/login", { username: bad.name, password: bad.password });
+    const login = await auth.post("/client/login", bad.credentials);
     expect([login.status, JSON.stringify(login.body)]).toEqual([500, expect.not.stringContaining(secretValue)]);
     expect((await auth.get("/client/status", {}, withSession(session))).status).toBe(500);
     expect((await auth.get(`/core/users/${bad.name}`)).status).toBe(500);
     expect(naming("failed", `${handleOf(bad)}/user`)).toHaveLength(3);
 
-    expect((await auth.post("/client/login", { username: good.name, password: good.password })).status).toBe(200);
+    expect((await auth.post("/client/login", good.credentials)).status).toBe(200);
     const listed = (await auth.get("/core/users")).body as { id: number }[];
     expect(listed.map(({ id }) => id)).toContain(good.id);
   });
@@ -75,7 +64,7 @@ describe("a list leaves out what cannot be read, and names it in the log", () =>
     ["an open row without a userHash", { clean: false, userHash: 7 }],
     ["an open row without a time", { clean: false, writtenAt: "" }],
   ])("of users: %s", async (_, columns) => {
-    const users = [await makeUser(auth), await makeUser(auth), await makeUser(auth)] as const;
+    const users = [await auth.makeUser(), await auth.makeUser(), await auth.makeUser()] as const;
     await damage("ids", ["users", idKey(users[1].id)], columns);
     const { status, body } = await auth.get("/core/users");
     const ids = (body as { id: number }[]).map(({ id }) => id);
@@ -84,7 +73,7 @@ describe("a list leaves out what cannot be read, and names it in the log", () =>
   });
 
   it("of users by an attribute", async () => {
-    const users = [await makeUser(auth), await makeUser(auth)] as const;
+    const users = [await auth.makeUser(), await auth.makeUser()] as const;
     const value = newName();
     for (const { id } of users) await auth.post(`/core/users/${id}/attributes`, { key: "dept", value });
     await damage("users", [handleOf(users[0]), "user"], { epoch: "x" });
@@ -112,11 +101,10 @@ describe("a key's row that cannot be read is 500 for that key alone", () => {
     ["enabled that is neither yes nor no", { enabled: "yes" }],
   ])("%s", async (_, columns) => {
     const [bad, good] = [hotpKey(), hotpKey()];
-    const user = await makeUser(auth);
-    for (const key of [bad, good]) await giveKey(auth, user, key);
+    const user = await auth.makeUser();
+    for (const key of [bad, good]) await auth.giveKey(user, key);
     await damage("otpkeys", [bad.prefix, "key"], columns);
-    const signIn = async (otp: string) =>
-      (await auth.post("/client/login", { username: user.name, password: user.password, otp })).status;
+    const signIn = async (otp: string) => (await auth.post("/client/login", { ...user.credentials, otp })).status;
     expect(await signIn(bad.otp(0))).toBe(500);
     expect((await auth.get(`/core/otpkeys/${bad.prefix}`)).status).toBe(500);
     expect(naming("failed", `${bad.prefix}/key`)).toHaveLength(2);
@@ -126,7 +114,7 @@ describe("a key's row that cannot be read is 500 for that key alone", () => {
 
 describe("clean-up", () => {
   it("passes what it cannot read, and removes the rest", async () => {
-    const users = [await makeUser(auth), await makeUser(auth)] as const;
+    const users = [await auth.makeUser(), await auth.makeUser()] as const;
     for (const { name } of users) await auth.post("/client/authenticate", { username: name, password: "wrong" });
     await damage("users", [handleOf(users[0]), "throttle"], { ends: "soon" });
     await auth.deployment.tables

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { hotpCode, modhexOf, yubicoCode } from "../../lib/auth/otp/codes.ts";
-import type { TestAuth } from "./test-auth.ts";
 
 /** A key in software: what it types, and what an import of it says. */
 export interface SoftwareKey {
@@ -72,17 +71,3 @@ export function wrongOtp({ prefix, otp }: SoftwareKey): string {
 
 /** The step of `totp` at a moment. */
 export const stepAt = (time: string): number => Math.floor(Date.parse(time) / 30_000);
-
-/** Imports a key and assigns it to a user. */
-export async function giveKey<K extends SoftwareKey>(
-  auth: TestAuth,
-  user: { readonly id: number },
-  key: K,
-): Promise<K> {
-  const imported = await auth.post("/core/otpkeys", key.fields);
-  const assigned = await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: key.prefix });
-  if (imported.status !== 201 || assigned.status !== 204) {
-    throw new Error(`the key was not given: ${JSON.stringify([imported.body, assigned.body])}`);
-  }
-  return key;
-}

@@ -23,6 +23,7 @@ import { atEndOfFile } from "../run/end-of-file.ts";
 import { type CallCounts, createCallCounter } from "../storage/call-counter.ts";
 import { type FreshStorage, freshStorage, patient, storageTimeoutMs } from "../storage/fresh-storage.ts";
 import { cheapHasher } from "./cheap-hashes.ts";
+import type { SoftwareKey } from "./software-key.ts";
 
 /** A response as the caller gets it. */
 export interface AuthResponse {
@@ -42,7 +43,7 @@ export interface Sent {
 }
 
 /** The authentication server without a host: both APIs over real storage, with a clock that tests move. */
-export interface TestAuth {
+export interface TestAuth extends People {
   readonly context: AuthContext;
   /** What maintenance works on. */
   readonly deployment: Deployment;
@@ -215,6 +216,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     events: name => lines.map(line => JSON.parse(line)).filter(({ event }) => event === name),
     counted: counter.during,
     hashes: hashing.count,
+    ...peopleOf(call),
     call,
     get: (path, fields = {}, headers = {}) => call("GET", path, { fields, headers }),
     post: (path, fields = {}, headers = {}) => call("POST", path, { fields, headers }),
@@ -290,6 +292,8 @@ export interface MadeUser {
   readonly id: number;
   readonly name: string;
   readonly password: string;
+  /** As sign-ins want them. */
+  readonly credentials: { readonly username: string; readonly password: string };
 }
 
 /** A password that passes the rules and that no other test uses. */
@@ -299,30 +303,49 @@ let names = 0;
 /** A name that no other test has. */
 export const newName = (): string => `user-${++names}-${randomUUID().slice(0, 8)}`;
 
-/** Makes a user who can sign in. */
-export async function makeUser(
-  auth: TestAuth,
-  { name = newName(), password = newPassword() }: { name?: string; password?: string } = {},
-): Promise<MadeUser> {
-  const { status, body } = await auth.post("/core/users", { username: name, password });
-  if (status !== 201) throw new Error(`the user was not made: ${status} ${JSON.stringify(body)}`);
-  return { ...(body as { id: number; name: string }), password };
+/** What tests do with users over the APIs. Each throws where a call is refused. */
+interface People {
+  /** Makes a user who can sign in. */
+  makeUser(given?: { readonly name?: string; readonly password?: string }): Promise<MadeUser>;
+  /** Makes a user who has the key. */
+  makeOwner<K extends SoftwareKey>(key: K): Promise<[owner: MadeUser, key: K]>;
+  /** Imports a key and assigns it to a user. */
+  giveKey<K extends SoftwareKey>(user: Pick<MadeUser, "id">, key: K): Promise<K>;
+  /** Signs in and returns the session's value. */
+  logIn(user: Pick<MadeUser, "name" | "password">, otp?: string): Promise<string>;
+  /** Whether a session lives. */
+  lives(session: string): Promise<boolean>;
 }
 
-/** Signs in and returns the session's value. Throws where that is refused. */
-export async function loggedIn(auth: TestAuth, { name, password }: MadeUser, otp?: string): Promise<string> {
-  const { status, body } = await auth.post("/client/login", {
-    username: name,
-    password,
-    ...(otp !== undefined && { otp }),
-  });
-  if (status !== 200) throw new Error(`not logged in: ${status} ${JSON.stringify(body)}`);
-  return (body as { session: string }).session;
+function peopleOf(call: TestAuth["call"]): People {
+  const posted = async (path: string, fields: Readonly<Record<string, string>>) => {
+    const { status, body } = await call("POST", path, { fields });
+    if (status >= 300) throw new Error(`POST ${path}: ${status} ${JSON.stringify(body)}`);
+    return body;
+  };
+  const makeUser: People["makeUser"] = async ({ name = newName(), password = newPassword() } = {}) => {
+    const made = (await posted("/core/users", { username: name, password })) as Pick<MadeUser, "id" | "name">;
+    return { ...made, password, credentials: { username: made.name, password } };
+  };
+  const giveKey: People["giveKey"] = async ({ id }, key) => {
+    await posted("/core/otpkeys", key.fields);
+    await posted(`/core/users/${id}/otpkeys`, { otpkey: key.prefix });
+    return key;
+  };
+  return {
+    makeUser,
+    makeOwner: async key => {
+      const owner = await makeUser();
+      return [owner, await giveKey(owner, key)];
+    },
+    giveKey,
+    logIn: async ({ name, password }, otp) => {
+      const body = await posted("/client/login", { username: name, password, ...(otp !== undefined && { otp }) });
+      return (body as { session: string }).session;
+    },
+    lives: async session => (await call("GET", "/client/status", { headers: withSession(session) })).status === 200,
+  };
 }
 
 /** Presents a session by the header. */
 export const withSession = (session: string) => ({ "x-service-session": session });
-
-/** Whether a session lives. */
-export const lives = async (auth: TestAuth, session: string): Promise<boolean> =>
-  (await auth.get("/client/status", {}, withSession(session))).status === 200;

@@ -1,29 +1,15 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { Fault } from "../../../../lib/fault.ts";
 import { hours, seconds } from "../../../../lib/time.ts";
-import {
-  loggedIn,
-  type MadeUser,
-  makeUser,
-  newName,
-  newPassword,
-  replacing,
-  type TestAuth,
-  testAuth,
-  withSession,
-} from "../../../support/auth/test-auth.ts";
+import { newName, newPassword, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-let user: MadeUser;
 let last = 0;
 
-beforeAll(async () => {
-  auth = await testAuth({
-    still: true,
-    settings: { AUTH_ADDRESS_LIMIT: "3", AUTH_ADDRESS_ALLOW_LIST: "10.0.0.0/8, 2001:db8:99::/48" },
-  });
-  user = await makeUser(auth);
+const auth = await testAuth({
+  still: true,
+  settings: { AUTH_ADDRESS_LIMIT: "3", AUTH_ADDRESS_ALLOW_LIST: "10.0.0.0/8, 2001:db8:99::/48" },
 });
+const user = await auth.makeUser();
 
 /** An address that no other test calls from. */
 const newAddress = () => `192.0.2.${++last}`;
@@ -31,8 +17,7 @@ const from = (address: string) => ({ "x-forwarded-for": address });
 const frontDoorId = "0f5d1c2e-7a63-4b0e-9d0c-1f2e3d4c5b6a";
 const guess = (address: string, on = auth, headers: Record<string, string> = {}) =>
   on.post("/client/authenticate", { username: newName(), password: "x" }, { ...headers, ...from(address) });
-const authenticate = (address: string, on = auth) =>
-  on.post("/client/authenticate", { username: user.name, password: user.password }, from(address));
+const authenticate = (address: string, on = auth) => on.post("/client/authenticate", user.credentials, from(address));
 
 describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
   it("refuses attempts beyond so many failures in one window, for any username: 429 with Retry-After", async () => {
@@ -50,11 +35,11 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
 
   it("applies to login and password change too, and hashes no password for a refused attempt", async () => {
     const address = newAddress();
-    const session = await loggedIn(auth, user);
+    const session = await auth.logIn(user);
     for (let n = 0; n < 3; n++) await guess(address);
     const before = auth.hashes();
     const calls = [
-      () => auth.post("/client/login", { username: user.name, password: user.password }, from(address)),
+      () => auth.post("/client/login", user.credentials, from(address)),
       () =>
         auth.post(
           "/client/password",
@@ -152,7 +137,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
 
     await guess(address);
     const full = auth.anotherInstance({ ports: replacing("sessions", () => ({ create: away })) });
-    const login = () => full.post("/client/login", { username: user.name, password: user.password }, from(address));
+    const login = () => full.post("/client/login", user.credentials, from(address));
     for (let n = 0; n < 4; n++) expect((await login()).status).toBe(503);
     expect((await guess(address)).body).toBe(false);
     expect((await guess(address)).body).toBe(false);

@@ -1,24 +1,9 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { minutes } from "../../../../lib/time.ts";
-import { giveKey, hotpKey } from "../../../support/auth/software-key.ts";
-import {
-  lives,
-  loggedIn,
-  type MadeUser,
-  makeUser,
-  newName,
-  newPassword,
-  replacing,
-  type TestAuth,
-  testAuth,
-  withSession,
-} from "../../../support/auth/test-auth.ts";
+import { hotpKey } from "../../../support/auth/software-key.ts";
+import { type MadeUser, newPassword, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-
-beforeAll(async () => {
-  auth = await testAuth();
-});
+const auth = await testAuth();
 
 type Fields = Readonly<Record<string, string>>;
 const change = (session: string, fields: Fields, { on = auth, method = "POST" } = {}) =>
@@ -29,9 +14,9 @@ const wrong = { status: 401, body: { error: "Invalid credentials!" } };
 
 describe.each(["GET", "POST"])("%s /client/password (specification section 4)", method => {
   it("changes the password of the session's user: true; the old one is none any more", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const newpass = newPassword();
-    const response = await change(await loggedIn(auth, user), { newpass, oldpass: user.password }, { method });
+    const response = await change(await auth.logIn(user), { newpass, oldpass: user.password }, { method });
     expect(response).toMatchObject({ status: 200, body: true });
     expect([await authenticate(user, newpass), await authenticate(user, user.password)]).toEqual([true, false]);
   });
@@ -39,20 +24,20 @@ describe.each(["GET", "POST"])("%s /client/password (specification section 4)", 
 
 describe("the password change", () => {
   it("takes the session by cookie too", async () => {
-    const user = await makeUser(auth);
-    const cookie = `__Host-Service-Session=${await loggedIn(auth, user)}`;
+    const user = await auth.makeUser();
+    const cookie = `__Host-Service-Session=${await auth.logIn(user)}`;
     const fields = { newpass: newPassword(), oldpass: user.password };
     expect(await auth.post("/client/password", fields, { cookie })).toMatchObject({ status: 200, body: true });
   });
 
   it("ends the user's other sessions; the session of the call continues, also for a further change", async () => {
-    const user = await makeUser(auth);
-    const [own, other] = [await loggedIn(auth, user), await loggedIn(auth, user)];
+    const user = await auth.makeUser();
+    const [own, other] = [await auth.logIn(user), await auth.logIn(user)];
     const [first, second] = [newPassword(), newPassword()];
     expect((await change(own, { newpass: first, oldpass: user.password })).status).toBe(200);
-    expect([await lives(auth, own), await lives(auth, other)]).toEqual([true, false]);
+    expect([await auth.lives(own), await auth.lives(other)]).toEqual([true, false]);
     expect((await change(own, { newpass: second, oldpass: first })).status).toBe(200);
-    expect([await lives(auth, own), await authenticate(user, second)]).toEqual([true, true]);
+    expect([await auth.lives(own), await authenticate(user, second)]).toEqual([true, true]);
   });
 
   test.each<[string, Fields]>([
@@ -61,17 +46,16 @@ describe("the password change", () => {
     ["an empty `oldpass`", { oldpass: "" }],
     ["a bad OTP beside a good `oldpass`", { oldpass: "PASSWORD", otp: "cccccccccccc123456" }],
   ])("is refused for %s: 401, nothing changes, every session lives", async (_, fields) => {
-    const user = await makeUser(auth);
-    const session = await loggedIn(auth, user);
+    const user = await auth.makeUser();
+    const session = await auth.logIn(user);
     const given = Object.fromEntries(Object.entries(fields).map(([k, v]) => [k, v.replace("PASSWORD", user.password)]));
     expect(await change(session, { newpass: newPassword(), ...given })).toMatchObject(wrong);
-    expect([await lives(auth, session), await authenticate(user, user.password)]).toEqual([true, true]);
+    expect([await auth.lives(session), await authenticate(user, user.password)]).toEqual([true, true]);
   });
 
   it("requires a new OTP exactly where a login does", async () => {
-    const user = await makeUser(auth);
-    const key = await giveKey(auth, user, hotpKey());
-    const session = await loggedIn(auth, user, key.otp(0));
+    const [user, key] = await auth.makeOwner(hotpKey());
+    const session = await auth.logIn(user, key.otp(0));
     const newpass = newPassword();
     expect(await change(session, { newpass, oldpass: user.password })).toMatchObject(wrong);
     expect(await change(session, { newpass, oldpass: user.password, otp: key.otp(0) })).toMatchObject(wrong);
@@ -82,11 +66,9 @@ describe("the password change", () => {
 
   it("gives a user without a password one, by an OTP, where empty ones are allowed", async () => {
     const lax = auth.anotherInstance({ settings: { AUTH_ALLOW_EMPTY_PASSWORD: "true" } });
-    const name = newName();
-    const { body } = await auth.post("/core/users", { username: name, password: "" });
-    const user = { ...(body as { id: number; name: string }), password: "" };
-    const key = await giveKey(auth, user, hotpKey());
-    const session = await loggedIn(lax, user, key.otp(0));
+    const user = await auth.makeUser({ password: "" });
+    const key = await auth.giveKey(user, hotpKey());
+    const session = await lax.logIn(user, key.otp(0));
     const newpass = newPassword();
     expect(await change(session, { newpass }, { on: lax })).toMatchObject(wrong);
     expect((await change(session, { newpass, otp: key.otp(1) }, { on: lax })).body).toBe(true);
@@ -101,9 +83,8 @@ describe("the password change", () => {
     [{ newpass: "password1" }, "newpass must not be a common password, a repetition, or a run such as abcdefgh"],
     [{ newpass: "NAME" }, "newpass must not be the username"],
   ])("refuses %j: 400, before an OTP is used up or a failure counted", async (fields, error) => {
-    const user = await makeUser(auth);
-    const key = await giveKey(auth, user, hotpKey());
-    const session = await loggedIn(auth, user, key.otp(0));
+    const [user, key] = await auth.makeOwner(hotpKey());
+    const session = await auth.logIn(user, key.otp(0));
     const given = Object.fromEntries(Object.entries(fields).map(([k, v]) => [k, v.replace("NAME", user.name)]));
     const { status, body } = await change(session, { ...given, oldpass: user.password, otp: key.otp(1) });
     expect({ status, body }).toEqual({ status: 400, body: { error } });
@@ -111,7 +92,7 @@ describe("the password change", () => {
   });
 
   it("refuses a newpass that is null in JSON as a missing one", async () => {
-    const session = await loggedIn(auth, await makeUser(auth));
+    const session = await auth.logIn(await auth.makeUser());
     const sent = { body: '{"newpass":null}', headers: withSession(session) };
     expect(await auth.call("POST", "/client/password", sent)).toMatchObject({
       status: 400,
@@ -124,15 +105,15 @@ describe("the password change", () => {
   });
 
   it("may set the same password again", async () => {
-    const user = await makeUser(auth);
-    const session = await loggedIn(auth, user);
+    const user = await auth.makeUser();
+    const session = await auth.logIn(user);
     expect((await change(session, { newpass: user.password, oldpass: user.password })).body).toBe(true);
-    expect(await lives(auth, session)).toBe(true);
+    expect(await auth.lives(session)).toBe(true);
   });
 
   it("loses against a reset that comes between the check and the change", async () => {
-    const user = await makeUser(auth);
-    const [session, reset] = [await loggedIn(auth, user), newPassword()];
+    const user = await auth.makeUser();
+    const [session, reset] = [await auth.logIn(user), newPassword()];
     const racing = auth.anotherInstance({
       ports: replacing("hasher", hasher => ({
         hash: async password => {
@@ -143,12 +124,12 @@ describe("the password change", () => {
     });
     const response = await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
     expect(response).toMatchObject({ status: 401, body: { error: "Session required!" } });
-    expect([await authenticate(user, reset), await lives(auth, session)]).toEqual([true, false]);
+    expect([await authenticate(user, reset), await auth.lives(session)]).toEqual([true, false]);
   });
 
   it("is one of two that come at once; the session of the other ends with the change", async () => {
-    const user = await makeUser(auth);
-    const sessions = [await loggedIn(auth, user), await loggedIn(auth, user)];
+    const user = await auth.makeUser();
+    const sessions = [await auth.logIn(user), await auth.logIn(user)];
     const passwords = [newPassword(), newPassword()];
     const answers = await Promise.all(
       sessions.map((session, n) => change(session, { newpass: passwords[n] ?? "", oldpass: user.password })),
@@ -156,29 +137,29 @@ describe("the password change", () => {
     const won = answers.findIndex(({ status }) => status === 200);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401]);
     expect(await authenticate(user, passwords[won] ?? "")).toBe(true);
-    expect(await lives(auth, sessions[won] ?? "")).toBe(true);
-    expect(await lives(auth, sessions[1 - won] ?? "")).toBe(false);
+    expect(await auth.lives(sessions[won] ?? "")).toBe(true);
+    expect(await auth.lives(sessions[1 - won] ?? "")).toBe(false);
   });
 
   it("keeps its session also where another request touched it meanwhile", async () => {
-    const user = await makeUser(auth);
-    const session = await loggedIn(auth, user);
+    const user = await auth.makeUser();
+    const session = await auth.logIn(user);
     const racing = auth.anotherInstance({
       ports: replacing("hasher", hasher => ({
         hash: async password => {
           auth.advance(minutes(5));
-          expect(await lives(auth, session)).toBe(true);
+          expect(await auth.lives(session)).toBe(true);
           return hasher.hash(password);
         },
       })),
     });
     expect((await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing })).body).toBe(true);
-    expect(await lives(auth, session)).toBe(true);
+    expect(await auth.lives(session)).toBe(true);
   });
 
   it("does not bring back a session that was logged out meanwhile", async () => {
-    const user = await makeUser(auth);
-    const session = await loggedIn(auth, user);
+    const user = await auth.makeUser();
+    const session = await auth.logIn(user);
     const racing = auth.anotherInstance({
       ports: replacing("hasher", hasher => ({
         hash: async password => {
@@ -188,28 +169,28 @@ describe("the password change", () => {
       })),
     });
     await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
-    expect(await lives(auth, session)).toBe(false);
+    expect(await auth.lives(session)).toBe(false);
   });
 
   it("does not survive its user: a session is never that of the name's next owner", async () => {
-    const user = await makeUser(auth);
-    const session = await loggedIn(auth, user);
+    const user = await auth.makeUser();
+    const session = await auth.logIn(user);
     await auth.call("DELETE", `/core/users/${user.id}`);
-    const next = await makeUser(auth, { name: user.name, password: user.password });
+    const next = await auth.makeUser({ name: user.name, password: user.password });
     const response = await change(session, { newpass: newPassword(), oldpass: user.password });
     expect(response).toMatchObject({ status: 401, body: { error: "Session required!" } });
     expect(await authenticate(next, next.password)).toBe(true);
   });
 
   it("is none of the name's next owner, who came between the session's check and the password's, even with that password", async () => {
-    const user = await makeUser(auth);
-    const session = await loggedIn(auth, user);
+    const user = await auth.makeUser();
+    const session = await auth.logIn(user);
     let next: MadeUser | undefined;
     const racing = auth.anotherInstance({
       ports: replacing("users", users => ({
         signInState: async whom => {
           await auth.call("DELETE", `/core/users/${user.id}`);
-          next ??= await makeUser(auth, { name: user.name, password: user.password });
+          next ??= await auth.makeUser({ name: user.name, password: user.password });
           return users.signInState(whom);
         },
       })),
@@ -217,6 +198,6 @@ describe("the password change", () => {
     const response = await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
     expect(response).toMatchObject({ status: 401, body: { error: "Session required!" } });
     expect(next?.id).not.toBe(user.id);
-    expect([await authenticate(user, user.password), await lives(auth, session)]).toEqual([true, false]);
+    expect([await authenticate(user, user.password), await auth.lives(session)]).toEqual([true, false]);
   });
 });

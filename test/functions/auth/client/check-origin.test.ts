@@ -1,31 +1,17 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { checkOrigin } from "../../../../functions/auth/client/check-origin.ts";
 import { clientPreflight } from "../../../../functions/auth/start/client-preflight.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import type { Call } from "../../../../lib/http/call.ts";
-import {
-  lives,
-  loggedIn,
-  type MadeUser,
-  makeUser,
-  origin,
-  type TestAuth,
-  testAuth,
-  withSession,
-} from "../../../support/auth/test-auth.ts";
+import { origin, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
 const app = "https://app.example.com";
-let auth: TestAuth;
-let open: TestAuth;
-let user: MadeUser;
 
-beforeAll(async () => {
-  auth = await testAuth();
-  open = auth.anotherInstance({ settings: { CLIENT_ALLOWED_ORIGINS: `${app}, https://other.example.com:8443` } });
-  user = await makeUser(auth);
-});
+const auth = await testAuth();
+const open = auth.anotherInstance({ settings: { CLIENT_ALLOWED_ORIGINS: `${app}, https://other.example.com:8443` } });
+const user = await auth.makeUser();
 
-const credentials = () => ({ username: user.name, password: user.password });
+const credentials = () => user.credentials;
 const authenticate = (headers: Record<string, string>, on = auth) =>
   on.post("/client/authenticate", credentials(), headers);
 const reason = "Pages of other origins may not call this API.";
@@ -82,7 +68,7 @@ describe("pages of other sites", () => {
   it.each(["cross-site", "same-site"])(
     "cannot log a user out or in, or change a password, by GET neither: %s",
     async site => {
-      const session = await loggedIn(auth, user);
+      const session = await auth.logIn(user);
       for (const path of ["logout", "password", "login", "status"]) {
         for (const method of ["GET", "POST"]) {
           const fields = { ...credentials(), newpass: "another password", oldpass: user.password };
@@ -93,7 +79,7 @@ describe("pages of other sites", () => {
           });
         }
       }
-      expect(await lives(auth, session)).toBe(true);
+      expect(await auth.lives(session)).toBe(true);
     },
   );
 
@@ -125,7 +111,7 @@ describe("pages of other sites", () => {
 
   it("carry a session by the header", async () => {
     const headers = { origin: app, "sec-fetch-site": "cross-site" };
-    const session = await loggedIn(open, user);
+    const session = await open.logIn(user);
     expect((await open.get("/client/status", {}, { ...headers, ...withSession(session) })).status).toBe(200);
   });
 

@@ -1,23 +1,10 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { rememberDevice } from "../../../../lib/auth/sessions/remember-device.ts";
 import { devicePointer } from "../../../../lib/auth/user-hash.ts";
 import { days, seconds } from "../../../../lib/time.ts";
-import {
-  loggedIn,
-  type MadeUser,
-  makeUser,
-  newName,
-  newPassword,
-  type TestAuth,
-  testAuth,
-  withSession,
-} from "../../../support/auth/test-auth.ts";
+import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-
-beforeAll(async () => {
-  auth = await testAuth({ still: true, settings: { AUTH_THROTTLE_FAILURES: "3" } });
-});
+const auth = await testAuth({ still: true, settings: { AUTH_THROTTLE_FAILURES: "3" } });
 
 const withDevice = (device: string) => ({ "x-service-device": device });
 const login = (user: MadeUser, headers: Record<string, string> = {}, password = user.password) =>
@@ -25,7 +12,7 @@ const login = (user: MadeUser, headers: Record<string, string> = {}, password = 
 
 /** Signs in and returns the device token. */
 async function remember(user: MadeUser, headers: Record<string, string> = {}, on = auth): Promise<string> {
-  const fields = { username: user.name, password: user.password, remember_device: "true" };
+  const fields = { ...user.credentials, remember_device: "true" };
   const { status, body } = await on.post("/client/login", fields, headers);
   expect(status).toBe(200);
   return (body as { device: string }).device;
@@ -39,13 +26,13 @@ async function lock({ name }: { name: string }): Promise<void> {
 
 describe("a device token (A23)", () => {
   it("is returned only to a login with remember_device; all other responses are unchanged", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const plain = await login(user);
     expect([Object.keys(plain.body as object), plain.cookies.map(({ name }) => name)]).toEqual([
       ["session"],
       ["__Host-Service-Session"],
     ]);
-    const fields = { username: user.name, password: user.password, remember_device: "true" };
+    const fields = { ...user.credentials, remember_device: "true" };
     const { body, cookies } = await auth.post("/client/login", fields);
     expect(body).toEqual({ session: expect.any(String), device: expect.stringMatching(/^[\w-]{72}$/) });
     expect(cookies[1]).toMatchObject({
@@ -61,18 +48,14 @@ describe("a device token (A23)", () => {
   });
 
   it("lets its owner sign in while other callers have locked the username, by header and by cookie", async () => {
-    const user = await makeUser(auth);
-    const session = await loggedIn(auth, user);
+    const user = await auth.makeUser();
+    const session = await auth.logIn(user);
     const device = await remember(user);
     await lock(user);
     expect((await login(user)).status).toBe(429);
     expect((await login(user, withDevice(device))).status).toBe(200);
     expect((await login(user, { cookie: `__Host-Service-Device=${device}` })).status).toBe(200);
-    const answer = await auth.post(
-      "/client/authenticate",
-      { username: user.name, password: user.password },
-      withDevice(device),
-    );
+    const answer = await auth.post("/client/authenticate", user.credentials, withDevice(device));
     expect(answer.body).toBe(true);
     expect((await login(user)).status).toBe(429);
     const newpass = newPassword();
@@ -85,7 +68,7 @@ describe("a device token (A23)", () => {
   });
 
   it("has failures of its own, which do not lock the username; on a locked device attempts count against the username", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const device = await remember(user);
     const failures = async () =>
       ((await auth.get(`/core/users/${user.id}/lock`)).body as { failures: number }).failures;
@@ -110,7 +93,7 @@ describe("a device token (A23)", () => {
   });
 
   it("has one of 8 throttles of its user, however many tokens are asked for; a renewed token keeps it", async () => {
-    const { id } = await makeUser(auth);
+    const { id } = await auth.makeUser();
     const user = (await auth.context.users.find({ by: "id", id }))?.value;
     if (user === undefined) throw new Error("the user is not there");
     const open = async (token = "") => {
@@ -131,7 +114,7 @@ describe("a device token (A23)", () => {
   });
 
   it("is ignored with another username, after a change of credentials, when it has expired, and when it is forged", async () => {
-    const [user, other] = [await makeUser(auth), await makeUser(auth)];
+    const [user, other] = [await auth.makeUser(), await auth.makeUser()];
     const device = await remember(user);
     const foreign = await remember(other);
     // Issue time, user id, device number and signature: only the signature shows that time or number were changed.
@@ -146,7 +129,7 @@ describe("a device token (A23)", () => {
     }
     expect((await login(user, withDevice(device))).status).toBe(200);
     const off = auth.anotherInstance({ settings: { AUTH_DEVICE_DAYS: "0" } });
-    const fields = { username: user.name, password: user.password };
+    const fields = user.credentials;
     expect((await off.post("/client/login", fields, withDevice(device))).status).toBe(429);
     const brief = auth.anotherInstance({ settings: { AUTH_DEVICE_DAYS: "1" } });
     auth.advance(days(1) - seconds(1));
@@ -173,16 +156,16 @@ describe("a device token (A23)", () => {
   });
 
   it("is ignored for the next owner of the name", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const device = await remember(user);
     await auth.call("DELETE", `/core/users/${user.id}`);
-    const next = await makeUser(auth, { name: user.name });
+    const next = await auth.makeUser({ name: user.name });
     await lock(next);
     expect((await login(next, withDevice(device))).status).toBe(429);
   });
 
   it("is an audit event when it is issued, and the event of each attempt on the device says so", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const device = await remember(user);
     await login(user, withDevice(device), "wrong");
     expect(auth.events("device_remembered").at(-1)).toMatchObject({ userId: user.id });
@@ -191,7 +174,7 @@ describe("a device token (A23)", () => {
   });
 
   it("costs no further round trip, and one more read for any username", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const device = await remember(user);
     const cost = async (username: string, password: string, headers = {}) => {
       const { sequential, total } = await auth.counted(() =>
@@ -203,7 +186,7 @@ describe("a device token (A23)", () => {
     // The user, the throttle of the device, an OTP key; the reservation with its expiry; the end with the time of the
     // sign-in.
     expect(own).toEqual({ sequential: 3, total: 7 });
-    const [known, unknown] = [(await makeUser(auth)).name, newName()];
+    const [known, unknown] = [(await auth.makeUser()).name, newName()];
     for (const headers of [{}, withDevice(device)]) {
       expect(await cost(known, "wrong", headers)).toEqual(await cost(unknown, "wrong", headers));
     }

@@ -1,22 +1,10 @@
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { seconds } from "../../../../lib/time.ts";
-import {
-  giveKey,
-  hotpKey,
-  type SoftwareKey,
-  stepAt,
-  totpKey,
-  wrongOtp,
-  yubicoKey,
-} from "../../../support/auth/software-key.ts";
-import { makeUser, newName, type TestAuth, testAuth, validationKey } from "../../../support/auth/test-auth.ts";
+import { hotpKey, type SoftwareKey, stepAt, totpKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
+import { newName, testAuth, validationKey } from "../../../support/auth/test-auth.ts";
 import { simulatedServer } from "../../../support/auth/validation-server.ts";
 
-let auth: TestAuth;
-
-beforeAll(async () => {
-  auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
-});
+const auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
 
 type Fields = Readonly<Record<string, string>>;
 const authenticate = (fields: Fields, on = auth) => on.post("/client/authenticate", fields);
@@ -24,9 +12,9 @@ const rowOf = ({ prefix }: SoftwareKey) => auth.context.otpkeys.find(prefix);
 
 /** Who may ask about a key that they do not have. */
 async function othersFields(): Promise<readonly Fields[]> {
-  const other = await makeUser(auth);
+  const other = await auth.makeUser();
   const { password } = other;
-  const ofOther = await giveKey(auth, other, hotpKey());
+  const ofOther = await auth.giveKey(other, hotpKey());
   expect((await authenticate({ username: other.name, password, otp: ofOther.otp(0) })).body).toBe(true);
   return [
     {},
@@ -48,8 +36,7 @@ describe("the OTP of a key that the named user does not have", () => {
   it.each(kinds)(
     "of kind %s changes no row of the key, genuine or not; the owner's next one passes",
     async (_, make, at) => {
-      const owner = await makeUser(auth);
-      const key = await giveKey(auth, owner, make());
+      const [owner, key] = await auth.makeOwner(make());
       const before = await rowOf(key);
       let n = 0;
       for (const fields of await othersFields()) {
@@ -57,7 +44,7 @@ describe("the OTP of a key that the named user does not have", () => {
           expect((await authenticate({ ...fields, otp })).body).toBe(false);
         }
       }
-      const other = await makeUser(auth);
+      const other = await auth.makeUser();
       const validated = await auth.post(`/core/users/${other.id}/validate`, { otp: key.otp(at(0)) });
       expect(validated.body).toEqual({ valid_password: false, valid_otp: false });
       expect(await rowOf(key)).toEqual(before);
@@ -72,7 +59,7 @@ describe("the OTP of a key that the named user does not have", () => {
     const asking = auth.anotherInstance({
       settings: { OTP_VALIDATION_URLS: server.url, OTP_VALIDATION_CLIENT_ID: server.clientId },
     });
-    const owner = await makeUser(auth);
+    const owner = await auth.makeUser();
     const key = yubicoKey();
     server.add(key);
     await asking.post(`/core/users/${owner.id}/otpkeys`, { otpkey: key.prefix });
@@ -82,15 +69,14 @@ describe("the OTP of a key that the named user does not have", () => {
       expect((await authenticate({ ...fields, otp }, asking)).body).toBe(false);
     expect(server.requests()).toEqual([]);
     expect(await rowOf(key)).toEqual(before);
-    const mine = { username: owner.name, password: owner.password };
+    const mine = owner.credentials;
     expect((await authenticate({ ...mine, otp }, asking)).body).toBe(true);
     expect(server.requests()).toHaveLength(1);
   });
 
   it("of kind `yubico` is used up when it is genuine: no guess can be", async () => {
-    const owner = await makeUser(auth);
-    const key = await giveKey(auth, owner, yubicoKey());
-    const mine = { username: owner.name, password: owner.password };
+    const [owner, key] = await auth.makeOwner(yubicoKey());
+    const mine = owner.credentials;
     let n = 1;
     for (const fields of await othersFields()) {
       const otp = key.otp(n++);
@@ -102,12 +88,11 @@ describe("the OTP of a key that the named user does not have", () => {
   });
 
   it("decides nothing where the key is unassigned or disabled; those who share a key each use up its OTPs", async () => {
-    const [one, two, third] = await Promise.all([makeUser(auth), makeUser(auth), makeUser(auth)]);
+    const [one, two, third] = await Promise.all([auth.makeUser(), auth.makeUser(), auth.makeUser()]);
     const key = hotpKey();
     await auth.post("/core/otpkeys", key.fields);
     const before = await rowOf(key);
-    const as = (user: typeof one, otp: string) =>
-      authenticate({ username: user.name, password: user.password, otp }).then(({ body }) => body);
+    const as = (user: typeof one, otp: string) => authenticate({ ...user.credentials, otp }).then(({ body }) => body);
     expect(await as(one, key.otp(0))).toBe(false);
     expect(await rowOf(key)).toEqual(before);
     for (const { id } of [one, two]) await auth.post(`/core/users/${id}/otpkeys`, { otpkey: key.prefix });
@@ -123,10 +108,10 @@ describe("the OTP of a key that the named user does not have", () => {
   });
 
   it("costs as many storage calls for every caller and every kind of key", async () => {
-    const owner = await makeUser(auth);
+    const owner = await auth.makeUser();
     const unassigned = hotpKey();
     await auth.post("/core/otpkeys", unassigned.fields);
-    const [hotp, yubico] = [await giveKey(auth, owner, hotpKey()), await giveKey(auth, owner, yubicoKey())];
+    const [hotp, yubico] = [await auth.giveKey(owner, hotpKey()), await auth.giveKey(owner, yubicoKey())];
     let n = 0;
     const asked = await othersFields();
     for (const fields of asked) await authenticate({ ...fields, password: "no" });
@@ -148,14 +133,13 @@ describe("the OTP of a key that the named user does not have", () => {
 
   it("is guessed more often than the wrong OTPs that stop a key, in vain: no row of the key changes, and the owner's next code passes", async () => {
     const strict = auth.anotherInstance({ settings: { AUTH_KEY_STOP_FAILURES: "10" } });
-    const owner = await makeUser(auth);
-    const key = await giveKey(auth, owner, hotpKey());
+    const [owner, key] = await auth.makeOwner(hotpKey());
     const before = await rowOf(key);
     const asked = await othersFields();
     for (let n = 0; n < 21; n += asked.length)
       await Promise.all(asked.map((fields, more) => authenticate({ ...fields, otp: key.otp(n + more) }, strict)));
     expect(await rowOf(key)).toEqual(before);
-    const mine = { username: owner.name, password: owner.password, otp: key.otp(0) };
+    const mine = { ...owner.credentials, otp: key.otp(0) };
     expect((await authenticate(mine, strict)).body).toBe(true);
   });
 });
@@ -165,8 +149,7 @@ describe("attempts that name the user by the OTP", () => {
     auth.anotherInstance({ settings: { AUTH_IDENTIFY_BY_OTP: "true", AUTH_THROTTLE_FAILURES: failures } });
 
   it("are throttled under the prefix, and the owner's sign-in by name is not", async () => {
-    const owner = await makeUser(auth);
-    const key = await giveKey(auth, owner, hotpKey());
+    const [owner, key] = await auth.makeOwner(hotpKey());
     const on = strict();
     const { password } = owner;
     for (let n = 0; n < 10; n++) expect((await authenticate({ password, otp: wrongOtp(key) }, on)).body).toBe(false);
@@ -183,8 +166,7 @@ describe("attempts that name the user by the OTP", () => {
   });
 
   it("go on while the owner's name is throttled", async () => {
-    const owner = await makeUser(auth);
-    const key = await giveKey(auth, owner, hotpKey());
+    const [owner, key] = await auth.makeOwner(hotpKey());
     const on = strict("3");
     const { name: username, password } = owner;
     for (let n = 0; n < 3; n++) await authenticate({ username, password: "wrong" }, on);
@@ -194,10 +176,10 @@ describe("attempts that name the user by the OTP", () => {
 
   it("are throttled also under a prefix that identifies no user: unknown, unassigned, disabled or shared", async () => {
     const on = strict("2");
-    const [one, two] = await Promise.all([makeUser(auth), makeUser(auth)]);
+    const [one, two] = await Promise.all([auth.makeUser(), auth.makeUser()]);
     const [unassigned, disabled, shared] = [hotpKey(), hotpKey(), hotpKey()];
     await auth.post("/core/otpkeys", unassigned.fields);
-    for (const key of [disabled, shared]) await giveKey(auth, one, key);
+    for (const key of [disabled, shared]) await auth.giveKey(one, key);
     await auth.post(`/core/otpkeys/${disabled.prefix}/disable`);
     await auth.post(`/core/users/${two.id}/otpkeys`, { otpkey: shared.prefix });
     for (const key of [hotpKey(), unassigned, disabled, shared]) {
@@ -212,8 +194,7 @@ describe("attempts that name the user by the OTP", () => {
   });
 
   it("are let in again when an administrator enables the key", async () => {
-    const owner = await makeUser(auth);
-    const key = await giveKey(auth, owner, hotpKey());
+    const [owner, key] = await auth.makeOwner(hotpKey());
     const on = strict("1");
     await authenticate({ otp: wrongOtp(key) }, on);
     const mine = { password: owner.password, otp: key.otp(0) };

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { possiblePrefixes } from "../../../../lib/auth/otp/split-otp.ts";
 import { seconds } from "../../../../lib/time.ts";
 import { yubicoCode } from "../../../lib/auth/otp/codes.ts";
 import {
-  giveKey,
   hotpKey,
   newPrefix,
   type SoftwareKey,
@@ -12,27 +11,20 @@ import {
   totpKey,
   yubicoKey,
 } from "../../../support/auth/software-key.ts";
-import { type MadeUser, makeUser, replacing, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
+import { replacing, testAuth } from "../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-let other: TestAuth;
-let user: MadeUser;
-
-beforeAll(async () => {
-  auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
-  other = auth.anotherInstance();
-  user = await makeUser(auth);
-});
+const auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
+const other = auth.anotherInstance();
+const user = await auth.makeUser();
 
 /** By the Core API, which counts nothing. */
 const validOtp = async (otp: string, on = auth) =>
   ((await on.post(`/core/users/${user.id}/validate`, { otp })).body as { valid_otp: boolean }).valid_otp;
-const login = (otp: string, on = auth) =>
-  on.post("/client/login", { username: user.name, password: user.password, otp });
+const login = (otp: string, on = auth) => on.post("/client/login", { ...user.credentials, otp });
 
 describe("kind `hotp` (RFC 4226)", () => {
   it("takes a code up to 15 ahead of the next expected one, and none behind", async () => {
-    const key = await giveKey(auth, user, hotpKey({ digits: 8 }));
+    const key = await auth.giveKey(user, hotpKey({ digits: 8 }));
     expect(await validOtp(key.otp(15))).toBe(true);
     for (const behind of [0, 14, 15]) expect(await validOtp(key.otp(behind))).toBe(false);
     expect(await validOtp(key.otp(32))).toBe(false);
@@ -40,7 +32,7 @@ describe("kind `hotp` (RFC 4226)", () => {
   });
 
   it("resynchronises: a code 16 to 100 ahead fails but is remembered, and the very next one passes and uses up both", async () => {
-    const key = await giveKey(auth, user, hotpKey({ digits: 8 }));
+    const key = await auth.giveKey(user, hotpKey({ digits: 8 }));
     expect(await validOtp(key.otp(101))).toBe(false);
     expect(await validOtp(key.otp(102))).toBe(false);
     expect(await validOtp(key.otp(100))).toBe(false);
@@ -53,23 +45,23 @@ describe("kind `hotp` (RFC 4226)", () => {
   });
 
   it("has 6 or 8 digits after the prefix; the prefix in any case", async () => {
-    const key = await giveKey(auth, user, hotpKey({ digits: 8 }));
+    const key = await auth.giveKey(user, hotpKey({ digits: 8 }));
     expect(await validOtp(key.otp(0).slice(0, -2))).toBe(false);
     expect(await validOtp(key.otp(0).toUpperCase())).toBe(true);
   });
 
   it("is cut by the known kind of the user's key, where 20 characters could be 14 and 6, or 12 and 8", async () => {
     const eight = hotpKey({ digits: 8 });
-    await giveKey(auth, user, eight);
-    const other = await makeUser(auth);
-    await giveKey(auth, other, hotpKey({ prefix: eight.otp(0).slice(0, -6) }));
+    await auth.giveKey(user, eight);
+    const other = await auth.makeUser();
+    await auth.giveKey(other, hotpKey({ prefix: eight.otp(0).slice(0, -6) }));
     expect(await validOtp(eight.otp(0))).toBe(true);
   });
 });
 
 describe("kind `totp` (RFC 6238)", () => {
   it("takes one step each side, and steps used only grow", async () => {
-    const key = await giveKey(auth, user, totpKey());
+    const key = await auth.giveKey(user, totpKey());
     const now = stepAt(auth.now());
     expect(await validOtp(key.otp(now - 3))).toBe(false);
     expect(await validOtp(key.otp(now + 3))).toBe(false);
@@ -83,7 +75,7 @@ describe("kind `totp` (RFC 6238)", () => {
 
 describe("kind `yubico`", () => {
   it("takes 32 modhex characters in any case, and counters that grow", async () => {
-    const key = await giveKey(auth, user, yubicoKey());
+    const key = await auth.giveKey(user, yubicoKey());
     expect(await validOtp(key.otp(5).toUpperCase())).toBe(true);
     expect([await validOtp(key.otp(5)), await validOtp(key.otp(4)), await validOtp(key.otp(6))]).toEqual([
       false,
@@ -96,7 +88,7 @@ describe("kind `yubico`", () => {
     ["Dvorak", "jxe.uidchtnbpygk"],
     ["Colemak", "cbsftdhuneikpglv"],
   ])("accepts an OTP that is typed under %s once under any layout, with one read of its key", async (_, layout) => {
-    const key = await giveKey(auth, user, yubicoKey());
+    const key = await auth.giveKey(user, yubicoKey());
     const typed = (otp: string) => otp.replace(/./g, letter => layout.charAt("cbdefghijklnrtuv".indexOf(letter)));
     const reads = async (otp: string) => {
       const { calls, result } = await auth.counted(() => login(otp));
@@ -114,7 +106,7 @@ describe("kind `yubico`", () => {
   });
 
   it("takes no block of another private id, another secret, or with a broken checksum", async () => {
-    const key = await giveKey(auth, user, yubicoKey());
+    const key = await auth.giveKey(user, yubicoKey());
     const foreignId = yubicoCode(key.secret, { privateId: randomBytes(6), useCounter: 9, sessionCounter: 0 });
     expect(await validOtp(key.prefix + foreignId)).toBe(false);
     expect(await validOtp(yubicoKey({ prefix: key.prefix }).otp(9))).toBe(false);
@@ -127,7 +119,7 @@ describe("kind `yubico`", () => {
     const [secret, privateId] = [randomBytes(16), randomBytes(6)];
     const fields = { prefix, kind: "yubico", secret: secret.toString("hex"), private_id: privateId.toString("hex") };
     const otp = (sessionCounter: number) => prefix + yubicoCode(secret, { privateId, useCounter: 3, sessionCounter });
-    await giveKey(auth, user, { prefix, secret, fields, otp });
+    await auth.giveKey(user, { prefix, secret, fields, otp });
     expect([await validOtp(otp(7)), await validOtp(otp(7)), await validOtp(otp(6)), await validOtp(otp(8))]).toEqual([
       true,
       false,
@@ -147,7 +139,7 @@ describe("one OTP, one success", () => {
   test.each(keys)(
     "of 20 simultaneous checks of one OTP of kind %s over two hosts one is valid",
     async (_, make, factor) => {
-      const key = await giveKey(auth, user, make());
+      const key = await auth.giveKey(user, make());
       const otp = key.otp(factor());
       const answers = await Promise.all(Array.from({ length: 20 }, (_each, n) => validOtp(otp, n % 2 ? auth : other)));
       expect(answers.filter(valid => valid)).toHaveLength(1);
@@ -157,7 +149,7 @@ describe("one OTP, one success", () => {
   test.each(keys)(
     "of 12 simultaneous logins with one OTP of kind %s over two hosts one gets a session",
     async (_, make, factor) => {
-      const key = await giveKey(auth, user, make());
+      const key = await auth.giveKey(user, make());
       const otp = key.otp(factor());
       const answers = await Promise.all(Array.from({ length: 12 }, (_each, n) => login(otp, n % 2 ? auth : other)));
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
@@ -167,7 +159,7 @@ describe("one OTP, one success", () => {
   );
 
   it("needs the compare-and-swap: without it one OTP passes more than once", async () => {
-    const key = await giveKey(auth, user, hotpKey());
+    const key = await auth.giveKey(user, hotpKey());
     const careless = auth.anotherInstance({
       ports: replacing("otpkeys", otpkeys => ({
         save: async (read, next) => {
@@ -184,8 +176,8 @@ describe("one OTP, one success", () => {
   });
 
   it("is not passed on: an OTP that was valid for authenticate is none for login", async () => {
-    const key = await giveKey(auth, user, hotpKey());
-    const fields = { username: user.name, password: user.password, otp: key.otp(0) };
+    const key = await auth.giveKey(user, hotpKey());
+    const fields = { ...user.credentials, otp: key.otp(0) };
     expect((await auth.post("/client/authenticate", fields)).body).toBe(true);
     expect((await login(key.otp(0))).status).toBe(401);
     expect((await login(key.otp(1))).status).toBe(200);
@@ -215,9 +207,9 @@ describe("an OTP that is none", () => {
 
   it("of a key without a secret is never valid, and counts like any other", async () => {
     const prefix = newPrefix();
-    const one = await makeUser(auth);
+    const one = await auth.makeUser();
     await auth.post(`/core/users/${one.id}/otpkeys`, { otpkey: prefix });
-    const fields = { username: one.name, password: one.password, otp: `${prefix}123456` };
+    const fields = { ...one.credentials, otp: `${prefix}123456` };
     expect((await auth.post("/client/authenticate", fields)).body).toBe(false);
     expect((await auth.context.otpkeys.find(prefix))?.value.failures).toBe(1);
   });

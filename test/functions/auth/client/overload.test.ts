@@ -1,36 +1,16 @@
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { AuthContext } from "../../../../functions/auth/context.ts";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { knownCaller, OverloadFault } from "../../../../lib/auth/passwords/hash-places.ts";
-import type { PasswordHasher } from "../../../../lib/auth/passwords/password-hash.ts";
 import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
-import { giveKey, hotpKey } from "../../../support/auth/software-key.ts";
-import {
-  loggedIn,
-  type MadeUser,
-  makeUser,
-  newName,
-  newPassword,
-  type TestAuth,
-  testAuth,
-  withSession,
-} from "../../../support/auth/test-auth.ts";
+import { hotpKey } from "../../../support/auth/software-key.ts";
+import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
+const auth = await testAuth();
 /** A host with eight places for passwords: at most six for unknown callers, four for a name that has one already. */
-let small: TestAuth;
-let hasher: PasswordHasher;
-
-beforeAll(async () => {
-  auth = await testAuth();
-  small = auth.anotherInstance({ settings: smallSettings, ports: smallQueue });
+const small = auth.anotherInstance({
+  settings: { AUTH_SELF_ASSIGN: "true", AUTH_ADDRESS_LIMIT: "10", TRUSTED_PROXIES: "1" },
+  ports: context => ({ hasher: cheapHasher(context, { maxConcurrent: 2, maxWaitMs: 0 }) }),
 });
-
-const smallSettings = { AUTH_SELF_ASSIGN: "true", AUTH_ADDRESS_LIMIT: "10", TRUSTED_PROXIES: "1" };
-
-function smallQueue({ random, now }: AuthContext): Partial<AuthContext> {
-  hasher = cheapHasher({ random, now }, { maxConcurrent: 2, maxWaitMs: 0 });
-  return { hasher };
-}
+const { hasher } = small.context;
 
 /** Takes every place that unknown callers can have. Returns how many there were. */
 function fillWithUnknownCallers(): number {
@@ -50,11 +30,11 @@ const unlocked = { failures: 0, locked_until: null, running_attempts: 0 };
 
 describe("a host whose queue of passwords has no place", () => {
   it.each(["authenticate", "login"])("answers %s with 503 and Retry-After before any storage call", async name => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     expect(fillWithUnknownCallers()).toBe(6);
     const from = { "x-forwarded-for": "203.0.113.7" };
     for (const fields of [
-      { username: user.name, password: user.password },
+      user.credentials,
       { username: user.name, password: "wrong" },
       { username: newName(), password: "wrong" },
       { username: "no/such/name", password: "wrong" },
@@ -75,9 +55,9 @@ describe("a host whose queue of passwords has no place", () => {
   });
 
   it("serves known callers: a session, a device token and the Core API", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const { name: username, password } = user;
-    const session = await loggedIn(auth, user);
+    const session = await auth.logIn(user);
     const remembered = await auth.post("/client/login", { username, password, remember_device: "true" });
     const { device } = remembered.body as { device: string };
     const key = hotpKey();
@@ -98,9 +78,8 @@ describe("a host whose queue of passwords has no place", () => {
   });
 
   it("refuses a password change before the OTP is used up, also when only one of its two hashes has a place", async () => {
-    const user = await makeUser(auth);
-    const key = await giveKey(auth, user, hotpKey());
-    const session = await loggedIn(auth, user, key.otp(0));
+    const [user, key] = await auth.makeOwner(hotpKey());
+    const session = await auth.logIn(user, key.otp(0));
     const change = { newpass: newPassword(), oldpass: user.password, otp: key.otp(1) };
     expect(fillWithUnknownCallers()).toBe(6);
     const places = [hasher.takePlace(knownCaller), hasher.takePlace(knownCaller)];
@@ -121,7 +100,7 @@ describe("a host whose queue of passwords has no place", () => {
   });
 
   it("serves a name that has no place when another name has many", async () => {
-    const [flooded, other] = [await makeUser(auth), await makeUser(auth)];
+    const [flooded, other] = [await auth.makeUser(), await auth.makeUser()];
     for (let n = 0; n < 4; n++) {
       const place = hasher.takePlace({ isKnown: false, name: flooded.name });
       onTestFinished(() => place.release());
@@ -135,7 +114,7 @@ describe("a host whose queue of passwords has no place", () => {
 
 describe("the place of an attempt", () => {
   it("is released when the attempt ends, whatever its end", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const { name: username, password } = user;
     const away = small.anotherInstance({
       ports: ({ users }) => ({
@@ -159,8 +138,7 @@ describe("the place of an attempt", () => {
   });
 
   it("is released before the OTP is checked, which can take long at a validation server", async () => {
-    const user = await makeUser(auth);
-    const key = await giveKey(auth, user, hotpKey());
+    const [user, key] = await auth.makeOwner(hotpKey());
     let free = 0;
     const checking = small.anotherInstance({
       ports: ({ otpkeys }) => ({
@@ -174,7 +152,7 @@ describe("the place of an attempt", () => {
         },
       }),
     });
-    const fields = { username: user.name, password: user.password, otp: key.otp(0) };
+    const fields = { ...user.credentials, otp: key.otp(0) };
     expect((await checking.post("/client/authenticate", fields)).body).toBe(true);
     expect(free).toBe(6);
   });

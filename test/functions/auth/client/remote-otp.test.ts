@@ -2,9 +2,6 @@ import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { days, hours } from "../../../../lib/time.ts";
 import { newPrefix, type SoftwareKey, yubicoKey } from "../../../support/auth/software-key.ts";
 import {
-  loggedIn,
-  type MadeUser,
-  makeUser,
   newPassword,
   replacing,
   type TestAuth,
@@ -21,13 +18,8 @@ import {
 } from "../../../support/auth/validation-server.ts";
 import { whereInstalled } from "../../../support/where-installed.ts";
 
-let plain: TestAuth;
-let user: MadeUser;
-
-beforeAll(async () => {
-  plain = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
-  user = await makeUser(plain);
-});
+const plain = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
+const user = await plain.makeUser();
 
 const asking = (...servers: readonly ValidationServer[]) =>
   plain.anotherInstance({
@@ -48,9 +40,8 @@ async function remoteKey(on: TestAuth, ...servers: readonly ValidationServer[]):
 }
 
 const authenticate = async (on: TestAuth, otp: string) =>
-  (await on.post("/client/authenticate", { username: user.name, password: user.password, otp })).body;
-const login = (on: TestAuth, otp: string) =>
-  on.post("/client/login", { username: user.name, password: user.password, otp });
+  (await on.post("/client/authenticate", { ...user.credentials, otp })).body;
+const login = (on: TestAuth, otp: string) => on.post("/client/login", { ...user.credentials, otp });
 
 const servers = [
   ["a simulated validation server", true, simulatedServer],
@@ -72,7 +63,7 @@ describe.each(servers)("kind `remote` with %s", (_, isThere, start) => {
     const key = await remoteKey(auth, server);
     const { status, body } = await login(auth, key.otp(5));
     expect({ status, body }).toEqual({ status: 200, body: { session: expect.any(String) } });
-    const headers = { "x-service-session": (body as { session: string }).session };
+    const headers = withSession((body as { session: string }).session);
     expect((await auth.get("/client/status", {}, headers)).body).toMatchObject({ prefix: key.prefix });
   });
 
@@ -269,7 +260,7 @@ describe("while no validation server answers", () => {
         AUTH_ADDRESS_LIMIT: "1",
       },
     });
-    const owner = await makeUser(auth);
+    const owner = await auth.makeUser();
     const key = yubicoKey();
     server.add(key);
     await auth.post(`/core/users/${owner.id}/otpkeys`, { otpkey: key.prefix });
@@ -315,7 +306,7 @@ describe("while no validation server answers", () => {
   it("a password change answers 503 and changes nothing", async () => {
     const { auth, owner, server, next } = await outage();
     server.clearFaults();
-    const session = await loggedIn(auth, owner, next());
+    const session = await auth.logIn(owner, next());
     server.fail({ kind: "refuse", status: 500, times: 1000 });
     const change = { newpass: newPassword(), oldpass: owner.password };
     const { status, body } = await auth.post("/client/password", { ...change, otp: next() }, withSession(session));
@@ -353,11 +344,7 @@ describe("while no validation server answers", () => {
   it("a key that is disabled is refused as ever: its OTPs are valid nowhere", async () => {
     const { auth, owner, next, key } = await outage();
     await auth.post(`/core/otpkeys/${key.prefix}/disable`);
-    const { status } = await auth.post("/client/login", {
-      username: owner.name,
-      password: owner.password,
-      otp: next(),
-    });
+    const { status } = await auth.post("/client/login", { ...owner.credentials, otp: next() });
     expect(status).toBe(401);
   });
 });

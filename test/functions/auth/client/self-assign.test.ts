@@ -1,27 +1,16 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { authStore } from "../../../../lib/azure/auth/store.ts";
 import { minutes } from "../../../../lib/time.ts";
-import { giveKey, hotpKey, type SoftwareKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
+import { hotpKey, type SoftwareKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
 import { Crash, crashingAfter } from "../../../support/auth/store-steps.ts";
-import {
-  loggedIn,
-  type MadeUser,
-  makeUser,
-  type TestAuth,
-  testAuth,
-  withSession,
-} from "../../../support/auth/test-auth.ts";
+import { type MadeUser, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-
-beforeAll(async () => {
-  auth = await testAuth({ settings: { AUTH_SELF_ASSIGN: "true" } });
-});
+const auth = await testAuth({ settings: { AUTH_SELF_ASSIGN: "true" } });
 
 /** A user with a session, who asks for keys. */
 async function asking(on = auth, user?: MadeUser) {
-  const who = user ?? (await makeUser(auth));
-  const headers = withSession(await loggedIn(on, who));
+  const who = user ?? (await auth.makeUser());
+  const headers = withSession(await on.logIn(who));
   const assign = (otp: string, password = who.password) => on.post("/client/otpkeys", { otp, password }, headers);
   const keys = async () => (await auth.get(`/core/users/${who.id}/otpkeys`)).body;
   return { user: who, assign, keys };
@@ -71,11 +60,10 @@ describe("POST /client/otpkeys", () => {
 
   it("refuses a key that another user has, and does not use up its OTP", async () => {
     const { assign, keys } = await asking();
-    const owner = await makeUser(auth);
-    const key = await giveKey(auth, owner, hotpKey());
+    const [owner, key] = await auth.makeOwner(hotpKey());
     expect((await assign(key.otp(0))).status).toBe(401);
     expect(await keys()).toEqual([]);
-    await loggedIn(auth, owner, key.otp(0));
+    await auth.logIn(owner, key.otp(0));
   });
 
   it("assigns a key again to the user who has it, so that a call whose response was lost can be repeated", async () => {
@@ -141,7 +129,7 @@ describe("POST /client/otpkeys", () => {
   });
 
   it("assigns an unassigned key to one of two users whose calls begin together", async () => {
-    const users = await Promise.all([makeUser(auth), makeUser(auth), makeUser(auth)]);
+    const users = await Promise.all([auth.makeUser(), auth.makeUser(), auth.makeUser()]);
     const key = await unassigned(hotpKey());
     const outcomes = await Promise.all(
       users.map(({ id }) => auth.context.otpkeys.assign({ by: "id", id }, key.prefix, { onlyIfFree: true })),

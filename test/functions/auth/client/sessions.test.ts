@@ -1,26 +1,11 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { hours, minutes, seconds } from "../../../../lib/time.ts";
-import { giveKey, hotpKey } from "../../../support/auth/software-key.ts";
-import {
-  lives,
-  loggedIn,
-  type MadeUser,
-  makeUser,
-  newPassword,
-  replacing,
-  type TestAuth,
-  testAuth,
-  withSession,
-} from "../../../support/auth/test-auth.ts";
+import { hotpKey } from "../../../support/auth/software-key.ts";
+import { newPassword, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
 
-let auth: TestAuth;
-let user: MadeUser;
-
-beforeAll(async () => {
-  auth = await testAuth();
-  user = await makeUser(auth);
-});
+const auth = await testAuth();
+const user = await auth.makeUser();
 
 const cookieName = "__Host-Service-Session";
 const withCookie = (session: string, name = cookieName) => ({ cookie: `${name}=${session}` });
@@ -32,19 +17,19 @@ describe.each(["GET", "POST"] as const)("%s /client/login (specification section
     auth.call(method, "/client/login", { fields, headers });
 
   it("answers {session} and sets the session as a cookie", async () => {
-    const { status, body, cookies } = await login({ username: user.name, password: user.password });
+    const { status, body, cookies } = await login(user.credentials);
     expect({ status, body }).toEqual({ status: 200, body: { session: expect.any(String) } });
     const { session } = body as { session: string };
     expect(cookies).toEqual([
       { name: cookieName, value: session, path: "/", httpOnly: true, secure: true, sameSite: "Strict" },
     ]);
-    expect(await lives(auth, session)).toBe(true);
+    expect(await auth.lives(session)).toBe(true);
   });
 
   it("sets a cookie without Secure, by another name, only where the setting says so", async () => {
     const local = auth.anotherInstance({ settings: { SESSION_COOKIE_SECURE: "false" } });
     const { cookies } = await local.call(method, "/client/login", {
-      fields: { username: user.name, password: user.password },
+      fields: user.credentials,
     });
     expect(cookies).toMatchObject([{ name: "Service-Session", secure: false, httpOnly: true, sameSite: "Strict" }]);
   });
@@ -59,19 +44,19 @@ describe.each(["GET", "POST"] as const)("%s /client/login (specification section
     ["a user's id in place of the name", { username: "1" }],
     ["a bad OTP beside a good password", { otp: "cccccccccccc123456" }],
   ])("answers %s with 401, one sentence, no session and no cookie", async (_, fields) => {
-    const given = Object.keys(fields).length === 0 ? {} : { username: user.name, password: user.password, ...fields };
+    const given = Object.keys(fields).length === 0 ? {} : { ...user.credentials, ...fields };
     expect(await login(given)).toMatchObject({ status: 401, body: { error: "Invalid credentials!" }, cookies: [] });
   });
 
   it("gives a new value at every login, and ends the session that was presented, by header or cookie", async () => {
-    const fields = { username: user.name, password: user.password };
-    const first = await loggedIn(auth, user);
+    const fields = user.credentials;
+    const first = await auth.logIn(user);
     for (const present of [withSession, withCookie]) {
-      const before = await loggedIn(auth, user);
+      const before = await auth.logIn(user);
       const { body } = await login(fields, present(before));
       const { session } = body as { session: string };
       expect(session).not.toBe(before);
-      expect([await lives(auth, before), await lives(auth, session), await lives(auth, first)]).toEqual([
+      expect([await auth.lives(before), await auth.lives(session), await auth.lives(first)]).toEqual([
         false,
         true,
         true,
@@ -80,15 +65,15 @@ describe.each(["GET", "POST"] as const)("%s /client/login (specification section
   });
 
   it("leaves the presented session alone where the login fails", async () => {
-    const before = await loggedIn(auth, user);
+    const before = await auth.logIn(user);
     await login({ username: user.name, password: "wrong" }, withSession(before));
-    expect(await lives(auth, before)).toBe(true);
+    expect(await auth.lives(before)).toBe(true);
   });
 });
 
 describe("a session's value", () => {
   it("is opaque, with 32 random bytes, and stored only as a hash", async () => {
-    const sessions = await Promise.all([loggedIn(auth, user), loggedIn(auth, user)]);
+    const sessions = await Promise.all([auth.logIn(user), auth.logIn(user)]);
     for (const session of sessions) expect(session).toMatch(/^[A-Za-z0-9_-]{92}$/);
     const [one = "", two = ""] = sessions;
     expect(one.slice(-43)).not.toBe(two.slice(-43));
@@ -102,7 +87,7 @@ describe("a session's value", () => {
 describe.each(["GET", "POST"] as const)("%s /client/status (specification sections 2 and 4)", method => {
   it("returns exactly the five fields of the session, found by cookie and by header", async () => {
     const before = Date.parse(auth.now()) / 1000;
-    const session = await loggedIn(auth, user);
+    const session = await auth.logIn(user);
     for (const headers of [withSession(session), withCookie(session)]) {
       const response = await status(headers, method);
       expect(response.status).toBe(200);
@@ -122,9 +107,8 @@ describe.each(["GET", "POST"] as const)("%s /client/status (specification sectio
   });
 
   it("returns the prefix of the key that was used, and times with a fraction", async () => {
-    const owner = await makeUser(auth);
-    const key = await giveKey(auth, owner, hotpKey());
-    const session = await loggedIn(auth, owner, key.otp(0));
+    const [owner, key] = await auth.makeOwner(hotpKey());
+    const session = await auth.logIn(owner, key.otp(0));
     const { body } = await status(withSession(session), method);
     expect(body).toMatchObject({ username: owner.name, user_id: owner.id, prefix: key.prefix });
   });
@@ -141,7 +125,7 @@ describe.each([
   const call = (headers: Record<string, string>) => auth.call(method, `/client/${path}`, { headers });
 
   it("fails with {error: 'Session required!'}", async () => {
-    const session = await loggedIn(auth, user);
+    const session = await auth.logIn(user);
     const flipped = `${session.slice(0, -1)}${session.endsWith("A") ? "B" : "A"}`;
     for (const headers of [
       {},
@@ -161,13 +145,13 @@ describe.each([
     ]) {
       expect(await call(headers)).toMatchObject({ ...required, cookies: [] });
     }
-    expect(await lives(auth, session)).toBe(true);
+    expect(await auth.lives(session)).toBe(true);
   });
 });
 
 describe("the session that is presented", () => {
   it("is the header's before the cookie's; an empty one is none", async () => {
-    const [inHeader, inCookie] = [await loggedIn(auth, user), await loggedIn(auth, await makeUser(auth))];
+    const [inHeader, inCookie] = [await auth.logIn(user), await auth.logIn(await auth.makeUser())];
     const both = await status({ ...withSession(inHeader), ...withCookie(inCookie) });
     expect(both.body).toMatchObject({ user_id: user.id });
     expect((await status({ ...withSession("bad"), ...withCookie(inCookie) })).status).toBe(401);
@@ -178,7 +162,7 @@ describe("the session that is presented", () => {
   });
 
   it("is found among other cookies", async () => {
-    const session = await loggedIn(auth, user);
+    const session = await auth.logIn(user);
     const cookie = `a=b; x${cookieName}=no;${cookieName}=${session} ; z="q;w"`;
     expect((await status({ cookie })).status).toBe(200);
   });
@@ -187,13 +171,13 @@ describe("the session that is presented", () => {
 describe.each(["GET", "POST"] as const)("%s /client/logout (specification sections 3 and 4)", method => {
   it("ends the session, answers true and clears the cookie", async () => {
     for (const present of [withSession, withCookie]) {
-      const [session, other] = [await loggedIn(auth, user), await loggedIn(auth, user)];
+      const [session, other] = [await auth.logIn(user), await auth.logIn(user)];
       const response = await auth.call(method, "/client/logout", { headers: present(session) });
       expect(response).toMatchObject({ status: 200, body: true });
       expect(response.cookies).toEqual([
         { name: cookieName, value: "", path: "/", httpOnly: true, secure: true, sameSite: "Strict", maxAge: 0 },
       ]);
-      expect([await lives(auth, session), await lives(auth, other)]).toEqual([false, true]);
+      expect([await auth.lives(session), await auth.lives(other)]).toEqual([false, true]);
       expect(await auth.call(method, "/client/logout", { headers: present(session) })).toMatchObject(required);
     }
   });
@@ -202,36 +186,36 @@ describe.each(["GET", "POST"] as const)("%s /client/logout (specification sectio
 describe("a session ends", () => {
   it("when it was idle for an hour, and not while it is used", async () => {
     const own = await testAuth();
-    const owner = await makeUser(own);
-    const [used, idle] = [await loggedIn(own, owner), await loggedIn(own, owner)];
+    const owner = await own.makeUser();
+    const [used, idle] = [await own.logIn(owner), await own.logIn(owner)];
     for (let n = 0; n < 3; n++) {
       own.advance(minutes(40));
-      expect(await lives(own, used)).toBe(true);
+      expect(await own.lives(used)).toBe(true);
     }
-    expect(await lives(own, idle)).toBe(false);
+    expect(await own.lives(idle)).toBe(false);
     own.advance(hours(1));
-    expect(await lives(own, used)).toBe(false);
+    expect(await own.lives(used)).toBe(false);
   });
 
   it("24 hours after the login, however much it is used", async () => {
     const own = await testAuth();
-    const session = await loggedIn(own, await makeUser(own));
+    const session = await own.logIn(await own.makeUser());
     for (let n = 0; n < 28; n++) {
       own.advance(minutes(51));
-      expect(await lives(own, session)).toBe(true);
+      expect(await own.lives(session)).toBe(true);
     }
     own.advance(minutes(13));
-    expect(await lives(own, session)).toBe(false);
+    expect(await own.lives(session)).toBe(false);
   });
 
   it("when the timer removes it, which leaves those that live", async () => {
     const own = await testAuth();
-    const owner = await makeUser(own);
-    await loggedIn(own, owner);
+    const owner = await own.makeUser();
+    await own.logIn(owner);
     own.advance(hours(26));
-    const live = await loggedIn(own, owner);
+    const live = await own.logIn(owner);
     expect(await own.context.cleanUp()).toMatchObject({ sessions: 1 });
-    expect(await lives(own, live)).toBe(true);
+    expect(await own.lives(live)).toBe(true);
   });
 
   it("when its user's credentials or sessions are reset while the login is under way", async () => {
@@ -245,10 +229,10 @@ describe("a session ends", () => {
       })),
     });
     for (const end of ["reset", "sessions/delete", "delete"]) {
-      const owner = await makeUser(auth);
+      const owner = await auth.makeUser();
       pause = auth.post(`/core/users/${owner.id}/${end}`, { password: newPassword() });
-      const session = await loggedIn(paused, owner);
-      expect(await lives(auth, session), end).toBe(false);
+      const session = await paused.logIn(owner);
+      expect(await auth.lives(session), end).toBe(false);
     }
   });
 });
@@ -256,7 +240,7 @@ describe("a session ends", () => {
 describe("the access time", () => {
   it("is that of this request, while the row is written at most once a minute", async () => {
     const own = await testAuth();
-    const session = await loggedIn(own, await makeUser(own));
+    const session = await own.logIn(await own.makeUser());
     const look = () => own.counted(() => own.get("/client/status", {}, withSession(session)));
     const writes = async () => (await look()).calls.filter(call => !call.startsWith("GET")).length;
     expect([await writes(), await writes()]).toEqual([0, 0]);
@@ -270,7 +254,7 @@ describe("the access time", () => {
 
   it("is never written into a session that a logout ended meanwhile", async () => {
     const own = await testAuth();
-    const session = await loggedIn(own, await makeUser(own));
+    const session = await own.logIn(await own.makeUser());
     const racing = own.anotherInstance({
       ports: replacing("sessions", sessions => ({
         save: async (...given) => {
@@ -281,6 +265,6 @@ describe("the access time", () => {
     });
     own.advance(minutes(2));
     await racing.get("/client/status", {}, withSession(session));
-    expect(await lives(own, session)).toBe(false);
+    expect(await own.lives(session)).toBe(false);
   });
 });

@@ -1,25 +1,11 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { cheapCost, cheapHasher } from "../../../support/auth/cheap-hashes.ts";
-import { giveKey, hotpKey, newPrefix, type SoftwareKey, wrongOtp } from "../../../support/auth/software-key.ts";
-import {
-  loggedIn,
-  type MadeUser,
-  makeUser,
-  newName,
-  newPassword,
-  replacing,
-  type TestAuth,
-  testAuth,
-} from "../../../support/auth/test-auth.ts";
+import { hotpKey, newPrefix, wrongOtp } from "../../../support/auth/software-key.ts";
+import { newPassword, replacing, type TestAuth, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-let user: MadeUser;
-
-beforeAll(async () => {
-  // These tests fail to sign in on purpose; the limits have tests of their own.
-  auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
-  user = await makeUser(auth);
-});
+// These tests fail to sign in on purpose; the limits have tests of their own.
+const auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
+const user = await auth.makeUser();
 
 /** Hosts beside the first, one for each set of settings. */
 const hosts = new Map<string, TestAuth>();
@@ -41,11 +27,7 @@ async function signsIn(on: TestAuth, fields: Fields, otpForLogin?: string): Prom
   return body === true;
 }
 
-async function withoutPassword(): Promise<MadeUser> {
-  const name = newName();
-  const { body } = await auth.post("/core/users", { username: name, password: "" });
-  return { ...(body as { id: number; name: string }), password: "" };
-}
+const withoutPassword = () => auth.makeUser({ password: "" });
 
 describe.each(["GET", "POST"] as const)("%s /client/authenticate (specification section 4)", method => {
   const authenticate = (fields: Fields) => auth.call(method, "/client/authenticate", { fields });
@@ -90,7 +72,7 @@ describe.each(["GET", "POST"] as const)("%s /client/authenticate (specification 
 
   it("looks at the whole password", async () => {
     const password = (length: number) => `q${"x".repeat(length - 1)}`;
-    const long = await makeUser(auth, { password: password(1024) });
+    const long = await auth.makeUser({ password: password(1024) });
     expect((await authenticate({ username: long.name, password: password(1024) })).body).toBe(true);
     expect((await authenticate({ username: long.name, password: password(1023) })).body).toBe(false);
     expect((await authenticate({ username: long.name, password: password(1025) })).body).toBe(false);
@@ -126,28 +108,21 @@ test.each([
     valid_password: true,
   });
   expect(await signsIn(auth, { username: name, password: user.password })).toBe(true);
-  const session = await loggedIn(auth, { id, name, password: user.password });
-  const { body: shownStatus } = await auth.get("/client/status", {}, { "x-service-session": session });
+  const session = await auth.logIn({ name, password: user.password });
+  const { body: shownStatus } = await auth.get("/client/status", {}, withSession(session));
   expect(shownStatus).toMatchObject({ username: shown, user_id: id });
   expect((await auth.call("DELETE", path)).status).toBe(204);
   expect((await auth.get(path)).status).toBe(404);
 });
 
-describe("when an OTP is needed", () => {
+describe("when an OTP is needed", async () => {
   const policies = ["never", "when-assigned", "always"] as const;
   const on = (policy: string) => withSettings({ AUTH_OTP_POLICY: policy });
-  let plain: MadeUser;
-  let keyed: MadeUser;
-  let disabled: MadeUser;
-  let key: SoftwareKey;
+  const plain = await auth.makeUser();
+  const [keyed, key] = await auth.makeOwner(hotpKey());
+  const [disabled, off] = await auth.makeOwner(hotpKey());
+  await auth.post(`/core/otpkeys/${off.prefix}/disable`);
   let next = 0;
-
-  beforeAll(async () => {
-    [plain, keyed, disabled] = await Promise.all([makeUser(auth), makeUser(auth), makeUser(auth)]);
-    key = await giveKey(auth, keyed, hotpKey());
-    const off = await giveKey(auth, disabled, hotpKey());
-    await auth.post(`/core/otpkeys/${off.prefix}/disable`);
-  });
 
   const cases: readonly (readonly [string, string, "no OTP" | "a good OTP" | "a bad OTP", boolean])[] = [
     ["never", "plain", "no OTP", true],
@@ -183,12 +158,12 @@ describe("when an OTP is needed", () => {
   });
 
   it("an OTP of a key that is not the user's fails the login, even where none is needed", async () => {
-    const fields = { username: plain.name, password: plain.password };
+    const fields = plain.credentials;
     expect(await signsIn(on("never"), { ...fields, otp: key.otp(next++) }, key.otp(next++))).toBe(false);
   });
 
   it("a new key with the prefix of the user's deleted key requires no OTP", async () => {
-    const { prefix } = await giveKey(auth, await makeUser(auth), hotpKey());
+    const { prefix } = await auth.giveKey(await auth.makeUser(), hotpKey());
     const stale = auth.anotherInstance({
       ports: replacing("users", users => ({
         signInState: async whom => {
@@ -197,11 +172,11 @@ describe("when an OTP is needed", () => {
         },
       })),
     });
-    expect(await signsIn(stale, { username: plain.name, password: plain.password })).toBe(true);
+    expect(await signsIn(stale, plain.credentials)).toBe(true);
   });
 
   it("an OTP is used up where the user has its key and the password was wrong or missing", async () => {
-    const mine = { username: keyed.name, password: keyed.password };
+    const mine = keyed.credentials;
     for (const spoil of [{ ...mine, password: "wrong" }, { username: keyed.name }]) {
       const otp = key.otp(next++);
       expect((await auth.post("/client/authenticate", { ...spoil, otp })).body).toBe(false);
@@ -216,7 +191,7 @@ describe("a user without a password", () => {
 
   it("signs in nowhere by default, with or without an OTP", async () => {
     const one = await withoutPassword();
-    const key = await giveKey(auth, one, hotpKey());
+    const key = await auth.giveKey(one, hotpKey());
     for (const password of [undefined, "", "anything"]) {
       const fields = { username: one.name, ...(password !== undefined && { password }) };
       expect(await signsIn(auth, fields)).toBe(false);
@@ -229,7 +204,7 @@ describe("a user without a password", () => {
     async policy => {
       const on = lax({ AUTH_OTP_POLICY: policy });
       const [one, keyless] = [await withoutPassword(), await withoutPassword()];
-      const key = await giveKey(auth, one, hotpKey());
+      const key = await auth.giveKey(one, hotpKey());
       expect(await signsIn(on, { username: keyless.name })).toBe(false);
       expect(await signsIn(on, { username: one.name })).toBe(false);
       expect(await signsIn(on, { username: one.name, password: "" })).toBe(false);
@@ -239,22 +214,15 @@ describe("a user without a password", () => {
   );
 
   it("is not every user: one with a password needs it there too", async () => {
-    const one = await makeUser(auth);
-    const key = await giveKey(auth, one, hotpKey());
+    const [one, key] = await auth.makeOwner(hotpKey());
     expect(await signsIn(lax(), { username: one.name, otp: key.otp(0) }, key.otp(1))).toBe(false);
   });
 });
 
-describe("identification by OTP", () => {
+describe("identification by OTP", async () => {
   const on = (more = {}) => withSettings({ AUTH_IDENTIFY_BY_OTP: "true", ...more });
-  let owner: MadeUser;
-  let key: SoftwareKey;
+  const [owner, key] = await auth.makeOwner(hotpKey());
   let next = 0;
-
-  beforeAll(async () => {
-    owner = await makeUser(auth);
-    key = await giveKey(auth, owner, hotpKey());
-  });
 
   const both = (fields: Fields) => signsIn(on(), { ...fields, otp: key.otp(next++) }, key.otp(next++));
 
@@ -269,7 +237,7 @@ describe("identification by OTP", () => {
     expect(await both({ password: "wrong" })).toBe(false);
     const { body } = await on().post("/client/login", { password: owner.password, otp: key.otp(next++) });
     const { session } = body as { session: string };
-    expect((await auth.get("/client/status", {}, { "x-service-session": session })).body).toMatchObject({
+    expect((await auth.get("/client/status", {}, withSession(session))).body).toMatchObject({
       user_id: owner.id,
       prefix: key.prefix,
     });
@@ -284,7 +252,7 @@ describe("identification by OTP", () => {
 
   it("does not look at the key where a username is given", async () => {
     expect(await both({ username: user.name, password: owner.password })).toBe(false);
-    expect(await both({ username: owner.name, password: owner.password })).toBe(true);
+    expect(await both(owner.credentials)).toBe(true);
   });
 
   it("fails if the key is disabled, shared or unassigned", async () => {
@@ -293,7 +261,7 @@ describe("identification by OTP", () => {
     await auth.post(`/core/otpkeys/${key.prefix}/enable`);
     await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: key.prefix });
     expect(await both({ password: owner.password })).toBe(false);
-    expect(await both({ username: owner.name, password: owner.password })).toBe(true);
+    expect(await both(owner.credentials)).toBe(true);
     await auth.call("DELETE", `/core/users/${owner.id}/otpkeys/${key.prefix}`);
     expect(await both({ password: user.password })).toBe(true);
     await auth.call("DELETE", `/core/users/${user.id}/otpkeys/${key.prefix}`);
@@ -301,9 +269,8 @@ describe("identification by OTP", () => {
   });
 
   it("does not use up the OTP of a key that names no user: disabled or shared", async () => {
-    const [one, own] = [await makeUser(auth), hotpKey()];
-    await giveKey(auth, one, own);
-    const fields = { username: one.name, password: one.password };
+    const [one, own] = await auth.makeOwner(hotpKey());
+    const fields = one.credentials;
     const otp = own.otp(0);
     await auth.post(`/core/otpkeys/${own.prefix}/disable`);
     expect((await on().post("/client/login", { password: one.password, otp })).status).toBe(401);
@@ -317,8 +284,8 @@ describe("identification by OTP", () => {
 
   it("reads only two holders of a shared key: two are enough to identify no user", async () => {
     const own = hotpKey();
-    const users = await Promise.all(Array.from({ length: 24 }, () => makeUser(auth)));
-    await giveKey(auth, user, own);
+    const users = await Promise.all(Array.from({ length: 24 }, () => auth.makeUser()));
+    await auth.giveKey(user, own);
     for (const { id } of users) await auth.post(`/core/users/${id}/otpkeys`, { otpkey: own.prefix });
     const { total, result } = await on().counted(() => on().post("/client/authenticate", { otp: own.otp(0) }));
     expect(result.body).toBe(false);
@@ -343,25 +310,24 @@ describe("identification by OTP", () => {
         },
       }),
     });
-    const [one, own] = [await makeUser(auth), hotpKey()];
-    await giveKey(auth, one, own);
+    const [one, own] = await auth.makeOwner(hotpKey());
     expect(await signsIn(stale, { password: one.password, otp: own.otp(0) }, own.otp(1))).toBe(true);
   });
 
   it("goes by the key whose codes have the OTP's length, where prefixes overlap", async () => {
     const prefix = newPrefix();
-    const [short, long] = [await makeUser(auth), await makeUser(auth)];
-    const eight = await giveKey(auth, short, hotpKey({ prefix, digits: 8 }));
+    const [short, long] = [await auth.makeUser(), await auth.makeUser()];
+    const eight = await auth.giveKey(short, hotpKey({ prefix, digits: 8 }));
     // The prefix of a key of 8 digits can be, with the code's first two digits, that of another key of 8 digits.
     const decoy = hotpKey({ prefix: eight.otp(0).slice(0, -6), digits: 8 });
-    await giveKey(auth, long, decoy);
+    await auth.giveKey(long, decoy);
     const { body } = await on().post("/client/authenticate", { password: short.password, otp: eight.otp(0) });
     expect(body).toBe(true);
   });
 
   it("signs in a user without a password by the OTP alone, where that is allowed", async () => {
     const one = await withoutPassword();
-    const own = await giveKey(auth, one, hotpKey());
+    const own = await auth.giveKey(one, hotpKey());
     const laxer = on({ AUTH_ALLOW_EMPTY_PASSWORD: "true" });
     expect(await signsIn(laxer, { otp: own.otp(0) }, own.otp(1))).toBe(true);
   });
@@ -369,7 +335,7 @@ describe("identification by OTP", () => {
 
 describe("the password's hash", () => {
   it("is replaced at the next good login when it is old, and by no other", async () => {
-    const one = await makeUser(auth);
+    const one = await auth.makeUser();
     const pepper = (version: string) => ({ version, key: new Uint8Array(32).fill(Number(version) - 1) });
     const ring = { current: async () => pepper("2"), candidates: async (version: string) => [pepper(version).key] };
     const newer = auth.anotherInstance({
@@ -381,17 +347,17 @@ describe("the password's hash", () => {
     const before = await stored();
     await newer.post("/client/authenticate", { username: one.name, password: "wrong" });
     expect(await stored()).toEqual(before);
-    const session = await loggedIn(newer, one);
+    const session = await newer.logIn(one);
     const after = await stored();
     expect(after?.password).toMatchObject({ pepper: "2", hash: expect.stringContaining("m=16,") });
     expect(after?.epoch).toBe(before?.epoch);
-    await loggedIn(newer, one);
+    await newer.logIn(one);
     expect(await stored()).toEqual(after);
-    expect((await auth.get("/client/status", {}, { "x-service-session": session })).status).toBe(200);
+    expect((await auth.get("/client/status", {}, withSession(session))).status).toBe(200);
   });
 
   it("is not put back over a reset that came between the check and the replacing", async () => {
-    const one = await makeUser(auth);
+    const one = await auth.makeUser();
     const password = newPassword();
     const racing = auth.anotherInstance({
       ports: replacing("hasher", () => ({
@@ -401,13 +367,13 @@ describe("the password's hash", () => {
         },
       })),
     });
-    await loggedIn(racing, one);
+    await racing.logIn(one);
     expect(await signsIn(auth, { username: one.name, password })).toBe(true);
-    expect(await signsIn(auth, { username: one.name, password: one.password })).toBe(false);
+    expect(await signsIn(auth, one.credentials)).toBe(false);
   });
 
   it("that can not be replaced fails no login: the next one will do it", async () => {
-    const one = await makeUser(auth);
+    const one = await auth.makeUser();
     const failing = auth.anotherInstance({
       ports: replacing("hasher", () => ({
         isOutdated: async () => {
@@ -415,7 +381,7 @@ describe("the password's hash", () => {
         },
       })),
     });
-    await loggedIn(failing, one);
+    await failing.logIn(one);
     expect(failing.events("password_not_rehashed")).toHaveLength(1);
     expect(failing.events("authentication")).toHaveLength(1);
   });

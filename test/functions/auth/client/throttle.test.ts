@@ -1,27 +1,19 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { between, days, minutes, plus, seconds } from "../../../../lib/time.ts";
-import { giveKey, hotpKey, wrongOtp } from "../../../support/auth/software-key.ts";
+import { hotpKey, wrongOtp } from "../../../support/auth/software-key.ts";
 import {
-  loggedIn,
   type MadeUser,
-  makeUser,
   newName,
   newPassword,
   replacing,
-  type TestAuth,
   testAuth,
   withSession,
 } from "../../../support/auth/test-auth.ts";
 
 /** Waits begin after 3 failures there, to be quick. */
-let auth: TestAuth;
+const auth = await testAuth({ still: true, settings: { AUTH_THROTTLE_FAILURES: "3" } });
 /** As decided. */
-let decided: TestAuth;
-
-beforeAll(async () => {
-  auth = await testAuth({ still: true, settings: { AUTH_THROTTLE_FAILURES: "3" } });
-  decided = auth.anotherInstance({ settings: { AUTH_THROTTLE_FAILURES: "10" } });
-});
+const decided = auth.anotherInstance({ settings: { AUTH_THROTTLE_FAILURES: "10" } });
 
 const refused = { error: "Too many failed attempts. Try again later." };
 const authenticate = (username: string, password: string, otp?: string, on = auth) =>
@@ -44,7 +36,7 @@ describe("failures of a username", () => {
   it.each(["a user's", "an unknown"])(
     "after 10 in a row waits grow from 30 s, doubling to 1 h: 429 with Retry-After (%s)",
     async whose => {
-      const name = whose === "an unknown" ? newName() : (await makeUser(auth)).name;
+      const name = whose === "an unknown" ? newName() : (await auth.makeUser()).name;
       await fail(name, 10, decided);
       for (const wait of [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]) {
         expect(await waitOf(name.toUpperCase(), decided)).toBe(wait);
@@ -57,8 +49,8 @@ describe("failures of a username", () => {
   );
 
   it("apply to authenticate, login and password change, and also to the right password", async () => {
-    const user = await makeUser(auth);
-    const session = await loggedIn(auth, user);
+    const user = await auth.makeUser();
+    const session = await auth.logIn(user);
     await fail(user.name, 1);
     for (let n = 0; n < 2; n++) {
       const { status } = await (n % 2
@@ -82,7 +74,7 @@ describe("failures of a username", () => {
   });
 
   it("are cleared by a success", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     for (let round = 0; round < 2; round++) {
       await fail(user.name, 2);
       expect((await authenticate(user.name, user.password)).body).toBe(true);
@@ -95,8 +87,8 @@ describe("failures of a username", () => {
   });
 
   it("are not cleared by a right password that was not sufficient", async () => {
-    const user = await makeUser(auth);
-    await giveKey(auth, user, hotpKey());
+    const user = await auth.makeUser();
+    await auth.giveKey(user, hotpKey());
     for (let n = 0; n < 3; n++) expect((await authenticate(user.name, user.password)).body).toBe(false);
     expect(await waitOf(user.name)).toBe(30);
   });
@@ -112,7 +104,7 @@ describe("failures of a username", () => {
   it("are not inherited by the name's next owner", async () => {
     const name = newName();
     await fail(name, 3);
-    const user = await makeUser(auth, { name });
+    const user = await auth.makeUser({ name });
     expect((await authenticate(name, user.password)).body).toBe(true);
     await fail(name, 3);
     await auth.call("DELETE", `/core/users/${user.id}`);
@@ -122,7 +114,7 @@ describe("failures of a username", () => {
 
 describe("an administrator", () => {
   it("unlocks a user by id and by name: 204", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     for (const whom of [user.id, user.name, ` ${user.name.toUpperCase()} `]) {
       await fail(user.name, 3);
       expect(await auth.post(`/core/users/${encodeURIComponent(whom)}/unlock`)).toMatchObject({
@@ -143,9 +135,9 @@ describe("an administrator", () => {
   });
 
   it("answers 404 for an unknown id and for a text that cannot be a name", async () => {
-    const gone = await makeUser(auth);
+    const gone = await auth.makeUser();
     await auth.call("DELETE", `/core/users/${gone.id}`);
-    const next = await makeUser(auth, { name: gone.name });
+    const next = await auth.makeUser({ name: gone.name });
     await fail(next.name, 3);
     for (const segment of [gone.id, "4711", "007", "a%2Fb"]) {
       expect((await auth.post(`/core/users/${segment}/unlock`)).status).toBe(404);
@@ -154,7 +146,7 @@ describe("an administrator", () => {
   });
 
   it("shows failures, the end of the lock and running attempts with one read, also for an unknown name", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const lockOf = async (whom: string | number) => (await auth.get(`/core/users/${whom}/lock`)).body;
     for (const name of [user.name, newName()]) {
       expect(await lockOf(name)).toEqual({ failures: 0, locked_until: null, running_attempts: 0 });
@@ -174,7 +166,7 @@ describe("an administrator", () => {
   });
 
   it("clears failures by a reset too", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     await fail(user.name, 3);
     const password = newPassword();
     await auth.post(`/core/users/${user.id}/reset`, { password });
@@ -186,7 +178,7 @@ describe("guesses side by side", () => {
   test.each(["a user's", "an unknown"])(
     "are limited to the ten slots of the throttle if 24 arrive at once (%s)",
     async whose => {
-      const name = whose === "an unknown" ? newName() : (await makeUser(auth)).name;
+      const name = whose === "an unknown" ? newName() : (await auth.makeUser()).name;
       const hosts = [decided.anotherInstance(), decided.anotherInstance()];
       const answers = await Promise.all(
         Array.from({ length: 24 }, (_, n) => authenticate(name, `guess ${n}`, undefined, hosts[n % 2])),
@@ -203,7 +195,7 @@ describe("guesses side by side", () => {
   );
 
   it("a success among them clears what failed before it", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     await fail(user.name, 1);
     const answers = await Promise.all([authenticate(user.name, user.password), authenticate(user.name, user.password)]);
     expect(answers.map(({ body }) => body)).toEqual([true, true]);
@@ -211,7 +203,7 @@ describe("guesses side by side", () => {
   });
 
   it("an attempt that finds only reservations waits for a free slot, then gets 429 with Retry-After 1", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const gate = Promise.withResolvers<void>();
     const waiting = decided.anotherInstance({
       ports: replacing("hasher", hasher => ({
@@ -248,8 +240,8 @@ describe("guesses side by side", () => {
   });
 
   it("16 simultaneous correct logins fail nowhere: each is granted, or refused as one too many at the same time", async () => {
-    const user = await makeUser(auth);
-    const fields = { username: user.name, password: user.password };
+    const user = await auth.makeUser();
+    const fields = user.credentials;
     const limited = decided.anotherInstance({ settings: { AUTH_ADDRESS_LIMIT: "16" } });
     const from = { "x-forwarded-for": "203.0.113.40, 192.0.2.1" };
     const answers = await Promise.all(Array.from({ length: 16 }, () => limited.post("/client/login", fields, from)));
@@ -268,7 +260,7 @@ describe("guesses side by side", () => {
   });
 
   it("a reservation that is older than 30 s counts as a failure", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     await fail(user.name, 2);
     const gate = Promise.withResolvers<void>();
     const crashed = auth.anotherInstance({
@@ -291,7 +283,7 @@ describe("guesses side by side", () => {
   });
 
   it("an attempt that ends undecided, for want of storage or vault, gives its place back and counts nothing", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const broken = auth.anotherInstance({
       ports: ({ hasher, otpkeys }) => ({
         hasher: {
@@ -319,19 +311,14 @@ describe("guesses side by side", () => {
 });
 
 describe("wrong OTPs of a key", () => {
-  let lenient: TestAuth;
-  beforeAll(() => {
-    lenient = auth.anotherInstance({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
-  });
-
+  const lenient = auth.anotherInstance({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
   const keyOf = async ({ prefix }: { prefix: string }) => (await auth.context.otpkeys.find(prefix))?.value;
   const signIn = async (user: MadeUser, otp: string | undefined, password = user.password) =>
     (await authenticate(user.name, password, otp, lenient)).body;
 
   /** A key one failure before its stop. */
   async function nearlyStopped() {
-    const user = await makeUser(auth);
-    const key = await giveKey(auth, user, hotpKey());
+    const [user, key] = await auth.makeOwner(hotpKey());
     const stored = await auth.context.otpkeys.find(key.prefix);
     if (stored === undefined) throw new Error("there is no key");
     await auth.context.otpkeys.save(stored, { ...stored.value, failures: 99 });
@@ -339,8 +326,7 @@ describe("wrong OTPs of a key", () => {
   }
 
   it("count if the user has the key and sent the right password; a valid OTP clears them", async () => {
-    const user = await makeUser(auth);
-    const key = await giveKey(auth, user, hotpKey());
+    const [user, key] = await auth.makeOwner(hotpKey());
     for (let n = 1; n <= 3; n++) {
       expect(await signIn(user, wrongOtp(key))).toBe(false);
       expect(await keyOf(key)).toMatchObject({ failures: n, stopped: false });
@@ -353,7 +339,7 @@ describe("wrong OTPs of a key", () => {
 
   it("count only with the right password and the user's own key, and never at validate: no other caller can stop the key", async () => {
     const { user, key } = await nearlyStopped();
-    const other = await makeUser(auth);
+    const other = await auth.makeUser();
     expect(await signIn(user, wrongOtp(key), "wrong password")).toBe(false);
     expect((await lenient.post("/client/authenticate", { username: user.name, otp: wrongOtp(key) })).body).toBe(false);
     expect(await signIn(other, wrongOtp(key))).toBe(false);
@@ -389,8 +375,7 @@ describe("wrong OTPs of a key", () => {
   });
 
   it("count once each when they come side by side", async () => {
-    const user = await makeUser(auth);
-    const key = await giveKey(auth, user, hotpKey());
+    const [user, key] = await auth.makeOwner(hotpKey());
     const answers = await Promise.all(Array.from({ length: 8 }, () => signIn(user, wrongOtp(key))));
     expect(answers).toEqual(Array(8).fill(false));
     expect(await keyOf(key)).toMatchObject({ failures: 8 });
@@ -400,9 +385,8 @@ describe("wrong OTPs of a key", () => {
 describe("what a caller can learn from the work that is done", () => {
   it("is the same for an unknown user, a wrong password and a wrong OTP: calls to storage, one after another and in all, and hashes", async () => {
     const own = await testAuth();
-    const user = await makeUser(own);
-    const key = await giveKey(own, user, hotpKey());
-    const plain = await makeUser(own);
+    const [user, key] = await own.makeOwner(hotpKey());
+    const plain = await own.makeUser();
     const work = async (fields: Record<string, string>) => {
       const before = own.hashes();
       const { sequential, total, calls, result } = await own.counted(() => own.post("/client/authenticate", fields));
@@ -414,7 +398,7 @@ describe("what a caller can learn from the work that is done", () => {
     await own.post("/client/authenticate", { username: plain.name, password: "x" });
     await own.post("/client/authenticate", { username: user.name, password: "x" });
     const [ghost, bad] = [{ username: "nobody" }, { password: "wrong" }];
-    const mine = { username: user.name, password: user.password };
+    const mine = user.credentials;
     const byPassword = [{ ...mine, ...ghost }, { ...mine, ...bad }, mine, { ...mine, username: plain.name, ...bad }];
     for (const fields of byPassword) {
       expect(await work(fields), JSON.stringify(fields)).toEqual({ sequential: 3, total: 4, writes: 2, hashes: 1 });
@@ -450,7 +434,7 @@ test("a password takes its time also where no user can be meant", async () => {
 
 describe("time alone", () => {
   it("brings a name back: no attempt is needed to end a wait", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     await fail(user.name, 3);
     auth.advance(minutes(1));
     expect((await authenticate(user.name, user.password)).body).toBe(true);

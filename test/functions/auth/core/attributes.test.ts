@@ -1,18 +1,12 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { addAttributes } from "../../../support/auth/store-crowd.ts";
-import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
+import { testAuth } from "../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-let user: MadeUser;
-let other: MadeUser;
-
-beforeAll(async () => {
-  auth = await testAuth();
-  [user, other] = await Promise.all([makeUser(auth), makeUser(auth)]);
-  for (const prefix of ["key1", "key2", "key3", "key4", "key5", "key6"]) {
-    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: prefix });
-  }
-});
+const auth = await testAuth();
+const [user, other] = await Promise.all([auth.makeUser(), auth.makeUser()]);
+for (const prefix of ["key1", "key2", "key3", "key4", "key5", "key6"]) {
+  await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: prefix });
+}
 
 /** Each base has a key of its own, so that what one leaves another does not see. */
 const bases: readonly (readonly [string, () => string])[] = [
@@ -179,7 +173,7 @@ describe("the rules of attributes", () => {
   });
 
   it("an owner has at most 200 attributes, and overwriting is no addition", async () => {
-    const { id } = await makeUser(auth);
+    const { id } = await auth.makeUser();
     const path = `/core/users/${id}/attributes`;
     const { value: { userHash = "" } = {} } = (await auth.context.users.find({ by: "id", id })) ?? {};
     const almost = Object.fromEntries(Array.from({ length: 199 }, (_, n) => [`k${n}`, "v"]));
@@ -194,7 +188,7 @@ describe("the rules of attributes", () => {
   });
 
   it("an owner has at most 262,144 code units, keys counted", async () => {
-    const { id } = await makeUser(auth);
+    const { id } = await auth.makeUser();
     const path = `/core/users/${id}/attributes`;
     const value = "x".repeat(32_767);
     for (let n = 0; n < 8; n++) expect((await auth.post(path, { key: String(n), value })).status).toBe(204);

@@ -1,36 +1,22 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { hours } from "../../../../lib/time.ts";
-import { giveKey, hotpKey } from "../../../support/auth/software-key.ts";
-import {
-  loggedIn,
-  type MadeUser,
-  makeUser,
-  newPassword,
-  origin,
-  type TestAuth,
-  testAuth,
-} from "../../../support/auth/test-auth.ts";
-
-let auth: TestAuth;
-let users: readonly MadeUser[];
+import { hotpKey } from "../../../support/auth/software-key.ts";
+import { type MadeUser, newPassword, origin, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
 
 const shown = (...some: readonly (MadeUser | undefined)[]) => some.map(user => ({ id: user?.id, name: user?.name }));
 const set = (user: MadeUser | undefined, key: string, value: string) =>
   auth.post(`/core/users/${user?.id}/attributes`, { key, value });
 
-beforeAll(async () => {
-  auth = await testAuth();
-  const made: MadeUser[] = [];
-  for (let n = 0; n < 7; n++) made.push(await makeUser(auth));
-  users = made;
-  const [a, b, c] = users;
-  for (const user of [a, b, c]) await set(user, "team", "red");
-  for (const user of [b, c]) await set(user, "floor", "2");
-  await set(c, "team", "Red");
-  await set(a, "__proto__", "polluted?");
-  await set(a, "name", "not the username");
-  for (const user of [b, c]) await auth.post(`/core/users/${user?.id}/otpkeys`, { otpkey: "ccccccccccct" });
-});
+const auth = await testAuth();
+const users: MadeUser[] = [];
+for (let n = 0; n < 7; n++) users.push(await auth.makeUser());
+const [a, b, c] = users;
+for (const user of [a, b, c]) await set(user, "team", "red");
+for (const user of [b, c]) await set(user, "floor", "2");
+await set(c, "team", "Red");
+await set(a, "__proto__", "polluted?");
+await set(a, "name", "not the username");
+for (const user of [b, c]) await auth.post(`/core/users/${user?.id}/otpkeys`, { otpkey: "ccccccccccct" });
 
 describe("GET /core/users (specification section 4)", () => {
   it("lists every user as a plain array of {id, name} in the order of ids", async () => {
@@ -203,7 +189,7 @@ describe("GET /core/users (specification section 4)", () => {
   it("costs storage reads by its matches, not by the number of users", async () => {
     const rare = async () => (await auth.counted(() => auth.get("/core/users", { team: "red", floor: "2" }))).total;
     const before = await rare();
-    await Promise.all(Array.from({ length: 20 }, () => makeUser(auth, { password: newPassword() })));
+    await Promise.all(Array.from({ length: 20 }, () => auth.makeUser({ password: newPassword() })));
     expect(await rare()).toBe(before);
   });
 });
@@ -236,10 +222,10 @@ describe("GET /core/otpkeys", () => {
 
   it("lists the OTP keys that match every filter, and bounds the storage calls of a page by what it examines", async () => {
     const own = await testAuth({ still: true, settings: { AUTH_KEY_STOP_FAILURES: "1" } });
-    const user = await makeUser(own);
+    const user = await own.makeUser();
     const [used, stopped, disabled, unused] = [hotpKey(), hotpKey(), hotpKey(), hotpKey()];
     for (const key of [used, stopped, disabled, unused]) {
-      await giveKey(own, user, key);
+      await own.giveKey(user, key);
       // Ids of one millisecond are in no order.
       own.advance(1);
     }
@@ -247,8 +233,8 @@ describe("GET /core/otpkeys", () => {
       ((await own.get("/core/otpkeys", fields)).body as { prefix: string }[]).map(({ prefix }) => prefix);
     const midway = own.now();
     own.advance(hours(48));
-    await loggedIn(own, user, used.otp(0));
-    await own.post("/client/login", { username: user.name, password: user.password, otp: `${stopped.prefix}000000` });
+    await own.logIn(user, used.otp(0));
+    await own.post("/client/login", { ...user.credentials, otp: `${stopped.prefix}000000` });
     await own.post(`/core/otpkeys/${disabled.prefix}/disable`);
     own.advance(hours(1));
     expect(await listed({ enabled: "false" })).toEqual([disabled.prefix]);
@@ -316,7 +302,7 @@ describe("GET /core/users?$prefix=", () => {
       family,
       `${family}1`,
     ];
-    for (const name of names) await makeUser(own, { name });
+    for (const name of names) await own.makeUser({ name });
     await own.post("/core/users/zo/attributes", { key: "team", value: "red" });
     const prefixes: Record<string, string[]> = {
       z: ["zo", "Zoe"],
@@ -361,7 +347,7 @@ describe("GET /core/users?$prefix=", () => {
 
   it("is paged by links, like every list", async () => {
     const own = await testAuth();
-    for (const name of ["page3", "page1", "Page2", "other"]) await makeUser(own, { name });
+    for (const name of ["page3", "page1", "Page2", "other"]) await own.makeUser({ name });
     const all: unknown[] = [];
     let path: string | undefined = "/core/users?$prefix=page&$top=1";
     while (path !== undefined) {
@@ -389,9 +375,9 @@ describe("GET /core/users?$prefix=", () => {
 describe("last sign-in", () => {
   it("is shown in the view of a user, and filters the list of users, also with attributes", async () => {
     const own = await testAuth({ still: true });
-    const active = await makeUser(own);
+    const active = await own.makeUser();
     own.advance(1);
-    const idle = await makeUser(own);
+    const idle = await own.makeUser();
     for (const user of [active, idle])
       await own.post(`/core/users/${user.id}/attributes`, { key: "team", value: "red" });
     const view = async (user: MadeUser) => (await own.get(`/core/users/${user.id}`)).body;
@@ -400,7 +386,7 @@ describe("last sign-in", () => {
     const since = own.now();
     await own.post("/client/authenticate", { username: active.name, password: "wrong" });
     expect(await view(active)).not.toHaveProperty("last_login");
-    await own.post("/client/authenticate", { username: active.name, password: active.password });
+    await own.post("/client/authenticate", active.credentials);
     expect(await view(active)).toMatchObject({ last_login: since });
     await own.post(`/core/users/${active.id}/unlock`);
     own.advance(hours(48));

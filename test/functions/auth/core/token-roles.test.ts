@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { core } from "../../../../functions/auth/routes.ts";
 import { tokenHashesOf } from "../../../../functions/deployment.ts";
 import { createToken } from "../../../../lib/http/authenticate/api-tokens.ts";
@@ -6,26 +6,22 @@ import { noContent } from "../../../../lib/http/call.ts";
 import { endpoint, type RoleEndpoint } from "../../../../lib/http/endpoint.ts";
 import { days, plus } from "../../../../lib/time.ts";
 import { hotpKey, newPrefix } from "../../../support/auth/software-key.ts";
-import { makeUser, newName, newPassword, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
+import { newName, newPassword, testAuth } from "../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-let expiresAt: string;
 const tokens: Record<string, string> = {};
 
-beforeAll(async () => {
-  auth = await testAuth();
-  expiresAt = plus(auth.now(), days(10));
-  const { deployment } = auth;
-  const own = { hashes: tokenHashesOf(deployment, "core"), now: auth.now, random: deployment.random };
-  const limits = {
-    read: { role: "read" },
-    import: { role: "import" },
-    admin: { role: "admin" },
-    expiring: { expiresAt },
-    lasting: { expiresAt: plus(auth.now(), days(300)) },
-  } as const;
-  for (const [name, each] of Object.entries(limits)) tokens[name] = (await createToken(name, "core", own, each)).token;
-});
+const auth = await testAuth();
+const expiresAt = plus(auth.now(), days(10));
+const tokenStore = { ...auth.deployment, hashes: tokenHashesOf(auth.deployment, "core") };
+const limits = {
+  read: { role: "read" },
+  import: { role: "import" },
+  admin: { role: "admin" },
+  expiring: { expiresAt },
+  lasting: { expiresAt: plus(auth.now(), days(300)) },
+} as const;
+for (const [name, each] of Object.entries(limits))
+  tokens[name] = (await createToken(name, "core", tokenStore, each)).token;
 
 const as = (name: string) => ({ authorization: `Bearer ${tokens[name]}` });
 const forbidden = (has: string, needs: string) => ({
@@ -146,7 +142,7 @@ describe("the role `import`", () => {
   });
 
   it("assigns while importing, also again, and assigns no key that another user has", async () => {
-    const [owner, other] = [await makeUser(auth), await makeUser(auth)];
+    const [owner, other] = [await auth.makeUser(), await auth.makeUser()];
     const { prefix, fields } = hotpKey();
     expect((await importing({ ...fields, username: owner.name })).status).toBe(201);
     expect((await importing({ ...fields, username: owner.name })).status).toBe(200);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { authTasks } from "../../../../functions/auth/start/maintenance-tasks.ts";
 import { authTables } from "../../../../lib/azure/auth/rows/tables.ts";
 import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
@@ -9,15 +9,12 @@ import { openSecrets } from "../../../../lib/azure/vault/secrets.ts";
 import { days, plus } from "../../../../lib/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
 import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
-import { giveKey, hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/auth/software-key.ts";
-import { loggedIn, makeUser, newName, type TestAuth, testAuth, withSession } from "../../../support/auth/test-auth.ts";
+import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/auth/software-key.ts";
+import { newName, type TestAuth, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 import { copyBackups } from "../../../support/storage/backups.ts";
 
-let auth: TestAuth;
-beforeAll(async () => {
-  auth = await testAuth();
-  await auth.deployment.blobs.createContainer(backupsContainer);
-});
+const auth = await testAuth();
+await auth.deployment.blobs.createContainer(backupsContainer);
 
 /** Runs a task as its function does. */
 async function run(name: string, input: unknown = {}, on = auth): Promise<Readonly<Record<string, unknown>>> {
@@ -37,8 +34,8 @@ describe("resealing after a rotation of the key", () => {
   it("seals every key's secret under the new version, after which the old one can go", async () => {
     const on = await testAuth();
     const key = hotpKey();
-    const user = await makeUser(on);
-    await giveKey(on, user, key);
+    const user = await on.makeUser();
+    await on.giveKey(user, key);
     const sealed = async () =>
       String((await on.deployment.tables.table("otpkeys").get(key.prefix, "key"))?.sealedSecret);
     const before = await sealed();
@@ -51,9 +48,7 @@ describe("resealing after a rotation of the key", () => {
       expect(await run("reseal", {}, host)).toEqual({ version, rows: 2, resealed: 1, failed: 0 });
       expect(await sealed()).not.toBe(before);
       expect(await run("reseal", {}, host)).toEqual({ version, rows: 2, resealed: 0, failed: 0 });
-      const body = (
-        await host.post("/client/authenticate", { username: user.name, password: user.password, otp: key.otp(0) })
-      ).body;
+      const body = (await host.post("/client/authenticate", { ...user.credentials, otp: key.otp(0) })).body;
       expect(body).toBe(true);
     } finally {
       on.vault.set(name, old);
@@ -64,8 +59,8 @@ describe("resealing after a rotation of the key", () => {
   async function rotated(count: number, beforehand: (on: TestAuth, prefixes: readonly string[]) => Promise<unknown>) {
     const on = await testAuth();
     const keys = Array.from({ length: count }, () => hotpKey());
-    const user = await makeUser(on);
-    for (const key of keys) await giveKey(on, user, key);
+    const user = await on.makeUser();
+    for (const key of keys) await on.giveKey(user, key);
     const name = "data-encryption-key";
     const old = on.vault.get(name) ?? "";
     const version = (await on.deployment.secrets.get(name))?.version ?? "";
@@ -154,10 +149,10 @@ describe("resealing after a rotation of the key", () => {
 
 describe("a restore of a backup", () => {
   it("brings back users, keys, assignments, attributes and what finds them, and nothing that came later", async () => {
-    const [one, two] = [await makeUser(auth), await makeUser(auth)];
+    const [one, two] = [await auth.makeUser(), await auth.makeUser()];
     const key = hotpKey();
-    await giveKey(auth, one, key);
-    await loggedIn(auth, one, key.otp(0));
+    await auth.giveKey(one, key);
+    await auth.logIn(one, key.otp(0));
     const value = newName();
     await auth.post(`/core/users/${one.id}/attributes`, { key: "dept", value });
     await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "shelf", value });
@@ -172,7 +167,7 @@ describe("a restore of a backup", () => {
 
     await auth.post(`/core/users/${one.id}/delete`);
     await auth.post(`/core/otpkeys/${key.prefix}/delete`);
-    const later = await makeUser(auth);
+    const later = await auth.makeUser();
     expect(await restore(backup)).toMatchObject({ users: expect.any(Number), otpkeys: expect.any(Number) });
 
     expect((await auth.get(`/core/users/${one.id}`)).body).toEqual(view.body);
@@ -193,20 +188,20 @@ describe("a restore of a backup", () => {
   });
 
   it("ends all sessions and forgets failures", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     for (let n = 0; n < 10; n++) await auth.post("/client/authenticate", { username: user.name, password: "wrong" });
     await auth.post(`/core/users/${user.id}/unlock`);
-    const session = await loggedIn(auth, user);
+    const session = await auth.logIn(user);
     for (let n = 0; n < 10; n++) await auth.post("/client/authenticate", { username: user.name, password: "wrong" });
-    expect((await auth.post("/client/login", { username: user.name, password: user.password })).status).toBe(429);
+    expect((await auth.post("/client/login", user.credentials)).status).toBe(429);
     await restore(await backUp());
     expect((await auth.get("/client/status", {}, withSession(session))).status).toBe(401);
-    expect((await auth.post("/client/login", { username: user.name, password: user.password })).status).toBe(200);
+    expect((await auth.post("/client/login", user.credentials)).status).toBe(200);
   });
 
   it("accepts no OTP that was used since, for as many uses as the input allows for", async () => {
-    const [user, hotp, totp, yubico] = [await makeUser(auth), hotpKey(), totpKey(), yubicoKey()];
-    for (const key of [hotp, totp, yubico]) await giveKey(auth, user, key);
+    const [user, hotp, totp, yubico] = [await auth.makeUser(), hotpKey(), totpKey(), yubicoKey()];
+    for (const key of [hotp, totp, yubico]) await auth.giveKey(user, key);
     const backup = await backUp();
     const step = Math.floor(Date.parse(auth.now()) / 30_000);
     const used = [hotp.otp(0), hotp.otp(4), totp.otp(step), yubico.otp(1), yubico.otp(4)];
@@ -219,8 +214,7 @@ describe("a restore of a backup", () => {
   });
 
   it("drops a temporary code, which may have been used since, and its user still needs an OTP", async () => {
-    const user = await makeUser(auth);
-    const key = await giveKey(auth, user, hotpKey());
+    const [user, key] = await auth.makeOwner(hotpKey());
     const path = `/core/otpkeys/${key.prefix}`;
     const fields = { uses: "9", valid_until: plus(auth.now(), days(1)) };
     const { code } = (await auth.post(`${path}/temporary-code`, fields)).body as { code: string };
@@ -237,7 +231,7 @@ describe("a restore of a backup", () => {
   });
 
   it("gives no id again, also of users deleted before the backup", async () => {
-    const gone = await makeUser(auth);
+    const gone = await auth.makeUser();
     await auth.post(`/core/users/${gone.id}/delete`);
     await restore(await backUp());
     const [partition, id] = [Math.floor(Number(gone.id) / 4096), gone.id].map(key => String(key).padStart(16, "0"));
@@ -254,7 +248,7 @@ describe("a restore of a backup", () => {
   });
 
   it("is refused where there is anything and nothing may be replaced, or no such backup; nothing is lost then", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const backup = await backUp();
     await expect(restore(backup, { replace: false })).rejects.toMatchObject({ kind: "conflict" });
     await expect(restore("2020-01-01T00-00-00.000Z-00000000")).rejects.toMatchObject({ kind: "not_found" });
@@ -262,7 +256,7 @@ describe("a restore of a backup", () => {
   });
 
   it("is refused where a file of the backup was changed", async () => {
-    await makeUser(auth);
+    await auth.makeUser();
     const backup = await backUp();
     const name = `auth/${backup}/tables/users/000001.jsonl`;
     const { blobs } = auth.deployment;
@@ -278,8 +272,8 @@ describe("a restore of a backup", () => {
     await on.deployment.blobs.createContainer(backupsContainer);
     const users = 12;
     for (let n = 0; n < users; n++) {
-      const user = await makeUser(on);
-      await giveKey(on, user, hotpKey());
+      const user = await on.makeUser();
+      await on.giveKey(user, hotpKey());
       await on.post(`/core/users/${user.id}/attributes`, { key: "dept", value: "x" });
     }
     const backup = await backUp(on);
@@ -289,7 +283,7 @@ describe("a restore of a backup", () => {
   });
 
   it("can be started again after a crash", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const backup = await backUp();
     let writes = 0;
     const { deployment } = auth;
@@ -333,14 +327,13 @@ describe("a restore beside a new vault", () => {
     try {
       const old = first.on;
       await old.deployment.blobs.createContainer(backupsContainer);
-      const [user, key] = [await makeUser(old), hotpKey()];
-      await giveKey(old, user, key);
+      const [user, key] = await old.makeOwner(hotpKey());
       const backup = await backUp(old);
 
       await copyBackups(old.deployment.blobs, second.on.deployment.blobs);
       await restore(backup, { otp_uses: 0 }, second.on);
       const authenticates = async (on: TestAuth, count: number) => {
-        const fields = { username: user.name, password: user.password, otp: key.otp(count) };
+        const fields = { ...user.credentials, otp: key.otp(count) };
         return (await on.post("/client/authenticate", fields)).body;
       };
       expect(await authenticates(second.restarted(), 0)).not.toBe(true);
@@ -369,7 +362,7 @@ describe("backups in a second place", () => {
     await blobs.createContainer(backupsContainer);
     await secondBlobs.createContainer(backupsContainer);
     const on: TestAuth = { ...first, deployment: { ...first.deployment, secondBlobs } };
-    const user = await makeUser(on);
+    const user = await on.makeUser();
     const { backup, copied } = await run("backUp", {}, on);
     const namesIn = async (place: typeof blobs) => {
       const names: string[] = [];
@@ -405,7 +398,7 @@ describe("backups in a second place", () => {
       },
     };
     const on: TestAuth = { ...first, deployment: { ...first.deployment, secondBlobs } };
-    const user = await makeUser(on);
+    const user = await on.makeUser();
     const earliest = await backUp(on);
     isAvailable = false;
     await expect(run("backUp", {}, on)).rejects.toThrow("the second place is not available");
@@ -429,7 +422,7 @@ describe("backups", () => {
     const on = (await testAuth()).anotherInstance({ settings: { BACKUP_KEEP_DAYS: "2" } });
     const { blobs } = on.deployment;
     await blobs.createContainer(backupsContainer);
-    await makeUser(on);
+    await on.makeUser();
     const [old, unfinished] = [await backUp(on), await backUp(on)];
     await blobs.remove(backupsContainer, `auth/${unfinished}/manifest.json`);
     on.advance(days(1) + 1);

@@ -1,33 +1,24 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { minutes } from "../../../../lib/time.ts";
-import { giveKey, hotpKey, newPrefix, type SoftwareKey } from "../../../support/auth/software-key.ts";
+import { hotpKey, newPrefix } from "../../../support/auth/software-key.ts";
 import {
   type AuthResponse,
-  loggedIn,
   type MadeUser,
-  makeUser,
   newName,
   newPassword,
-  type TestAuth,
   testAuth,
   withSession,
 } from "../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-let plain: MadeUser;
-let owner: MadeUser;
-let key: SoftwareKey;
 let next = 0;
 
-beforeAll(async () => {
-  auth = await testAuth({ settings: { AUTH_IDENTIFY_BY_OTP: "true" } });
-  [plain, owner] = await Promise.all([makeUser(auth), makeUser(auth)]);
-  key = await giveKey(auth, owner, hotpKey());
-  await loggedIn(auth, plain);
-  await loggedIn(auth, owner, key.otp(next++));
-  await auth.post(`/core/users/${plain.id}/attributes`, { key: "a", value: "0" });
-  await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "a", value: "0" });
-});
+const auth = await testAuth({ settings: { AUTH_IDENTIFY_BY_OTP: "true" } });
+const [plain, owner] = await Promise.all([auth.makeUser(), auth.makeUser()]);
+const key = await auth.giveKey(owner, hotpKey());
+await auth.logIn(plain);
+await auth.logIn(owner, key.otp(next++));
+await auth.post(`/core/users/${plain.id}/attributes`, { key: "a", value: "0" });
+await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "a", value: "0" });
 
 /** Storage calls of an endpoint that had to wait for each other. */
 async function roundTrips(call: () => Promise<AuthResponse>, expected = 200): Promise<number> {
@@ -38,7 +29,7 @@ async function roundTrips(call: () => Promise<AuthResponse>, expected = 200): Pr
 
 describe("storage round trips of an endpoint, without contention", () => {
   test("status: 1, session and user side by side; once a minute one write more", async () => {
-    const session = await loggedIn(auth, plain);
+    const session = await auth.logIn(plain);
     const status = () => auth.get("/client/status", {}, withSession(session));
     const { total } = await auth.counted(status);
     expect([total, await roundTrips(status)]).toEqual([2, 1]);
@@ -49,7 +40,7 @@ describe("storage round trips of an endpoint, without contention", () => {
   test.each(["authenticate", "login"])("%s: by password 3, with an OTP 4, identified by OTP 5", async name => {
     const call = (fields: Record<string, string>) => () => auth.post(`/client/${name}`, fields);
     const { password } = owner;
-    expect(await roundTrips(call({ username: plain.name, password: plain.password }))).toBe(3);
+    expect(await roundTrips(call(plain.credentials))).toBe(3);
     expect(await roundTrips(call({ username: owner.name, password, otp: key.otp(next++) }))).toBe(4);
     expect(await roundTrips(call({ password, otp: key.otp(next++) }))).toBe(5);
   });
@@ -82,13 +73,13 @@ describe("storage round trips of an endpoint, without contention", () => {
   });
 
   test("a login that ends another session: no more", async () => {
-    const session = await loggedIn(auth, plain);
-    const fields = { username: plain.name, password: plain.password };
+    const session = await auth.logIn(plain);
+    const fields = plain.credentials;
     expect(await roundTrips(() => auth.post("/client/login", fields, withSession(session)))).toBe(3);
   });
 
   test("logout: 2; a value that never was a session: none", async () => {
-    const session = await loggedIn(auth, plain);
+    const session = await auth.logIn(plain);
     auth.advance(minutes(2));
     expect(await roundTrips(() => auth.post("/client/logout", {}, withSession(session)))).toBe(2);
     expect(await roundTrips(() => auth.post("/client/logout", {}, withSession("nonsense")), 401)).toBe(0);

@@ -1,27 +1,15 @@
-import { beforeAll, describe, expect, test } from "vitest";
-import type { AuthStore, NewOtpKey } from "../../../../lib/auth/store.ts";
+import { describe, expect, test } from "vitest";
+import type { NewOtpKey } from "../../../../lib/auth/store.ts";
 import { authStore } from "../../../../lib/azure/auth/store.ts";
 import { createLog } from "../../../../lib/log.ts";
 import { days, plus, seconds } from "../../../../lib/time.ts";
-import {
-  type AuthStorage,
-  identified,
-  named,
-  openAuthStorage,
-  plainKey,
-  username,
-} from "../../../support/auth/store.ts";
+import { identified, named, openAuthStorage, plainKey, username } from "../../../support/auth/store.ts";
 
-let storage: AuthStorage;
-let store: AuthStore;
-let another: AuthStore;
 let count = 0;
 
-beforeAll(async () => {
-  storage = await openAuthStorage();
-  store = storage.store;
-  another = storage.another();
-});
+const storage = await openAuthStorage();
+const store = storage.store;
+const another = storage.another();
 
 const fresh = () => `key${count++}`;
 

@@ -1,24 +1,15 @@
 import * as fc from "fast-check";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { AuthStore, UserFilter } from "../../../../lib/auth/store.ts";
 import { minutes } from "../../../../lib/time.ts";
-import {
-  type AuthStorage,
-  identified,
-  named,
-  openAuthStorage,
-  plainKey,
-  username,
-} from "../../../support/auth/store.ts";
+import { identified, named, openAuthStorage, plainKey, username } from "../../../support/auth/store.ts";
 import { createStage, inTurns } from "../../../support/auth/store-steps.ts";
 import { breaches, indexed, listBreaches, matches, truthOf } from "../../../support/auth/store-truth.ts";
 
-let storage: AuthStorage;
+const storage = await openAuthStorage();
+/** Without the users of the scenes, which every list would show. */
+const listStorage = await openAuthStorage();
 let scene = 0;
-
-beforeAll(async () => {
-  storage = await openAuthStorage();
-});
 
 type Act = (store: AuthStore) => Promise<unknown>;
 
@@ -539,12 +530,6 @@ describe("the turns that each guard is for", () => {
 });
 
 describe("lists are correct at every storage call", () => {
-  let storage: AuthStorage;
-  // Without the users of the scenes above, which every list would show.
-  beforeAll(async () => {
-    storage = await openAuthStorage();
-  });
-
   type Writers = (act: ReturnType<typeof acts>) => Pick<Scene, "before" | "writers">;
   const listScenes: Record<string, Writers> = {
     "a user is deleted and made anew": ({ createUser, removeUser }) => ({
@@ -589,16 +574,16 @@ describe("lists are correct at every storage call", () => {
   };
 
   async function playList(toWriters: Writers, choose: Choose) {
-    const { tables, rows } = storage;
+    const { tables, rows } = listStorage;
     const of = names(scene++);
     const { before, writers } = toWriters(acts(of));
-    for (const act of before) await act(storage.store);
+    for (const act of before) await act(listStorage.store);
     const stage = createStage(tables);
     const write = (written: readonly Act[], actor: Actor) => async () => {
-      for (const act of written) await act(storage.on(stage.of(actor)));
+      for (const act of written) await act(listStorage.on(stage.of(actor)));
     };
     // By a clock that is ahead, so that it marks clean what others marked dirty just now.
-    const reader = storage.on(stage.of("reader"), minutes(20));
+    const reader = listStorage.on(stage.of("reader"), minutes(20));
     const work = {
       one: write(writers[0], "one"),
       two: write(writers[1], "two"),

@@ -1,10 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startTableServer } from "../../../../bench/scale/table-server.ts";
 import type { Session, SessionKey } from "../../../../lib/auth/model/session.ts";
 import { createSession, sessionKey } from "../../../../lib/auth/model/session.ts";
 import { noFailures, type Throttle } from "../../../../lib/auth/model/throttle.ts";
-import type { AuthStore } from "../../../../lib/auth/store.ts";
 import { hashUsername } from "../../../../lib/auth/user-hash.ts";
 import { partitionsOfHour, sessionPartition } from "../../../../lib/azure/auth/rows/session-partition.ts";
 import { authTables } from "../../../../lib/azure/auth/rows/tables.ts";
@@ -12,19 +11,15 @@ import { authStore } from "../../../../lib/azure/auth/store.ts";
 import { openTables } from "../../../../lib/azure/tables/tables.ts";
 import { createLog } from "../../../../lib/log.ts";
 import { days, hours, minutes, plus } from "../../../../lib/time.ts";
-import { type AuthStorage, named, openAuthStorage, username } from "../../../support/auth/store.ts";
+import { named, openAuthStorage, username } from "../../../support/auth/store.ts";
 import { createStage, inTurns } from "../../../support/auth/store-steps.ts";
 import { atEndOfFile } from "../../../support/run/end-of-file.ts";
 import { storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";
 
-let storage: AuthStorage;
-let store: AuthStore;
 let count = 0;
 
-beforeAll(async () => {
-  storage = await openAuthStorage();
-  store = storage.store;
-});
+const storage = await openAuthStorage();
+const store = storage.store;
 
 async function newSession(absoluteMs = hours(24), prefix?: string) {
   const name = `user${count++}`;

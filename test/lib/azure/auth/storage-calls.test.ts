@@ -1,34 +1,20 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Session, SessionKey } from "../../../../lib/auth/model/session.ts";
 import { noFailures } from "../../../../lib/auth/model/throttle.ts";
-import type { AuthStore, SignInState, UserRef } from "../../../../lib/auth/store.ts";
+import type { AuthStore, SignInState } from "../../../../lib/auth/store.ts";
 import { hours, plus } from "../../../../lib/time.ts";
-import {
-  type AuthStorage,
-  identified,
-  named,
-  openAuthStorage,
-  plainKey,
-  username,
-} from "../../../support/auth/store.ts";
+import { identified, named, openAuthStorage, plainKey, username } from "../../../support/auth/store.ts";
 import { addUsers } from "../../../support/auth/store-crowd.ts";
 
-let storage: AuthStorage;
-let store: AuthStore;
-let counted: AuthStorage["counted"];
-let by: Record<"name" | "id", UserRef>;
-
-beforeAll(async () => {
-  storage = await openAuthStorage();
-  ({ store, counted } = storage);
-  const user = await store.users.create({ username: username("Ford Prefect") });
-  by = { name: named("ford prefect"), id: identified(user?.value.id ?? 0) };
-  for (const prefix of ["ubhe0001", "ubhe0002"]) {
-    await store.otpkeys.create(plainKey(prefix));
-    await store.otpkeys.assign(by.name, prefix);
-  }
-  await store.attributes.set({ user: by.name }, "planet", "betelgeuse five");
-});
+const storage = await openAuthStorage();
+const { store, counted } = storage;
+const user = await store.users.create({ username: username("Ford Prefect") });
+const by = { name: named("ford prefect"), id: identified(user?.value.id ?? 0) };
+for (const prefix of ["ubhe0001", "ubhe0002"]) {
+  await store.otpkeys.create(plainKey(prefix));
+  await store.otpkeys.assign(by.name, prefix);
+}
+await store.attributes.set({ user: by.name }, "planet", "betelgeuse five");
 
 const callsOf = async (work: () => Promise<unknown>) => (await counted(work)).calls;
 const depthOf = async (work: () => Promise<unknown>) => (await callsOf(work)).depth;

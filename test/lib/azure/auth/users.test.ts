@@ -1,30 +1,17 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { attributeLimits } from "../../../../lib/auth/model/attributes.ts";
-import type { AuthStore } from "../../../../lib/auth/store.ts";
 import { hashUsername } from "../../../../lib/auth/user-hash.ts";
 import { attributeUsersKey, idKey } from "../../../../lib/azure/auth/rows/rows.ts";
 import { days, hours, minutes, seconds } from "../../../../lib/time.ts";
-import {
-  type AuthStorage,
-  identified,
-  named,
-  openAuthStorage,
-  plainKey,
-  username,
-} from "../../../support/auth/store.ts";
+import { identified, named, openAuthStorage, plainKey, username } from "../../../support/auth/store.ts";
 import { addAttributes } from "../../../support/auth/store-crowd.ts";
 import { withTable } from "../../../support/connector/crashing.ts";
 
-let storage: AuthStorage;
-let store: AuthStore;
-let another: AuthStore;
 let count = 0;
 
-beforeAll(async () => {
-  storage = await openAuthStorage();
-  store = storage.store;
-  another = storage.another();
-});
+const storage = await openAuthStorage();
+const store = storage.store;
+const another = storage.another();
 
 const fresh = () => `user${count++}`;
 const password = { hash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$dGFn", pepper: "v1" };

@@ -13,8 +13,8 @@ import { connectorStore, connectorTables } from "../../../../lib/azure/connector
 import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
 import { openBackup } from "../../../../lib/azure/maintenance/read-backup.ts";
 import { createLog } from "../../../../lib/log.ts";
-import { giveKey, hotpKey } from "../../../support/auth/software-key.ts";
-import { makeUser, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
+import { hotpKey } from "../../../support/auth/software-key.ts";
+import { type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
 import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector/test-connector.ts";
 import { dumpOf, filesOf, killedAfter } from "../../../support/storage/backups.ts";
 
@@ -40,8 +40,8 @@ async function authSubject(): Promise<Subject> {
   const auth = await testAuth();
   await auth.deployment.blobs.createContainer(backupsContainer);
   for (let n = 0; n < 3; n++) {
-    const user = await makeUser(auth);
-    await giveKey(auth, user, hotpKey());
+    const user = await auth.makeUser();
+    await auth.giveKey(user, hotpKey());
     await auth.post(`/core/users/${user.id}/attributes`, { key: "dept", value: "x" });
   }
   const spent = { partitionKey: "ccccccccccbd", rowKey: "hash", schema: 1, ends: "2099-01-01T00:00:00.000Z" };

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { days, minutes, plus } from "../../../../../lib/time.ts";
 import { hotpCode } from "../../../../lib/auth/otp/codes.ts";
 import {
@@ -9,16 +9,11 @@ import {
   totpKey,
   yubicoKey,
 } from "../../../../support/auth/software-key.ts";
-import { type MadeUser, makeUser, type TestAuth, testAuth } from "../../../../support/auth/test-auth.ts";
+import { testAuth } from "../../../../support/auth/test-auth.ts";
 import { storedText } from "../../../../support/storage/stored-text.ts";
 
-let auth: TestAuth;
-let user: MadeUser;
-
-beforeAll(async () => {
-  auth = await testAuth();
-  user = await makeUser(auth);
-});
+const auth = await testAuth();
+const user = await auth.makeUser();
 
 type Fields = Readonly<Record<string, string>>;
 const importing = (fields: Fields) => auth.post("/core/otpkeys", fields);
@@ -249,7 +244,7 @@ describe("the time in which OTPs of a key are accepted", () => {
   const inDays = (count: number) => plus(auth.now(), days(count));
 
   it("is shown, and enforced by sign-in and validate with a reason of its own; an OTP is still required", async () => {
-    const own = await makeUser(auth);
+    const own = await auth.makeUser();
     const { name: username, password } = own;
     const key = hotpKey();
     const valid_from = inDays(1);
@@ -313,7 +308,7 @@ describe("the time in which OTPs of a key are accepted", () => {
 describe("an import with the name of a user", () => {
   it("assigns the key, also again, with at most 8 storage calls in a row", async () => {
     const key = hotpKey();
-    const own = await makeUser(auth);
+    const own = await auth.makeUser();
     const fields = { ...key.fields, username: own.name.toUpperCase() };
     const { result, sequential } = await auth.counted(() => importing(fields));
     expect(result.status).toBe(201);

@@ -1,22 +1,16 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { AuthContext } from "../../../../../functions/auth/context.ts";
 import { tokenHashesOf } from "../../../../../functions/deployment.ts";
 import { Fault } from "../../../../../lib/fault.ts";
 import { createToken } from "../../../../../lib/http/authenticate/api-tokens.ts";
 import { minutes } from "../../../../../lib/time.ts";
 import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../../support/auth/software-key.ts";
-import { makeUser, newName, type TestAuth, testAuth } from "../../../../support/auth/test-auth.ts";
+import { newName, testAuth } from "../../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-let importToken: string;
-
-beforeAll(async () => {
-  auth = await testAuth();
-  const { deployment } = auth;
-  const own = { hashes: tokenHashesOf(deployment, "core"), now: auth.now, random: deployment.random };
-  // Before the first call: a host reads the tokens again for an unknown one once a minute.
-  importToken = (await createToken("importer", "core", own, { role: "import" })).token;
-});
+const auth = await testAuth();
+const tokenStore = { ...auth.deployment, hashes: tokenHashesOf(auth.deployment, "core") };
+// Before the first call: a host reads the tokens again for an unknown one once a minute.
+const importToken = (await createToken("importer", "core", tokenStore, { role: "import" })).token;
 
 type Element = Readonly<Record<string, unknown>>;
 const asImport = () => ({ authorization: `Bearer ${importToken}` });
@@ -49,7 +43,7 @@ describe("POST /core/otpkeys/batch", () => {
   });
 
   it("imports every field of the single call, and assigns to users", async () => {
-    const [first, second] = [await makeUser(auth), await makeUser(auth)];
+    const [first, second] = [await auth.makeUser(), await auth.makeUser()];
     const validity = { valid_from: "2026-01-01T00:00:00.000Z", valid_until: "2099-01-01T00:00:00.000Z" };
     const [totpPrefix, hotpPrefix, barePrefix] = [newPrefix(), newPrefix(), newPrefix()];
     const totp = {
@@ -154,7 +148,7 @@ describe("POST /core/otpkeys/batch", () => {
   });
 
   it("changes nothing of an OTP key that it refuses: neither counter, validity nor user", async () => {
-    const [owner, other] = [await makeUser(auth), await makeUser(auth)];
+    const [owner, other] = [await auth.makeUser(), await auth.makeUser()];
     const key = hotpKey();
     await importing([{ ...key.fields, username: owner.name }]);
     const before = await auth.context.otpkeys.find(key.prefix);
@@ -173,7 +167,7 @@ describe("POST /core/otpkeys/batch", () => {
   });
 
   it("lets an administrator replace a secret, and assign an OTP key that another user has", async () => {
-    const [owner, other] = [await makeUser(auth), await makeUser(auth)];
+    const [owner, other] = [await auth.makeUser(), await auth.makeUser()];
     const key = hotpKey();
     await importing([{ ...key.fields, username: owner.name }]);
     const next = { ...hotpKey({ prefix: key.prefix }).fields, replace: true, username: other.name };
@@ -183,7 +177,7 @@ describe("POST /core/otpkeys/batch", () => {
   });
 
   it("writes the audit events of the single call, with the token of the caller", async () => {
-    const [user, key] = [await makeUser(auth), hotpKey()];
+    const [user, key] = [await auth.makeUser(), hotpKey()];
     const taken = { ...hotpKey({ prefix: key.prefix }).fields, replace: "true" };
     await importing([{ ...key.fields, username: user.name }], asImport());
     await importing([taken], asImport());
@@ -197,7 +191,7 @@ describe("POST /core/otpkeys/batch", () => {
   });
 
   it("assigns all OTP keys of one user, however many", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const elements = Array.from({ length: 20 }, () => ({ ...hotpKey().fields, username: user.name }));
     expect(new Set(statusesOf(await importing(elements)))).toEqual(new Set([201]));
     expect(await keysOf(user)).toHaveLength(20);
@@ -220,7 +214,7 @@ describe("an outage during POST /core/otpkeys/batch", () => {
   const away = () => Promise.reject(new Fault("unavailable", "Storage is away."));
 
   it("of storage is answered 503 without trying the other OTP keys, and a repeated call completes it", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const elements = Array.from({ length: 20 }, () => ({ ...hotpKey().fields, username: user.name }));
     let attempts = 0;
     const ports = ({ otpkeys }: AuthContext) => ({
@@ -293,7 +287,7 @@ describe("storage calls of POST /core/otpkeys/batch", () => {
   });
 
   it("are 3 one after another, and read each user once", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const elements = Array.from({ length: 5 }, () => hotpKey().fields);
     expect((await callsOf(elements)).sequential).toBe(3);
     // Of each assignment: user, head, assignment and key are read, then two transactions.
@@ -321,7 +315,7 @@ describe("a batch at the same time as other calls", () => {
   });
 
   it("that deletes an OTP key ends with the key as imported and assigned, or without it", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     for (let round = 0; round < 5; round++) {
       const key = hotpKey();
       await importing([key.fields]);

@@ -1,23 +1,9 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
-import { giveKey, hotpKey, newPrefix, yubicoKey } from "../../../../support/auth/software-key.ts";
-import {
-  lives,
-  loggedIn,
-  type MadeUser,
-  makeUser,
-  replacing,
-  type TestAuth,
-  testAuth,
-} from "../../../../support/auth/test-auth.ts";
+import { describe, expect, it, test } from "vitest";
+import { hotpKey, newPrefix, yubicoKey } from "../../../../support/auth/software-key.ts";
+import { type MadeUser, replacing, testAuth } from "../../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-let user: MadeUser;
-let other: MadeUser;
-
-beforeAll(async () => {
-  auth = await testAuth();
-  [user, other] = await Promise.all([makeUser(auth), makeUser(auth)]);
-});
+const auth = await testAuth();
+const [user, other] = await Promise.all([auth.makeUser(), auth.makeUser()]);
 
 const noKey = { error: "There is no such otpkey." };
 const assign = (whom: string | number, otpkey: string, segment = "users") =>
@@ -60,13 +46,13 @@ describe("the prefix of an assignment", () => {
   const prefixesOf = async (whom: MadeUser) => (await auth.get(`/core/users/${whom.id}/otpkeys`)).body;
 
   it("is folded from upper case, and has 1 to 32 letters and digits", async () => {
-    const one = await makeUser(auth);
+    const one = await auth.makeUser();
     for (const prefix of ["UBHE12345678", "7", "Z".repeat(32)]) expect((await assign(one.id, prefix)).status).toBe(204);
     expect(await prefixesOf(one)).toEqual(["7", "ubhe12345678", "z".repeat(32)]);
   });
 
   it("may be given as an OTP of more than 32 characters, as existing clients do; the OTP is not checked", async () => {
-    const one = await makeUser(auth);
+    const one = await auth.makeUser();
     const key = yubicoKey();
     expect((await assign(one.id, key.otp(1).toUpperCase())).status).toBe(204);
     expect(await prefixesOf(one)).toEqual([key.prefix]);
@@ -110,7 +96,7 @@ describe("the prefix of an assignment", () => {
 
 describe("viewing an otpkey (specification section 4, rule 1)", () => {
   it("shows {attributes, prefix, enabled, id} and nothing else, alone and through its user, in either form", async () => {
-    const key = await giveKey(auth, user, hotpKey());
+    const key = await auth.giveKey(user, hotpKey());
     await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "serial", value: "1" });
     const expected = {
       attributes: { serial: "1" },
@@ -132,7 +118,7 @@ describe("viewing an otpkey (specification section 4, rule 1)", () => {
   });
 
   it("answers 404 where the key exists and is not assigned to that user, and where there is no such key or user", async () => {
-    const key = await giveKey(auth, user, hotpKey());
+    const key = await auth.giveKey(user, hotpKey());
     for (const path of [
       `/core/users/${other.id}/otpkeys/${key.prefix}`,
       `/core/user/${other.name}/otpkeys/${key.prefix}`,
@@ -157,7 +143,7 @@ describe.each([
   ["user", "POST", "/delete"],
 ] as const)("unassigning by /core/%s, %s …%s (specification section 4, rule 2)", (segment, method, rest) => {
   it("takes the assignment alone: the key keeps its state and attributes, and others keep the key", async () => {
-    const key = await giveKey(auth, user, hotpKey());
+    const key = await auth.giveKey(user, hotpKey());
     await assign(other.id, key.prefix);
     await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "serial", value: "1" });
     await auth.post(`/core/otpkeys/${key.prefix}/disable`);
@@ -171,7 +157,7 @@ describe.each([
   });
 
   it("answers 404 for what the user does not have", async () => {
-    const key = await giveKey(auth, user, hotpKey());
+    const key = await auth.giveKey(user, hotpKey());
     for (const path of [
       `${other.id}/otpkeys/${key.prefix}`,
       `nobody/otpkeys/${key.prefix}`,
@@ -189,7 +175,7 @@ describe.each([
   ["POST", "/delete"],
 ] as const)("%s /core/otpkeys/<prefix>%s (specification section 4, rule 3)", (method, rest) => {
   it("removes the key, all its data and every assignment; a new key with its prefix inherits nothing", async () => {
-    const key = await giveKey(auth, user, hotpKey());
+    const key = await auth.giveKey(user, hotpKey());
     await assign(other.id, key.prefix);
     await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "serial", value: "1" });
     const { id } = (await view(key.prefix)).body as { id: number };
@@ -213,7 +199,7 @@ describe.each([
 
 describe("POST /core/otpkeys/<prefix>/enable and /disable", () => {
   it("move `enabled`: 204, also where it is so already", async () => {
-    const { prefix } = await giveKey(auth, user, hotpKey());
+    const { prefix } = await auth.giveKey(user, hotpKey());
     for (const [action, enabled] of [
       ["disable", false],
       ["disable", false],
@@ -236,31 +222,30 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable", () => {
   });
 
   it("`end_sessions=true` ends the sessions that were opened with the key, and no others", async () => {
-    const [one, other] = [await makeUser(auth), await makeUser(auth)];
-    const [key, kept] = [await giveKey(auth, one, hotpKey()), await giveKey(auth, one, hotpKey())];
+    const [one, other] = [await auth.makeUser(), await auth.makeUser()];
+    const [key, kept] = [await auth.giveKey(one, hotpKey()), await auth.giveKey(one, hotpKey())];
     await auth.post(`/core/users/${other.id}/otpkeys`, { otpkey: key.prefix });
-    const opened = [await loggedIn(auth, one, key.otp(0)), await loggedIn(auth, other, key.otp(1))];
-    const stays = await loggedIn(auth, one, kept.otp(0));
+    const opened = [await auth.logIn(one, key.otp(0)), await auth.logIn(other, key.otp(1))];
+    const stays = await auth.logIn(one, kept.otp(0));
     await auth.call("DELETE", `/core/users/${other.id}/otpkeys/${key.prefix}`);
-    const plain = await loggedIn(auth, other);
+    const plain = await auth.logIn(other);
     const disable = (fields = {}) => auth.post(`/core/otpkeys/${key.prefix}/disable`, fields);
     expect(await disable({ end_sessions: "maybe" })).toMatchObject({
       status: 400,
       body: { error: "end_sessions must be true or false" },
     });
     for (const fields of [{}, { end_sessions: "false" }]) expect((await disable(fields)).status).toBe(204);
-    for (const session of opened) expect(await lives(auth, session)).toBe(true);
+    for (const session of opened) expect(await auth.lives(session)).toBe(true);
     expect(await disable({ end_sessions: "true" })).toMatchObject({ status: 204, body: undefined });
-    for (const session of opened) expect(await lives(auth, session)).toBe(false);
-    for (const session of [stays, plain]) expect(await lives(auth, session)).toBe(true);
+    for (const session of opened) expect(await auth.lives(session)).toBe(false);
+    for (const session of [stays, plain]) expect(await auth.lives(session)).toBe(true);
     expect(auth.events("sessions_ended").at(-1)).toMatchObject({ prefix: key.prefix, sessions: 2 });
     const unknown = await auth.post(`/core/otpkeys/${newPrefix()}/disable`, { end_sessions: "true" });
     expect(unknown.status).toBe(404);
   });
 
   it("`end_sessions=true` ends the session of a sign-in that passed before the key was disabled", async () => {
-    const user = await makeUser(auth);
-    const key = await giveKey(auth, user, hotpKey());
+    const [user, key] = await auth.makeOwner(hotpKey());
     const [verified, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const slow = auth.anotherInstance({
       ports: replacing("sessions", sessions => ({
@@ -271,7 +256,7 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable", () => {
         },
       })),
     });
-    const login = loggedIn(slow, user, key.otp(0));
+    const login = slow.logIn(user, key.otp(0));
     await verified.promise;
     const administrator = auth.anotherInstance({
       ports: () => ({
@@ -283,12 +268,11 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable", () => {
     });
     const disabled = await administrator.post(`/core/otpkeys/${key.prefix}/disable`, { end_sessions: "true" });
     expect(disabled.status).toBe(204);
-    expect(await lives(auth, await login)).toBe(false);
+    expect(await auth.lives(await login)).toBe(false);
   });
 
   it("a disabled key never verifies, but its genuine OTP is used up", async () => {
-    const one = await makeUser(auth);
-    const key = await giveKey(auth, one, hotpKey());
+    const [one, key] = await auth.makeOwner(hotpKey());
     const validate = async (otp: string) =>
       ((await auth.post(`/core/users/${one.id}/validate`, { otp })).body as { valid_otp: boolean }).valid_otp;
     await auth.post(`/core/otpkeys/${key.prefix}/disable`);
@@ -299,14 +283,13 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable", () => {
   });
 
   it("a disabled key does not make an OTP required", async () => {
-    const one = await makeUser(auth);
-    const { prefix } = await giveKey(auth, one, hotpKey());
-    const authenticate = async () =>
-      (await auth.post("/client/authenticate", { username: one.name, password: one.password })).body;
+    const one = await auth.makeUser();
+    const { prefix } = await auth.giveKey(one, hotpKey());
+    const authenticate = async () => (await auth.post("/client/authenticate", one.credentials)).body;
     expect(await authenticate()).toBe(false);
     await auth.post(`/core/otpkeys/${prefix}/disable`);
     expect(await authenticate()).toBe(true);
-    await loggedIn(auth, one);
+    await auth.logIn(one);
     await auth.post(`/core/otpkeys/${prefix}/enable`);
     expect(await authenticate()).toBe(false);
   });
@@ -314,7 +297,7 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable", () => {
 
 describe("GET /core/users/<user>/otpkeys", () => {
   it("is an array of prefixes, by id and by name; 404 for an unknown user", async () => {
-    const one = await makeUser(auth);
+    const one = await auth.makeUser();
     expect((await auth.get(`/core/users/${one.id}/otpkeys`)).body).toEqual([]);
     for (const prefix of ["k2", "k1"]) await assign(one.id, prefix);
     for (const segment of ["users", "user"]) {

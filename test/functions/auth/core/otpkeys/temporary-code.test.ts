@@ -1,19 +1,14 @@
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { days, hours, plus } from "../../../../../lib/time.ts";
-import { giveKey, hotpKey, type SoftwareKey, yubicoKey } from "../../../../support/auth/software-key.ts";
-import { makeUser, type TestAuth, testAuth } from "../../../../support/auth/test-auth.ts";
+import { hotpKey, type SoftwareKey, yubicoKey } from "../../../../support/auth/software-key.ts";
+import { testAuth } from "../../../../support/auth/test-auth.ts";
 import { storedText } from "../../../../support/storage/stored-text.ts";
 
-let auth: TestAuth;
-
-beforeAll(async () => {
-  auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100", AUTH_THROTTLE_BUSY_SECONDS: "60" } });
-});
+const auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100", AUTH_THROTTLE_BUSY_SECONDS: "60" } });
 
 /** A user whose only key is lost, and the code in its place. */
 async function lostKey(uses = 1, lifetimeMs = hours(1), make: () => SoftwareKey = hotpKey) {
-  const user = await makeUser(auth);
-  const key = await giveKey(auth, user, make());
+  const [user, key] = await auth.makeOwner(make());
   const path = `/core/otpkeys/${key.prefix}`;
   const issue = async () => {
     const valid_until = plus(auth.now(), lifetimeMs);
@@ -26,7 +21,7 @@ async function lostKey(uses = 1, lifetimeMs = hours(1), make: () => SoftwareKey 
     return (body as { code: string }).code;
   };
   const signIn = async (fields: Readonly<Record<string, string>>, on = auth) =>
-    (await on.post("/client/login", { username: user.name, password: user.password, ...fields })).status;
+    (await on.post("/client/login", { ...user.credentials, ...fields })).status;
   const view = async () => (await auth.get(path)).body as Record<string, unknown>;
   const lastEvent = () => auth.events("authentication").at(-1);
   return { user, key, path, code: await issue(), issue, signIn, view, lastEvent };
@@ -106,8 +101,8 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
       expect(await view()).toMatchObject({ failures: 1 });
       expect(lastEvent()).toMatchObject({ outcome: "refused", otpOutcome: "invalid", temporaryCode: true });
       expect((await auth.get(`/core/users/${user.id}/lock`)).body).toMatchObject({ failures: 1 });
-      const other = await makeUser(auth);
-      const foreign = { username: other.name, password: other.password, otp: code };
+      const other = await auth.makeUser();
+      const foreign = { ...other.credentials, otp: code };
       expect((await auth.post("/client/login", foreign)).status).toBe(401);
       expect(auth.events("authentication").at(-1)).toMatchObject({ otpOutcome: "not_assigned" });
       expect(await signIn({ otp: code })).toBe(200);
@@ -116,7 +111,7 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
 
   it("costs as many storage calls as an OTP, and stores no code", async () => {
     const { user, code, path } = await lostKey(2);
-    const fields = { username: user.name, password: user.password, otp: code };
+    const fields = { ...user.credentials, otp: code };
     const { sequential, result } = await auth.counted(() => auth.post("/client/login", fields));
     expect([result.status, sequential]).toEqual([200, 4]);
     const valid_until = plus(auth.now(), hours(1));
@@ -136,8 +131,8 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
   ])(
     "refuses %j: 400, and the key stays as it is",
     async ({ days: count, ...fields }: Record<string, unknown>, error) => {
-      const user = await makeUser(auth);
-      const { prefix } = await giveKey(auth, user, hotpKey());
+      const user = await auth.makeUser();
+      const { prefix } = await auth.giveKey(user, hotpKey());
       const time = typeof count === "number" ? { valid_until: plus(auth.now(), days(count)) } : {};
       const { status, body } = await auth.post(`/core/otpkeys/${prefix}/temporary-code`, {
         ...time,

@@ -1,21 +1,9 @@
-import { beforeAll, describe, expect, it, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { hours } from "../../../../../lib/time.ts";
-import { giveKey, hotpKey } from "../../../../support/auth/software-key.ts";
-import {
-  lives,
-  loggedIn,
-  makeUser,
-  newName,
-  newPassword,
-  origin,
-  type TestAuth,
-  testAuth,
-} from "../../../../support/auth/test-auth.ts";
+import { hotpKey } from "../../../../support/auth/software-key.ts";
+import { newName, newPassword, origin, testAuth } from "../../../../support/auth/test-auth.ts";
 
-let auth: TestAuth;
-beforeAll(async () => {
-  auth = await testAuth();
-});
+const auth = await testAuth();
 
 const create = (username: string, password = newPassword()) => auth.post("/core/users", { username, password });
 const noSuchUser = { error: "There is no such user." };
@@ -102,14 +90,14 @@ describe("POST /core/users (specification section 4)", () => {
 
   it("takes an empty password for none, and 1,024 code points whole", async () => {
     expect((await create(newName(), "")).status).toBe(201);
-    const user = await makeUser(auth, { password: `${"\u{1f511}".repeat(1023)}a` });
+    const user = await auth.makeUser({ password: `${"\u{1f511}".repeat(1023)}a` });
     const check = (password: string) => auth.post(`/core/users/${user.id}/validate`, { password });
     expect((await check(user.password)).body).toMatchObject({ valid_password: true });
     expect((await check(`${user.password.slice(0, -1)}b`)).body).toMatchObject({ valid_password: false });
   });
 
   it("takes a password in any normal form for the same", async () => {
-    const user = await makeUser(auth, { password: "caf\u00e9 au lait" });
+    const user = await auth.makeUser({ password: "caf\u00e9 au lait" });
     const { body } = await auth.post(`/core/users/${user.id}/validate`, { password: "cafe\u0301 au lait" });
     expect(body).toEqual({ valid_password: true, valid_otp: false });
   });
@@ -128,7 +116,7 @@ describe("POST /core/users (specification section 4)", () => {
 
 describe("GET /core/users/<id-or-username> (specification section 4)", () => {
   it("shows {attributes, otpkeys, id, name} and nothing else, by id and by name", async () => {
-    const { id, name } = await makeUser(auth);
+    const { id, name } = await auth.makeUser();
     await auth.post(`/core/users/${id}/otpkeys`, { otpkey: `k${id}` });
     await auth.post(`/core/users/${id}/attributes`, { key: "planet", value: "earth" });
     for (const path of [`/core/users/${id}`, `/core/users/${name}`]) {
@@ -139,7 +127,7 @@ describe("GET /core/users/<id-or-username> (specification section 4)", () => {
   });
 
   it("shows empty attributes and otpkeys of a new user", async () => {
-    const { id, name } = await makeUser(auth);
+    const { id, name } = await auth.makeUser();
     expect((await auth.get(`/core/users/${id}`)).body).toEqual({ attributes: {}, otpkeys: [], id, name });
   });
 
@@ -178,7 +166,7 @@ describe("GET /core/users/<id-or-username> (specification section 4)", () => {
   });
 
   it("takes an id without leading zeros only", async () => {
-    const { id } = await makeUser(auth);
+    const { id } = await auth.makeUser();
     expect((await auth.get(`/core/users/0${id}`)).status).toBe(404);
   });
 });
@@ -189,7 +177,7 @@ describe.each([
 ] as const)("%s /core/users/<id-or-username>%s (specification section 4)", (method, rest) => {
   it("deletes by id and by name: 204 and no body; then the user is not there: 404", async () => {
     for (const by of ["id", "name"] as const) {
-      const user = await makeUser(auth);
+      const user = await auth.makeUser();
       const path = `/core/users/${user[by]}`;
       expect(await auth.call(method, path + rest)).toMatchObject({ status: 204, body: undefined });
       expect(await auth.get(path)).toMatchObject({ status: 404, body: noSuchUser });
@@ -198,16 +186,16 @@ describe.each([
   });
 
   it("takes attributes, assignments and sessions along and leaves the keys; the name's next owner inherits nothing", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     const prefix = `d${user.id}`;
-    const session = await loggedIn(auth, user);
+    const session = await auth.logIn(user);
     await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: prefix });
     await auth.post(`/core/users/${user.id}/attributes`, { key: "a", value: "b" });
     await auth.call(method, `/core/users/${user.id}${rest}`);
-    expect(await lives(auth, session)).toBe(false);
+    expect(await auth.lives(session)).toBe(false);
     expect((await auth.get("/core/users", { otpkey: prefix })).body).toEqual([]);
     expect((await auth.get(`/core/otpkeys/${prefix}`)).status).toBe(200);
-    const next = await makeUser(auth, { name: user.name });
+    const next = await auth.makeUser({ name: user.name });
     expect(next.id).not.toBe(user.id);
     expect((await auth.get(`/core/users/${user.name}`)).body).toEqual({
       attributes: {},
@@ -215,14 +203,14 @@ describe.each([
       id: next.id,
       name: user.name,
     });
-    expect(await lives(auth, session)).toBe(false);
+    expect(await auth.lives(session)).toBe(false);
     expect((await auth.get(`/core/users/${user.id}`)).status).toBe(404);
   });
 });
 
 describe("POST /core/users/<id-or-username>/reset (specification section 4)", () => {
   it("sets the new password by id and by name: 204; the old one is none any more", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     for (const by of ["id", "name"] as const) {
       const password = newPassword();
       expect(await auth.post(`/core/users/${user[by]}/reset`, { password })).toMatchObject({
@@ -236,15 +224,15 @@ describe("POST /core/users/<id-or-username>/reset (specification section 4)", ()
   });
 
   it("ends every session of the user", async () => {
-    const user = await makeUser(auth);
-    const sessions = [await loggedIn(auth, user), await loggedIn(auth, user)];
+    const user = await auth.makeUser();
+    const sessions = [await auth.logIn(user), await auth.logIn(user)];
     await auth.post(`/core/users/${user.id}/reset`, { password: user.password });
-    for (const session of sessions) expect(await lives(auth, session)).toBe(false);
-    expect(await lives(auth, await loggedIn(auth, user))).toBe(true);
+    for (const session of sessions) expect(await auth.lives(session)).toBe(false);
+    expect(await auth.lives(await auth.logIn(user))).toBe(true);
   });
 
   it("takes an empty password for none", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     expect((await auth.post(`/core/users/${user.id}/reset`, { password: "" })).status).toBe(204);
     for (const password of ["", user.password]) {
       expect((await auth.post("/client/authenticate", { username: user.name, password })).body).toBe(false);
@@ -255,13 +243,13 @@ describe("POST /core/users/<id-or-username>/reset (specification section 4)", ()
     [{}, "Missing required parameter(s)! password"],
     [{ password: "7 chars" }, "password must have at least 8 characters"],
   ])("answers %j with 400", async (fields, error) => {
-    const { id } = await makeUser(auth);
+    const { id } = await auth.makeUser();
     const { status, body } = await auth.post(`/core/users/${id}/reset`, fields as Record<string, string>);
     expect({ status, body }).toEqual({ status: 400, body: { error } });
   });
 
   it("refuses the user's own name as the password, and an unknown user", async () => {
-    const { id, name } = await makeUser(auth);
+    const { id, name } = await auth.makeUser();
     const { status, body } = await auth.post(`/core/users/${id}/reset`, { password: name.toUpperCase() });
     expect({ status, body }).toEqual({ status: 400, body: { error: "password must not be the username" } });
     expect(await auth.post("/core/users/nobody/reset", { password: newPassword() })).toMatchObject({
@@ -276,7 +264,7 @@ describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validat
     auth.call(method, `/core/users/${whom}/validate`, { fields });
 
   it("checks the password by id and by name; a missing or empty value is false", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     for (const whom of [user.id, user.name]) {
       const { status, body } = await validate(whom, { password: user.password });
       expect({ status, body }).toEqual({ status: 200, body: { valid_password: true, valid_otp: false } });
@@ -300,8 +288,8 @@ describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validat
   });
 
   it("checks and uses up an OTP with any password, and leaves an OTP of another user's key unused", async () => {
-    const [user, other] = [await makeUser(auth), await makeUser(auth)];
-    const [own, foreign] = [await giveKey(auth, user, hotpKey()), await giveKey(auth, other, hotpKey())];
+    const [user, other] = [await auth.makeUser(), await auth.makeUser()];
+    const [own, foreign] = [await auth.giveKey(user, hotpKey()), await auth.giveKey(other, hotpKey())];
     const verdictOf = async (fields: Record<string, string>) => (await validate(user.id, fields)).body;
     const { password } = user;
     expect(await verdictOf({ otp: own.otp(0) })).toEqual({ valid_password: false, valid_otp: true });
@@ -309,15 +297,15 @@ describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validat
     expect(await verdictOf({ password: "wrong", otp: own.otp(1) })).toEqual({ valid_password: false, valid_otp: true });
     expect(await verdictOf({ password, otp: own.otp(2) })).toEqual({ valid_password: true, valid_otp: true });
     expect(await verdictOf({ password, otp: foreign.otp(0) })).toEqual({ valid_password: true, valid_otp: false });
-    const login = { username: other.name, password: other.password };
+    const login = other.credentials;
     expect((await auth.post("/client/login", { ...login, otp: foreign.otp(0) })).status).toBe(200);
   });
 
   it("counts nothing and is not throttled", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     for (let n = 0; n < 12; n++) await validate(user.id, { password: "wrong" });
     expect((await validate(user.id, { password: user.password })).body).toMatchObject({ valid_password: true });
-    expect((await auth.post("/client/authenticate", { username: user.name, password: user.password })).body).toBe(true);
+    expect((await auth.post("/client/authenticate", user.credentials)).body).toBe(true);
   });
 
   it("answers 404 for an unknown user", async () => {
@@ -327,13 +315,13 @@ describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validat
 
 describe("POST /core/users/<user>/sessions/delete", () => {
   it("ends all sessions of the user and of no other: 204", async () => {
-    const [user, other] = [await makeUser(auth), await makeUser(auth)];
-    const [one, two, foreign] = [await loggedIn(auth, user), await loggedIn(auth, user), await loggedIn(auth, other)];
+    const [user, other] = [await auth.makeUser(), await auth.makeUser()];
+    const [one, two, foreign] = [await auth.logIn(user), await auth.logIn(user), await auth.logIn(other)];
     for (const by of ["id", "name"] as const) {
       expect((await auth.post(`/core/users/${user[by]}/sessions/delete`)).status).toBe(204);
     }
-    expect([await lives(auth, one), await lives(auth, two), await lives(auth, foreign)]).toEqual([false, false, true]);
-    expect(await lives(auth, await loggedIn(auth, user))).toBe(true);
+    expect([await auth.lives(one), await auth.lives(two), await auth.lives(foreign)]).toEqual([false, false, true]);
+    expect(await auth.lives(await auth.logIn(user))).toBe(true);
   });
 });
 
@@ -342,9 +330,9 @@ describe("POST /core/users/<user>/rename", () => {
     auth.post(`/core/users/${encodeURIComponent(user)}/rename`, { username });
 
   it("gives the user another name: id, password, attributes, OTP keys and last sign-in stay, and sessions end", async () => {
-    const user = await makeUser(auth);
+    const user = await auth.makeUser();
     await auth.post(`/core/users/${user.id}/attributes`, { key: "planet", value: "earth" });
-    const session = await loggedIn(auth, user);
+    const session = await auth.logIn(user);
     await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: `k${user.id}` });
     const { body: before } = await auth.get(`/core/users/${user.id}`);
     const name = `Renamed ${newName()}`;
@@ -352,7 +340,7 @@ describe("POST /core/users/<user>/rename", () => {
     for (const by of [user.id, name.toUpperCase()])
       expect((await auth.get(`/core/users/${encodeURIComponent(by)}`)).body).toEqual({ ...(before as object), name });
     expect((await auth.get(`/core/users/${user.name}`)).body).toEqual(noSuchUser);
-    expect(await lives(auth, session)).toBe(false);
+    expect(await auth.lives(session)).toBe(false);
     const found = async (query: string) => (await auth.get(`/core/users?${query}`)).body;
     expect(await found(`$prefix=${encodeURIComponent(name)}`)).toEqual([{ id: user.id, name }]);
     expect(await found(`$prefix=${user.name}`)).toEqual([]);
@@ -363,10 +351,9 @@ describe("POST /core/users/<user>/rename", () => {
   });
 
   it("leaves the former name to a next owner, who inherits nothing", async () => {
-    const user = await makeUser(auth);
-    const key = await giveKey(auth, user, hotpKey());
+    const [user, key] = await auth.makeOwner(hotpKey());
     await auth.post(`/core/users/${user.id}/attributes`, { key: "planet", value: "earth" });
-    const session = await loggedIn(auth, user, key.otp(0));
+    const session = await auth.logIn(user, key.otp(0));
     for (let n = 0; n < 12; n++)
       await auth.post("/client/authenticate", { username: user.name, password: "wrong", otp: key.otp(1) });
     expect((await auth.get(`/core/users/${user.id}/lock`)).body).not.toMatchObject({ failures: 0 });
@@ -382,7 +369,7 @@ describe("POST /core/users/<user>/rename", () => {
       id,
       name: user.name,
     });
-    expect(await lives(auth, session)).toBe(false);
+    expect(await auth.lives(session)).toBe(false);
     const signIn = (given: string) => auth.post("/client/authenticate", { username: user.name, password: given });
     expect((await signIn(user.password)).body).toBe(false);
     expect((await signIn(password)).body).toBe(true);
@@ -393,16 +380,16 @@ describe("POST /core/users/<user>/rename", () => {
   });
 
   it("changes the case of a name", async () => {
-    const user = await makeUser(auth);
-    const session = await loggedIn(auth, user);
+    const user = await auth.makeUser();
+    const session = await auth.logIn(user);
     const name = user.name.toUpperCase();
     expect((await rename(user.id, name)).body).toEqual({ id: user.id, name });
     expect((await auth.get(`/core/users?$prefix=${user.name}`)).body).toEqual([{ id: user.id, name }]);
-    expect(await lives(auth, session)).toBe(false);
+    expect(await auth.lives(session)).toBe(false);
   });
 
   it("renames one of 10 users who are given one name at once", async () => {
-    const users = await Promise.all(Array.from({ length: 10 }, () => makeUser(auth)));
+    const users = await Promise.all(Array.from({ length: 10 }, () => auth.makeUser()));
     const name = newName();
     const answers = await Promise.all(users.map(({ id }) => rename(id, name)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(409)]);
@@ -412,7 +399,7 @@ describe("POST /core/users/<user>/rename", () => {
   });
 
   it("answers 409 for a name that another user has, 400 for none, and 404 for an unknown user", async () => {
-    const [user, other] = [await makeUser(auth), await makeUser(auth)];
+    const [user, other] = [await auth.makeUser(), await auth.makeUser()];
     expect(await rename(user.id, other.name.toUpperCase())).toMatchObject({
       status: 409,
       body: { error: "A user with that username already exists!" },
@@ -427,10 +414,10 @@ describe("POST /core/users/<user>/rename", () => {
 
 describe("ids", () => {
   it("grow with time and are never given again", async () => {
-    const first = await makeUser(auth);
+    const first = await auth.makeUser();
     await auth.call("DELETE", `/core/users/${first.id}`);
     auth.advance(hours(1));
-    const second = await makeUser(auth);
+    const second = await auth.makeUser();
     expect(second.id).toBeGreaterThan(first.id);
   });
 });
