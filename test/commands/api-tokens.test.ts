@@ -1,15 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type AuthHost, startAuthHost } from "../support/auth/host.ts";
+import { describe, expect, it } from "vitest";
+import { startAuthHost } from "../support/auth/host.ts";
 import { compileCache } from "../support/host/compile-cache.ts";
 
-let auth: AuthHost;
-beforeAll(async () => {
-  auth = await startAuthHost();
-});
-afterAll(() => auth?.close());
+const auth = await startAuthHost();
 
 async function tokens(token: string, ...args: readonly string[]) {
   const child = spawn(process.execPath, ["commands/api-tokens.ts", ...args, "--url", auth.coreUrl], {

@@ -1,4 +1,5 @@
 import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../../local/peers/peer.ts";
+import { atEndOfFile } from "../support/run/end-of-file.ts";
 
 /** A proxy of a Core API that counts calls, with configurable failures. */
 export interface CoreProxy extends Peer {
@@ -6,11 +7,14 @@ export interface CoreProxy extends Peer {
   instead(answer: (call: PeerCall) => PeerAnswer | undefined): void;
 }
 
+/** Starts one, which ends with the test file. */
 export async function startCoreProxy(coreUrl: string): Promise<CoreProxy> {
   let inPlace: (call: PeerCall) => PeerAnswer | undefined = () => undefined;
   const handle = async (call: PeerCall): Promise<PeerAnswer> => inPlace(call) ?? (await passOn(call, coreUrl));
+  const peer = await startPeer("core proxy", { handle });
+  atEndOfFile(() => peer.close());
   return {
-    ...(await startPeer("core proxy", { handle })),
+    ...peer,
     instead: answer => {
       inPlace = answer;
     },

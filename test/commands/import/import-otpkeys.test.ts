@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type AuthHost, startAuthHost } from "../../support/auth/host.ts";
-import { type CoreProxy, startCoreProxy } from "../core-proxy.ts";
+import { describe, expect, it } from "vitest";
+import { startAuthHost } from "../../support/auth/host.ts";
+import { startCoreProxy } from "../core-proxy.ts";
 import {
   compactLine,
   type FileKey,
@@ -16,17 +16,8 @@ import {
 } from "./key-files.ts";
 import { fileOf, freshPath, readLines, runImport, startImport } from "./run-import.ts";
 
-let auth: AuthHost;
-let proxy: CoreProxy;
-
-beforeAll(async () => {
-  auth = await startAuthHost();
-  proxy = await startCoreProxy(auth.coreUrl);
-});
-afterAll(async () => {
-  await proxy?.close();
-  await auth?.close();
-});
+const auth = await startAuthHost();
+const proxy = await startCoreProxy(auth.coreUrl);
 
 const imported = (...args: readonly string[]) => importWith({}, ...args);
 const importWith = (environment: Readonly<Record<string, string>>, ...args: readonly string[]) =>

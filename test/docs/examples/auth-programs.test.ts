@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Peer, startPeer } from "../../../local/peers/peer.ts";
-import { type AuthHost, startAuthHost } from "../../support/auth/host.ts";
+import { startAuthHost } from "../../support/auth/host.ts";
 import { yubicoKey } from "../../support/auth/software-key.ts";
 import { simulatedServer } from "../../support/auth/validation-server.ts";
 import { person } from "./auth-people.ts";
@@ -10,11 +10,7 @@ import { type Program, startProgram } from "./auth-program.ts";
 
 const password = "Pässword, with: all = of & it";
 
-let auth: AuthHost;
-beforeAll(async () => {
-  auth = await startAuthHost();
-});
-afterAll(() => auth?.close());
+const auth = await startAuthHost();
 
 describe("a session without a browser", () => {
   const session = (env: Readonly<Record<string, string>>) =>
@@ -60,10 +56,7 @@ describe("a RADIUS server's program", () => {
       { OTP_VALIDATION_URLS: server.url, OTP_VALIDATION_CLIENT_ID: server.clientId, AUTH_THROTTLE_FAILURES: "3" },
       { "otp-validation-key": validationKey.toString("base64") },
     );
-    onTestFinished(async () => {
-      await asking.close();
-      await server.close();
-    });
+    onTestFinished(() => server.close());
     const key = yubicoKey();
     server.add(key);
     const { name } = await person(asking, { name: "outage", password });

@@ -1,29 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { core as coreApi } from "../../../functions/auth/routes.ts";
-import type { Vault } from "../../../local/peers/vault/vault.ts";
 import { createAuthResources } from "../../support/auth/deployed.ts";
-import { type MainProcess, startMain } from "../main-process.ts";
+import { startMain } from "../main-process.ts";
 
+const { settings, bearer } = await createAuthResources();
 /** The deployed app in a process of its own, called over HTTP. */
-let main: MainProcess;
-let vault: Vault;
-let bearer: Record<string, string>;
-/** A user who is given everything. */
-let owner: number;
-
-beforeAll(async () => {
-  const { token, settings, ...created } = await createAuthResources();
-  ({ vault } = created);
-  bearer = { authorization: `Bearer ${token}` };
-  main = await startMain(settings);
-  await core("POST", "/users", { username: "bystander", password });
-  await core("POST", "/users/bystander/attributes", { key: "mine", value: "x" });
-  owner = ((await core("POST", "/users", { username: "owner", password: "" })).body as { id: number }).id;
-});
+const main = await startMain(settings);
 
 afterAll(async () => {
   const lines = await main.end();
-  await vault.close();
   expect(lines.filter(({ event }) => event === "failed")).toEqual([]);
 });
 
@@ -52,53 +37,22 @@ const foundBy = async (query: string) =>
   ((await core("GET", `/users?${query}`)).body as { id: number }[]).map(({ id }) => id);
 const password = "a password of every user";
 
+await core("POST", "/users", { username: "bystander", password });
+await core("POST", "/users/bystander/attributes", { key: "mine", value: "x" });
+/** A user who is given everything. */
+const { id: owner } = (await core("POST", "/users", { username: "owner", password: "" })).body as { id: number };
+
 /** What Table storage forbids in keys, OData, URLs, forms, JSON, JavaScript or people could take for something else. */
 const texts = [
   ...["'", "''", '"', "%", "%%", "%41", "%2527", "+", "&", "=", ";", ",", "/", "\\", "?", "#", ":", "@", "!", "*", "~"],
-  ...[
-    "$",
-    "$top",
-    "$filter=1",
-    "$batch",
-    "(",
-    ")",
-    "[]",
-    "{}",
-    "<script>",
-    "`",
-    "|",
-    "^",
-    "a b",
-    ".",
-    "..",
-    "...",
-    "-",
-  ],
+  ...["$", "$top", "$filter=1", "$batch", "(", ")", "[]", "{}", "<script>"],
+  ...["`", "|", "^", "a b", ".", "..", "...", "-"],
   ...["' or 1 eq 1 or '", "PartitionKey eq 'x'", "x')/users(PartitionKey='y", "datetime'2031-01-01'", "null", "true"],
   ...["__proto__", "constructor", "toString", "hasOwnProperty", "user", "throttle", "attributes", "attr:x", "key:x"],
-  ...[
-    "\u0000",
-    "a\u0000b",
-    "\t",
-    "\n",
-    "a\r\nSet-Cookie: x=y",
-    "\u007f",
-    "\u0085",
-    "\u2028",
-    "\u00a0",
-    "\u200b",
-    "\u202e",
-  ],
-  ...[
-    "e\u0301",
-    "\u1e9b\u0323",
-    "\u0130",
-    "\u212b",
-    "\u{1f469}\u200d\u{1f680}\u{1f3fd}",
-    "\u{10ffff}",
-    "\ufffd",
-    "\ufffe",
-  ],
+  ...["\u0000", "a\u0000b", "\t", "\n", "a\r\nSet-Cookie: x=y", "\u007f", "\u0085"],
+  ...["\u2028", "\u00a0", "\u200b", "\u202e"],
+  ...["e\u0301", "\u1e9b\u0323", "\u0130", "\u212b"],
+  ...["\u{1f469}\u200d\u{1f680}\u{1f3fd}", "\u{10ffff}", "\ufffd", "\ufffe"],
   ...["0", "007", "9007199254740993", "-1", "1e3", "\u0661\u0662", "x".repeat(128), "x".repeat(129), "x".repeat(1024)],
 ];
 

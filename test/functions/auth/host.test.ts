@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
-import type { Vault } from "../../../local/peers/vault/vault.ts";
+import { afterAll, describe, expect, it, test } from "vitest";
 import { createAuthResources } from "../../support/auth/deployed.ts";
 import { hotpKey } from "../../support/auth/software-key.ts";
-import { type MainProcess, startMain } from "../main-process.ts";
+import { startMain } from "../main-process.ts";
 
-/** The deployed app in a process of its own, called over HTTP. */
-let main: MainProcess;
-let vault: Vault;
-let bearer: Record<string, string>;
-const secrets: string[] = [];
 const app = "https://app.example.com";
-
-beforeAll(async () => {
-  const { token, settings, ...created } = await createAuthResources();
-  ({ vault } = created);
-  bearer = { authorization: `Bearer ${token}` };
-  secrets.push(token);
-  main = await startMain({
-    ...settings,
-    CLIENT_ALLOWED_ORIGINS: app,
-    SESION_COOKIE_SECURE: "false",
-    LOGGING_LEVEL_COM_SERVICE: "DEBUG",
-  });
+const { token, settings, bearer } = await createAuthResources();
+const secrets = [token];
+/** The deployed app in a process of its own, called over HTTP. */
+const main = await startMain({
+  ...settings,
+  CLIENT_ALLOWED_ORIGINS: app,
+  SESION_COOKIE_SECURE: "false",
+  LOGGING_LEVEL_COM_SERVICE: "DEBUG",
 });
 
 afterAll(async () => {
@@ -31,7 +21,6 @@ afterAll(async () => {
     { setting: "SESION_COOKIE_SECURE", nearest: "SESSION_COOKIE_SECURE" },
   ]);
   const lines = events.map(line => JSON.stringify(line));
-  await vault.close();
   expect(lines.filter(line => line.includes('"authentication"')).length).toBeGreaterThan(3);
   for (const secret of secrets) expect(lines.filter(line => line.includes(secret))).toEqual([]);
 });

@@ -25,32 +25,9 @@ const routes = [
 ].filter(route => !route.includes("/api-tokens"));
 
 const names = [
-  "username",
-  "password",
-  "otp",
-  "newpass",
-  "oldpass",
-  "key",
-  "value",
-  "otpkey",
-  "otpkeys",
-  "prefix",
-  "kind",
-  "secret",
-  "secret_base32",
-  "private_id",
-  "digits",
-  "counter",
-  "period",
-  "algorithm",
-  "valid_from",
-  "valid_until",
-  "uses",
-  "replace",
-  "$top",
-  "$skiptoken",
-  "__proto__",
-  "",
+  ..."username password otp newpass oldpass key value otpkey otpkeys prefix kind secret secret_base32".split(" "),
+  ..."private_id digits counter period algorithm valid_from valid_until uses replace $top $skiptoken".split(" "),
+  ...["__proto__", ""],
 ];
 
 const text = fc.oneof(

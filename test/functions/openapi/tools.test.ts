@@ -87,7 +87,6 @@ describe.skipIf(missing !== undefined)("the OpenAPI documents", () => {
     expect(errors).toEqual([expect.stringMatching(/^unknown-field\.ts.*user_name/)]);
 
     const auth = await startAuthHost();
-    onTestFinished(() => auth.close());
     const base = auth.coreUrl.replace(/\/core$/, "");
     const env = { ...process.env, BASE_URL: base, CORE_TOKEN: auth.token };
     // Not synchronous: the host asks the key vault, which is in this process.

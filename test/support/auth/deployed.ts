@@ -1,18 +1,20 @@
 import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
 import { createStores } from "../../../local/start/system.ts";
 import { localTokens } from "../../../local/start/tokens.ts";
+import { atEndOfFile } from "../run/end-of-file.ts";
 import { freshStorage } from "../storage/fresh-storage.ts";
 
 /** What the deployed authentication server works on. */
 export interface AuthResources {
   readonly vault: Vault;
-  /** The static token of the Core API. */
+  /** The static token of the Core API, and the header that presents it. */
   readonly token: string;
+  readonly bearer: { readonly authorization: string };
   /** Of a host that uses them. */
   readonly settings: Readonly<Record<"CLOUD_STORAGE_CONNECTION_STRING", string>> & Readonly<Record<string, string>>;
 }
 
-/** Creates storage and a vault for the deployed app in a process of its own. The caller closes the vault. */
+/** Creates storage and a vault for the deployed app in a process of its own. The vault ends with the test file. */
 export async function createAuthResources(): Promise<AuthResources> {
   const vault = await startVault({
     secrets: {
@@ -20,6 +22,7 @@ export async function createAuthResources(): Promise<AuthResources> {
       "password-pepper": Buffer.alloc(32, 6).toString("base64url"),
     },
   });
+  atEndOfFile(() => vault.close());
   const { connectionString } = freshStorage();
   await createStores(connectionString);
   const settings = {
@@ -28,5 +31,6 @@ export async function createAuthResources(): Promise<AuthResources> {
     CLOUD_KEY_VAULT_ENDPOINT: vault.url,
     CALLER_STATIC_TOKENS: "true",
   };
-  return { vault, token: localTokens(vault).core, settings };
+  const token = localTokens(vault).core;
+  return { vault, token, bearer: { authorization: `Bearer ${token}` }, settings };
 }

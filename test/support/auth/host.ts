@@ -1,6 +1,7 @@
 import { closePeers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem } from "../../../local/start/system.ts";
 import { type HostProcess, startHostProcess } from "../host/host-process.ts";
+import { atEndOfFile } from "../run/end-of-file.ts";
 import { freshStorage, patient } from "../storage/fresh-storage.ts";
 
 /** The authentication server as a process, for programs that call it from outside. */
@@ -15,10 +16,10 @@ export interface AuthHost {
   readonly otherToken: string;
   /** Calls the Core API; a body is sent as JSON. */
   readonly core: HostProcess["call"];
-  close(): Promise<void>;
 }
 
 /**
+ * Starts one, which ends with the test file.
  * @param settings on top of the local system's
  * @param secrets further ones of the vault
  */
@@ -31,6 +32,10 @@ export async function startAuthHost(
   for (const [name, value] of Object.entries(secrets)) peers.vault.set(name, value);
   const { settings: described, tokens } = await describeSystem(storage, peers);
   const host = await startHostProcess(tokens.core, { ...described, ...patient, ...settings });
+  atEndOfFile(async () => {
+    await host.kill();
+    await closePeers(peers);
+  });
   return {
     coreUrl: `${host.url}/core`,
     clientUrl: `${host.url}/client`,
@@ -38,9 +43,5 @@ export async function startAuthHost(
     tenantToken: await peers.issuer.mint({ audience: described.CALLER_AUDIENCES ?? "", roles: ["Core.Admin"] }),
     otherToken: tokens.connector,
     core: (method, path, body) => host.call(method, `/core${path}`, body),
-    close: async () => {
-      await host.kill();
-      await closePeers(peers);
-    },
   };
 }

@@ -303,7 +303,7 @@ let names = 0;
 /** A name that no other test has. */
 export const newName = (): string => `user-${++names}-${randomUUID().slice(0, 8)}`;
 
-/** What tests do with users over the APIs. Each throws where a call is refused. */
+/** What tests do with users over the APIs. Makers and `logIn` throw where a call is refused. */
 interface People {
   /** Makes a user who can sign in. */
   makeUser(given?: { readonly name?: string; readonly password?: string }): Promise<MadeUser>;
@@ -315,6 +315,8 @@ interface People {
   logIn(user: Pick<MadeUser, "name" | "password">, otp?: string): Promise<string>;
   /** Whether a session lives. */
   lives(session: string): Promise<boolean>;
+  /** Whether the Core API calls an OTP valid, which counts no failure. A valid one is used up. */
+  isValidOtp(user: Pick<MadeUser, "id">, otp: string): Promise<boolean>;
 }
 
 function peopleOf(call: TestAuth["call"]): People {
@@ -344,6 +346,10 @@ function peopleOf(call: TestAuth["call"]): People {
       return (body as { session: string }).session;
     },
     lives: async session => (await call("GET", "/client/status", { headers: withSession(session) })).status === 200,
+    isValidOtp: async ({ id }, otp) => {
+      const { body } = await call("POST", `/core/users/${id}/validate`, { fields: { otp } });
+      return (body as { valid_otp: boolean }).valid_otp;
+    },
   };
 }
 

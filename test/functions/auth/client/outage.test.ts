@@ -1,41 +1,28 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { client, core } from "../../../../functions/auth/routes.ts";
-import type { Vault } from "../../../../local/peers/vault/vault.ts";
 import { createAuthResources } from "../../../support/auth/deployed.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
 import { type MainProcess, startMain } from "../../main-process.ts";
 
+const { vault, bearer, ...created } = await createAuthResources();
+const settings = {
+  ...created.settings,
+  AUTH_SELF_ASSIGN: "true",
+  STORAGE_TIMEOUT_SECONDS: "6",
+  SECRETS_REFRESH_SECONDS: "0.001",
+  HEALTH_MAX_AGE_SECONDS: "0.001",
+};
+const nowhere = settings.CLOUD_STORAGE_CONNECTION_STRING.replace(
+  /(?<=TableEndpoint=)http:\/\/127\.0\.0\.1:\d+/,
+  deadAddress,
+);
 /** The deployed app in processes of its own: one with a vault whose failures are configurable, one without storage. */
-let main: MainProcess;
-let withoutStorage: MainProcess;
-let vault: Vault;
-let bearer: Record<string, string>;
+const [main, withoutStorage] = await Promise.all([
+  startMain(settings),
+  startMain({ ...settings, CLOUD_STORAGE_CONNECTION_STRING: nowhere, STORAGE_TIMEOUT_SECONDS: "2" }),
+]);
 
-beforeAll(async () => {
-  const { token, ...created } = await createAuthResources();
-  ({ vault } = created);
-  bearer = { authorization: `Bearer ${token}` };
-  const settings = {
-    ...created.settings,
-    AUTH_SELF_ASSIGN: "true",
-    STORAGE_TIMEOUT_SECONDS: "6",
-    SECRETS_REFRESH_SECONDS: "0.001",
-    HEALTH_MAX_AGE_SECONDS: "0.001",
-  };
-  const nowhere = settings.CLOUD_STORAGE_CONNECTION_STRING.replace(
-    /(?<=TableEndpoint=)http:\/\/127\.0\.0\.1:\d+/,
-    deadAddress,
-  );
-  [main, withoutStorage] = await Promise.all([
-    startMain(settings),
-    startMain({ ...settings, CLOUD_STORAGE_CONNECTION_STRING: nowhere, STORAGE_TIMEOUT_SECONDS: "2" }),
-  ]);
-});
-
-afterAll(async () => {
-  await Promise.all([main.end(), withoutStorage.end()]);
-  await vault.close();
-});
+afterAll(() => Promise.all([main.end(), withoutStorage.end()]));
 
 const fields = {
   username: "anna",

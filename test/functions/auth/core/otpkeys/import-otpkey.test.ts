@@ -21,8 +21,7 @@ const viewOf = (prefix: string) => ({ attributes: {}, prefix, enabled: true, id:
 const has = async ({ prefix }: { prefix: string }) => {
   await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: prefix });
 };
-const isValid = async (otp: string) =>
-  ((await auth.post(`/core/users/${user.id}/validate`, { otp })).body as { valid_otp: boolean }).valid_otp;
+const isValid = (otp: string) => auth.isValidOtp(user, otp);
 
 /** RFC 4648, written once more. */
 function base32Of(bytes: Uint8Array): string {
@@ -253,13 +252,11 @@ describe("the time in which OTPs of a key are accepted", () => {
     expect(made).toMatchObject({ status: 201, body: { ...viewOf(key.prefix), valid_from, valid_until } });
     const signsIn = async (fields: Fields) =>
       (await auth.post("/client/authenticate", { username, password, ...fields })).body;
-    const validates = async (otp: string) =>
-      (await auth.post(`/core/users/${own.id}/validate`, { otp })).body as { valid_otp: boolean };
     const lastReason = (event: string) => auth.events(event).at(-1)?.otpOutcome;
 
     expect(await signsIn({ otp: key.otp(0) })).toBe(false);
     expect(lastReason("authentication")).toBe("not_yet_valid");
-    expect(await validates(key.otp(1))).toMatchObject({ valid_otp: false });
+    expect(await auth.isValidOtp(own, key.otp(1))).toBe(false);
     expect(lastReason("validation")).toBe("not_yet_valid");
     expect(await signsIn({})).toBe(false);
     expect(auth.events("authentication").at(-1)).toMatchObject({ reason: "no_otp" });
@@ -268,7 +265,7 @@ describe("the time in which OTPs of a key are accepted", () => {
     auth.advance(days(1));
     expect(await signsIn({ otp: key.otp(3) })).toBe(false);
     expect(lastReason("authentication")).toBe("expired");
-    expect(await validates(key.otp(4))).toMatchObject({ valid_otp: false });
+    expect(await auth.isValidOtp(own, key.otp(4))).toBe(false);
     expect(lastReason("validation")).toBe("expired");
   });
 

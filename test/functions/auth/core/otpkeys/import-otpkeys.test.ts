@@ -4,6 +4,7 @@ import { tokenHashesOf } from "../../../../../functions/deployment.ts";
 import { Fault } from "../../../../../lib/fault.ts";
 import { createToken } from "../../../../../lib/http/authenticate/api-tokens.ts";
 import { minutes } from "../../../../../lib/time.ts";
+import { hotpCode } from "../../../../lib/auth/otp/codes.ts";
 import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../../support/auth/software-key.ts";
 import { newName, testAuth } from "../../../../support/auth/test-auth.ts";
 
@@ -44,25 +45,22 @@ describe("POST /core/otpkeys/batch", () => {
 
   it("imports every field of the single call, and assigns to users", async () => {
     const [first, second] = [await auth.makeUser(), await auth.makeUser()];
-    const validity = { valid_from: "2026-01-01T00:00:00.000Z", valid_until: "2099-01-01T00:00:00.000Z" };
-    const [totpPrefix, hotpPrefix, barePrefix] = [newPrefix(), newPrefix(), newPrefix()];
-    const totp = {
-      ...totpKey({ prefix: totpPrefix }).fields,
-      ...{ period: 60, algorithm: "SHA256", digits: 8, username: first.name },
-    };
-    const hotp = {
-      ...hotpKey({ prefix: hotpPrefix }).fields,
-      ...{ counter: 7, ...validity, username: second.name.toUpperCase() },
-    };
-    const bare = { prefix: barePrefix.toUpperCase(), username: first.name };
-    expect(statusesOf(await importing([totp, hotp, bare]))).toEqual([201, 201, 201]);
-    expect(await keysOf(first)).toEqual([totpPrefix, barePrefix].sort());
-    expect(await keysOf(second)).toEqual([hotpPrefix]);
-    expect(await view(hotpPrefix)).toMatchObject(validity);
-    const formOf = async (prefix: string) => (await auth.context.otpkeys.find(prefix))?.value.form;
-    expect(await formOf(totpPrefix)).toMatchObject({ digits: 8, period: 60, algorithm: "SHA256" });
-    expect(await formOf(hotpPrefix)).toMatchObject({ state: { counter: 7 } });
-    expect(statusesOf(await importing([totp, hotp, bare]))).toEqual([200, 200, 200]);
+    const validity = { valid_from: "2020-01-01T00:00:00.000Z", valid_until: "2099-01-01T00:00:00.000Z" };
+    const [totp, hotp, barePrefix] = [totpKey(), hotpKey(), newPrefix()];
+    const elements = [
+      { ...totp.fields, period: 60, algorithm: "SHA256", digits: 8, username: first.name },
+      { ...hotp.fields, counter: 7, ...validity, username: second.name.toUpperCase() },
+      { prefix: barePrefix.toUpperCase(), username: first.name },
+    ];
+    expect(statusesOf(await importing(elements))).toEqual([201, 201, 201]);
+    expect(await keysOf(first)).toEqual([totp.prefix, barePrefix].sort());
+    expect(await keysOf(second)).toEqual([hotp.prefix]);
+    expect(await view(hotp.prefix)).toMatchObject(validity);
+    expect(statusesOf(await importing(elements))).toEqual([200, 200, 200]);
+    const minute = Math.floor(Date.parse(auth.now()) / 60_000);
+    expect(await auth.isValidOtp(first, totp.prefix + hotpCode(totp.secret, minute, 8, "sha256"))).toBe(true);
+    const inTurn = [await auth.isValidOtp(second, hotp.otp(6)), await auth.isValidOtp(second, hotp.otp(7))];
+    expect(inTurn).toEqual([false, true]);
   });
 
   it("imports a secret into an OTP key that has none, and one in Base32", async () => {
@@ -119,10 +117,10 @@ describe("POST /core/otpkeys/batch", () => {
   });
 
   it("reports the problems of all kinds that an element has together", async () => {
-    const first = hotpKey();
+    const [user, first] = [await auth.makeUser(), hotpKey()];
     const [early, late] = ["2027-01-01T00:00:00Z", "2027-01-02T00:00:00Z"];
     const results = await importing([
-      first.fields,
+      { ...first.fields, username: user.name },
       // The fields alone, their values for the kind, the time, the user and the other elements.
       {
         ...yubicoKey({ prefix: first.prefix }).fields,
@@ -144,7 +142,7 @@ describe("POST /core/otpkeys/batch", () => {
     expect(fieldsOf(results[3])).toEqual(["prefix", "secret", "private_id"]);
     expect(fieldsOf(results[4])).toEqual(["kind", "counter"]);
     expect(fieldsOf(results[5])).toEqual(["secret_base32", "digits"]);
-    expect((await auth.context.otpkeys.find(first.prefix))?.value.kind).toBe("hotp");
+    expect(await auth.isValidOtp(user, first.otp(0))).toBe(true);
   });
 
   it("changes nothing of an OTP key that it refuses: neither counter, validity nor user", async () => {

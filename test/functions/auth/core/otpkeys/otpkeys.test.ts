@@ -273,13 +273,11 @@ describe("POST /core/otpkeys/<prefix>/enable and /disable", () => {
 
   it("a disabled key never verifies, but its genuine OTP is used up", async () => {
     const [one, key] = await auth.makeOwner(hotpKey());
-    const validate = async (otp: string) =>
-      ((await auth.post(`/core/users/${one.id}/validate`, { otp })).body as { valid_otp: boolean }).valid_otp;
     await auth.post(`/core/otpkeys/${key.prefix}/disable`);
-    expect(await validate(key.otp(0))).toBe(false);
+    expect(await auth.isValidOtp(one, key.otp(0))).toBe(false);
     await auth.post(`/core/otpkeys/${key.prefix}/enable`);
-    expect(await validate(key.otp(0))).toBe(false);
-    expect(await validate(key.otp(1))).toBe(true);
+    expect(await auth.isValidOtp(one, key.otp(0))).toBe(false);
+    expect(await auth.isValidOtp(one, key.otp(1))).toBe(true);
   });
 
   it("a disabled key does not make an OTP required", async () => {
