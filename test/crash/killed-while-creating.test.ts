@@ -1,19 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { HostProcess } from "../support/host/host-process.ts";
-import { type Hold, type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
-import { reconcileSoon, startTestSystem, type TestSystem } from "../support/host/system.ts";
+import type { Hold } from "../support/host/pausing-proxy.ts";
+import { reconcileSoon, systemOfFile } from "../support/host/system.ts";
 import { until } from "../support/until.ts";
 import { atWrite, endless, endlessMs, inCall, killAt, type Point } from "./kill-points.ts";
 import { newOrder, type Order, processAll, requestOf, send } from "./orders.ts";
-import { deliveryCalls, failed, fulfilled, type Outcome, outcome, stepMs, untilQuiet } from "./outcome.ts";
+import {
+  deliveryCalls,
+  failed,
+  fulfilled,
+  neverConfirmed,
+  neverSent,
+  type Outcome,
+  outcome,
+  stepMs,
+  untilQuiet,
+} from "./outcome.ts";
 import { writes } from "./writes.ts";
 
-const neverSent = "The request was interrupted and never sent to the delivery service.";
-const neverConfirmed =
-  "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
-
-let system: TestSystem;
-let proxy: PausingProxy;
+const { system, proxy } = await systemOfFile();
 /**
  * The host that reconciles. It looks once and then fails the request, so that the test need not wait the three days of
  * decision C6.
@@ -93,8 +98,6 @@ async function strayRows(): Promise<number> {
 let strayAtFirst = 0;
 
 beforeAll(async () => {
-  system = await startTestSystem();
-  proxy = await startPausingProxy(system.storage.tableUrl);
   const reconcilerSettings = { ...reconcileSoon, RECONCILE_DAYS: "0" };
   const [victim] = await Promise.all([
     system.startHost({ through: proxy, settings: endless }),
@@ -120,11 +123,6 @@ beforeAll(async () => {
   strayAtFirst = await strayRows();
   system.clock.advance(endlessMs);
   await untilQuiet(reconciler, system, ...[...taken.values()].map(({ requestId }) => requestId));
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await system.close();
 });
 
 /** What became of the order of a point, once nothing is left to do. */

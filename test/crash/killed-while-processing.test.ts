@@ -1,26 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newSinkSecret } from "../support/connector/event-sinks.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
-import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
-import { startTestSystem, type TestSystem } from "../support/host/system.ts";
+import type { HoldRule } from "../support/host/pausing-proxy.ts";
+import { systemOfFile } from "../support/host/system.ts";
 import { arrivals, course, firstArrivals, sinkSettings, startSending, untilDelivered } from "./events.ts";
 import { atWrite, endless, endlessMs, inCall, killAt, type Point } from "./kill-points.ts";
 import { newOrder, type Order, placed, processCredentialRequests, processShipments } from "./orders.ts";
 import { activationCalls, fulfilled, fulfilledKey, mailCalls, outcome, untilQuiet } from "./outcome.ts";
 import { ofRequest, writes } from "./writes.ts";
 
-let system: TestSystem;
-let proxy: PausingProxy;
-
-beforeAll(async () => {
-  system = await startTestSystem();
-  proxy = await startPausingProxy(system.storage.tableUrl);
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await system.close();
-});
+const { system, proxy } = await systemOfFile();
 
 /** An order, and where the host that works on it is killed. */
 interface Case {

@@ -195,6 +195,10 @@ export const fulfilled: Outcome = {
   wrong: [],
 };
 
+export const neverSent = "The request was interrupted and never sent to the delivery service.";
+export const neverConfirmed =
+  "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
+
 /** An order that never became a shipment. */
 export const failed = (reason: string): Outcome => ({
   state: "failed",

@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { FaultRule } from "../../local/peers/peer.ts";
 import { resetPeers } from "../support/connector/reset-peers.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
-import { type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
-import { reconcileSoon, startTestSystem, type TestSystem } from "../support/host/system.ts";
+import { reconcileSoon, systemOfFile } from "../support/host/system.ts";
 import { until } from "../support/until.ts";
 import { newOrder, type Order, placed, processAll, requestOf, send, underReference } from "./orders.ts";
-import { deliveryCalls, failed, fulfilled, outcome, stepMs, untilQuiet } from "./outcome.ts";
+import { deliveryCalls, failed, fulfilled, neverConfirmed, neverSent, outcome, stepMs, untilQuiet } from "./outcome.ts";
 import { createUnrelatedShipment } from "./unrelated-shipments.ts";
 import { writes } from "./writes.ts";
 
-const neverSent = "The request was interrupted and never sent to the delivery service.";
-const neverConfirmed =
-  "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
-
 const markMaxAgeSeconds = 20;
 
-let system: TestSystem;
-let proxy: PausingProxy;
+const { system, proxy } = await systemOfFile({ ORDER_INTENT_MAX_AGE_SECONDS: String(markMaxAgeSeconds) });
 /** The host that creates. The proxy is in front of its tables only. */
 let creator: HostProcess;
 /**
@@ -29,18 +23,11 @@ let reconciler: HostProcess;
 let patient: HostProcess;
 
 beforeAll(async () => {
-  system = await startTestSystem({ ORDER_INTENT_MAX_AGE_SECONDS: String(markMaxAgeSeconds) });
-  proxy = await startPausingProxy(system.storage.tableUrl);
   [creator, reconciler, patient] = await Promise.all([
     system.startHost({ through: proxy }),
     system.startHost({ settings: { ...reconcileSoon, RECONCILE_DAYS: "0" } }),
     system.startHost(),
   ]);
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await system.close();
 });
 
 beforeEach(() => resetPeers(system.peers));
@@ -75,6 +62,30 @@ async function reconciled(order: Order, requestId: string) {
 async function untilMarkTooOld(requestId: string): Promise<void> {
   const { sentAt = "" } = (await system.store.load(requestId))?.request.value.delivery ?? {};
   system.clock.advance(Date.parse(sentAt) + markMaxAgeSeconds * 1000 - Date.now() + 1);
+}
+
+/**
+ * Stops the host that creates at a point until another one has reconciled its request, which the rest of the create
+ * must not change. Returns the outcome of the order and the status of the create.
+ */
+async function stoppedUntilReconciled(
+  reached: () => Promise<void>,
+  release: () => void,
+  beforeReconciling: (requestId: string) => Promise<void> = async () => {},
+) {
+  const order = newOrder();
+  const answer = send(creator, order);
+  await reached();
+  creator.signal("SIGSTOP");
+  const requestId = await requestOf(order, system);
+  await beforeReconciling(requestId);
+  const end = await reconciled(order, requestId).finally(() => {
+    release();
+    creator.signal("SIGCONT");
+  });
+  const { status } = await answer;
+  expect(await reconciled(order, requestId)).toEqual(end);
+  return { end, status };
 }
 
 describe("a create handler that is delayed", () => {
@@ -113,54 +124,26 @@ describe("a create handler that is delayed", () => {
   });
 
   test("until its request was compensated: orders nothing", async () => {
-    system.peers.entra.fail({ kind: "hang", path: "creationOptions" });
-    const order = newOrder();
-    const answer = send(creator, order);
-    await system.peers.entra.untilHanging();
-    creator.signal("SIGSTOP");
-    const requestId = await requestOf(order, system);
-    const end = await reconciled(order, requestId).finally(() => {
-      system.peers.entra.release();
-      creator.signal("SIGCONT");
-    });
-    expect(end).toEqual(failed(neverSent));
-    expect((await answer).status).toBe(503);
-    expect(await reconciled(order, requestId)).toEqual(end);
+    const { entra } = system.peers;
+    entra.fail({ kind: "hang", path: "creationOptions" });
+    const { end, status } = await stoppedUntilReconciled(() => entra.untilHanging(), entra.release);
+    expect([end, status]).toEqual([failed(neverSent), 503]);
     expect(deliveryCalls(system)).toBe(0);
   });
 
   test("by storage's response to its order intent until its request failed: orders nothing", async () => {
     const hold = proxy.hold({ phase: "response", ...writes.keysAndMark });
-    const order = newOrder();
-    const answer = send(creator, order);
-    await hold.untilHeld();
-    creator.signal("SIGSTOP");
-    const requestId = await requestOf(order, system);
-    await untilMarkTooOld(requestId);
-    const end = await reconciled(order, requestId).finally(() => {
-      hold.release();
-      creator.signal("SIGCONT");
-    });
-    expect(end).toEqual(failed(neverConfirmed));
-    expect((await answer).status).toBe(503);
-    expect(await reconciled(order, requestId)).toEqual(end);
+    const { end, status } = await stoppedUntilReconciled(() => hold.untilHeld(), hold.release, untilMarkTooOld);
+    expect([end, status]).toEqual([failed(neverConfirmed), 503]);
     expect(deliveryCalls(system)).toBe(0);
   });
 
   test("in the delivery call until its shipment was found and fulfilled: nothing is doubled", async () => {
-    system.peers.delivery.fail({ kind: "hang", method: "POST", phase: "after" });
-    const order = newOrder();
-    const answer = send(creator, order);
-    await system.peers.delivery.untilHanging();
-    creator.signal("SIGSTOP");
-    const requestId = await requestOf(order, system);
-    const end = await reconciled(order, requestId).finally(() => {
-      system.peers.delivery.release();
-      creator.signal("SIGCONT");
-    });
+    const { delivery } = system.peers;
+    delivery.fail({ kind: "hang", method: "POST", phase: "after" });
+    const { end, status } = await stoppedUntilReconciled(() => delivery.untilHanging(), delivery.release);
     expect(end).toEqual(fulfilled);
-    expect([201, 500]).toContain((await answer).status);
-    expect(await reconciled(order, requestId)).toEqual(end);
+    expect([201, 500]).toContain(status);
     expect(deliveryCalls(system)).toBe(1);
   });
 });

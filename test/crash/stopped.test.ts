@@ -1,31 +1,23 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { FaultRule } from "../../local/peers/peer.ts";
 import { newSinkSecret } from "../support/connector/event-sinks.ts";
 import { resetPeers } from "../support/connector/reset-peers.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
-import { type HoldRule, type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
-import { quick, startTestSystem, type TestSystem } from "../support/host/system.ts";
+import type { HoldRule } from "../support/host/pausing-proxy.ts";
+import { quick, systemOfFile } from "../support/host/system.ts";
 import { until } from "../support/until.ts";
 import { course, firstArrivals, sinkSettings, untilDelivered } from "./events.ts";
 import { newOrder, placed, processCredentialRequests, processShipments } from "./orders.ts";
 import { activationCalls, fulfilled, mailCalls, outcome, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
 
-let system: TestSystem;
-let proxy: PausingProxy;
+const { system, proxy } = await systemOfFile();
 /** The host that is stopped. The proxy is in front of its tables only. */
 let sleeper: HostProcess;
 let other: HostProcess;
 
 beforeAll(async () => {
-  system = await startTestSystem();
-  proxy = await startPausingProxy(system.storage.tableUrl);
   [sleeper, other] = await Promise.all([system.startHost({ through: proxy }), system.startHost()]);
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await system.close();
 });
 
 beforeEach(() => resetPeers(system.peers));
@@ -57,90 +49,79 @@ const hanging = (name: "entra" | "mail" | "delivery", rule: Omit<FaultRule, "kin
   };
 };
 
+/** Stops a host at a point of its job, does other work meanwhile, and lets the job go on to its end. */
+async function stopAt(
+  point: Point,
+  [host, job]: readonly [HostProcess, (host: HostProcess) => Promise<void>],
+  meanwhile: () => Promise<void>,
+): Promise<void> {
+  const ended = job(host);
+  await point.reached();
+  host.signal("SIGSTOP");
+  try {
+    await meanwhile();
+    await point.release();
+  } finally {
+    host.signal("SIGCONT");
+  }
+  await ended;
+}
+
 /** One host is stopped in a job past its lease, the other finishes the work, then the first goes on to the end of its job. */
 async function stoppedIn(job: (host: HostProcess) => Promise<void>, arrange: () => Point) {
   const order = newOrder();
   const requestId = await placed(other, order);
   if (job === processCredentialRequests) await processShipments(other);
-  const point = arrange();
-  const ended = job(sleeper);
-  await point.reached();
-  sleeper.signal("SIGSTOP");
-  try {
-    await untilQuiet(other, system, requestId);
-    await point.release();
-  } finally {
-    sleeper.signal("SIGCONT");
-  }
-  await ended;
-  await untilQuiet(other, system, requestId);
+  const finish = () => untilQuiet(other, system, requestId);
+  await stopAt(arrange(), [sleeper, job], finish);
+  await finish();
   return { end: await outcome(order, requestId, { hosts: [other, sleeper], system }), order };
 }
 
+const activation = (phase: HoldRule["phase"]) => pausedWrite(phase, writes.activationTry);
+const registering = (phase: "before" | "after") => hanging("entra", { method: "POST", path: "fido2Methods$", phase });
+
 describe("a host that is stopped past its lease, while another finishes its work", () => {
+  const polling = () => hanging("delivery", { method: "GET", path: "/v1/fpr/shipments/" });
   test("in a poll: what it learned too late changes nothing", async () => {
-    const { end, order } = await stoppedIn(processShipments, () =>
-      hanging("delivery", { method: "GET", path: "/v1/fpr/shipments/" }),
-    );
+    const { end, order } = await stoppedIn(processShipments, polling);
     expect(end).toEqual(fulfilled);
-    expect(activationCalls(order, system)).toBe(3);
-    expect(mailCalls(system)).toBe(2);
-  });
-
-  test("before its try is stored: the try is refused and no call is made", async () => {
-    const { end, order } = await stoppedIn(processCredentialRequests, () =>
-      pausedWrite("request", writes.activationTry),
-    );
-    expect(end).toEqual(fulfilled);
-    expect(activationCalls(order, system)).toBe(3);
-  });
-
-  test("while storage's response to its attempt is paused: no call is made", async () => {
-    const { end, order } = await stoppedIn(processCredentialRequests, () =>
-      pausedWrite("response", writes.activationTry),
-    );
-    expect(end).toEqual(fulfilled);
-    expect(activationCalls(order, system)).toBe(3);
+    expect([activationCalls(order, system), mailCalls(system)]).toEqual([3, 2]);
   });
 
   test("in the activation, before the IdP has done it: one registration", async () => {
-    const { end } = await stoppedIn(processCredentialRequests, () =>
-      hanging("entra", { method: "POST", path: "fido2Methods$", phase: "before" }),
-    );
-    expect(end).toEqual(fulfilled);
+    expect((await stoppedIn(processCredentialRequests, () => registering("before"))).end).toEqual(fulfilled);
   });
 
-  test("in the activation, after the IdP has done it: one registration by one call", async () => {
-    const { end, order } = await stoppedIn(processCredentialRequests, () =>
-      hanging("entra", { method: "POST", path: "fido2Methods$", phase: "after" }),
-    );
+  test.each([
+    ["before its try is stored: the try is refused and no call is made", () => activation("request")],
+    ["while storage's response to its attempt is paused: no call is made", () => activation("response")],
+    ["in the activation, after the IdP has done it: one registration by one call", () => registering("after")],
+    [
+      "before the activation's result is stored: the result is refused, the other has found it at the IdP",
+      () => pausedWrite("request", writes.activation),
+    ],
+  ])("%s", async (_, arrange) => {
+    const { end, order } = await stoppedIn(processCredentialRequests, arrange);
     expect(end).toEqual(fulfilled);
     expect(activationCalls(order, system)).toBe(3);
   });
 
-  test("before the activation's result is stored: the result is refused, the other has found it at the IdP", async () => {
-    const { end, order } = await stoppedIn(processCredentialRequests, () => pausedWrite("request", writes.activation));
-    expect(end).toEqual(fulfilled);
-    expect(activationCalls(order, system)).toBe(3);
-  });
-
-  test("before its claim of the mail is stored: the claim is refused and no mail sent", async () => {
-    const { end } = await stoppedIn(processCredentialRequests, () => pausedWrite("request", writes.mailTry));
-    expect(end).toEqual(fulfilled);
-    expect(mailCalls(system)).toBe(2);
-  });
-
-  test("while storage's response to its lease of the mail is paused: no mail is sent", async () => {
-    const { end } = await stoppedIn(processCredentialRequests, () => pausedWrite("response", writes.mailTry));
-    expect(end).toEqual(fulfilled);
-    expect(mailCalls(system)).toBe(2);
-  });
-
-  test("in the mail call, after the mail service has taken it: one mail by one call", async () => {
-    const { end } = await stoppedIn(processCredentialRequests, () =>
-      hanging("mail", { method: "POST", phase: "after" }),
-    );
-    expect(end).toEqual(fulfilled);
+  test.each([
+    [
+      "before its claim of the mail is stored: the claim is refused and no mail sent",
+      () => pausedWrite("request", writes.mailTry),
+    ],
+    [
+      "while storage's response to its lease of the mail is paused: no mail is sent",
+      () => pausedWrite("response", writes.mailTry),
+    ],
+    [
+      "in the mail call, after the mail service has taken it: one mail by one call",
+      () => hanging("mail", { method: "POST", phase: "after" }),
+    ],
+  ])("%s", async (_, arrange) => {
+    expect((await stoppedIn(processCredentialRequests, arrange)).end).toEqual(fulfilled);
     expect(mailCalls(system)).toBe(2);
   });
 
@@ -207,18 +188,10 @@ describe("a host that is stopped past its lease while it sends events, while ano
     ["while storage's response to the result is paused", () => pausedWrite("response", writes.deliveryResult)],
   ] as const)("%s: every event is delivered, in order", async (_, arrange) => {
     const requestId = await placed(next, newOrder([1]));
-    const point = arrange();
-    const ended = processShipments(stopped);
-    await point.reached();
-    stopped.signal("SIGSTOP");
-    try {
+    await stopAt(arrange(), [stopped, processShipments], async () => {
       await untilQuiet(next, system, requestId);
       await untilDelivered(next, system, requestId);
-      await point.release();
-    } finally {
-      stopped.signal("SIGCONT");
-    }
-    await ended;
+    });
     await untilDelivered(next, system, requestId);
     expect(firstArrivals(system, requestId)).toEqual(course);
     const row = await system.tables.table("credentialrequests").get(requestId, "delivery:1");

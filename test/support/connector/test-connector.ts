@@ -47,6 +47,12 @@ export interface TestConnector {
   order(body?: unknown): Promise<CreatedIds>;
   runShipments(mode?: Run["mode"]): Promise<ShipmentsReport>;
   runCredentials(mode?: Run["mode"]): Promise<KeysReport>;
+  /** Runs both jobs, one after the other. */
+  runJobs(): Promise<void>;
+  /** Creates a request, and polls its shipment. */
+  orderAndPoll(body?: unknown): Promise<CreatedIds>;
+  /** Creates a request, and runs both jobs. */
+  orderAndRun(body?: unknown): Promise<CreatedIds>;
   runCleanUp(completedDays: number): Promise<CleanUpReport>;
   /** The version 2 read model. Throws where there is no such request. */
   read(requestId: string): Promise<ReturnType<typeof readV2>>;
@@ -133,6 +139,13 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
     if (loaded === undefined) throw new Error(`there is no credential request ${requestId}`);
     return loaded;
   };
+  const order = async (body: unknown = orderBody()) => createRequest(createBodyV2.parse(body), createV2, context);
+  const runShipments = (mode: Run["mode"] = "on_demand") => processShipments(mode, context);
+  const runCredentials = (mode: Run["mode"] = "on_demand") => processCredentialRequests(mode, context);
+  const runJobs = async () => {
+    await runShipments();
+    await runCredentials();
+  };
   return {
     context,
     deployment,
@@ -141,9 +154,20 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
     lines,
     events: name => lines.map(line => JSON.parse(line)).filter(({ event }) => event === name),
     counted: counter.during,
-    order: async (body = orderBody()) => createRequest(createBodyV2.parse(body), createV2, context),
-    runShipments: (mode = "on_demand") => processShipments(mode, context),
-    runCredentials: (mode = "on_demand") => processCredentialRequests(mode, context),
+    order,
+    runShipments,
+    runCredentials,
+    runJobs,
+    orderAndPoll: async body => {
+      const ids = await order(body);
+      await runShipments();
+      return ids;
+    },
+    orderAndRun: async body => {
+      const ids = await order(body);
+      await runJobs();
+      return ids;
+    },
     runCleanUp: completedDays => cleanUp(completedDays, context),
     read: async requestId => {
       const { request, keys } = await load(requestId);

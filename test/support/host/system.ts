@@ -1,3 +1,4 @@
+import { afterAll } from "vitest";
 import { connectorStore } from "../../../lib/azure/connector/store.ts";
 import { openTables, type Tables } from "../../../lib/azure/tables/tables.ts";
 import type { RequestStore } from "../../../lib/connector/deps.ts";
@@ -7,7 +8,7 @@ import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts"
 import { describeSystem } from "../../../local/start/system.ts";
 import { type FreshStorage, freshStorage, patient, storageTimeoutMs } from "../storage/fresh-storage.ts";
 import { type HostProcess, startHostProcess } from "./host-process.ts";
-import type { PausingProxy } from "./pausing-proxy.ts";
+import { type PausingProxy, startPausingProxy } from "./pausing-proxy.ts";
 import { type SharedClock, startSharedClock } from "./shared-clock.ts";
 
 /** Peers in this process before a storage account of their own, and hosts as processes that join them. */
@@ -95,6 +96,19 @@ export async function startTestSystem(settings: Readonly<Record<string, string>>
       clock.close();
     },
   };
+}
+
+/** A system for one test file, and a proxy for the tables of some of its hosts. Both end after the tests of the file. */
+export async function systemOfFile(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<{ readonly system: TestSystem; readonly proxy: PausingProxy }> {
+  const system = await startTestSystem(settings);
+  const proxy = await startPausingProxy(system.storage.tableUrl);
+  afterAll(async () => {
+    await proxy.close();
+    await system.close();
+  });
+  return { system, proxy };
 }
 
 const shipmentsTable = "fprshipments";

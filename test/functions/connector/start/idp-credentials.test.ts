@@ -44,9 +44,7 @@ async function registered(id: string, idp: object) {
     IDP_SECRET_HOSTS: addresses.filter(Boolean).join(","),
   };
   const connector = await testConnector(peers, { settings });
-  const { requestId } = await connector.order(orderBody([1], newUser()));
-  await connector.runShipments();
-  await connector.runCredentials();
+  const { requestId } = await connector.orderAndRun(orderBody([1], newUser()));
   expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   return connector;
 }

@@ -149,9 +149,7 @@ function bodyFor(...ids: readonly string[]) {
 describe("several IdPs in a blob", () => {
   test("each register their credential of one security key", async () => {
     const { connector } = await connectorByBlob(all());
-    const { requestId } = await connector.order(bodyFor("aic", "entra", "pingone"));
-    await connector.runShipments();
-    await connector.runCredentials();
+    const { requestId } = await connector.orderAndRun(bodyFor("aic", "entra", "pingone"));
     const { state, shipment } = await connector.read(requestId);
     expect(state).toBe("complete");
     expect(shipment?.shipment_items[0]?.credentials).toMatchObject([
@@ -182,8 +180,7 @@ describe("several IdPs in a blob", () => {
 
   test("may be removed: the credentials stay due with that message, and continue when the IdP is back", async () => {
     const { connector, put } = await connectorByBlob(all());
-    const { requestId } = await connector.order(bodyFor("pingone", "entra"));
-    await connector.runShipments();
+    const { requestId } = await connector.orderAndPoll(bodyFor("pingone", "entra"));
     await put(without("pingone"));
     connector.advance(minutes(5));
     await connector.context.ready();

@@ -72,8 +72,7 @@ describe("the record in the shipments table (specification section 2)", () => {
 
   test("is written as soon as the request fails at its IdP", async () => {
     const connector = await testConnector(peers);
-    const { shipmentId = "" } = await connector.order();
-    await connector.runShipments();
+    const { shipmentId = "" } = await connector.orderAndPoll();
     peers.entra.fail({ kind: "refuse", status: 400, method: "POST", path: "fido2Methods", times: 9 });
     await connector.runCredentials();
     expect(await recordOf(connector, shipmentId)).toEqual({ state: "ongoing", ...general });
@@ -81,9 +80,7 @@ describe("the record in the shipments table (specification section 2)", () => {
 
   test("goes with its request", async () => {
     const connector = await testConnector(peers);
-    const { shipmentId = "" } = await connector.order();
-    await connector.runShipments();
-    await connector.runCredentials();
+    const { shipmentId = "" } = await connector.orderAndRun();
     connector.advance(hours(48));
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
     expect(await rowOf(connector, shipmentId)).toBeUndefined();

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { dueIndex } from "../../../../lib/azure/connector/due-index.ts";
 import {
   fromKeyRow,
@@ -10,8 +10,8 @@ import {
 } from "../../../../lib/azure/connector/rows.ts";
 import { shipmentRecords } from "../../../../lib/azure/connector/shipment-records.ts";
 import { connectorStore, connectorTables } from "../../../../lib/azure/connector/store.ts";
-import { openTables, type Tables } from "../../../../lib/azure/tables/tables.ts";
-import type { DueEntry, LoadedRequest, RequestStore } from "../../../../lib/connector/deps.ts";
+import { openTables } from "../../../../lib/azure/tables/tables.ts";
+import type { DueEntry, LoadedRequest } from "../../../../lib/connector/deps.ts";
 import type { Credential, CredentialRequest, Queue, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { createLog } from "../../../../lib/log.ts";
 import { forAll } from "../../../support/for-all.ts";
@@ -20,18 +20,11 @@ import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 const now = "2026-01-31T10:00:00.000Z";
 const { connectionString } = freshStorage();
 const shipmentsTable = "othershipments";
-let tables: Tables;
-let store: RequestStore;
-let index: ReturnType<typeof dueIndex>;
-let shipments: ReturnType<typeof shipmentRecords>;
-
-beforeAll(async () => {
-  tables = openTables({ connectionString, timeoutMs: 20_000 });
-  await Promise.all(connectorTables(shipmentsTable).map(name => tables.createTable(name)));
-  index = dueIndex(tables, { now: () => now, log: createLog(() => {}) });
-  shipments = shipmentRecords(tables, shipmentsTable, async () => undefined);
-  store = connectorStore(tables, { shipmentsTable, now: () => now, log: createLog(() => {}) }).requests;
-});
+const tables = openTables({ connectionString, timeoutMs: 20_000 });
+await Promise.all(connectorTables(shipmentsTable).map(name => tables.createTable(name)));
+const index = dueIndex(tables, { now: () => now, log: createLog(() => {}) });
+const shipments = shipmentRecords(tables, shipmentsTable, async () => undefined);
+const store = connectorStore(tables, { shipmentsTable, now: () => now, log: createLog(() => {}) }).requests;
 
 const least = (id: string): CredentialRequest => ({
   id,

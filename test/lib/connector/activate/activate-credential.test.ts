@@ -33,8 +33,7 @@ interface Ready {
 /** A request of one key whose responses have come. */
 async function ready(options: ConnectorOptions = {}, body: Body = orderBody()): Promise<Ready> {
   const connector = await testConnector(peers, options);
-  const { requestId } = await connector.order(body);
-  await connector.runShipments();
+  const { requestId } = await connector.orderAndPoll(body);
   return {
     connector,
     requestId,

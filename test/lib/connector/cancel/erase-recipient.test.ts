@@ -25,8 +25,7 @@ const create = ({ context }: TestConnector, body: Body) =>
 
 /** Processes everything, so that the request is complete. */
 async function completed(connector: TestConnector, { requestId }: { requestId: string }): Promise<string> {
-  await connector.runShipments();
-  await connector.runCredentials();
+  await connector.runJobs();
   expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   return requestId;
 }

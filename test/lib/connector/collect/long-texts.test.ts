@@ -59,9 +59,7 @@ describe("texts of up to 1 MB with control characters that a peer reports", () =
   test("are cut and cleaned as serial number, firmware version and state of a shipment", async () => {
     const connector = await testConnector(peers, { fetch: answering(/\/shipments\/./, shipmentWith(undefined)) });
     const body = orderBody();
-    const { requestId } = await connector.order(body);
-    await connector.runShipments();
-    await connector.runCredentials();
+    const { requestId } = await connector.orderAndRun(body);
     const { serial, firmware, mail } = await connector.keyRow(requestId);
     expect(mail.state).toBe("sent");
     for (const text of [serial, firmware]) {
@@ -77,8 +75,7 @@ describe("texts of up to 1 MB with control characters that a peer reports", () =
 
   test("are cut and cleaned as the message of a shipment in error", async () => {
     const connector = await testConnector(peers, { fetch: answering(/\/shipments\/./, shipmentWith(99)) });
-    const { requestId } = await connector.order();
-    await connector.runShipments();
+    const { requestId } = await connector.orderAndPoll();
     const { error_message } = await connector.read(requestId);
     expect(error_message).toMatch(/^The delivery service reports: Überlang/);
     expect(error_message?.length).toBeLessThan(600);
@@ -107,8 +104,7 @@ describe("texts of up to 1 MB with control characters that a peer reports", () =
   test("are cut and cleaned as the refusal of an identity provider", async () => {
     const refused = () => ({ error: { code: "badRequest", message: longOfIdp } });
     const connector = await testConnector(peers);
-    const { requestId } = await connector.order();
-    await connector.runShipments();
+    const { requestId } = await connector.orderAndPoll();
     const refusing = connector.anotherInstance({ fetch: answering(/\/fido2Methods$/, refused, 400) });
     await refusing.runCredentials();
     connector.advance(minutes(2));

@@ -256,8 +256,7 @@ describe("polling", () => {
     const { connector, requestId, users } = one;
     await connector.runShipments();
     shown = [1, 2];
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(registered(users)).toHaveLength(2);
     expect(peers.mail.mails().filter(({ text }) => text?.includes(users[0] ?? ""))).toHaveLength(1);
@@ -335,8 +334,7 @@ describe("a shipment that the service does not know", () => {
     );
     await ordered({ state: 101, on: gone.connector });
     const { connector } = gone;
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     await peers.delivery.control(gone.shipmentId, { delete: true });
     for (const _ of [1, 2, 3]) {
       await connector.runShipments();

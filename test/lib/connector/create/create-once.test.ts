@@ -200,8 +200,7 @@ describe("a create with an Idempotency-Key", () => {
     await refusalOf(once(connector, other, "key-2"));
     connector.advance(minutes(16));
     await connector.runCredentials();
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     connector.advance(days(2));
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 2 });
     expect(await once(connector, body)).toEqual(first);

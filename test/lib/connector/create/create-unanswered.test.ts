@@ -265,8 +265,7 @@ describe("a create handler that returns late with an id", () => {
     expect(row).toMatchObject({ state: "started", delivery: { shipmentId } });
     expect(row.delivery?.tentative).toBeUndefined();
     expect(await connector.queue("reconcile")).toEqual([]);
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   });
 

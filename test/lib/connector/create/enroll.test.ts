@@ -335,8 +335,7 @@ describe("a mixed request whose shipment is not taken", () => {
       state: "started",
       authenticators: [{ state: "complete" }],
     });
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   });
 

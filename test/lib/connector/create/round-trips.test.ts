@@ -103,8 +103,7 @@ describe("sequential round trips to storage", () => {
   test("of a key that is activated and mailed are 9, 2 for each further credential, one where its request ends, and 3 where the shipment's status changes", async () => {
     const cost = async (credentials: number) => {
       const connector = await testConnector(peers);
-      await connector.order(orderBody([credentials]));
-      await connector.runShipments();
+      await connector.orderAndPoll(orderBody([credentials]));
       const counted = await connector.counted(() => connector.runCredentials());
       expect(counted.result).toMatchObject({ activated: credentials });
       return withoutLookingForWork(counted).sequential;

@@ -116,8 +116,7 @@ describe("what is kept and logged of a request", () => {
 
   test("has the responses as they came, in a blob, and only its name in the row", async () => {
     const connector = await testConnector(peers);
-    const { requestId } = await connector.order(orderBody([3]));
-    await connector.runShipments();
+    const { requestId } = await connector.orderAndPoll(orderBody([3]));
     const key = await connector.keyRow(requestId);
     const copy = await connector.context.responses.get(key.responses ?? "");
     expect(copy?.credentials).toHaveLength(3);
@@ -141,8 +140,7 @@ describe("the size of one request", () => {
     const body: Body = orderBody(Array<number>(5).fill(20));
     for (const item of body.shipment.shipment_items)
       for (const credential of item.credentials) credential.user_id = longUser();
-    const { requestId } = await connector.order(body);
-    await connector.runShipments();
+    const { requestId } = await connector.orderAndPoll(body);
     const { shipment } = await connector.read(requestId);
     const states = shipment?.shipment_items.flatMap(({ credentials }) => credentials.map(({ state }) => state));
     expect(states).toEqual(Array(100).fill("activation_pending"));

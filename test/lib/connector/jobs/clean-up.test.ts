@@ -14,9 +14,7 @@ const peers = await peersOfFile();
 
 /** A request that went all the way. */
 async function completed(connector: TestConnector, body: Body = orderBody([1, 2])) {
-  const { requestId, shipmentId = "" } = await connector.order(body);
-  await connector.runShipments();
-  await connector.runCredentials();
+  const { requestId, shipmentId = "" } = await connector.orderAndRun(body);
   expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   return { requestId, shipmentId };
 }
@@ -74,8 +72,7 @@ describe("clean-up", () => {
 
   test("keeps a request with a mail due until that is sent or has failed", async () => {
     const connector = await testConnector(peers);
-    const { requestId } = await connector.order();
-    await connector.runShipments();
+    const { requestId } = await connector.orderAndPoll();
     peers.mail.fail({ kind: "refuse", method: "POST", status: 400, times: 1000 });
     await connector.runCredentials();
     connector.advance(days(10));
@@ -156,8 +153,7 @@ describe("the copy of a PIN response", () => {
   test("stays while a credential of its key is open", async () => {
     const connector = await testConnector(peers);
     const body = orderBody([2]);
-    const { requestId } = await connector.order(body);
-    await connector.runShipments();
+    const { requestId } = await connector.orderAndPoll(body);
     peers.entra.fail({ kind: "refuse", method: "POST", path: "fido2Methods$", status: 500, times: 1000 });
     await connector.runCredentials();
     connector.advance(hours(24 * 13));
@@ -168,8 +164,7 @@ describe("the copy of a PIN response", () => {
   test("is kept from the mail on, not from the end of the key", async () => {
     const connector = await testConnector(peers, { settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "43200" } });
     const body = orderBody([2]);
-    const { requestId } = await connector.order(body);
-    await connector.runShipments();
+    const { requestId } = await connector.orderAndPoll(body);
     peers.entra.fail({ kind: "refuse", status: 500, method: "POST", path: "fido2Methods$" });
     await connector.runCredentials();
     const mailed = connector.now();
@@ -207,9 +202,7 @@ describe("the copy of a PIN response", () => {
         return Response.json(shipment);
       },
     });
-    const { requestId } = await connector.order(orderBody([2]));
-    await connector.runShipments();
-    await connector.runCredentials();
+    const { requestId } = await connector.orderAndRun(orderBody([2]));
     connector.advance(days(1) + minutes(1));
     await connector.runShipments();
     expect(await connector.read(requestId)).toMatchObject({ state: "partial" });

@@ -26,8 +26,7 @@ async function pendingAt(idpIds: readonly (readonly string[])[], activate: Activ
   const original = await testConnector(peers);
   const most = Math.max(...idpIds.map(({ length }) => length));
   const body = altered(orderBody([most]), { "shipment.shipment_items[0].pin_request": undefined });
-  const { requestId } = await original.order(body);
-  await original.runShipments();
+  const { requestId } = await original.orderAndPoll(body);
   const calls: string[] = [];
   const connector = original.anotherInstance({
     ...options,

@@ -416,8 +416,7 @@ describe("several hosts at once", () => {
       }),
     });
     const [one] = await orders(connector, 1);
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     expect(posts()).toBe(calls);
     // It stopped: a call that was not started is no failed one.
     expect((await connector.keyRow(one?.requestId ?? "")).credentials[0]?.retry?.attempts ?? 0).toBe(0);
@@ -440,8 +439,7 @@ describe("several hosts at once", () => {
     });
     other.push(connector.anotherInstance({ ports: () => ({}) }));
     const [one] = await orders(connector, 1);
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     expect(await connector.read(one?.requestId ?? "")).toMatchObject({ state: "complete" });
     expect(registrations(usersOf(one?.body))).toHaveLength(1);
     expect(mailsTo(one?.body.recipient.email ?? "")).toBe(1);
@@ -480,8 +478,7 @@ describe("several hosts at once", () => {
     );
     const [one] = await orders(connector, 1);
     const requestId = one?.requestId ?? "";
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     const { lease, credentials } = await connector.keyRow(requestId);
     expect(lease?.until).toBe(plus(connector.now(), seconds(180)));
     expect(credentials[0]).toMatchObject({ retry: { attempts: 0 }, triedAt: expect.any(String) });
@@ -666,8 +663,7 @@ describe("an index row that finds nothing due", () => {
 
   test("of an ended request is swept from the other queues, too", async () => {
     const { connector, requestId, index } = await pending();
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     await index.add({ due: { queue: "poll", at: connector.now() }, requestId });
     connector.advance(minutes(11));
     await connector.runShipments("timer");

@@ -54,16 +54,14 @@ describe.each(Object.entries(damages))("%s is one failed item", (_, { rowKey, co
   test("of the jobs", async () => {
     const { connector, bad, good } = await open();
     await damage(connector, "credentialrequests", { partitionKey: bad, rowKey, ...columns });
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     expect((await connector.read(good)).state).toBe("complete");
     expectNamed(connector, bad, "work_failed");
   });
 
   test("of clean-up", async () => {
     const { connector, bad, good } = await open();
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     await damage(connector, "credentialrequests", { partitionKey: bad, rowKey, ...columns });
     connector.advance(days(2));
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
@@ -85,8 +83,7 @@ describe.each(Object.entries(damages))("%s is one failed item", (_, { rowKey, co
 
   test("of an erasure, which says that it is left", async () => {
     const { connector, bad, good } = await open();
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     await damage(connector, "credentialrequests", { partitionKey: bad, rowKey, ...columns });
     const report = await eraseRecipient({ by: "email", name: mail }, connector.context);
     expect(report).toEqual({ erased: 1, left: [{ requestId: bad, reason: expect.any(String) }] });

@@ -51,8 +51,7 @@ describe("the list of credential requests", () => {
       connector,
       Array.from({ length: 4 }, () => orderBody()),
     );
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     connector.advance(seconds(1));
     peers.delivery.fail({ kind: "drop", method: "POST" });
     await connector.order().catch(() => {});
@@ -81,8 +80,7 @@ describe("the list of credential requests", () => {
     const none = Object.fromEntries(requestStates.map(state => [state, []]));
     const [id] = await ordered(connector, [orderBody()]);
     expect(await byState()).toEqual({ ...none, started: [id] });
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     expect(await byState()).toEqual({ ...none, complete: [id] });
     peers.delivery.fail({ kind: "drop", method: "POST" });
     await connector.order().catch(() => {});

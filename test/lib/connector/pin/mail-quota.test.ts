@@ -7,8 +7,7 @@ const peers = await peersOfFile();
 test("the mail service's quota slows the mails of many keys down and loses and doubles none", async () => {
   const connector = await testConnector(peers);
   const body = orderBody(Array<number>(7).fill(1));
-  const { requestId } = await connector.order(body);
-  await connector.runShipments();
+  const { requestId } = await connector.orderAndPoll(body);
   const mailed: number[] = [];
   for (const sends of [3, 3, 6, 9]) {
     // The service counts by the real clock, in which all of this is one hour: what it allows anew is what the quota was raised by.

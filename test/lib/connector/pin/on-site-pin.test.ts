@@ -78,8 +78,7 @@ describe("the PIN of an authenticator", () => {
     const to = body.recipient.email;
     const { requestId, shipmentId = "" } = await connector.order(body);
     for (const position of [0, 1]) await peers.rfpr.enroll(idAt(requestId, position));
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     const expectBoth = async (mails: ReturnType<typeof mailsTo>) => {
       const shipped = (await peers.delivery.shipments()).find(({ id }) => id === shipmentId)?.keys[0];
@@ -187,9 +186,7 @@ describe("clean-up at the pre-registration API", () => {
   test("also deletes authenticators that were never enrolled, and makes no call for a shipment alone", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order(onSiteBody());
-    await connector.order();
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.orderAndRun();
     // The IdP counts the challenge's 14 days by its own clock, which is a little ahead.
     connector.advance(days(14) + minutes(1));
     await connector.runCredentials();

@@ -14,9 +14,7 @@ const peers = await peersOfFile();
 /** A request with this many keys, all active and mailed. */
 async function mailed(connector: TestConnector, keys = 1): Promise<{ requestId: string; to: string }> {
   const body = orderBody(Array(keys).fill(1));
-  const { requestId } = await connector.order(body);
-  await connector.runShipments();
-  await connector.runCredentials();
+  const { requestId } = await connector.orderAndRun(body);
   return { requestId, to: body.recipient.email };
 }
 
@@ -244,8 +242,7 @@ describe("resend-pin (specification section 4)", () => {
     const body = mixedBody([1], [authenticator()]);
     const { requestId } = await connector.order(body);
     await peers.rfpr.enroll(idAt(requestId));
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     expect(await resendPin(requestId, connector.context, "shipped")).toEqual({ sent: 1 });
     expect((await connector.keyRow(requestId, "s-01-001")).mail.number).toBe(2);
     expect((await connector.keyRow(requestId, "a-01")).mail.number).toBe(1);

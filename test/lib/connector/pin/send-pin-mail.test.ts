@@ -34,8 +34,7 @@ interface Ready {
 /** A request whose responses have come: what follows is activation and mail. */
 async function ready(options: ConnectorOptions = {}, body: Body = orderBody()): Promise<Ready> {
   const connector = await testConnector(peers, options);
-  const { requestId, shipmentId = "" } = await connector.order(body);
-  await connector.runShipments();
+  const { requestId, shipmentId = "" } = await connector.orderAndPoll(body);
   return {
     connector,
     requestId,

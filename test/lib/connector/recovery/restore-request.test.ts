@@ -40,8 +40,7 @@ async function open(options: ConnectorOptions = {}): Promise<TestConnector> {
 async function finish(connector: TestConnector): Promise<void> {
   for (let round = 0; round < 3; round++) {
     connector.advance(hours(1));
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
   }
 }
 
@@ -160,8 +159,7 @@ describe("a request restored from a backup is read back before any call", () => 
 
   test("is due again, at its time, with its shipment id and its copy of the responses", async () => {
     const connector = await open();
-    const { requestId, shipmentId = "" } = await connector.order();
-    await connector.runShipments();
+    const { requestId, shipmentId = "" } = await connector.orderAndPoll();
     const [row, key] = [await connector.requestRow(requestId), await connector.keyRow(requestId)];
     const due = await connector.queue("key");
     await restore(connector, await backUp(connector));

@@ -124,8 +124,7 @@ describe("what an IdP needs to continue with a credential", () => {
 
   test("is taken as it is where the version before wrote it", async () => {
     const { connector, back } = await watched();
-    const { requestId } = await connector.order();
-    await connector.runShipments();
+    const { requestId } = await connector.orderAndPoll();
     const { userId = "" } = (await connector.keyRow(requestId)).credentials[0] ?? {};
     const clear: Challenge["idpState"] = { userId, authId: "clear" };
     await rewrite(connector, requestId, credential => ({ ...credential, idpState: clear }));
@@ -136,8 +135,7 @@ describe("what an IdP needs to continue with a credential", () => {
 
   test("does not open in another place: nothing is sent to the IdP, and the credential stays due", async () => {
     const { connector, back } = await watched();
-    const { requestId } = await connector.order(orderBody([2]));
-    await connector.runShipments();
+    const { requestId } = await connector.orderAndPoll(orderBody([2]));
     await rewrite(connector, requestId, (credential, index, { credentials }) => {
       const handle = credentials[1 - index]?.idpState;
       return { ...credential, ...(handle !== undefined && { idpState: handle }) };

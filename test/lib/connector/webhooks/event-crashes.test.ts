@@ -33,8 +33,7 @@ async function stopped(
 async function continued(connector: TestConnector): Promise<void> {
   for (let round = 0; round < 3; round++) {
     connector.advance(hours(1));
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     await send(connector);
   }
 }
@@ -54,8 +53,7 @@ describe("a host that stops while it changes a request", () => {
     "at the first %s, %s it: each event is delivered once and in order",
     async (call, phase) => {
       const connector = await connectorWith(peers, [sink]);
-      await connector.order(orderBody([1]));
-      await connector.runShipments();
+      await connector.orderAndPoll(orderBody([1]));
       await stopped(connector, [call, phase], host => host.runCredentials());
       await continued(connector);
       expect(typesAt(sink)).toEqual(course);
@@ -70,9 +68,7 @@ describe("a host that stops while it sends events", () => {
     at("credentialrequests.replace", "credentialrequests.replace 2", "credentialrequests.replace 6", "due.remove"),
   )("at %s, %s it: no event is lost, and a repeated one has the same id", async (call, phase) => {
     const connector = await connectorWith(peers, [sink]);
-    await connector.order(orderBody([1]));
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.orderAndRun(orderBody([1]));
     await stopped(connector, [call, phase], send);
     expect(await send(connector)).toMatchObject({ failed: 0 });
     connector.advance(minutes(4));
@@ -114,9 +110,7 @@ describe("a host that loses the response to a write of a delivery", () => {
 
   test.each([1, 2, 5])("recognises its write %i by its lease, and sends all events in the same run", async lost => {
     const connector = await connectorWith(peers, [sink]);
-    const { requestId } = await connector.order(orderBody([1]));
-    await connector.runShipments();
-    await connector.runCredentials();
+    const { requestId } = await connector.orderAndRun(orderBody([1]));
     expect(await send(losing(connector, lost))).toMatchObject({ delivered: 5, failed: 0 });
     expect(typesAt(sink)).toEqual(course);
     expect(await leaseOf(connector, requestId)).toBeUndefined();

@@ -132,8 +132,7 @@ describe.each(Object.entries(steps))("%s", (title, step) => {
     sink.clearFaults();
     connector.advance(minutes(5));
     await connector.context.events.setSinkState(1, {});
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     await send(connector);
     connector.advance(hours(1));
     expect(await send(connector)).toEqual({ delivered: 0, failed: 0, givenUp: 0, left: 0 });

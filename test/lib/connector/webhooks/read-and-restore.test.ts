@@ -105,8 +105,7 @@ const maintain = async ({ context, deployment }: TestConnector, name: string, in
 const finish = async (connector: TestConnector) => {
   for (let round = 0; round < 3; round++) {
     connector.advance(hours(1));
-    await connector.runShipments();
-    await connector.runCredentials();
+    await connector.runJobs();
     await send(connector);
   }
 };

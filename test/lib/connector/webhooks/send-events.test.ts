@@ -30,9 +30,7 @@ const secretOf = (number: number) => peers.vault.get(`event-sink-${number}`) ?? 
 const course = ["request.started", "key.shipped", "credential.active", "request.ended", "pin_mail.sent"];
 
 async function completed(connector: TestConnector, body = orderBody()) {
-  const { requestId } = await connector.order(body);
-  await connector.runShipments();
-  await connector.runCredentials();
+  const { requestId } = await connector.orderAndRun(body);
   return requestId;
 }
 
@@ -545,8 +543,7 @@ describe("the rows of events", () => {
 
   test("of a mail that is given up long after the end of the request keep the request too", async () => {
     const connector = await connectorWith(peers, [one], { settings: { RFPR_RETRY_NUMBER_DAYS: "1" } });
-    const { requestId } = await connector.order();
-    await connector.runShipments();
+    const { requestId } = await connector.orderAndPoll();
     const host = connector.anotherInstance({ settings: { PIN_MAIL_DOMAINS: "another.example" } });
     await host.runCredentials();
     expect(await send(host)).toMatchObject({ delivered: 4 });

@@ -119,8 +119,7 @@ describe("version 1 shipments (specification sections 2 and 4)", () => {
 
   it("leave version 2 credentials to process-credential-requests", async () => {
     const connector = await testConnector(peers);
-    const { requestId } = await connector.order();
-    await connector.runShipments();
+    const { requestId } = await connector.orderAndPoll();
     expect((await connector.keyRow(requestId)).credentials[0]?.state).toBe("activation_pending");
   });
 
