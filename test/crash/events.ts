@@ -3,9 +3,6 @@ import type { TestSystem } from "../support/host/system.ts";
 import { until } from "../support/until.ts";
 import { stepMs } from "./outcome.ts";
 
-/** What a request of one shipped key with one credential reports. */
-export const course = ["request.started", "key.shipped", "credential.active", "request.ended", "pin_mail.sent"];
-
 /** Settings of a host that sends events to the simulated sink. */
 export const sinkSettings = ({ peers }: TestSystem): Readonly<Record<string, string>> => ({
   EVENT_SINK_URLS: `${peers.sink.url}/events`,

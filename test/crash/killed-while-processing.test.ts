@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { newSinkSecret } from "../support/connector/event-sinks.ts";
+import { course, newSinkSecret } from "../support/connector/event-sinks.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
 import type { HoldRule } from "../support/host/pausing-proxy.ts";
 import { systemOfFile } from "../support/host/system.ts";
-import { arrivals, course, firstArrivals, sinkSettings, startSending, untilDelivered } from "./events.ts";
+import { arrivals, firstArrivals, sinkSettings, startSending, untilDelivered } from "./events.ts";
 import { atWrite, endless, endlessMs, inCall, killAt, type Point } from "./kill-points.ts";
 import { newOrder, type Order, placed, processCredentialRequests, processShipments } from "./orders.ts";
 import { activationCalls, fulfilled, fulfilledKey, mailCalls, outcome, untilQuiet } from "./outcome.ts";

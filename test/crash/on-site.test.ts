@@ -7,7 +7,7 @@ import type { HoldRule } from "../support/host/pausing-proxy.ts";
 import { type Lane, laneOfFile } from "./idp-lanes.ts";
 import { atWrite, type Doomed, inCall, type PeerCall, type Point } from "./kill-points.ts";
 import { processCredentialRequests } from "./orders.ts";
-import { deliveryCalls, stepMs, untilQuiet } from "./outcome.ts";
+import { deliveryCalls, neverSent, stepMs, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";
 
 const laneNow = laneOfFile({
@@ -62,7 +62,15 @@ async function outcomeAfterReconciling({ system }: Lane, host: HostProcess, requ
   };
 }
 
-const nothing = { state: "failed", leased: 0, atEnrollment: [], shipments: 0, registrations: [0, 0], mails: 0 };
+const neverStarted = {
+  state: "failed",
+  why: "The request was interrupted before it was started.",
+  leased: 0,
+  atEnrollment: [],
+  shipments: 0,
+  registrations: [0, 0],
+  mails: 0,
+};
 const all = { state: "complete", why: undefined, leased: 0, registrations: [1, 1], mails: 2 };
 const removals = ({ system }: Lane) => system.peers.pingone.count("DELETE", /\/devices\//);
 
@@ -80,11 +88,7 @@ describe("a host that is killed while it creates a request of authenticators", (
       await killed(lane, create(body), arrange(lane));
       const { request, keys } = await stored(lane, body);
       const known = keys.filter(({ value }) => value.credentials[0]?.idpState !== undefined).length;
-      const why = "The request was interrupted before it was started.";
-      expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
-        ...nothing,
-        why,
-      });
+      expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual(neverStarted);
       expect(removals(lane)).toBe(known);
     });
   });
@@ -115,11 +119,7 @@ describe("a host that is killed while it creates a request of authenticators", (
         }
       };
       await killed(lane, working, point, "reconciler");
-      const why = "The request was interrupted before it was started.";
-      expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
-        ...nothing,
-        why,
-      });
+      expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual(neverStarted);
       expect(removals(lane)).toBeGreaterThanOrEqual(2);
     });
   });
@@ -132,14 +132,13 @@ describe("a host that is killed around a write of a request of authenticators", 
       const hold = lane.proxy.hold({ phase: "request", ...writes.sealedKeys });
       await killed(lane, create(body), { reached: () => hold.untilHeld(), cut: () => {} });
       const { request } = await stored(lane, body);
-      const end = { ...nothing, why: "The request was interrupted before it was started." };
       const outcome = async () => outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
-      expect(await outcome()).toEqual(end);
+      expect(await outcome()).toEqual(neverStarted);
       const late = lane.proxy.hold({ phase: "response", ...writes.sealedKeys });
       hold.release();
       await late.untilHeld();
       late.drop();
-      expect(await outcome()).toEqual(end);
+      expect(await outcome()).toEqual(neverStarted);
       expect(lane.system.peers.rfpr.count("PUT", /./)).toBe(0);
     });
   });
@@ -161,11 +160,8 @@ describe("a host that is killed while it creates a request of both kinds", () =>
       const body = mixedBody();
       await killed(lane, create(body), pausedWrite(lane, "request", intent));
       const { request } = await stored(lane, body);
-      const why = "The request was interrupted and never sent to the delivery service.";
-      expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual({
-        ...nothing,
-        why,
-      });
+      const end = await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
+      expect(end).toEqual({ ...neverStarted, why: neverSent });
       expect([deliveryCalls(lane.system), removals(lane)]).toEqual([0, 2]);
     });
   });

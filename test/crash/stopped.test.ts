@@ -1,12 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { FaultRule } from "../../local/peers/peer.ts";
-import { newSinkSecret } from "../support/connector/event-sinks.ts";
+import { course, newSinkSecret } from "../support/connector/event-sinks.ts";
 import { resetPeers } from "../support/connector/reset-peers.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
 import type { HoldRule } from "../support/host/pausing-proxy.ts";
 import { quick, systemOfFile } from "../support/host/system.ts";
 import { until } from "../support/until.ts";
-import { course, firstArrivals, sinkSettings, untilDelivered } from "./events.ts";
+import { firstArrivals, sinkSettings, untilDelivered } from "./events.ts";
 import { newOrder, placed, processCredentialRequests, processShipments } from "./orders.ts";
 import { activationCalls, fulfilled, mailCalls, outcome, untilQuiet } from "./outcome.ts";
 import { writes } from "./writes.ts";

@@ -8,6 +8,9 @@ import { type Sink, startSink } from "../../../local/peers/sink/sink.ts";
 import type { Vault } from "../../../local/peers/vault/vault.ts";
 import { type ConnectorOptions, type TestConnector, testConnector } from "./test-connector.ts";
 
+/** What a request of one key with one credential reports. */
+export const course = ["request.started", "key.shipped", "credential.active", "request.ended", "pin_mail.sent"];
+
 export const newSinkSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`;
 
 /** Starts a sink for one test file, with a secret. It is empty and without faults before each test. */
@@ -48,3 +51,9 @@ export const typesAt = (sink: Sink): readonly string[] =>
   sink.events().map(({ body }) => (JSON.parse(body) as CloudEvent).type.replace("fido-connector.", ""));
 
 export const idsAt = (sink: Sink): readonly string[] => sink.events().map(({ headers }) => headers["webhook-id"] ?? "");
+
+/** The types of the events of a sink in the order in which each arrived first. */
+export function firstArrivals(sink: Sink): readonly string[] {
+  const ids = idsAt(sink);
+  return typesAt(sink).filter((_, index) => ids.indexOf(ids[index] ?? "") === index);
+}

@@ -19,9 +19,13 @@ interface CallAnswer {
 export interface ConnectorHost {
   readonly storage: FreshStorage;
   readonly url: string;
+  readonly tokens: Tokens;
   /** Of the host, for maintenance. */
   readonly masterKey: string;
-  /** @param route `GET /v2/status` @param options without a token: the connector's static one */
+  /**
+   * @param route `GET /v2/status`
+   * @param options a body of text or bytes is sent as it is; without a token: the connector's static one, with "": none
+   */
   call(
     route: string,
     options?: { readonly body?: unknown; readonly token?: string; readonly headers?: Record<string, string> },
@@ -47,19 +51,23 @@ export function connectorHostOfFile(peers: Peers, settings: Readonly<Record<stri
     get url() {
       return host.url;
     },
+    get tokens() {
+      return tokens;
+    },
     get masterKey() {
       return host.masterKey;
     },
     call: async (route, { body, token = tokens.connector, headers = {} } = {}) => {
       const [method = "", path = ""] = route.split(" ");
+      const isText = typeof body === "string" || body instanceof Uint8Array;
       const response = await fetch(host.url + path, {
         method,
         headers: {
-          authorization: `Bearer ${token}`,
+          ...(token === "" ? {} : { authorization: `Bearer ${token}` }),
           ...(body === undefined ? {} : { "content-type": "application/json" }),
           ...headers,
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(body === undefined ? {} : { body: isText ? (body as string) : JSON.stringify(body) }),
       });
       const text = await response.text();
       return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };

@@ -36,10 +36,13 @@ const damages: Readonly<Record<string, { rowKey: string; columns: Readonly<Recor
 };
 
 describe.each(Object.entries(damages))("%s is one failed item", (_, { rowKey, columns }) => {
-  const open = async () => {
+  /** Two requests, of which one is damaged after `work`. */
+  const damaged = async (work: (connector: TestConnector) => Promise<void> = async () => {}) => {
     const connector = await testConnector(peers);
     const { requestId: bad } = await connector.order(orderBody([1], mail));
     const { requestId: good } = await connector.order(orderBody([1], mail));
+    await work(connector);
+    await damage(connector, "credentialrequests", { partitionKey: bad, rowKey, ...columns });
     return { connector, bad, good };
   };
   const expectNamed = (connector: TestConnector, bad: string, event: string) => {
@@ -52,17 +55,14 @@ describe.each(Object.entries(damages))("%s is one failed item", (_, { rowKey, co
   };
 
   test("of the jobs", async () => {
-    const { connector, bad, good } = await open();
-    await damage(connector, "credentialrequests", { partitionKey: bad, rowKey, ...columns });
+    const { connector, bad, good } = await damaged();
     await connector.runJobs();
     expect((await connector.read(good)).state).toBe("complete");
     expectNamed(connector, bad, "work_failed");
   });
 
   test("of clean-up", async () => {
-    const { connector, bad, good } = await open();
-    await connector.runJobs();
-    await damage(connector, "credentialrequests", { partitionKey: bad, rowKey, ...columns });
+    const { connector, bad, good } = await damaged(({ runJobs }) => runJobs());
     connector.advance(days(2));
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
     expect(await connector.context.requests.load(good)).toBeUndefined();
@@ -70,8 +70,7 @@ describe.each(Object.entries(damages))("%s is one failed item", (_, { rowKey, co
   });
 
   test("of the list", async () => {
-    const { connector, bad, good } = await open();
-    await damage(connector, "credentialrequests", { partitionKey: bad, rowKey, ...columns });
+    const { connector, bad, good } = await damaged();
     connector.advance(days(1));
     const { requests } = await listRequests({}, { top: 10 }, connector.context);
     expect(requests.map(({ request }) => request.value.id)).toEqual([good]);
@@ -82,9 +81,7 @@ describe.each(Object.entries(damages))("%s is one failed item", (_, { rowKey, co
   });
 
   test("of an erasure, which says that it is left", async () => {
-    const { connector, bad, good } = await open();
-    await connector.runJobs();
-    await damage(connector, "credentialrequests", { partitionKey: bad, rowKey, ...columns });
+    const { connector, bad, good } = await damaged(({ runJobs }) => runJobs());
     const report = await eraseRecipient({ by: "email", name: mail }, connector.context);
     expect(report).toEqual({ erased: 1, left: [{ requestId: bad, reason: expect.any(String) }] });
     expect(await connector.context.requests.load(good)).toBeUndefined();
@@ -98,8 +95,8 @@ test("a row of due work that cannot be read keeps no other from being done", asy
   const [entry] = (await connector.queue("poll")).filter(({ requestId }) => requestId === bad.requestId);
   const row = { partitionKey: "poll", rowKey: `${entry?.at}_${bad.requestId}_` };
   await damage(connector, "due", { ...row, requestId: 7 });
-  await connector.runShipments();
-  expect((await connector.load(good.requestId)).keys[0]?.value.responses).toBeDefined();
+  await connector.runJobs();
+  expect(await connector.read(good.requestId)).toMatchObject({ state: "complete" });
   expect(connector.events("row_failed")).toMatchObject([
     { error: { name: "RowError", message: expect.stringContaining(`${row.partitionKey}/${row.rowKey}`) } },
   ]);
@@ -131,16 +128,12 @@ test("a claim that cannot be read is removed when it ends, like the others", asy
   const connector = await testConnector(peers);
   const { claims } = connector.context;
   const now = connector.now();
-  const scopes = ["a", "b"].map(letter => `0${letter}`.padEnd(64, letter));
-  for (const scope of scopes)
-    await claims.insert({ scope, fingerprint: "f", requestId: "r", claimedAt: now, endsAt: plus(now, hours(1)) });
-  const bad = scopes[0] ?? "";
+  const endsAt = plus(now, hours(1));
+  const [bad, good] = ["0a", "0b"];
+  for (const scope of [bad, good])
+    await claims.insert({ scope, fingerprint: "f", requestId: "r", claimedAt: now, endsAt });
   await damage(connector, "idempotency", { partitionKey: "0", rowKey: `claim_${bad}`, answer: "{" });
-  await damage(connector, "idempotency", {
-    partitionKey: "0",
-    rowKey: `ends_${plus(now, hours(1))}_${bad}`,
-    scope: 7,
-  });
+  await damage(connector, "idempotency", { partitionKey: "0", rowKey: `ends_${endsAt}_${bad}`, scope: 7 });
   await expect(claims.find(bad)).rejects.toMatchObject({ name: "RowError" });
   expect(await claims.removeEnded(plus(now, hours(2)), () => false)).toBe(2);
 });

@@ -69,9 +69,7 @@ describe("the due work of a queue", () => {
     await run.take(1);
     expect(await run.rest()).toBe(1);
     await run.release();
-    const rows = await queue.queue("key");
-    expect(rows.map(({ lease }) => lease === undefined)).toEqual([true, false, true, true]);
-    expect(await take(workOf(queue), 3)).toEqual(["000", "002", "003"]);
+    expect(await take(workOf(queue), 4)).toEqual(["000", "002", "003"]);
   });
 
   test("is free again at the end of a run also if one of its rows changes at that moment", async () => {
@@ -92,12 +90,7 @@ describe("the due work of a queue", () => {
     await run.take(3);
     isReleasing = true;
     await run.release();
-    const rows = await queue.queue("key");
-    expect(rows.map(({ requestId, lease }) => [requestId, lease])).toEqual([
-      ["001", undefined],
-      ["002", undefined],
-      ["003", undefined],
-    ]);
+    expect(await take(workOf(queue), 4)).toEqual(["001", "002", "003"]);
   });
 
   test("is not taken again by a run when an on-demand call finds it due at a later time", async () => {

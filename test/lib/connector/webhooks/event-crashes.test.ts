@@ -2,13 +2,19 @@ import { describe, expect, test } from "vitest";
 import { resendEvent } from "../../../../lib/connector/webhooks/resend-event.ts";
 import { hours, minutes } from "../../../../lib/time.ts";
 import { crashing, withTable } from "../../../support/connector/crashing.ts";
-import { connectorWith, idsAt, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
+import {
+  connectorWith,
+  course,
+  firstArrivals,
+  idsAt,
+  send,
+  sinkOfFile,
+  typesAt,
+} from "../../../support/connector/event-sinks.ts";
 import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const sink = await sinkOfFile(peers.vault, 1);
-
-const course = ["request.started", "key.shipped", "credential.active", "request.ended", "pin_mail.sent"];
 
 /** Runs `work` on a host that stops at a call. */
 async function stopped(
@@ -36,13 +42,6 @@ async function continued(connector: TestConnector): Promise<void> {
     await connector.runJobs();
     await send(connector);
   }
-}
-
-/** The types of the events in the order in which each arrived first. */
-function firstArrivals(): readonly string[] {
-  const ids = idsAt(sink);
-  const types = typesAt(sink);
-  return types.filter((_, index) => ids.indexOf(ids[index] ?? "") === index);
 }
 
 const phases = ["before", "after"] as const;
@@ -73,7 +72,7 @@ describe("a host that stops while it sends events", () => {
     expect(await send(connector)).toMatchObject({ failed: 0 });
     connector.advance(minutes(4));
     await send(connector);
-    expect(firstArrivals()).toEqual(course);
+    expect(firstArrivals(sink)).toEqual(course);
     expect(sink.events().length).toBeLessThanOrEqual(course.length + 1);
   });
 

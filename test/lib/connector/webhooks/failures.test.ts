@@ -6,11 +6,12 @@ import { between, hours, minutes, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {
   connectorWith,
+  course,
+  firstArrivals,
   idsAt,
   newSinkSecret,
   send,
   sinkOfFile,
-  typesAt,
 } from "../../../support/connector/event-sinks.ts";
 import { peersOfFile, refusalOf, type TestConnector } from "../../../support/connector/test-connector.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
@@ -136,10 +137,7 @@ describe.each(Object.entries(steps))("%s", (title, step) => {
     await send(connector);
     connector.advance(hours(1));
     expect(await send(connector)).toEqual({ delivered: 0, failed: 0, givenUp: 0, left: 0 });
-    const types = typesAt(sink);
-    const firstArrivals = types.filter((_, index) => idsAt(sink).indexOf(idsAt(sink)[index] ?? "") === index);
-    const course = ["request.started", "key.shipped", "credential.active", "request.ended", "pin_mail.sent"];
-    expect(firstArrivals).toEqual(course);
+    expect(firstArrivals(sink)).toEqual(course);
     expect(new Set(idsAt(sink)).size).toBe(course.length);
     const [after] = (await firstEvent(connector, requestId)).deliveries;
     rows[title]?.push({

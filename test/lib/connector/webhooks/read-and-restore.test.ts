@@ -7,15 +7,13 @@ import type { Fetch } from "../../../../lib/connector/http/call.ts";
 import { restoreRequest } from "../../../../lib/connector/recovery/restore-request.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { hours } from "../../../../lib/time.ts";
-import { connectorWith, idsAt, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
+import { connectorWith, course, idsAt, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
 import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
 import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const one = await sinkOfFile(peers.vault, 1);
 const two = await sinkOfFile(peers.vault, 2);
-
-const course = ["request.started", "key.shipped", "credential.active", "request.ended", "pin_mail.sent"];
 
 const list = async ({ context }: TestConnector, requestId: string) =>
   eventsV2.parse(readEvents(requestId, await context.events.load(requestId))).data;

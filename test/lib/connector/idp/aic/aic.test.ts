@@ -1,29 +1,25 @@
 import { generateKeyPairSync } from "node:crypto";
 import { exportJWK, type JWK, UnsecuredJWT } from "jose";
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/bind-response.ts";
 import { aic as kind } from "../../../../../lib/connector/idp/aic/aic.ts";
 import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
 import { plus } from "../../../../../lib/time.ts";
 import { type Aic, startAic } from "../../../../../local/peers/aic/aic.ts";
-import { type Authenticator, createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
+import { createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
 import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
 import { measureCpu } from "../../../../support/cpu-time.ts";
 import { deadAddress } from "../../../../support/dead-address.ts";
 import { answerBy, askFor, type IdpTools, idpTools, signal, user } from "../idp-tools.ts";
 
-let authenticator: Authenticator;
+const authenticator = createAuthenticator(await createAuthenticatorKeys());
 let aic: Aic;
 let connect: IdpTools["connect"];
 let queryFor: IdpTools["queryFor"];
 let tools: IdpTools["tools"];
 let idp: Idp;
-
-beforeAll(async () => {
-  authenticator = createAuthenticator(await createAuthenticatorKeys());
-});
 
 beforeEach(async () => {
   aic = await start();

@@ -1,15 +1,12 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
 import { entra as kind } from "../../../../../lib/connector/idp/entra/entra.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
 import { plus } from "../../../../../lib/time.ts";
 import { type Entra, startEntra } from "../../../../../local/peers/entra/entra.ts";
-import { type Authenticator, createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
-import {
-  type AuthenticatorKeys,
-  createAuthenticatorKeys,
-} from "../../../../../local/peers/security-key/authenticator-keys.ts";
-import { type CertifiedKey, certifiedKey } from "../../../../support/connector/certified-key.ts";
+import { createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
+import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
+import { certifiedKey } from "../../../../support/connector/certified-key.ts";
 import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
 import { measureCpu } from "../../../../support/cpu-time.ts";
 import { deadAddress } from "../../../../support/dead-address.ts";
@@ -18,20 +15,14 @@ import { answerBy, askFor, type IdpTools, idpTools, signal, user } from "../idp-
 const tenantId = "tenant.example";
 const clientId = "3f2b";
 
-let maker: AuthenticatorKeys;
-let authenticator: Authenticator;
-let client: CertifiedKey;
+const maker = await createAuthenticatorKeys();
+const authenticator = createAuthenticator(maker);
+const client = await certifiedKey("connector");
 let entra: Entra;
 let connect: IdpTools["connect"];
 let queryFor: IdpTools["queryFor"];
 let tools: IdpTools["tools"];
 let idp: Idp;
-
-beforeAll(async () => {
-  maker = await createAuthenticatorKeys();
-  authenticator = createAuthenticator(maker);
-  client = await certifiedKey("connector");
-});
 
 beforeEach(async () => {
   const clientKey = client.publicKey;

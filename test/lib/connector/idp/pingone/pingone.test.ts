@@ -1,12 +1,12 @@
 import { generateKeyPairSync } from "node:crypto";
 import { exportJWK, type JWK } from "jose";
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
 import { pingone as kind } from "../../../../../lib/connector/idp/pingone/pingone.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
 import { plus } from "../../../../../lib/time.ts";
 import { type PingOne, startPingOne } from "../../../../../local/peers/pingone/pingone.ts";
-import { type Authenticator, createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
+import { createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
 import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
 import { deadAddress } from "../../../../support/dead-address.ts";
@@ -15,16 +15,12 @@ import { answerBy, askFor, type IdpTools, idpTools, signal, tag, user } from "..
 const environmentId = "11111111-2222-3333-4444-555555555555";
 const userUuid = "6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11";
 
-let authenticator: Authenticator;
+const authenticator = createAuthenticator(await createAuthenticatorKeys());
 let pingone: PingOne;
 let connect: IdpTools["connect"];
 let queryFor: IdpTools["queryFor"];
 let tools: IdpTools["tools"];
 let idp: Idp;
-
-beforeAll(async () => {
-  authenticator = createAuthenticator(await createAuthenticatorKeys());
-});
 
 beforeEach(async () => {
   pingone = await start();
