@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import type { LoadedRequest } from "../../lib/connector/deps.ts";
-import type { Body } from "../lib/connector/api/v2/bodies.ts";
-import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../support/connector/on-site.ts";
-import type { HostProcess } from "../support/host/host-process.ts";
-import type { HoldRule } from "../support/host/pausing-proxy.ts";
+import type { LoadedRequest } from "../../../lib/connector/deps.ts";
+import type { Body } from "../../lib/connector/api/v2/bodies.ts";
+import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../support/connector/on-site.ts";
+import type { HostProcess } from "../../support/host/host-process.ts";
+import type { HoldRule } from "../../support/host/pausing-proxy.ts";
+import { atWrite, type Doomed, inCall, type PeerCall, type Point } from "../kill-points.ts";
+import { processCredentialRequests } from "../orders.ts";
+import { deliveryCalls, neverSent, stepMs, untilQuiet } from "../outcome.ts";
+import { writes } from "../writes.ts";
 import { type Lane, laneOfFile } from "./idp-lanes.ts";
-import { atWrite, type Doomed, inCall, type PeerCall, type Point } from "./kill-points.ts";
-import { processCredentialRequests } from "./orders.ts";
-import { deliveryCalls, neverSent, stepMs, untilQuiet } from "./outcome.ts";
-import { writes } from "./writes.ts";
 
 const laneNow = laneOfFile({
   IDP_DEFAULT: "pingone",

@@ -1,7 +1,6 @@
 import { beforeAll } from "vitest";
-import type { HostProcess } from "../support/host/host-process.ts";
-import type { Lane } from "./idp-lanes.ts";
-import type { Point } from "./kill-points.ts";
+import type { HostProcess } from "../../support/host/host-process.ts";
+import type { Point } from "../kill-points.ts";
 import {
   newOrder,
   type Order,
@@ -10,8 +9,9 @@ import {
   processShipments,
   requestOf,
   send,
-} from "./orders.ts";
-import { type Outcome, outcome, untilQuiet } from "./outcome.ts";
+} from "../orders.ts";
+import { type Outcome, outcome, untilQuiet } from "../outcome.ts";
+import type { Lane } from "./idp-lanes.ts";
 
 /**
  * Where a host is killed that works on an order of one key: no other call of the host meets the point of the next

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { atWrite, inCall } from "../kill-points.ts";
+import { deliveryCalls, failedKey, fulfilledKey, neverSent } from "../outcome.ts";
+import { ofRequest, writes } from "../writes.ts";
 import { laneOfFile } from "./idp-lanes.ts";
-import { atWrite, inCall } from "./kill-points.ts";
 import { type KillPoints, killedInActivation, killedInCreate } from "./killed-orders.ts";
-import { deliveryCalls, failedKey, fulfilledKey, neverSent } from "./outcome.ts";
-import { ofRequest, writes } from "./writes.ts";
 
 const laneNow = laneOfFile({ IDP_DEFAULT: "aic" });
 const journey = { method: "POST", path: "/authenticate$" };

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
-import { idpFile } from "../../local/peers/all.ts";
-import { resetPeers } from "../support/connector/reset-peers.ts";
-import type { HostProcess } from "../support/host/host-process.ts";
-import { type PausingProxy, startPausingProxy } from "../support/host/pausing-proxy.ts";
-import { reconcileSoon, startTestSystem, type TestSystem } from "../support/host/system.ts";
-import { type Doomed, endless, endlessMs, killAt } from "./kill-points.ts";
+import { idpFile } from "../../../local/peers/all.ts";
+import { resetPeers } from "../../support/connector/reset-peers.ts";
+import type { HostProcess } from "../../support/host/host-process.ts";
+import { type PausingProxy, startPausingProxy } from "../../support/host/pausing-proxy.ts";
+import { reconcileSoon, startTestSystem, type TestSystem } from "../../support/host/system.ts";
+import { type Doomed, endless, endlessMs, killAt } from "../kill-points.ts";
 
 /** A system on which one host after another is killed, with all three IdPs. */
 export interface Lane {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { atWrite, inCall } from "../kill-points.ts";
+import { processCredentialRequests } from "../orders.ts";
+import { deliveryCalls, failedKey, fulfilledKey, neverSent } from "../outcome.ts";
+import { ofRequest, writes } from "../writes.ts";
 import { type Lane, laneOfFile } from "./idp-lanes.ts";
-import { atWrite, inCall } from "./kill-points.ts";
 import { type KillPoints, killedInActivation, killedInCreate } from "./killed-orders.ts";
-import { processCredentialRequests } from "./orders.ts";
-import { deliveryCalls, failedKey, fulfilledKey, neverSent } from "./outcome.ts";
-import { ofRequest, writes } from "./writes.ts";
 
 const laneNow = laneOfFile({ IDP_DEFAULT: "pingone" });
 const device = "/devices/[^/]+$";
