@@ -1,5 +1,5 @@
 // Imports OTP keys from the files of key makers (A18, G13).
-import { main } from "./import/main.ts";
+import { runImportCommand } from "./import/import-command.ts";
 
 // A reader such as `head` may close the pipe early. That does not stop the import.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
@@ -7,9 +7,9 @@ for (const stream of [process.stdout, process.stderr]) stream.on("error", () => 
 // Paths are relative to the directory in which npm was called; npm runs scripts in the package's directory.
 if (process.env.npm_lifecycle_event === "import-otpkeys") process.chdir(process.env.INIT_CWD ?? ".");
 
-process.exitCode = await main(process.argv.slice(2), {
+process.exitCode = await runImportCommand(process.argv.slice(2), {
   environment: process.env,
-  out: process.stdout,
-  error: process.stderr,
+  stdout: process.stdout,
+  stderr: process.stderr,
   now: () => performance.now(),
 });

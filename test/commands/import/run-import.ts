@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { main } from "../../../commands/import/main.ts";
+import { runImportCommand } from "../../../commands/import/import-command.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
 import { atEndOfFile } from "../../support/run/end-of-file.ts";
 
@@ -61,7 +61,7 @@ export async function runImport(
     },
   });
   const now = () => performance.now();
-  const code = await main(args, { environment, out: stream("out"), error: stream("error"), now });
+  const code = await runImportCommand(args, { environment, stdout: stream("out"), stderr: stream("error"), now });
   return { code, ...written };
 }
 

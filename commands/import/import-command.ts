@@ -14,38 +14,38 @@ import { checkCore, sendKeys } from "./send.ts";
 
 const exitCodes = { done: 0, someFailed: 1, notStarted: 2, stopped: 3 };
 
-/** What the import uses of the process that it runs in. */
-export interface Surroundings {
+/** What the command uses of its process. */
+export interface CommandProcess {
   /** Has API_TOKEN and PSKC_KEY, unless files have them. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly out: Output;
-  readonly error: Output;
+  readonly stdout: Output;
+  readonly stderr: Output;
   /** Monotonic, in milliseconds. */
   readonly now: () => number;
 }
 
-interface Shown extends Surroundings {
+interface RunDeps extends CommandProcess {
   readonly screen: Screen;
 }
 
 /** Imports OTP keys from the files of key makers (A18, G13). Returns the exit code. */
-export async function main(args: readonly string[], surroundings: Surroundings): Promise<number> {
-  const { out, error: errors, now } = surroundings;
-  const shown = { ...surroundings, screen: createScreen(out, errors, now) };
-  const complain = (error: unknown) => errors.write(`${error instanceof Error ? error.message : String(error)}\n`);
+export async function runImportCommand(args: readonly string[], command: CommandProcess): Promise<number> {
+  const { stdout, stderr, now } = command;
+  const deps = { ...command, screen: createScreen(stdout, stderr, now) };
+  const printError = (error: unknown) => stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   let prepared: Prepared | undefined;
   try {
     const given = importArguments(args);
-    prepared = given && (await prepare(given, surroundings));
+    prepared = given && (await prepare(given, command));
   } catch (error) {
-    complain(error);
+    printError(error);
     return exitCodes.notStarted;
   }
   if (prepared === undefined) return exitCodes.done;
   try {
-    return await run(prepared, shown);
+    return await run(prepared, deps);
   } catch (error) {
-    complain(error);
+    printError(error);
     return exitCodes.stopped;
   }
 }
@@ -58,7 +58,7 @@ interface Prepared {
 }
 
 /** Reads all inputs. Throws if the run cannot start. */
-async function prepare(given: ImportArguments, { environment }: Surroundings): Promise<Prepared> {
+async function prepare(given: ImportArguments, { environment }: CommandProcess): Promise<Prepared> {
   if (given.report !== undefined) await checkReport(given.report);
   const preSharedKey = await readPreSharedKey(given.pskcKeyFile, environment.PSKC_KEY);
   const api = given.dryRun
@@ -70,11 +70,11 @@ async function prepare(given: ImportArguments, { environment }: Surroundings): P
   return { given, lines, ...(api && { api }) };
 }
 
-async function run({ given, api, lines }: Prepared, shown: Shown): Promise<number> {
-  const { screen } = shown;
+async function run({ given, api, lines }: Prepared, deps: RunDeps): Promise<number> {
+  const { screen } = deps;
   for (const line of lines) if (line.outcome === "refused") screen.result(refusedLine(line));
   const total = lines.filter(({ outcome }) => outcome === "open").length;
-  const sent = api === undefined || total === 0 ? { lines } : await send(lines, { given, api, total }, shown);
+  const sent = api === undefined || total === 0 ? { lines } : await send(lines, { given, api, total }, deps);
   const { lines: results, interrupted, stopped } = { interrupted: undefined, stopped: undefined, ...sent };
   screen.result(summaryOf(results, api === undefined ? "to be sent" : "open"));
   if (given.report !== undefined) await writeReport(given.report, results);
@@ -91,7 +91,7 @@ async function run({ given, api, lines }: Prepared, shown: Shown): Promise<numbe
 async function send(
   lines: readonly Line[],
   { given, api, total }: { readonly given: ImportArguments; readonly api: Api; readonly total: number },
-  { screen, now }: Shown,
+  { screen, now }: RunDeps,
 ) {
   const interrupt = catchInterrupt(() =>
     screen.note("Stopping: waiting for calls in progress. Press Ctrl-C again to stop at once."),
