@@ -4,7 +4,7 @@ import type { Attributes, UserRef } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Action } from "../tables/tables.ts";
 import { keyWithAttributes, readAssignment } from "./index/key-rows.ts";
-import { headAction, rowAction } from "./index/user-snapshot.ts";
+import { headAction, rowAction } from "./rows/row-actions.ts";
 import { attributePrefix, attributesIn, headIn, headRow, keyRow, ownerOf, valueIn } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 

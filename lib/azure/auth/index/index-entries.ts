@@ -3,6 +3,7 @@ import { conflict } from "../../../retry-on-conflict.ts";
 import type { Value } from "../../tables/entity.ts";
 import { parseRow } from "../../tables/row-schema.ts";
 import type { Row, Table } from "../../tables/tables.ts";
+import { rowAction } from "../rows/row-actions.ts";
 import { idSchema } from "../rows/row-schemas.ts";
 import {
   assignedPrefix,
@@ -18,7 +19,7 @@ import {
 } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
 import { readAtUser, userHashIn } from "./locate-user.ts";
-import { headActions, rowAction, type Snapshot } from "./user-snapshot.ts";
+import { headActions, type Snapshot } from "./user-snapshot.ts";
 
 /** An attribute or an assignment, by which filters find users: a row in the user's partition, and an index row that points to the user. */
 export interface IndexEntry {

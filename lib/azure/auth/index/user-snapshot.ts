@@ -1,9 +1,9 @@
 import type { AttributeHead } from "../../../auth/model/attributes.ts";
 import type { UserPointer, UserRef } from "../../../auth/store.ts";
 import { type conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
-import type { Value } from "../../tables/entity.ts";
 import type { Action, Row } from "../../tables/tables.ts";
-import { headRow, ownerOf, schemaVersion, userRow } from "../rows/rows.ts";
+import { headAction } from "../rows/row-actions.ts";
+import { headRow, ownerOf, userRow } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
 import { readAtUser } from "./locate-user.ts";
 
@@ -73,20 +73,8 @@ export const headActions = (
   next: AttributeHead,
 ): Action[] => [headAction(head, id, next), touchAction(user)];
 
-/** Returns the action that writes a head row by the version read; inserts it if none was read. */
-export function headAction(head: Row | undefined, id: number, next: AttributeHead): Action {
-  const row = { rowKey: headRow, schema: schemaVersion, id, ...next };
-  return head === undefined ? { insert: row } : { replace: row, etag: head.etag };
-}
-
 /** Returns the action that changes the version of a row `user` and nothing else. */
 const touchAction = ({ etag, schema }: Row): Action => ({
   merge: { rowKey: userRow, schema: Number(schema) },
   etag,
 });
-
-/** Returns the action that writes a row by the version read; inserts it if none was read. */
-export function rowAction(row: Row | undefined, next: { readonly rowKey: string } & Record<string, Value>): Action {
-  const written = { schema: schemaVersion, ...next };
-  return row === undefined ? { insert: written } : { replace: written, etag: row.etag };
-}
