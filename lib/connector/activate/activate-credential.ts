@@ -4,7 +4,7 @@ import { openAttestation } from "../collect/decode-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp, RegistrationQuery } from "../idp/contract.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
-import { idpName } from "../model/peer-names.ts";
+import { deliveryService, idpName } from "../model/peer-names.ts";
 import { type Credential, registeredName, type SecurityKey } from "../model/request.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
@@ -141,7 +141,7 @@ async function attestationOf(
     return error;
   });
   // The signing key may be back later: the signature was valid when the response was received.
-  if (opened === "unknown_key") return new PeerFailure("delivery service", "signing key", "unanswered");
+  if (opened === "unknown_key") return new PeerFailure(deliveryService, "signing key", "unanswered");
   return typeof opened === "string" ? `The key maker's response can not be used: ${opened}.` : opened;
 }
 

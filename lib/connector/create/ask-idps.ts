@@ -7,6 +7,7 @@ import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps, Idps } from "../deps.ts";
 import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";
 import type { Idp } from "../idp/contract.ts";
+import { idpName } from "../model/peer-names.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { type Challenges, credentialSlot, type IdpAnswers, optionsRequestOf } from "../recovery/idp-answers.ts";
@@ -66,7 +67,7 @@ export async function askIdps(
     }
     if (now() > until) {
       const detail = "The identity providers took too long.";
-      failure = { idp, error: new PeerFailure(`IdP ${idp.id}`, "creation options", "unanswered", { detail }) };
+      failure = { idp, error: new PeerFailure(idpName(idp.id), "creation options", "unanswered", { detail }) };
       return;
     }
     // A running call is not aborted with the others: its answer is needed to compensate the registration that it begins.

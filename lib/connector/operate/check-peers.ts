@@ -1,5 +1,6 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { deliveryService, idpName, mailService } from "../model/peer-names.ts";
 
 /** The result of one check of one peer. */
 export interface Finding {
@@ -27,12 +28,12 @@ const unknownId = "00000000-0000-4000-8000-000000000000";
 export async function checkPeers(users: readonly TestUser[], deps: ConnectorDeps): Promise<readonly Finding[]> {
   const { delivery, rfpr, mailer } = deps;
   const groups = await Promise.all([
-    runCheck("delivery service", "transport keys", async () => `${(await delivery.transportKeys()).length} keys`),
-    runCheck("delivery service", "signing keys", async () => {
+    runCheck(deliveryService, "transport keys", async () => `${(await delivery.transportKeys()).length} keys`),
+    runCheck(deliveryService, "signing keys", async () => {
       await delivery.signingKey("unknown");
       return "can be read";
     }),
-    runCheck("delivery service", "API token", () =>
+    runCheck(deliveryService, "API token", () =>
       acceptUnknown(
         delivery.getShipment(unknownId),
         "The token is accepted: the service says that the shipment is unknown.",
@@ -43,7 +44,7 @@ export async function checkPeers(users: readonly TestUser[], deps: ConnectorDeps
       : runCheck("enrollment services", "credential and API", () =>
           acceptUnknown(rfpr.get(unknownId), "The credential is exchanged, and the access token is accepted."),
         ),
-    runCheck("mail service", "access", async () => {
+    runCheck(mailService, "access", async () => {
       const status = await mailer.status(unknownId);
       return `accepts the connector (an unknown mail is ${status}). Send yourself a PIN to see that the sender's domain is verified.`;
     }),
@@ -83,7 +84,7 @@ async function checkIdp(
   { idpId, userId }: TestUser,
   { idps, intervals: timing, log, now }: ConnectorDeps,
 ): Promise<readonly Finding[]> {
-  const peer = `IdP ${idpId}`;
+  const peer = idpName(idpId);
   const idp = idps.get(idpId);
   if (idp === undefined) return [{ peer, check: "configuration", ok: false, finding: "This IdP is not configured." }];
   const signal = () => AbortSignal.timeout(timing.idpCallMs);

@@ -6,6 +6,7 @@ import { trimEnd } from "../../trim-end.ts";
 import { anyResponse, callPeer, type PeerAccess, type PeerTools, withTimeoutSignal } from "../http/call.ts";
 import { createKeySet, type KeySetOptions, type PublicKey } from "../http/jwks.ts";
 import { readPeer } from "../http/retry-peer.ts";
+import { deliveryService } from "../model/peer-names.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
 
@@ -55,7 +56,7 @@ export function connectDelivery({
   transportJwksUrl,
   ...rest
 }: DeliveryOptions): DeliveryService {
-  const access: PeerAccess = { ...rest, peer: "delivery service", refusalOf };
+  const access: PeerAccess = { ...rest, peer: deliveryService, refusalOf };
   const shipments = `${trimEnd(baseUrl, "/")}/v1/fpr/shipments`;
   const urlOf = (shipmentId: string) => `${shipments}/${encodeURIComponent(shipmentId)}`;
   const { maxAgeMs, refreshAgeMs } = rest;

@@ -4,6 +4,7 @@ import { trimEnd } from "../../trim-end.ts";
 import type { AccessTokens } from "../http/access-token.ts";
 import { anyResponse, type PeerAccess, type PeerRequest, type PeerTools, withTimeoutSignal } from "../http/call.ts";
 import { retryPeer } from "../http/retry-peer.ts";
+import { preRegistrationApi } from "../model/peer-names.ts";
 import { type AuthenticatorOrder, authenticatorAnswer, authenticatorBody, type Enrollment } from "./rfpr-wire.ts";
 
 export interface RfprOptions extends PeerTools, Pick<PeerAccess, "patience"> {
@@ -39,7 +40,7 @@ export interface Rfpr {
 }
 
 export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
-  const access: PeerAccess = { ...rest, peer: "pre-registration API", refusalOf };
+  const access: PeerAccess = { ...rest, peer: preRegistrationApi, refusalOf };
   const requests = `${trimEnd(baseUrl, "/")}/v1/authenticator-requests`;
   const urlOf = (id: string) => `${requests}/${encodeURIComponent(id)}`;
   const call = <T>(outer: AbortSignal | undefined, request: PeerRequest<T>) =>

@@ -3,6 +3,7 @@ import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { type Instant, plus } from "../../../time.ts";
 import { callPeer, type PeerAccess, type PeerRequest, withTimeoutSignal } from "../../http/call.ts";
 import { retryPeer } from "../../http/retry-peer.ts";
+import { idpName } from "../../model/peer-names.ts";
 import type { Idp } from "../contract.ts";
 import type { IdpDeps, IdpKind } from "../kind.ts";
 import { createPingTokens } from "../ping-tokens.ts";
@@ -19,7 +20,7 @@ const stepOrEnd = z.union([step, end]);
 type Call = Required<Pick<PeerRequest<unknown>, "headers" | "signal">>;
 
 function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
-  const access: PeerAccess = { ...deps, peer: `IdP ${id}`, refusalOf, longestAnswer };
+  const access: PeerAccess = { ...deps, peer: idpName(id), refusalOf, longestAnswer };
   const realm = `realms/root/realms/${configured.realm.replace("/", "")}`;
   const tokens = createPingTokens(access, {
     tokenUrl: `${amUrlOf(configured["auth-base-url"])}/oauth2/${realm}/access_token`,

@@ -5,6 +5,7 @@ import { type AccessTokens, createAccessTokens } from "../../http/access-token.t
 import { callPeer, type PeerAccess, withTimeoutSignal } from "../../http/call.ts";
 import { grantByClientCredentials } from "../../http/grant.ts";
 import { readPeer } from "../../http/retry-peer.ts";
+import { idpName } from "../../model/peer-names.ts";
 import type { Challenge } from "../../model/webauthn.ts";
 import type { Idp } from "../contract.ts";
 import { type IdpDeps, type IdpKind, longestIdpAnswer } from "../kind.ts";
@@ -24,7 +25,7 @@ const idpState = z.object({ userId: z.string().min(1) });
 const mostPages = 10;
 
 function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
-  const access: PeerAccess = { ...deps, peer: `IdP ${id}`, refusalOf, longestAnswer: longestIdpAnswer };
+  const access: PeerAccess = { ...deps, peer: idpName(id), refusalOf, longestAnswer: longestIdpAnswer };
   const tokens = tokensOf(access, configured, deps);
   const graph = `${configured["graph-endpoint"]}/${configured["api-version"]}`;
   const timeout = configured["challenge-timeout-minutes"];

@@ -3,6 +3,7 @@ import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { days, plus } from "../../../time.ts";
 import { anyResponse, callPeer, type PeerAccess, withTimeoutSignal } from "../../http/call.ts";
 import { readPeer, retryPeer } from "../../http/retry-peer.ts";
+import { idpName } from "../../model/peer-names.ts";
 import type { Challenge } from "../../model/webauthn.ts";
 import type { Idp } from "../contract.ts";
 import { type IdpDeps, type IdpKind, longestIdpAnswer } from "../kind.ts";
@@ -31,7 +32,7 @@ interface Call {
 }
 
 function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
-  const access: PeerAccess = { ...deps, peer: `IdP ${id}`, refusalOf, longestAnswer: longestIdpAnswer };
+  const access: PeerAccess = { ...deps, peer: idpName(id), refusalOf, longestAnswer: longestIdpAnswer };
   const tokens = createPingTokens(access, {
     tokenUrl: `${configured["auth-base-url"]}/${configured["environment-id"]}/as/token`,
     clientId: configured["client-id"],
