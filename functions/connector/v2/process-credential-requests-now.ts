@@ -27,8 +27,9 @@ export const processCredentialRequestsNow = endpoint({
   tag: "Jobs",
   summary: "Activate credentials and send PIN mails now",
   description:
-    "Runs the job that activates credentials at the identity providers and sends PIN mails, for all requests, now " +
-    "instead of at its next scheduled time. Returns when the job is done, after at most 100 seconds.",
+    "Runs the job that asks for the responses of authenticators, activates credentials at the identity providers and " +
+    "sends PIN mails, for all requests, now instead of at its next scheduled time. Returns when the job is done, after " +
+    "at most 100 seconds. Work for an external system that throttles or does not answer stays due.",
   answers: { 200: { description: "What was done.", schema: processedV2 } },
   handle: async (_, context: ConnectorContext) => {
     const work = () => processCredentialRequests("on_demand", context);

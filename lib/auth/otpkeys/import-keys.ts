@@ -21,8 +21,9 @@ export type BatchResult = { readonly isNew: boolean } | Fault;
 const concurrency = 16;
 
 /**
- * Imports up to 100 OTP keys of different prefixes, and refuses those with problems. New ones are created together; each existing one is imported as
- * `importKey` does. Results have the order of the keys. A repeated call completes what an earlier one began.
+ * Imports up to 100 OTP keys of different prefixes, and refuses those with problems. New ones are created together; each
+ * existing one is imported as `importKey` does. Results have the order of the keys. A repeated call completes what an
+ * earlier one began.
  * Throws Fault `unavailable` if storage or vault is away; some keys may be imported then.
  */
 export async function importKeys(keys: readonly BatchKey[], deps: AuthDeps): Promise<readonly BatchResult[]> {
@@ -39,9 +40,8 @@ export async function importKeys(keys: readonly BatchKey[], deps: AuthDeps): Pro
   const accepted = prepared.flatMap(each => (each instanceof Fault ? [] : [each]));
   const outcomes = await deps.otpkeys.createMany(accepted.map(({ created }) => created));
   const createdOf = new Map(accepted.map(({ key }, index) => [key.prefix, outcomes[index]]));
-  for (const {
-    key: { prefix, kind },
-  } of accepted) {
+  for (const { key } of accepted) {
+    const { prefix, kind } = key;
     const outcome = createdOf.get(prefix);
     if (outcome?.status === "fulfilled" && outcome.value) deps.log.info("otpkey_imported", { prefix, kind });
   }

@@ -17,6 +17,7 @@ export type SignInResult =
   | ({ readonly granted: true } & SignedIn)
   | { readonly granted: false; readonly reason: SignInRefusal | "unknown_user" };
 
+/** Called for a granted sign-in before its response, for example to create the session. */
 export type OnGranted = (granted: SignedIn) => Promise<void>;
 
 interface Concluding {
@@ -28,7 +29,10 @@ interface Concluding {
   readonly onGranted: OnGranted;
 }
 
-/** Decides, releases the slot, creates the session of a granted attempt, and writes the audit event. */
+/**
+ * Decides about a sign-in, releases the slot of its throttle, calls `onGranted` if it is granted, and writes the audit
+ * event. Then replaces an outdated password hash.
+ */
 export async function concludeSignIn(
   checked: Checked,
   { given, attempt, evidence, counted, device, onGranted }: Concluding,

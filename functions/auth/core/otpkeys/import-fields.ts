@@ -85,19 +85,10 @@ function requireRoleToReplace(caller: Caller): void {
 
 type ImportFields = z.output<typeof importFields>;
 
-/** Returns what the kind of an OTP key checks, and its limits of time. */
+/** Returns the part of an import that can be checked without the stored OTP key. */
 const toDraft = (given: Omit<ImportFields, "prefix">) => {
-  const {
-    secret,
-    secret_base32,
-    private_id,
-    replace: _,
-    username: __,
-    valid_from: ___,
-    valid_until: ____,
-    ...draft
-  } = given;
-  return { ...draft, secret: secret ?? secret_base32, privateId: private_id, validity: toValidity(given) };
+  const { kind, secret = given.secret_base32, private_id: privateId, digits, counter, period, algorithm } = given;
+  return { kind, secret, privateId, digits, counter, period, algorithm, validity: toValidity(given) };
 };
 
 /** Returns the OTP key that a caller imports. Throws Fault `forbidden` for `replace` without the role `admin`. */
@@ -116,8 +107,8 @@ export function toImportedKey(given: ImportFields, caller: Caller): BatchKey {
 }
 
 /**
- * Returns every problem of an OTP key that `importFields` refuses: those of the fields that cannot be read, and those
- * that the others have for its kind and its time.
+ * Returns every problem of an import that `importFields` rejects: those of the fields that cannot be parsed, and those of
+ * the other fields for the kind and the validity of the OTP key.
  */
 export function problemsOfRefused(given: unknown): readonly Problem[] {
   const { error } = importFields.safeParse(given);

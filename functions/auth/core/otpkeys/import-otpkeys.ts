@@ -74,7 +74,7 @@ interface Entry {
   readonly key: BatchKey | Fault;
 }
 
-/** Reads the elements. One that cannot be read is a Fault. One with the prefix of an earlier one has that problem. */
+/** Parses the elements. An invalid one is a Fault. The prefix of an earlier element is one of the problems of an element. */
 function readEntries(elements: readonly unknown[], caller: Caller): readonly Entry[] {
   const firstOf = new Map<string, number>();
   return elements.map((element, index) => {
