@@ -24,7 +24,7 @@ export interface AuthStorage {
   /** One whose clock stands still and whose chance is always the same, but for every fourth time. */
   fixed(): AuthStore;
   readonly tables: Tables;
-  /** Rows as they are now. A partition is read again only after a write to it, because many looks at all rows are dear. */
+  /** Rows as they are now. A partition is read again only after a write to it, because tests read all rows many times. */
   readonly rows: ReadRows;
   /** Counts what `work` sends, retries too; nothing else may be under way. */
   counted<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly calls: Calls }>;
@@ -77,7 +77,7 @@ export async function openAuthStorage(): Promise<AuthStorage> {
   };
 }
 
-/** Calls `wrote` after every write, whatever became of it. */
+/** Calls `wrote` after every write, also after one that failed. */
 function reportWrites(tables: Tables, wrote: (table: string, partitionKey: string) => void): Tables {
   const reporting = (name: string): Table => {
     const table = tables.table(name);

@@ -131,7 +131,7 @@ describe("the OTP of a key that the named user does not have", () => {
     }
   });
 
-  it("is guessed more often than the wrong OTPs that stop a key, in vain: no row of the key changes, and the owner's next code passes", async () => {
+  it("changes no row of the key when it is guessed more often than stops a key, and the owner's next code passes", async () => {
     const strict = auth.anotherInstance({ settings: { AUTH_KEY_STOP_FAILURES: "10" } });
     const [owner, key] = await auth.makeOwner(hotpKey());
     const before = await rowOf(key);

@@ -303,7 +303,7 @@ describe("a run without storage", () => {
   });
 });
 
-describe("a run of which the time is over", () => {
+describe("a run whose time is over", () => {
   /** A host whose calls take so long by its clock. */
   const slow = (connector: TestConnector, ms: number): TestConnector =>
     connector.anotherInstance({
@@ -353,7 +353,7 @@ describe("a run of which the time is over", () => {
     expect(await send(connector)).toMatchObject({ delivered: 1 - calls });
   });
 
-  test("begins with no further request, and reports those that it left", async () => {
+  test("starts no further request, and reports those that it left", async () => {
     const connector = await connectorWith(peers, [one]);
     for (let n = 0; n < 6; n++) await connector.order();
     const { delivered, left } = await send(slow(connector, seconds(45)));
