@@ -5,18 +5,18 @@ import type { Hold } from "../../support/host/pausing-proxy.ts";
 import {
   createNextOwner,
   expectNextOwner,
-  type HalfWay,
-  type Interrupted,
+  type InterruptedCall,
+  type InterruptedHosts,
   newOwner,
   type Owner,
   pointsOf,
-  startHalfWay,
+  startInterruptedHosts,
   userRowAt,
   type Write,
-} from "./half-way.ts";
+} from "./interrupted-calls.ts";
 import { password, sessionOf } from "./system.ts";
 
-let system: HalfWay;
+let hosts: InterruptedHosts;
 
 const newNameOf = ({ name }: Owner) => `renamed-${name}`;
 const newHashOf = (owner: Owner) => hashUsername(newNameOf(owner));
@@ -49,10 +49,10 @@ const owners: Owner[] = [];
 let holds: readonly Hold[];
 
 beforeAll(async () => {
-  system = await startHalfWay();
-  const calls: Interrupted[] = [];
+  hosts = await startInterruptedHosts();
+  const calls: InterruptedCall[] = [];
   for (const [index, { rule, phase }] of points.entries()) {
-    const owner = await newOwner(system.host, index);
+    const owner = await newOwner(hosts.survivor, index);
     const fields = { username: newNameOf(owner) };
     owners.push(owner);
     calls.push({
@@ -60,22 +60,22 @@ beforeAll(async () => {
       send: killed => killed.core("POST", `/users/${owner.name}/rename`, fields),
     });
   }
-  holds = await system.interrupt(calls);
+  holds = await hosts.interrupt(calls);
 });
 
-afterAll(() => system.close());
+afterAll(() => hosts.close());
 
-const found = async (query: string) => (await system.host.core("GET", `/users?${query}`)).body;
+const found = async (query: string) => (await hosts.survivor.core("GET", `/users?${query}`)).body;
 
 describe("a rename that a killed host left half-way, and the former name created again", () => {
   test.each(points.map(({ point, phase, isCommitted }, index) => ({ point, phase, isCommitted, index })))(
     "$point: leaves the user complete under one name, and the next owner of the former name inherits nothing",
     async ({ phase, isCommitted, index }) => {
-      const { host } = system;
+      const { survivor: host } = hosts;
       const [owner, hold] = [owners[index] as Owner, holds[index] as Hold];
       const { name, id, key, mark, session } = owner;
       const newName = newNameOf(owner);
-      /** The user is complete, found by everything and listed under that name. */
+      /** Fails unless reads and filters return the user, complete and under this name. */
       const expectComplete = async (current: string) => {
         expect(await found(`mark=${mark}`)).toEqual([{ id, name: current }]);
         expect(await found(`otpkey=${key.prefix}`)).toEqual([{ id, name: current }]);
@@ -91,8 +91,10 @@ describe("a rename that a killed host left half-way, and the former name created
       }
 
       const next = await createNextOwner(host, owner);
+      await expectComplete(newName);
+      expect((await host.core("GET", `/users/${name}`)).body).toEqual({ id: next, name, attributes: {}, otpkeys: [] });
       // What was under way when the host was killed may reach storage as late as now.
-      await system.arriveLate(hold, phase);
+      await hosts.arriveLate(hold, phase);
 
       await expectComplete(newName);
       const listed = (await found("")) as { id: number; name: string }[];

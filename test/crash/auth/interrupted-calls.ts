@@ -8,32 +8,32 @@ import { type AuthHost, type AuthSystem, password, sessionOf, startAuthSystem } 
 /** A write of an operation, as the proxy recognises it. */
 export type Write = Omit<HoldRule, "phase">;
 
-/** A call during which a host is killed, while its write is held. */
-export interface Interrupted {
+/** A call, and the write of it during which the host is killed. */
+export interface InterruptedCall {
   readonly rule: HoldRule;
   send(killed: AuthHost): Promise<Answer>;
 }
 
 /** Two hosts, of which one is killed in the middle of several calls. */
-export interface HalfWay {
+export interface InterruptedHosts {
   readonly system: AuthSystem;
-  /** The host that survives. */
-  readonly host: AuthHost;
-  /** Sends the calls by the other host, and kills it as soon as the write of each is held. */
-  interrupt(calls: readonly Interrupted[]): Promise<readonly Hold[]>;
+  /** The host that is not killed. */
+  readonly survivor: AuthHost;
+  /** Sends the calls by the other host, and kills it as soon as the write of each is held. Returns the held writes. */
+  interrupt(calls: readonly InterruptedCall[]): Promise<readonly Hold[]>;
   /** Lets a write that was held before storage received it arrive now; drops the response of another one. */
   arriveLate(hold: Hold, phase: HoldRule["phase"]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Starts both. Two failures lock a name for an hour. */
-export async function startHalfWay(): Promise<HalfWay> {
+/** Starts both hosts. Two failures lock a name for an hour. */
+export async function startInterruptedHosts(): Promise<InterruptedHosts> {
   const system = await startAuthSystem({ AUTH_THROTTLE_FAILURES: "2", AUTH_THROTTLE_FIRST_WAIT_SECONDS: "3600" });
   const proxy = await startPausingProxy(system.storage.tableUrl);
-  const [killed, host] = await Promise.all([system.startHost({ through: proxy }), system.startHost()]);
+  const [killed, survivor] = await Promise.all([system.startHost({ through: proxy }), system.startHost()]);
   return {
     system,
-    host,
+    survivor,
     interrupt: async calls => {
       const holds = calls.map(({ rule }) => proxy.hold(rule));
       const outcomes = calls.map(({ send }) =>
@@ -62,8 +62,8 @@ export async function startHalfWay(): Promise<HalfWay> {
 }
 
 /**
- * Each write is held before storage receives it. Storage then has all writes before it, so that only after the commit
- * and after the last write a host is killed with the write done.
+ * Returns the points at which a host is killed: before each write of an operation, and after the commit and the last
+ * write. Storage has all writes before a held one, so no other point is needed after a write.
  */
 export const pointsOf = <W>(writes: Readonly<Record<string, W>>, commit: string) => {
   const names = Object.keys(writes);
@@ -89,7 +89,7 @@ export interface Owner {
   readonly session: string;
 }
 
-/** Creates one, whose name is locked. */
+/** Creates an owner whose name is locked. */
 export async function newOwner(host: AuthHost, index: number): Promise<Owner> {
   const [name, mark] = [`owner-${index}`, `mark-${index}`];
   const key = newKey("hotp", `owned${index}`);
@@ -105,7 +105,7 @@ export async function newOwner(host: AuthHost, index: number): Promise<Owner> {
 
 export const userRowAt = (name: string): RegExp => new RegExp(`/users\\(.*'${hashUsername(name)}'.*'user'`);
 
-/** The next owner of a name: signs in by an own password, and has nothing of the former owner. */
+/** Fails unless the next owner of a name signs in by their own password and has nothing of the former owner. */
 export async function expectNextOwner(host: AuthHost, { name, mark, session }: Owner, next: number): Promise<void> {
   expect((await host.core("GET", `/users/${name}`)).body).toEqual({ id: next, name, attributes: {}, otpkeys: [] });
   expect((await host.client("/status", {}, session)).status).toBe(401);
@@ -116,7 +116,7 @@ export async function expectNextOwner(host: AuthHost, { name, mark, session }: O
   expect((await host.core("POST", `/users/${name}/attributes`, { key: "mark", value: mark })).status).toBe(204);
 }
 
-/** Creates the next owner of a name. Returns the id. */
+/** Creates the next owner of a name. Returns the user's id. */
 export async function createNextOwner(host: AuthHost, { name }: Owner): Promise<number> {
   const again = await host.core("POST", "/users", { username: name, password: nextPassword });
   expect(again.status).toBe(201);
