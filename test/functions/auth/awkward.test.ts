@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { core as coreApi } from "../../../functions/auth/routes.ts";
-import { createAuthResources } from "../../support/auth/deployed.ts";
+import { createAuthResources } from "../../support/auth/auth-resources.ts";
 import { startMain } from "../main-process.ts";
 
 const { settings, bearer } = await createAuthResources();
@@ -96,6 +96,7 @@ describe("every awkward text round trips, or is refused by a sentence", () => {
     await forEachText(async (text, index) => {
       const key = `value-${index}`;
       expect((await core("POST", `/users/${id}/attributes`, { key, value: text })).status).toBe(204);
+      expect((await core("GET", `/users/${id}/attributes/${key}`)).body).toBe(text);
       expect(await foundBy(`${key}=${segment(text)}`)).toEqual([id]);
       expect(await foundBy(`${key}=${segment(`${text}.`)}`)).toEqual([]);
     });

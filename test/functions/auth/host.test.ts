@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it, test } from "vitest";
-import { createAuthResources } from "../../support/auth/deployed.ts";
+import { createAuthResources } from "../../support/auth/auth-resources.ts";
 import { hotpKey } from "../../support/auth/software-key.ts";
 import { startMain } from "../main-process.ts";
 

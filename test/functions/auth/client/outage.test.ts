@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { client, core } from "../../../../functions/auth/routes.ts";
-import { createAuthResources } from "../../../support/auth/deployed.ts";
+import { createAuthResources } from "../../../support/auth/auth-resources.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
 import { type MainProcess, startMain } from "../../main-process.ts";
 
