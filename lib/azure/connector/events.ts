@@ -79,8 +79,9 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
       const row = { partitionKey: requestId, ...toDeliveryRow(sink, delivery) };
       const etag = await (before === undefined ? events.insert(row) : events.replace(row, before.etag));
       if (etag !== undefined) return { value: delivery, etag };
-      // The storage client repeats a write whose response was lost, and the repeat fails by the ETag of the first. A lease
-      // is only in the row that its own run has written, so the write is recognised by it and nothing waits for its end.
+      // The storage client repeats a write whose response was lost, and the repeat is a conflict with the first write. Only
+      // this run writes its lease, so the lease in the row shows that the first write succeeded. Otherwise no run would
+      // send the events before the lease expires.
       const stored = delivery.lease && (await events.get(requestId, row.rowKey));
       return stored?.value === row.value ? { value: delivery, etag: stored.etag } : undefined;
     },

@@ -329,7 +329,7 @@ describe("a run whose time is over", () => {
   test.each([
     [seconds(5), 1],
     [seconds(5) + 1, 0],
-  ])("or of which the lease ends before a call could: storage takes %i ms to take it", async (ms, calls) => {
+  ])("calls a sink only if the lease outlasts the call: %i ms after it was taken %i times", async (ms, calls) => {
     const timeouts = ["IDP", "DELIVERY", "ENROLLMENT", "MAIL"].map(peer => [`${peer}_TIMEOUT_SECONDS`, "10"]);
     const connector = await connectorWith(peers, [one], {
       settings: { ...Object.fromEntries(timeouts), LEASE_SECONDS: "20", EVENT_TIMEOUT_SECONDS: "15" },
