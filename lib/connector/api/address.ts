@@ -4,7 +4,7 @@ import type { MailingAddress } from "../model/request.ts";
 import { normalRegion, regionProblem } from "./regions.ts";
 import { nonEmptyLine, optionalLine, postalCode } from "./text-rules.ts";
 
-/** Returns the fields of a mailing address that both versions name alike; they differ in the country's (specification section 2). */
+/** Returns the fields of a mailing address that have the same name in both versions; that of the country differs (specification section 2). */
 export const addressFields = () => ({
   street_line1: nonEmptyLine().describe("Street and number."),
   street_line2: optionalLine().describe("Further line of the street address."),
@@ -15,7 +15,7 @@ export const addressFields = () => ({
   ),
 });
 
-/** The region goes by the country in the named field (decision C5); goes with `whateverFieldsHold`. */
+/** Returns a check of the region for the country in the named field (C5). Used with `ignoreUnknownFields`. */
 export const regionByCountry =
   (country: string) =>
   (address: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void => {
