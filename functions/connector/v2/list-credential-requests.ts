@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ignoreUnknownFields } from "../../../lib/connector/api/field-rules.ts";
+import { evenIfInvalid } from "../../../lib/connector/api/field-rules.ts";
 import { listedV2, readListedV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { requestStates } from "../../../lib/connector/model/states.ts";
 import { listRequests } from "../../../lib/connector/operate/list-requests.ts";
@@ -51,7 +51,7 @@ const query = z.lazy(() => {
   return known.superRefine((given, context) => {
     for (const name of Object.keys(given).filter(name => !Object.hasOwn(known.shape, name)))
       context.addIssue({ code: "custom", path: [name], message: "is no filter of this list" });
-  }, ignoreUnknownFields);
+  }, evenIfInvalid);
 });
 
 /** Decision C19, paged by decision A11: an operator finds requests that are stuck, and ids that were lost. */

@@ -15,7 +15,7 @@ export const addressFields = () => ({
   ),
 });
 
-/** Returns a check of the region for the country in the named field (C5). Used with `ignoreUnknownFields`. */
+/** Returns a check of the region for the country in the named field (C5). Used with `evenIfInvalid`. */
 export const regionByCountry =
   (country: string) =>
   (address: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void => {

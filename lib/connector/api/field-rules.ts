@@ -23,10 +23,10 @@ export const listOf = <T extends z.ZodType>(element: T, max: number) =>
   }, z.array(element).min(1).max(max));
 
 /**
- * For checks across the fields of an object: they run although fields are wrong, so that all problems come at once (decision C1).
- * The values they see may therefore be of any type.
+ * Option of a check of several fields of an object: it runs also if fields are invalid, so that all problems are reported
+ * together (C1). The values that it gets may therefore be of any type.
  */
-export const ignoreUnknownFields = {
+export const evenIfInvalid = {
   when: ({ value }: { readonly value: unknown }): boolean =>
     typeof value === "object" && value !== null && !Array.isArray(value),
 };

@@ -99,7 +99,7 @@ export const pinLength = () => z.int().min(4).max(63);
 /** Every PIN length that is not given (specification section 2). */
 export const defaultPinLength = 6;
 
-/** Returns a check that names are blank only if there is a company. Used with `ignoreUnknownFields`. */
+/** Returns a check that names are blank only if there is a company. Used with `evenIfInvalid`. */
 export const namesOrCompany =
   (names: readonly string[], company: string) =>
   (recipient: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void => {

@@ -4,7 +4,7 @@ import type { RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
 import { shipmentKeyId } from "../../model/key-ids.ts";
 import { addressFields, mailingAddressOf, regionByCountry } from "../address.ts";
 import type { CreateFormat } from "../create-wire.ts";
-import { ignoreUnknownFields, listOf, optional } from "../field-rules.ts";
+import { evenIfInvalid, listOf, optional } from "../field-rules.ts";
 import { requestLimits } from "../limits.ts";
 import {
   countryCode,
@@ -28,16 +28,13 @@ const recipient = z.lazy(() =>
       recipient_lastname: line().describe("May be blank where the company is given."),
       recipient_telephone: telephone().describe("For the carrier only."),
     })
-    .superRefine(
-      namesOrCompany(["recipient_firstname", "recipient_lastname"], "recipient_company"),
-      ignoreUnknownFields,
-    ),
+    .superRefine(namesOrCompany(["recipient_firstname", "recipient_lastname"], "recipient_company"), evenIfInvalid),
 );
 
 const mailingAddress = z.lazy(() =>
   z
     .object({ ...addressFields(), country_code_2: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
-    .superRefine(regionByCountry("country_code_2"), ignoreUnknownFields),
+    .superRefine(regionByCountry("country_code_2"), evenIfInvalid),
 );
 
 const productId = () => z.int().min(1).max(999_999_999);
@@ -83,7 +80,7 @@ const bodyV1 = z.lazy(() =>
       if (quantity(delivery_shipment_request) <= requestLimits.keys) return;
       const message = `makes more than ${requestLimits.keys} keys, quantities counted`;
       context.addIssue({ code: "custom", path: ["delivery_shipment_request", "shipment_items"], message });
-    }, ignoreUnknownFields),
+    }, evenIfInvalid),
 );
 
 /** Returns the sum of the quantities. Ignores invalid ones and those over the limit: each is reported for itself. */

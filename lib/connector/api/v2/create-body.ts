@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { addressFields, regionByCountry } from "../address.ts";
-import { ignoreUnknownFields, listOf, optional, withDefault } from "../field-rules.ts";
+import { evenIfInvalid, listOf, optional, withDefault } from "../field-rules.ts";
 import { requestLimits } from "../limits.ts";
 import {
   countryCode,
@@ -28,7 +28,7 @@ const recipient = z.lazy(() =>
       telephone: telephone().describe("For the carrier only: digits, `+`, `(` and `)`; dashes are accepted."),
       external_id: optionalLine().describe("Unique identifier of the recipient. By default the email."),
     })
-    .superRefine(namesOrCompany(["first_name", "last_name"], "company"), ignoreUnknownFields)
+    .superRefine(namesOrCompany(["first_name", "last_name"], "company"), evenIfInvalid)
     .meta({ id: "Recipient" }),
 );
 
@@ -71,7 +71,7 @@ const shipmentItem = z.lazy(() =>
 const mailingAddress = z.lazy(() =>
   z
     .object({ ...addressFields(), country_code: countryCode().describe("ISO 3166-1 alpha-2, in any case.") })
-    .superRefine(regionByCountry("country_code"), ignoreUnknownFields)
+    .superRefine(regionByCountry("country_code"), evenIfInvalid)
     .meta({ id: "ShippingAddress" }),
 );
 
@@ -130,8 +130,8 @@ export const bodyV2 = z.lazy(() =>
         "Keys or passkeys that are programmed on site. Required without `shipment`.",
       ),
     })
-    .superRefine(requireShipmentOrAuthenticators, ignoreUnknownFields)
-    .superRefine(withinLimits, ignoreUnknownFields),
+    .superRefine(requireShipmentOrAuthenticators, evenIfInvalid)
+    .superRefine(withinLimits, evenIfInvalid),
 );
 
 export type BodyV2 = z.output<typeof bodyV2>;
