@@ -30,6 +30,7 @@ export interface PeerFailureDetails {
 export class PeerFailure extends Error {
   override readonly name = "PeerFailure";
   readonly peer: string;
+  readonly operation: string;
   readonly kind: PeerFailureKind;
   readonly status: number | undefined;
   readonly retryAfter: number | undefined;
@@ -41,6 +42,7 @@ export class PeerFailure extends Error {
     const status = details.status === undefined ? "" : ` (${details.status})`;
     super(`${peer}: ${operation} ${kind}${status}`, details.cause === undefined ? undefined : { cause: details.cause });
     this.peer = peer;
+    this.operation = operation;
     this.kind = kind;
     this.status = details.status;
     this.retryAfter = details.retryAfter;

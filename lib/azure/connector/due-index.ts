@@ -67,5 +67,9 @@ const withLease =
     etag,
   });
 
-/** Begins with the time, so that due work is a range at the start of its partition. */
-const rowKeyOf = ({ due, requestId, keyId }: DueWork): string => `${due.at}_${requestId}_${keyId ?? ""}`;
+/**
+ * Begins with the time, so that due work is a range at the start of its partition. Ends with the peer: a row that a crash
+ * left with another peer is one row too many, and the row that the work is found by keeps its own.
+ */
+const rowKeyOf = ({ due: { at, peer }, requestId, keyId = "" }: DueWork): string =>
+  [at, requestId, keyId, ...(peer === undefined ? [] : [peer])].join("_");

@@ -87,7 +87,7 @@ const dueWork = ({ request, keys }: RequestValues): readonly DueWork[] => [
 ];
 
 const isSameRow = (a: DueWork, b: DueWork): boolean =>
-  a.keyId === b.keyId && a.due.queue === b.due.queue && a.due.at === b.due.at;
+  a.keyId === b.keyId && a.due.queue === b.due.queue && a.due.at === b.due.at && a.due.peer === b.due.peer;
 
 const isSameWork = (a: DueWork, b: DueWork): boolean => a.keyId === b.keyId && isSameDue(a.due, b.due);
 

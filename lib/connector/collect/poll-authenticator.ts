@@ -25,7 +25,7 @@ export function pollAuthenticator(request: CredentialRequest, deps: ConnectorDep
       try {
         const isTooLate = isTooLateFor(key, request, deps);
         const enrollment = isTooLate ? undefined : await requireRfpr(deps).get(enrollmentId(request.id, key.id));
-        return await applyEnrollment(request, key, enrollment, deps);
+        return { ...(await applyEnrollment(request, key, enrollment, deps)), isWithoutCall: isTooLate };
       } catch (error) {
         if (!(error instanceof PeerFailure)) throw error;
         return { ...afterFailure(key.id, error, deps), failure: error };

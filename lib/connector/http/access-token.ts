@@ -68,9 +68,14 @@ const kinds: Readonly<Record<PeerFailureKind, PeerFailureKind>> = {
   refused: "unauthorized",
 };
 
+const operation = "access token";
+
+/** Whether a call was not made for lack of an access token. */
+export const isNoToken = (failure: PeerFailure): boolean => failure.operation === operation;
+
 function noToken(peer: string, cause: unknown): PeerFailure {
-  if (!(cause instanceof PeerFailure)) return new PeerFailure(peer, "access token", "unreachable", { cause });
+  if (!(cause instanceof PeerFailure)) return new PeerFailure(peer, operation, "unreachable", { cause });
   const { status, retryAfter, code, detail } = cause;
   const kind = code === "temporarily_unavailable" || code === "server_error" ? "unreachable" : kinds[cause.kind];
-  return new PeerFailure(peer, "access token", kind, { status, retryAfter, code, detail, cause });
+  return new PeerFailure(peer, operation, kind, { status, retryAfter, code, detail, cause });
 }

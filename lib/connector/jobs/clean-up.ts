@@ -32,6 +32,7 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
       loaded = (await purgeResponses(loaded, keyId, deps)) ?? loaded;
       purged++;
     }
+    return false;
   });
   const claims = await deps.claims.removeEnded(deps.now(), () => isOver(run, deps));
   if (completedDays === 0) return { deleted: 0, purged, claims, left: unvisited };
@@ -42,14 +43,15 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
     run,
     deps,
     async loaded => {
-      if (loaded.keys.some(({ value }) => value.mail.state === "due")) return;
+      if (loaded.keys.some(({ value }) => value.mail.state === "due")) return false;
       const open = await openEvents(loaded, deps);
-      if (open.some(({ event }) => plus(event.at, deps.intervals.eventRetryForMs) > deps.now())) return;
+      if (open.some(({ event }) => plus(event.at, deps.intervals.eventRetryForMs) > deps.now())) return false;
       await removeRequest(loaded, deps);
       for (const { sink, event } of open)
         deps.log.error("event_given_up", { sink, eventId: eventId(event), type: event.type });
       deps.log.info("request_deleted", {});
       deleted++;
+      return false;
     },
     { until },
   );

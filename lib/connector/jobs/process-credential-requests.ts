@@ -2,9 +2,9 @@ import { between } from "../../time.ts";
 import { resumeCancel } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { reconcileRequest } from "../recovery/reconcile-request.ts";
-import { endOfPauses } from "../store/peer-calls.ts";
+import { takeEndOfPauses } from "../store/peer-calls.ts";
 import { forEachDue } from "../store/queue.ts";
-import { type Run, startRun } from "../store/run.ts";
+import { isOver, type Run, startRun } from "../store/run.ts";
 import { type KeysReport, processSecurityKeys } from "./process-security-keys.ts";
 
 /**
@@ -17,10 +17,11 @@ export async function processCredentialRequests(mode: Run["mode"], deps: Connect
   let total: KeysReport = { processed: 0, activated: 0, failed: 0, pending: 0, left: 0 };
   for (;;) {
     total = plusReport(total, await processQueues(run, deps));
-    const until = mode === "timer" && total.left > 0 ? endOfPauses(run, deps) : undefined;
+    const until = mode === "timer" ? takeEndOfPauses(run) : undefined;
     if (until === undefined || until >= run.endsAt) break;
-    await deps.sleep(between(deps.now(), until));
-    if (deps.now() < until) break;
+    // It may be over, if the work of other peers took longer.
+    if (until > deps.now()) await deps.sleep(between(deps.now(), until));
+    if (deps.now() < until || isOver(run, deps)) break;
   }
   await deps.sendEventsAfterJob();
   return total;
@@ -30,7 +31,7 @@ async function processQueues(run: Run, deps: ConnectorDeps): Promise<KeysReport>
   const unreconciled = await forEachDue("reconcile", run, deps, loaded =>
     loaded.request.value.cancelling === undefined
       ? reconcileRequest(loaded, run, deps)
-      : resumeCancel(loaded, run, deps),
+      : resumeCancel(loaded, run, deps).then(() => false),
   );
   const ofV2 = await processSecurityKeys("key", run, deps);
   const ofV1 = await processSecurityKeys("shipment_key", run, deps);

@@ -55,6 +55,10 @@ export async function processSecurityKey(
     return result();
   };
   const end = () => (current().lease?.owner === run.owner ? release() : result());
+  const leave = () => {
+    isLeft = true;
+    return end();
+  };
   if (isLeasedByAnother(current().lease, run, deps.now())) return result();
 
   if (isPollDue(current(), run, deps)) {
@@ -66,7 +70,7 @@ export async function processSecurityKey(
   }
   const due = dueActivations(current(), run, deps);
   for (const index of due) {
-    if (isOver(run, deps)) return end();
+    if (isOver(run, deps)) return leave();
     const activation = await activateCredential({ requestId: loaded.request.value.id, key: current(), index }, deps);
     const isMoreDue = (key: SecurityKey) => index !== due.at(-1) || isMailDue(key, run, deps);
     const done = await doStep(activation, isMoreDue);
@@ -74,7 +78,7 @@ export async function processSecurityKey(
     if (done === "done") processed.add(index);
   }
   if (isMailDue(current(), run, deps)) {
-    if (isOver(run, deps)) return end();
+    if (isOver(run, deps)) return leave();
     if ((await doStep(await sendPinMail({ loaded, key: current() }, deps), nothingMore)) === "lost") return result();
   } else if (loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due)) {
     // Another process stopped while it had the lease, and a cancel ended the work: only this run can remove the key

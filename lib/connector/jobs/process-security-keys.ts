@@ -1,7 +1,4 @@
-import type { Instant } from "../../time.ts";
-import type { ConnectorDeps, DueEntry } from "../deps.ts";
-import { queueOf, type SecurityKey } from "../model/request.ts";
-import { securityKeyOf } from "../store/change-security-key.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { forEachDue, logAndContinue } from "../store/queue.ts";
 import { isOver, type Run } from "../store/run.ts";
 import { type KeyCounts, processSecurityKey } from "./process-security-key.ts";
@@ -18,13 +15,12 @@ export async function processSecurityKeys(
   deps: ConnectorDeps,
 ): Promise<KeysReport> {
   const total = { processed: 0, activated: 0, failed: 0, pending: 0 };
-  let unfinished = 0;
-  const notProcessed = await forEachDue(queue, run, deps, async (start, entries) => {
+  const left = await forEachDue(queue, run, deps, async (start, entries) => {
     let loaded = start;
     let hasLeft = false;
     for (const { keyId } of entries) {
       if (keyId === undefined) continue;
-      if (isOver(run, deps)) break;
+      if (isOver(run, deps)) return true;
       try {
         const result = await processSecurityKey(loaded, keyId, run, deps);
         for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += result.counts[name];
@@ -35,10 +31,7 @@ export async function processSecurityKeys(
         loaded = (await deps.requests.load(loaded.request.value.id)) ?? loaded;
       }
     }
-    const isLeft = ({ keyId }: DueEntry) => keyId !== undefined && isStillDue(securityKeyOf(loaded, keyId), deps.now());
-    if ((hasLeft || isOver(run, deps)) && entries.some(isLeft)) unfinished++;
+    return hasLeft;
   });
-  return { ...total, left: notProcessed + unfinished };
+  return { ...total, left };
 }
-
-const isStillDue = (key: SecurityKey, now: Instant): boolean => key.due?.queue === queueOf(key) && key.due.at <= now;

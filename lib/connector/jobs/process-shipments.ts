@@ -25,13 +25,13 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   const run = startRun(mode, deps);
   const counts: Record<PollResult, number> = { answered: 0, missing: 0, refused_us: 0, failed: 0, skipped: 0, left: 0 };
   const missing: string[] = [];
-  const poll = async (loaded: LoadedRequest): Promise<void> => {
+  const poll = async (loaded: LoadedRequest): Promise<boolean> => {
     const result = await pollShipment(loaded, run, deps);
     counts[result]++;
     if (result === "missing") missing.push(loaded.request.value.id);
+    return result === "left";
   };
-  const notStarted = await forEachDue("poll", run, deps, poll, { stopped: () => counts.refused_us > 0 });
-  const left = notStarted + counts.left;
+  const left = await forEachDue("poll", run, deps, poll, { stopped: () => counts.refused_us > 0 });
   const { answered, failed } = counts;
   const polled = { answered, missing: counts.missing, failed };
   const allMissing = missing.length > 0 && answered === 0;

@@ -30,19 +30,37 @@ export async function fetchPin(loaded: LoadedRequest, keyId: string, deps: Conne
   const key = securityKeyOf(loaded, keyId);
   const { response: fetched, failure } = await fetchedPin(loaded, key, deps);
   const response = fetched ?? (await storedPin(key, deps));
-  if (response === undefined) {
-    const passing = failure?.passing === true;
-    return { problem: "No PIN response is available.", passing, retryAfter: failure?.retryAfter, failure };
-  }
+  if (response !== undefined) return { failure, ...(await openPin(loaded, key, response, deps)) };
+  const passing = failure?.passing === true;
+  return { problem: "No PIN response is available.", passing, retryAfter: failure?.retryAfter, failure };
+}
+
+/** Returns the PIN of a security key from the stored copy of its response; undefined if there is none. */
+export async function openStoredPin(
+  loaded: LoadedRequest,
+  keyId: string,
+  deps: ConnectorDeps,
+): Promise<Pin | NoPin | undefined> {
+  const key = securityKeyOf(loaded, keyId);
+  const response = await storedPin(key, deps);
+  return response === undefined ? undefined : openPin(loaded, key, response, deps);
+}
+
+async function openPin(
+  loaded: LoadedRequest,
+  key: SecurityKey,
+  response: string,
+  deps: ConnectorDeps,
+): Promise<Pin | NoPin> {
   if (key.pinKey === undefined) return { problem: "The key has no PIN." };
   const context = sealContext(loaded.request.value.id, key.id, pinKeyPurpose);
   const privateJwk = JSON.parse(await deps.sealer.open(key.pinKey, context)) as PrivateKey;
   try {
-    return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)), failure };
+    return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
   } catch (error) {
     if (error instanceof ExchangeError) return { problem: `The PIN response can not be used: ${error.reason}.` };
     if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("signing_keys_unread", { keyId, error });
+    deps.log.warn("signing_keys_unread", { keyId: key.id, error });
     return { problem: "The key maker's signing keys can not be read.", passing: true, retryAfter: error.retryAfter };
   }
 }

@@ -9,7 +9,7 @@ import { displayName, isOnSite, type PinMail, type SecurityKey } from "../model/
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import type { Outcome, Step } from "../store/step.ts";
 import { composePinMail } from "./compose-pin-mail.ts";
-import { fetchPin } from "./fetch-pin.ts";
+import { fetchPin, openStoredPin } from "./fetch-pin.ts";
 
 /** The number of look-ups of an accepted mail before it is left to the next run, and the first wait between them. */
 const lookUps = 4;
@@ -83,6 +83,10 @@ async function afterLookUp(
       const next = async () =>
         "problem" in pin ? sendLater(pin.problem, { retryAfter: pin.retryAfter }, deps) : send(pin.pin);
       return { next, failure: pin.failure };
+    },
+    withoutRead: async () => {
+      const pin = await openStoredPin(loaded, key.id, deps);
+      return pin === undefined || "problem" in pin ? undefined : send(pin.pin);
     },
   };
 }

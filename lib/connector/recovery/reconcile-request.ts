@@ -16,13 +16,14 @@ import { matchesOrder } from "./match-shipment.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends `failed`. With one, the
- * shipment is looked up until it is found or `reconcileForMs` has passed (C6).
+ * shipment is looked up until it is found or `reconcileForMs` has passed (C6). Returns whether the look-up was left to a
+ * later run.
  */
-export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
+export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
   const { now, intervals } = deps;
   const request = loaded.request.value;
   const { sentAt } = request.delivery ?? {};
-  if (isLeasedByAnother(request.lease, run, now())) return;
+  if (isLeasedByAnother(request.lease, run, now())) return false;
   const dueAt =
     sentAt === undefined
       ? plus(request.createdAt, intervals.receivedMaxAgeMs)
@@ -32,19 +33,19 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
     if ((request.due?.at ?? dueAt) <= now()) {
       await deps.requests.save(loaded, { request: { ...request, due: { queue: "reconcile", at: dueAt } } });
     }
-    return;
+    return false;
   }
   const lease = () => deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
   if (sentAt === undefined) {
     const leased = await lease();
     if (leased !== undefined) await compensateAndFail(leased, deps);
-    return;
+    return false;
   }
   const call = async () => {
     const leased = await lease();
     if (leased !== undefined) await lookUp(leased, sentAt, run, deps);
   };
-  await callInTurn(deliveryService, run, deps, { mayStart: () => !isOver(run, deps), call });
+  return (await callInTurn(deliveryService, run, deps, { mayStart: () => !isOver(run, deps), call })) === "left";
 }
 
 async function compensateAndFail(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Instant } from "../../time.ts";
 import type { ConnectorDeps, DueEntry, DueRow } from "../deps.ts";
 import type { Queue } from "../model/request.ts";
-import { isStopped } from "./peer-calls.ts";
+import { mustLeave } from "./peer-calls.ts";
 import { isDue, isLeasedByAnother, isOver, newLease, type Run } from "./run.ts";
 
 /** The due rows of one request. One worker works on all of them. */
@@ -24,8 +24,8 @@ interface DueWork {
    * not delay the others.
    */
   take(count: number, active?: ActiveAtPeers): Promise<readonly DueRequest[]>;
-  /** Returns the number of requests that were not taken. */
-  rest(): Promise<number>;
+  /** Returns the ids of the requests that have rows that were not taken. */
+  rest(): Promise<ReadonlySet<string>>;
   /** Removes the leases of index rows that still exist, so that the next run finds them. */
   release(): Promise<void>;
 }
@@ -49,8 +49,8 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
   /** In order of time: read, and not taken. */
   let waiting: DueRow[] = [];
   const taken = new Set<string>();
-  /** The ids of requests whose peer must not be called. */
-  const leftOut = new Set<string>();
+  /** Rows whose peer must not be called, by their names, each with the id of its request. */
+  const leftOut = new Map<string, string>();
   const leased: DueRow[] = [];
   /** Whether this run leases the rows that it takes. Decided at the first take. */
   let isLeasing: boolean | undefined;
@@ -66,9 +66,9 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
         else if (isDue(row, run, now()) && !taken.has(nameOf(row)) && mayCall(row)) waiting.push(row);
       }
   };
-  const mayCall = ({ peer, requestId }: DueRow): boolean => {
-    if (peer === undefined || !isStopped(peer, run, deps)) return true;
-    leftOut.add(requestId);
+  const mayCall = (row: DueRow): boolean => {
+    if (row.peer === undefined || !mustLeave(row.peer, run, deps)) return true;
+    leftOut.set(nameOf(row), row.requestId);
     return false;
   };
   const readAgain = (): void => {
@@ -80,7 +80,10 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
   };
   const takeRows = (chosen: readonly DueRequest[]): readonly DueRequest[] => {
     const rows = chosen.flatMap(each => each.rows);
-    for (const row of rows) taken.add(nameOf(row));
+    for (const row of rows) {
+      taken.add(nameOf(row));
+      leftOut.delete(nameOf(row));
+    }
     waiting = waiting.filter(row => !rows.includes(row));
     return chosen;
   };
@@ -106,7 +109,7 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
 
     async rest() {
       await read(Number.POSITIVE_INFINITY);
-      return new Set([...requestsOf(waiting), ...leftOut]).size;
+      return new Set([...requestsOf(waiting), ...leftOut.values()]);
     },
 
     async release() {

@@ -1,10 +1,13 @@
 import type { PeerFailure } from "../../peers/peer-failure.ts";
+import { isNoToken } from "../http/access-token.ts";
 import { earliest, type Instant } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Run } from "./run.ts";
 
 /** Failed calls in a row after which a run leaves the rest of a peer's work to the next run. */
 const maxFailures = 3;
+
+const newPeer = { failures: 0, failedReads: 0, isStopped: false };
 
 /** Returns whether the run must not call the peer: it has failed, or it has asked to wait. */
 export const isStopped = (
@@ -13,12 +16,26 @@ export const isStopped = (
   { paces, now }: Pick<ConnectorDeps, "paces" | "now">,
 ): boolean => peers.get(peer)?.isStopped === true || (paces.of(peer).pausedUntil ?? "") > now();
 
-/** Returns the first time at which a peer of the run may be called again that has asked to wait; undefined if none has. */
-export const endOfPauses = (
-  { peers }: Run,
-  { paces, now }: Pick<ConnectorDeps, "paces" | "now">,
-): Instant | undefined =>
-  earliest(...[...peers.keys()].map(peer => paces.of(peer).pausedUntil).filter(until => (until ?? "") > now()));
+/**
+ * Returns whether the run must leave work that calls the peer. Records the end of the wait if the peer has asked for one,
+ * so that the run can continue with the work then.
+ */
+export function mustLeave(peer: string, run: Run, deps: Pick<ConnectorDeps, "paces" | "now">): boolean {
+  if (!isStopped(peer, run, deps)) return false;
+  const { pausedUntil } = deps.paces.of(peer);
+  if (pausedUntil !== undefined && run.peers.get(peer)?.isStopped !== true) run.pauses.set(peer, pausedUntil);
+  return true;
+}
+
+/**
+ * Returns the first time at which a peer may be called again whose work the run has left; undefined if there is none. It
+ * may be past. Also clears them: a peer that still waits is recorded again when its work is left again.
+ */
+export function takeEndOfPauses({ pauses }: Run): Instant | undefined {
+  const until = earliest(...pauses.values());
+  pauses.clear();
+  return until;
+}
 
 /**
  * Makes a call as soon as its peer takes another one. Returns `left` without the call if the run must not call the peer
@@ -30,8 +47,8 @@ export function callInTurn<T>(
   deps: Pick<ConnectorDeps, "paces" | "now">,
   { mayStart, call }: { readonly mayStart: () => boolean; readonly call: () => Promise<T> },
 ): Promise<T | "left"> {
-  if (!run.peers.has(peer)) run.peers.set(peer, { failures: 0, isStopped: false });
-  return deps.paces.of(peer).run(async () => (mayStart() && !isStopped(peer, run, deps) ? call() : "left"));
+  if (!run.peers.has(peer)) run.peers.set(peer, newPeer);
+  return deps.paces.of(peer).run(async () => (mayStart() && !mustLeave(peer, run, deps) ? call() : "left"));
 }
 
 /** A call that has ended. */
@@ -54,9 +71,11 @@ export function learnFromCall(
   const wasStopped = isStopped(peer, run, deps);
   const pace = deps.paces.of(peer);
   if (!isRead || failure !== undefined) pace.learn(startedAt, failure);
-  const before = run.peers.get(peer) ?? { failures: 0, isStopped: false };
-  const failures = isAway(failure) ? before.failures + 1 : 0;
-  run.peers.set(peer, { failures, isStopped: before.isStopped || isRefused || failures >= maxFailures });
+  const before = run.peers.get(peer) ?? newPeer;
+  const counter = isRead ? "failedReads" : "failures";
+  const failures = isAway(failure) ? before[counter] + 1 : 0;
+  const isPeerStopped = before.isStopped || isRefused || failures >= maxFailures;
+  run.peers.set(peer, { ...before, [counter]: failures, isStopped: isPeerStopped });
   if (isRefused && !before.isStopped) deps.log.error("enrollment_refused", {});
   else if (!wasStopped && isStopped(peer, run, deps))
     deps.log.warn("peer_stopped", { peer, ...(pace.pausedUntil && { until: pace.pausedUntil }), error: failure });
@@ -65,8 +84,9 @@ export function learnFromCall(
 /** Whether the peer did not do its work. An answer about one user or one request does not count. */
 function isAway(failure: PeerFailure | undefined): boolean {
   if (failure === undefined || failure.status === 429) return false;
-  // 403 is about one user. A 404 without the peer's own error code may come from a proxy.
-  if (failure.kind === "unauthorized") return failure.status !== 403;
+  // 403 is about one user, but not if there is no access token. A 404 without the peer's own error code may come from a
+  // proxy.
+  if (failure.kind === "unauthorized") return failure.status !== 403 || isNoToken(failure);
   return failure.passing || (failure.kind === "missing" && failure.code === undefined);
 }
 

@@ -4,22 +4,23 @@ import { between, type Instant } from "../../time.ts";
 import type { ConnectorDeps, DueEntry, LoadedRequest } from "../deps.ts";
 import type { Due, Queue } from "../model/request.ts";
 import { type DueRequest, dueWork } from "./due-work.ts";
-import { isStopped, requestsAtOnce } from "./peer-calls.ts";
+import { mustLeave, requestsAtOnce } from "./peer-calls.ts";
 import { isOver, type Run } from "./run.ts";
 
 /**
  * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an item is logged,
  * and the item stays due. Unavailable storage ends the run and is thrown.
+ * @param work returns whether it has left work on the request to a later run
  * @param until only items that are due at or before this time; undefined for all
  * @param stopped called before each request; true ends the run
- * @returns the number of requests that were left, because the time of the run ended, it was stopped, or their peer must
- * not be called
+ * @returns the number of requests with work that was left, because the time of the run ended, it was stopped, or a peer
+ * must not be called
  */
 export async function forEachDue(
   queue: Queue,
   run: Run,
   deps: ConnectorDeps,
-  work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<void>,
+  work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<boolean>,
   {
     until = run.mode === "timer" ? deps.now() : undefined,
     stopped = () => false,
@@ -34,6 +35,9 @@ export async function forEachDue(
   const hasEnded = () => storageError !== undefined || stopped() || isOver(run, deps);
   const start = (next: DueRequest): void => {
     const visited = visit(next, run, deps, work)
+      .then(isLeft => {
+        if (isLeft) left.add(next.requestId);
+      })
       .catch((error: unknown) => {
         storageError = error;
       })
@@ -41,14 +45,14 @@ export async function forEachDue(
     active.set(visited, next.peer);
   };
   let taken: readonly DueRequest[] = [];
-  let left = 0;
+  const left = new Set<string>();
   try {
     while (!hasEnded()) {
       if (taken.length === 0) taken = await due.take(requestsAtOnce(run, deps), activeAtPeers());
       const [next, ...others] = taken;
       if (next === undefined || hasEnded()) break;
       taken = others;
-      if (next.peer !== undefined && isStopped(next.peer, run, deps)) left++;
+      if (next.peer !== undefined && mustLeave(next.peer, run, deps)) left.add(next.requestId);
       else start(next);
       while (active.size >= requestsAtOnce(run, deps)) await Promise.race(active.keys());
     }
@@ -62,18 +66,18 @@ export async function forEachDue(
     await due.release().catch(() => undefined);
     throw storageError;
   }
-  left += taken.length + (await due.rest());
+  const rest = await due.rest();
   await due.release();
-  return left;
+  return new Set([...left, ...taken.map(({ requestId }) => requestId), ...rest]).size;
 }
 
 async function visit(
   { requestId, rows }: DueRequest,
   run: Run,
   deps: ConnectorDeps,
-  work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<void>,
-): Promise<void> {
-  await withLogFields({ credentialRequestId: requestId }, async () => {
+  work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<boolean>,
+): Promise<boolean> {
+  return withLogFields({ credentialRequestId: requestId }, async () => {
     try {
       const loaded = await deps.requests.load(requestId);
       const current: DueEntry[] = [];
@@ -81,9 +85,10 @@ async function visit(
         if (loaded !== undefined && pointsToDue(entry, loaded)) current.push(entry);
         else await sweep(entry, loaded, deps);
       }
-      if (loaded !== undefined && current.length > 0) await work(loaded, current);
+      return loaded !== undefined && current.length > 0 && (await work(loaded, current));
     } catch (error) {
       logAndContinue(error, { queue: rows[0]?.queue, run: run.owner }, deps);
+      return false;
     }
   });
 }
@@ -99,7 +104,7 @@ const dueOf = (loaded: LoadedRequest, keyId: string | undefined): Due | undefine
 
 function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
   const due = dueOf(loaded, entry.keyId);
-  return due !== undefined && due.queue === entry.queue && due.at === entry.at;
+  return due !== undefined && due.queue === entry.queue && due.at === entry.at && due.peer === entry.peer;
 }
 
 /** Removes an index row that does not match its request once it is old: its writer may be between two writes. */

@@ -43,7 +43,9 @@ export async function runStep(
   while ("peer" in step) {
     const made = await makeCall({ loaded: current, keyId, run }, step, current === loaded, deps);
     if (made === undefined) return undefined;
-    if (made === "left") {
+    const instead = made === "left" ? await stepWithoutRead(step, run, deps) : undefined;
+    if (instead !== undefined) step = instead;
+    else if (made === "left") {
       if (current === loaded) return { loaded, isLeft: true };
       isLeft = true;
       step = { change: key => key };
@@ -57,6 +59,10 @@ export async function runStep(
   const saved = await changeSecurityKey(current, keyId, run.owner, key => finish(change(key)), deps);
   return saved && { loaded: saved, isLeft };
 }
+
+/** Returns the step to continue with if the run must not call the peer, but its time is not over. */
+const stepWithoutRead = async (step: PeerRead | PeerCall, run: Run, deps: ConnectorDeps): Promise<Step | undefined> =>
+  "read" in step && !isOver(run, deps) ? step.withoutRead?.() : undefined;
 
 /**
  * Makes the call as soon as its peer takes another one: the lease is renewed only then, because a wait would use it up.
@@ -82,7 +88,7 @@ function makeCall(
     if (leased === undefined) return undefined;
     const startedAt = deps.now();
     const next = await step.perform(securityKeyOf(leased.loaded, key.keyId), leased.notAfter);
-    if ("change" in next) learnFromCall({ peer, startedAt, ...next }, key.run, deps);
+    if ("change" in next && next.isWithoutCall !== true) learnFromCall({ peer, startedAt, ...next }, key.run, deps);
     return { loaded: leased.loaded, next: () => next };
   };
   return callInTurn(peer, key.run, deps, { mayStart, call });

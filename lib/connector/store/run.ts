@@ -4,8 +4,10 @@ import type { Due, Lease } from "../model/request.ts";
 
 /** What a run knows about a peer. */
 interface PeerInRun {
-  /** Failed calls in a row. */
+  /** Failed calls in a row, without reads. */
   readonly failures: number;
+  /** Failed reads in a row. A peer that answers reads may still fail all other calls. */
+  readonly failedReads: number;
   /** Set when the run makes no more calls to the peer, because it does not answer or does not accept the connector. */
   readonly isStopped: boolean;
 }
@@ -21,6 +23,8 @@ export interface Run {
   readonly endsAt: Instant;
   /** The peers that this run has called, by their names. */
   readonly peers: Map<string, PeerInRun>;
+  /** The peers whose work this run has left because they have asked to wait, each with the end of its wait. */
+  readonly pauses: Map<string, Instant>;
 }
 
 export function startRun(
@@ -34,6 +38,7 @@ export function startRun(
     startedAt,
     endsAt: plus(startedAt, mode === "timer" ? intervals.jobTimerMs : intervals.jobOnDemandMs),
     peers: new Map(),
+    pauses: new Map(),
   };
 }
 

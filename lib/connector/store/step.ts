@@ -9,6 +9,8 @@ export type Step = Outcome | PeerRead | PeerCall;
 export interface Outcome {
   /** The change of the security key. After a conflict it is applied again, to the security key as read again. */
   readonly change: (key: SecurityKey) => SecurityKey;
+  /** Set if no call was needed: nothing is learned about the peer then. */
+  readonly isWithoutCall?: boolean;
   /** Why the call failed, if one was made. The calls of the run to its peer adapt to it. */
   readonly failure?: PeerFailure;
   /** Whether the peer does not accept the connector: the run makes no more calls to it. */
@@ -21,6 +23,8 @@ export interface PeerRead {
   readonly peer: string;
   /** Makes the call. Returns a function that prepares the next step, and why the call failed. */
   readonly read: () => Promise<{ readonly next: () => Promise<Step>; readonly failure?: PeerFailure | undefined }>;
+  /** Returns the next step if the run must not call the peer. Without it, or if it returns none, the step is left. */
+  readonly withoutRead?: () => Promise<Step | undefined>;
 }
 
 /** A call to a peer that may change something there. */

@@ -225,10 +225,17 @@ describe("an authenticator that waits", () => {
   });
 
   test("ends failed when the IdP's challenge is over, without being asked for any more", async () => {
-    const { connector, requestId, credentials } = await waiting();
+    const learned: string[] = [];
+    const { connector, requestId, credentials } = await waiting(undefined, {
+      ports: ({ paces }) => ({
+        paces: { of: peer => ({ ...paces.of(peer), learn: () => void learned.push(peer) }) },
+      }),
+    });
     connector.advance(days(14) + hours(1));
     await connector.runCredentials("timer");
     expect(polls()).toBe(0);
+    // No call was made, so it says nothing about the pre-registration API.
+    expect(learned).toEqual([]);
     expect(await credentials()).toMatchObject([{ state: "failed", error_message: expect.stringMatching(/expired/) }]);
     expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
     expect(await connector.queue("key")).toEqual([]);

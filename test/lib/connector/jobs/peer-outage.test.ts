@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { dueIndex } from "../../../../lib/azure/connector/due-index.ts";
 import { peerPaces } from "../../../../lib/connector/http/pace.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "../../../../lib/peers/peer-failure.ts";
@@ -120,6 +121,7 @@ describe("an IdP that does not answer", () => {
     ["answers 503 with Retry-After", failed("throttled", { status: 503, retryAfter: 600 })],
     ["does not accept the connector's token", failed("unauthorized", { status: 401 })],
     ["answers 404 through a proxy", failed("missing", { status: 404 })],
+    ["gives the connector no token", new PeerFailure("IdP slow", "access token", "unauthorized", { status: 403 })],
   ])("is called three times by a run if it %s, and again by the next run", async (_, failure) => {
     const settings = { JOB_CONCURRENCY: "1" };
     const { connector, callsTo } = await pendingAt(times(5, "slow"), async () => Promise.reject(failure), { settings });
@@ -147,6 +149,18 @@ describe("an IdP that does not answer", () => {
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 7, activated: 2, left: 0 });
   });
 
+  test("is called three times by a run also if it answers the read-backs in between", async () => {
+    const settings = { JOB_CONCURRENCY: "1" };
+    const activate = () => Promise.reject(failed("unanswered"));
+    const { connector, callsTo } = await pendingAt(times(5, "slow"), activate, { settings });
+    await connector.runCredentials("timer");
+    await connector.runCredentials("timer");
+    expect(callsTo("slow")).toBe(5);
+    connector.advance(minutes(20));
+    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 3, left: 2 });
+    expect(callsTo("slow")).toBe(8);
+  });
+
   test("does not keep the other credentials of a security key from their IdPs, nor its lease", async () => {
     const activate: Activate = id => (id === "slow" ? Promise.reject(failed("unanswered")) : Promise.resolve());
     const settings = { JOB_CONCURRENCY: "1" };
@@ -165,6 +179,47 @@ describe("an IdP that does not answer", () => {
           .at(0),
       ).toBe("activation_pending");
     }
+  });
+});
+
+describe("the due row of a security key", () => {
+  test("that names one peer after a crash does not keep the work at the other peers from a run", async () => {
+    let isAway = true;
+    const activate: Activate = id =>
+      id === "slow" && isAway ? Promise.reject(failed("unanswered")) : Promise.resolve();
+    const settings = { JOB_CONCURRENCY: "1" };
+    const { connector } = await pendingAt([...times(3, "slow"), ["healthy", "slow"]], activate, { settings });
+    const { deployment, context, now } = connector;
+    const [row] = (await connector.queue("key")).filter(({ peer }) => peer === undefined);
+    if (row === undefined) throw new Error("no due row without a peer");
+    // The index row of a change whose rows were not written.
+    const due = { queue: row.queue, at: row.at, peer: "IdP slow" };
+    await dueIndex(deployment.tables, { now, log: context.log }).add({ ...row, due });
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 1 });
+    isAway = false;
+    connector.advance(minutes(20));
+    await connector.runCredentials("timer");
+    expect(await connector.queue("key")).toEqual([]);
+  });
+});
+
+describe("the report of an on-demand call", () => {
+  test("counts a request whose credential at one IdP was left, although its next time has not come", async () => {
+    const idpIds = [["slow"], ["slow"], ["healthy", "slow"], ["slow"]];
+    let clock = { advance: (_: number): void => undefined };
+    const activate: Activate = () => {
+      clock.advance(1);
+      return Promise.reject(failed("unanswered"));
+    };
+    const { connector } = await pendingAt(idpIds, activate, {
+      settings: { JOB_CONCURRENCY: "1" },
+      ports: (_, ofInstance) => {
+        clock = ofInstance;
+        return {};
+      },
+    });
+    expect(await connector.runCredentials("timer")).toMatchObject({ left: 1 });
+    expect(await connector.runCredentials("on_demand")).toMatchObject({ left: 1 });
   });
 });
 
@@ -213,6 +268,49 @@ describe("an IdP that answers 429", () => {
     });
     expect(await connector.runCredentials("timer")).toMatchObject(report);
     expect(slept).toEqual(waits);
+  });
+});
+
+describe("an IdP whose Retry-After", () => {
+  const throttled = failed("throttled", { status: 429, retryAfter: 60 });
+
+  async function throttling(activate: (advance: (ms: number) => void) => Activate) {
+    const slept: number[] = [];
+    let clock = { advance: (_: number): void => undefined };
+    const idpIds = [...times(5, "slow"), ...times(2, "healthy")];
+    const { connector } = await pendingAt(idpIds, id => activate(ms => clock.advance(ms))(id), {
+      settings: { JOB_CONCURRENCY: "1", RETRY_MIN_SECONDS: "600" },
+      ports: (_, ofInstance) => {
+        clock = ofInstance;
+        return {
+          sleep: async ms => {
+            slept.push(ms);
+            clock.advance(ms);
+          },
+        };
+      },
+    });
+    return { connector, slept };
+  }
+
+  test("is over when the work at the others is done is called again by the same timer run", async () => {
+    let calls = 0;
+    const { connector, slept } = await throttling(advance => async id => {
+      if (id === "healthy") advance(minutes(1));
+      else if (++calls === 1) throw throttled;
+    });
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 6, pending: 1, left: 0 });
+    expect(slept).toEqual([]);
+  });
+
+  test("began before a timer run is waited for by that run", async () => {
+    let calls = 0;
+    const { connector, slept } = await throttling(() => async id => {
+      if (id === "slow" && ++calls === 1) throw throttled;
+    });
+    expect(await connector.runCredentials("on_demand")).toMatchObject({ activated: 2, left: 4 });
+    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 4, left: 0 });
+    expect(slept).toEqual([seconds(60)]);
   });
 });
 

@@ -16,6 +16,7 @@ import {
   idpsOf,
   orderBody,
   peersOfFile,
+  refusalOf,
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
@@ -569,6 +570,18 @@ describe("calls that wait for their turn", () => {
     const ports: ConnectorOptions["ports"] = context => oneCallAtATime(3, "pre-registration API", context);
     await connector.anotherInstance({ ports }).runCredentials();
     expect(peers.rfpr.count("GET", /authenticator-requests/)).toBe(1);
+  });
+});
+
+describe("look-ups of orders that wait for their turn", () => {
+  test("are counted as left when the delivery service throttles meanwhile", async () => {
+    const connector = await testConnector(peers);
+    peers.delivery.fail({ kind: "drop", method: "POST", times: 3 });
+    for (let n = 0; n < 3; n++) await refusalOf(connector.order());
+    connector.advance(minutes(20));
+    peers.delivery.fail({ kind: "throttle", method: "GET", retryAfter: 600, times: 10 });
+    const ports: ConnectorOptions["ports"] = context => oneCallAtATime(3, "delivery service", context);
+    expect(await connector.anotherInstance({ ports }).runCredentials("timer")).toMatchObject({ left: 2 });
   });
 });
 

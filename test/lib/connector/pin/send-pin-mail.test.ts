@@ -46,6 +46,12 @@ async function ready(options: ConnectorOptions = {}, body: Body = orderBody()): 
   };
 }
 
+/** Has the host call the delivery service no more for ten minutes, as after a 429. */
+const pauseDelivery = ({ context, now }: Pick<TestConnector, "context" | "now">): void => {
+  const throttled = new PeerFailure("delivery service", "shipment", "throttled", { status: 429, retryAfter: 600 });
+  context.paces.of("delivery service").learn(now(), throttled);
+};
+
 /** The keys as their maker knows them. */
 const madeKeys = async (shipmentId: string) =>
   (await peers.delivery.shipments()).find(({ id }) => id === shipmentId)?.keys ?? [];
@@ -142,6 +148,7 @@ describe("the PIN mail", () => {
     ["has purged it", ({ shipmentId }: Ready) => peers.delivery.control(shipmentId, { purge: true })],
     ["has lost the shipment", ({ shipmentId }: Ready) => peers.delivery.control(shipmentId, { delete: true })],
     ["is away", async () => peers.delivery.fail({ kind: "drop", path: "shipments/", times: 10 })],
+    ["has asked the host to wait", async ({ connector }: Ready) => pauseDelivery(connector)],
   ])("is made from the kept copy where the peer %s", async (_, prepare) => {
     const one = await ready();
     const [key] = await madeKeys(one.shipmentId);
@@ -149,6 +156,21 @@ describe("the PIN mail", () => {
     await one.connector.runCredentials();
     expect(mailsTo(one.to)).toHaveLength(1);
     expect(mailsTo(one.to)[0]?.text).toContain(key?.pin);
+  });
+
+  test("waits where its peer has asked the host to wait and there is no kept copy", async () => {
+    const { connector, requestId } = await ready();
+    peers.mail.fail({ kind: "refuse", method: "POST", status: 400 });
+    await connector.runCredentials();
+    const later = connector.anotherInstance({
+      ports: ({ responses }) => ({ responses: { ...responses, get: async () => undefined } }),
+    });
+    pauseDelivery(later);
+    const { mail } = await connector.keyRow(requestId);
+    peers.delivery.resetRequests();
+    expect(await later.runCredentials()).toMatchObject({ left: 1 });
+    expect((await connector.keyRow(requestId)).mail).toEqual(mail);
+    expect(fetches()).toBe(0);
   });
 
   test("waits if the signing keys cannot be read, with a message", async () => {
