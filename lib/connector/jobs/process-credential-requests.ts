@@ -1,11 +1,10 @@
-import { between } from "../../time.ts";
 import { resumeCancel } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { reconcileRequest } from "../recovery/reconcile-request.ts";
-import { takeEndOfPauses } from "../store/peer-calls.ts";
 import { forEachDue } from "../store/queue.ts";
-import { isOver, type Run, startRun } from "../store/run.ts";
-import { type KeysReport, processSecurityKeys } from "./process-security-keys.ts";
+import { type Run, startRun } from "../store/run.ts";
+import { continueAfterPauses } from "./continue-after-pauses.ts";
+import { emptyReport, type KeysReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
 
 /**
  * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due
@@ -14,15 +13,10 @@ import { type KeysReport, processSecurityKeys } from "./process-security-keys.ts
  */
 export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {
   const run = startRun(mode, deps);
-  let total: KeysReport = { processed: 0, activated: 0, failed: 0, pending: 0, left: 0 };
-  for (;;) {
+  let total = emptyReport;
+  await continueAfterPauses(run, deps, async () => {
     total = plusReport(total, await processQueues(run, deps));
-    const until = mode === "timer" ? takeEndOfPauses(run) : undefined;
-    if (until === undefined || until >= run.endsAt) break;
-    // It may be over, if the work of other peers took longer.
-    if (until > deps.now()) await deps.sleep(between(deps.now(), until));
-    if (deps.now() < until || isOver(run, deps)) break;
-  }
+  });
   await deps.sendEventsAfterJob();
   return total;
 }
@@ -37,12 +31,3 @@ async function processQueues(run: Run, deps: ConnectorDeps): Promise<KeysReport>
   const ofV1 = await processSecurityKeys("shipment_key", run, deps);
   return { ...plusReport(ofV2, ofV1), left: unreconciled + ofV2.left + ofV1.left };
 }
-
-/** Returns the sum of the credentials. What the first report left is part of the second one. */
-const plusReport = (first: KeysReport, second: KeysReport): KeysReport => ({
-  processed: first.processed + second.processed,
-  activated: first.activated + second.activated,
-  failed: first.failed + second.failed,
-  pending: first.pending + second.pending,
-  left: second.left,
-});

@@ -35,3 +35,15 @@ export async function processSecurityKeys(
   });
   return { ...total, left };
 }
+
+/** The report of a run that has done nothing yet. */
+export const emptyReport: KeysReport = { processed: 0, activated: 0, failed: 0, pending: 0, left: 0 };
+
+/** Returns the sum of the credentials. What the first report left is part of the second one. */
+export const plusReport = (first: KeysReport, second: KeysReport): KeysReport => ({
+  processed: first.processed + second.processed,
+  activated: first.activated + second.activated,
+  failed: first.failed + second.failed,
+  pending: first.pending + second.pending,
+  left: second.left,
+});

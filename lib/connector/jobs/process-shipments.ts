@@ -3,7 +3,8 @@ import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { forEachDue } from "../store/queue.ts";
 import { type Run, startRun } from "../store/run.ts";
-import { processSecurityKeys } from "./process-security-keys.ts";
+import { continueAfterPauses } from "./continue-after-pauses.ts";
+import { emptyReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
 
 export interface ShipmentsReport {
   /** Polled shipments by the result of the poll. */
@@ -19,30 +20,38 @@ export interface ShipmentsReport {
 /**
  * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Ends the run with an
  * error event if the
- * delivery service rejects the connector's token, or knows none of the polled shipments.
+ * delivery service rejects the connector's token, or knows none of the polled shipments. A timer run continues with the
+ * work of a peer that throttles when its Retry-After is over.
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);
   const counts: Record<PollResult, number> = { answered: 0, missing: 0, refused_us: 0, failed: 0, skipped: 0, left: 0 };
-  const missing: string[] = [];
+  /** The ids of their requests. A run that continues after a wait polls them again. */
+  const missing = new Set<string>();
   const poll = async (loaded: LoadedRequest): Promise<boolean> => {
     const result = await pollShipment(loaded, run, deps);
     counts[result]++;
-    if (result === "missing") missing.push(loaded.request.value.id);
+    if (result === "missing") missing.add(loaded.request.value.id);
     return result === "left";
   };
-  const left = await forEachDue("poll", run, deps, poll, { stopped: () => counts.refused_us > 0 });
+  let left = 0;
+  await continueAfterPauses(run, deps, async () => {
+    left = await forEachDue("poll", run, deps, poll, { stopped: () => counts.refused_us > 0 });
+  });
   const { answered, failed } = counts;
-  const polled = { answered, missing: counts.missing, failed };
-  const allMissing = missing.length > 0 && answered === 0;
+  const polled = { answered, missing: missing.size, failed };
+  const allMissing = missing.size > 0 && answered === 0;
   if (counts.refused_us > 0 || allMissing) {
-    if (allMissing) deps.log.error("all_shipments_missing", { count: missing.length });
+    if (allMissing) deps.log.error("all_shipments_missing", { count: missing.size });
     else deps.log.error("delivery_token_refused", {});
     await deps.sendEventsAfterJob();
     return { ...polled, activated: 0, left };
   }
-  await countAll(missing, deps);
-  const keys = await processSecurityKeys("shipment_key", run, deps);
+  await countAll([...missing], deps);
+  let keys = emptyReport;
+  await continueAfterPauses(run, deps, async () => {
+    keys = plusReport(keys, await processSecurityKeys("shipment_key", run, deps));
+  });
   await deps.sendEventsAfterJob();
   return { ...polled, activated: keys.activated, left: left + keys.left };
 }

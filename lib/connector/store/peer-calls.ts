@@ -1,7 +1,7 @@
 import type { PeerFailure } from "../../peers/peer-failure.ts";
-import { isNoToken } from "../http/access-token.ts";
 import { earliest, type Instant } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { isNoToken } from "../http/access-token.ts";
 import type { Run } from "./run.ts";
 
 /** Failed calls in a row after which a run leaves the rest of a peer's work to the next run. */

@@ -181,6 +181,24 @@ describe("polling", () => {
     expect(await one.connector.runShipments("on_demand")).toMatchObject({ answered: 1 });
   });
 
+  test("of the others goes on in the same timer run when the Retry-After of the service is over", async () => {
+    const slept: number[] = [];
+    const connector = await testConnector(peers, {
+      settings: { JOB_CONCURRENCY: "1" },
+      ports: (_, clock) => ({
+        sleep: async ms => {
+          slept.push(ms);
+          clock.advance(ms);
+        },
+      }),
+    });
+    for (let n = 0; n < 3; n++) await connector.order();
+    connector.advance(hours(1));
+    peers.delivery.fail({ kind: "throttle", path: "shipments/", retryAfter: 60 });
+    expect(await connector.runShipments("timer")).toMatchObject({ answered: 3, failed: 1, left: 0 });
+    expect(slept).toEqual([seconds(60)]);
+  });
+
   test("takes what is ready and continues for the rest", async () => {
     let ready = 1;
     const one = await ordered(
