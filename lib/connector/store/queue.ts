@@ -79,12 +79,15 @@ async function visit(
 ): Promise<boolean> {
   return withLogFields({ credentialRequestId: requestId }, async () => {
     try {
-      const loaded = await deps.requests.load(requestId);
+      let loaded = await deps.requests.load(requestId);
       const current: DueEntry[] = [];
+      let hasSwept = false;
       for (const entry of rows) {
         if (loaded !== undefined && pointsToDue(entry, loaded)) current.push(entry);
-        else await sweep(entry, loaded, deps);
+        else hasSwept = (await sweep(entry, loaded, deps)) || hasSwept;
       }
+      // A removal of an index row rewrites what it points to: the work would get a conflict.
+      if (hasSwept && current.length > 0) loaded = await deps.requests.load(requestId);
       return loaded !== undefined && current.length > 0 && (await work(loaded, current));
     } catch (error) {
       logAndContinue(error, { queue: rows[0]?.queue, run: run.owner }, deps);
@@ -107,9 +110,14 @@ function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
   return due !== undefined && due.queue === entry.queue && due.at === entry.at && due.peer === entry.peer;
 }
 
-/** Removes an index row that does not match its request once it is old: its writer may be between two writes. */
-async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
+/**
+ * Removes an index row that does not match its request once it is old: its writer may be between two writes. Returns
+ * whether it was old.
+ */
+async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<boolean> {
   const { requests, now, intervals } = deps;
   const maxAgeMs = loaded === undefined ? intervals.dueOrphanMs : intervals.dueStaleMs;
-  if (between(entry.writtenAt, now()) > maxAgeMs) await requests.removeStale(entry, loaded);
+  if (between(entry.writtenAt, now()) <= maxAgeMs) return false;
+  await requests.removeStale(entry, loaded);
+  return true;
 }

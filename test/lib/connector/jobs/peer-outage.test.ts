@@ -4,7 +4,7 @@ import { dueIndex } from "../../../../lib/azure/connector/due-index.ts";
 import { peerPaces } from "../../../../lib/connector/http/pace.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "../../../../lib/peers/peer-failure.ts";
-import { minutes, plus, seconds } from "../../../../lib/time.ts";
+import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import {
   type ConnectorOptions,
   idpsOf,
@@ -183,24 +183,31 @@ describe("an IdP that does not answer", () => {
 });
 
 describe("the due row of a security key", () => {
-  test("that names one peer after a crash does not keep the work at the other peers from a run", async () => {
-    let isAway = true;
-    const activate: Activate = id =>
-      id === "slow" && isAway ? Promise.reject(failed("unanswered")) : Promise.resolve();
-    const settings = { JOB_CONCURRENCY: "1" };
-    const { connector } = await pendingAt([...times(3, "slow"), ["healthy", "slow"]], activate, { settings });
-    const { deployment, context, now } = connector;
-    const [row] = (await connector.queue("key")).filter(({ peer }) => peer === undefined);
-    if (row === undefined) throw new Error("no due row without a peer");
-    // The index row of a change whose rows were not written.
-    const due = { queue: row.queue, at: row.at, peer: "IdP slow" };
-    await dueIndex(deployment.tables, { now, log: context.log }).add({ ...row, due });
-    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 1 });
-    isAway = false;
-    connector.advance(minutes(20));
-    await connector.runCredentials("timer");
-    expect(await connector.queue("key")).toEqual([]);
-  });
+  test.each([
+    ["just now", 0, "IdP slow"],
+    ["before the last hour", hours(1), "IdP healthy"],
+  ])(
+    "that names one peer after a crash %s does not keep the work at the other peers from a run",
+    async (_, ageMs, peer) => {
+      let isAway = true;
+      const activate: Activate = id =>
+        id === "slow" && isAway ? Promise.reject(failed("unanswered")) : Promise.resolve();
+      const settings = { JOB_CONCURRENCY: "1" };
+      const { connector } = await pendingAt([...times(3, "slow"), ["healthy", "slow"]], activate, { settings });
+      const { deployment, context, now } = connector;
+      const [row] = (await connector.queue("key")).filter(({ peer }) => peer === undefined);
+      if (row === undefined) throw new Error("no due row without a peer");
+      // The index row of a change whose rows were not written.
+      const due = { queue: row.queue, at: row.at, peer };
+      await dueIndex(deployment.tables, { now, log: context.log }).add({ ...row, due });
+      connector.advance(ageMs);
+      expect(await connector.runCredentials("timer")).toMatchObject({ activated: 1 });
+      isAway = false;
+      connector.advance(minutes(20));
+      await connector.runCredentials("timer");
+      expect(await connector.queue("key")).toEqual([]);
+    },
+  );
 });
 
 describe("the report of an on-demand call", () => {

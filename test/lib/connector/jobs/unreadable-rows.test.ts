@@ -93,7 +93,7 @@ test("a row of due work that cannot be read keeps no other from being done", asy
   const connector = await testConnector(peers);
   const [bad, good] = [await connector.order(), await connector.order()];
   const [entry] = (await connector.queue("poll")).filter(({ requestId }) => requestId === bad.requestId);
-  const row = { partitionKey: "poll", rowKey: `${entry?.at}_${bad.requestId}_` };
+  const row = { partitionKey: "poll", rowKey: `${entry?.at}_${bad.requestId}__${entry?.peer}` };
   await damage(connector, "due", { ...row, requestId: 7 });
   await connector.runJobs();
   expect(await connector.read(good.requestId)).toMatchObject({ state: "complete" });
