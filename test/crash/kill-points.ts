@@ -31,7 +31,7 @@ export function inCall(peer: Peer, { skip = 0, ...call }: PeerCall): Point {
 }
 
 /** Work of a host, and the point at which it is to wait. `arrange` runs just before the work, so that no other work meets the point. */
-export interface Doomed {
+export interface WorkToKill {
   readonly name: string;
   readonly work: (host: HostProcess) => Promise<unknown>;
   readonly arrange: () => Point | Promise<Point>;
@@ -43,7 +43,7 @@ export interface Doomed {
  * Has the host begin one piece of work after another, each of which waits at its point, and kills the host when all of
  * them wait. One kill for many points, because the start of a host is what such a test costs.
  */
-export async function killAt(host: HostProcess, all: readonly Doomed[]): Promise<void> {
+export async function killAt(host: HostProcess, all: readonly WorkToKill[]): Promise<void> {
   const ended: Promise<string>[] = [];
   const points: Point[] = [];
   for (const { name, work, arrange, isTimer = false } of all) {
@@ -69,7 +69,7 @@ export async function killAt(host: HostProcess, all: readonly Doomed[]): Promise
  * Time limits of a host that is killed: however long it takes until its last point is reached, the work at the first
  * one still waits.
  */
-export const endless = {
+export const longLimits = {
   STORAGE_TIMEOUT_SECONDS: "600",
   IDP_TIMEOUT_SECONDS: "600",
   ENROLLMENT_TIMEOUT_SECONDS: "600",
@@ -81,5 +81,5 @@ export const endless = {
   RECEIVED_MAX_AGE_SECONDS: "601",
 } as const;
 
-/** Longer than any lease and time limit of a host with the settings `endless`. */
-export const endlessMs = 3_700_000;
+/** Longer than any lease and time limit of a host with the settings `longLimits`. */
+export const pastLongLimitsMs = 3_700_000;

@@ -3,7 +3,7 @@ import type { HostProcess } from "../support/host/host-process.ts";
 import type { Hold } from "../support/host/pausing-proxy.ts";
 import { reconcileSoon, systemOfFile } from "../support/host/system.ts";
 import { until } from "../support/until.ts";
-import { atWrite, endless, endlessMs, inCall, killAt, type Point } from "./kill-points.ts";
+import { atWrite, inCall, killAt, longLimits, type Point, pastLongLimitsMs } from "./kill-points.ts";
 import { newOrder, type Order, processAll, requestOf, send } from "./orders.ts";
 import {
   deliveryCalls,
@@ -36,14 +36,14 @@ const points: readonly (readonly [name: string, arrange: () => Point, end: Outco
     0,
   ],
   [
-    "after the IdPs have answered, before keys and mark are stored: ends failed and never sent",
-    () => atWrite(proxy, "request", writes.keysAndMark),
+    "after the IdPs have answered, before keys and order intent are stored: ends failed and never sent",
+    () => atWrite(proxy, "request", writes.keysAndIntent),
     failed(neverSent),
     0,
   ],
   [
-    "after keys and mark are stored, before the delivery call: ends failed with what to check",
-    () => atWrite(proxy, "response", writes.keysAndMark),
+    "after keys and order intent are stored, before the delivery call: ends failed with what to check",
+    () => atWrite(proxy, "response", writes.keysAndIntent),
     failed(neverConfirmed),
     0,
   ],
@@ -86,7 +86,7 @@ interface Taken {
 
 /** By the name of the point. */
 const taken = new Map<string, Taken>();
-const beforeWrite = "before keys and mark are stored, which reach storage when it is over";
+const beforeWrite = "before keys and order intent are stored, which reach storage when it is over";
 
 /** Rows of the index that name a request which was never stored. */
 async function strayRows(): Promise<number> {
@@ -100,28 +100,28 @@ let strayAtFirst = 0;
 beforeAll(async () => {
   const reconcilerSettings = { ...reconcileSoon, RECONCILE_DAYS: "0" };
   const [victim] = await Promise.all([
-    system.startHost({ through: proxy, settings: endless }),
+    system.startHost({ through: proxy, settings: longLimits }),
     system.startHost({ settings: reconcilerSettings }).then(host => {
       reconciler = host;
     }),
   ]);
   const orders = new Map([...points.map(([name]) => name), beforeWrite].map(name => [name, newOrder()]));
-  const doomed = (name: string, arrange: () => Point, order = orders.get(name) ?? newOrder()) => ({
+  const toKill = (name: string, arrange: () => Point, order = orders.get(name) ?? newOrder()) => ({
     name,
     arrange,
     work: (host: HostProcess) => send(host, order),
   });
   await killAt(victim, [
-    doomed("before it has stored the request", () => atWrite(proxy, "request", writes.request)),
-    ...points.map(([name, arrange]) => doomed(name, arrange)),
-    doomed(beforeWrite, () => {
-      late = proxy.hold({ phase: "request", ...writes.keysAndMark });
+    toKill("before it has stored the request", () => atWrite(proxy, "request", writes.request)),
+    ...points.map(([name, arrange]) => toKill(name, arrange)),
+    toKill(beforeWrite, () => {
+      late = proxy.hold({ phase: "request", ...writes.keysAndIntent });
       return { reached: () => late.untilHeld(), cut: () => {} };
     }),
   ]);
   for (const [name, order] of orders) taken.set(name, { order, requestId: await requestOf(order, system) });
   strayAtFirst = await strayRows();
-  system.clock.advance(endlessMs);
+  system.clock.advance(pastLongLimitsMs);
   await untilQuiet(reconciler, system, ...[...taken.values()].map(({ requestId }) => requestId));
 });
 
@@ -151,7 +151,7 @@ describe("a host that is killed while it creates a request", () => {
   test(`${beforeWrite}: stays failed and never sent`, async () => {
     const end = await endOf(beforeWrite);
     expect(end).toEqual(failed(neverSent));
-    const arriving = proxy.hold({ phase: "response", ...writes.keysAndMark });
+    const arriving = proxy.hold({ phase: "response", ...writes.keysAndIntent });
     late.release();
     await arriving.untilHeld();
     arriving.drop();

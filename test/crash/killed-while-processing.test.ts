@@ -4,7 +4,7 @@ import type { HostProcess } from "../support/host/host-process.ts";
 import type { HoldRule } from "../support/host/pausing-proxy.ts";
 import { systemOfFile } from "../support/host/system.ts";
 import { arrivals, firstArrivals, sinkSettings, startSending, untilDelivered } from "./events.ts";
-import { atWrite, endless, endlessMs, inCall, killAt, type Point } from "./kill-points.ts";
+import { atWrite, inCall, killAt, longLimits, type Point, pastLongLimitsMs } from "./kill-points.ts";
 import { newOrder, type Order, placed, processCredentialRequests, processShipments } from "./orders.ts";
 import { activationCalls, fulfilled, fulfilledKey, mailCalls, outcome, untilQuiet } from "./outcome.ts";
 import { ofRequest, writes } from "./writes.ts";
@@ -49,7 +49,7 @@ async function killedAt(
   settings: Readonly<Record<string, string>>,
   points: readonly (readonly [name: string, job: Job, arrange: Arrange, keys?: readonly number[] | undefined])[],
 ): Promise<ReadonlyMap<string, Case>> {
-  const victim = await system.startHost({ through: proxy, settings: { ...settings, ...endless } });
+  const victim = await system.startHost({ through: proxy, settings: { ...settings, ...longLimits } });
   const cases = new Map<string, Case>();
   await killAt(
     victim,
@@ -66,7 +66,7 @@ async function killedAt(
     })),
   );
   for (const peer of Object.values(system.peers)) peer.clearFaults();
-  system.clock.advance(endlessMs);
+  system.clock.advance(pastLongLimitsMs);
   return cases;
 }
 

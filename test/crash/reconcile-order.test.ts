@@ -9,9 +9,9 @@ import { deliveryCalls, failed, fulfilled, neverConfirmed, neverSent, outcome, s
 import { createUnrelatedShipment } from "./unrelated-shipments.ts";
 import { writes } from "./writes.ts";
 
-const markMaxAgeSeconds = 20;
+const intentMaxAgeSeconds = 20;
 
-const { system, proxy } = await systemOfFile({ ORDER_INTENT_MAX_AGE_SECONDS: String(markMaxAgeSeconds) });
+const { system, proxy } = await systemOfFile({ ORDER_INTENT_MAX_AGE_SECONDS: String(intentMaxAgeSeconds) });
 /** The host that creates. The proxy is in front of its tables only. */
 let creator: HostProcess;
 /**
@@ -58,10 +58,10 @@ async function reconciled(order: Order, requestId: string) {
   return outcome(order, requestId, { hosts: [reconciler, creator], system });
 }
 
-/** Lets the stored mark of the request become too old. */
-async function untilMarkTooOld(requestId: string): Promise<void> {
+/** Lets the stored order intent of the request become too old. */
+async function untilIntentTooOld(requestId: string): Promise<void> {
   const { sentAt = "" } = (await system.store.load(requestId))?.request.value.delivery ?? {};
-  system.clock.advance(Date.parse(sentAt) + markMaxAgeSeconds * 1000 - Date.now() + 1);
+  system.clock.advance(Date.parse(sentAt) + intentMaxAgeSeconds * 1000 - Date.now() + 1);
 }
 
 /**
@@ -110,12 +110,12 @@ describe("a create handler that is delayed", () => {
   });
 
   test("by storage's response to its order intent for longer than its maximum age: orders nothing and removes the intent", async () => {
-    const hold = proxy.hold({ phase: "response", ...writes.keysAndMark });
+    const hold = proxy.hold({ phase: "response", ...writes.keysAndIntent });
     const order = newOrder();
     const answer = send(creator, order);
     await hold.untilHeld();
     const requestId = await requestOf(order, system);
-    await untilMarkTooOld(requestId);
+    await untilIntentTooOld(requestId);
     hold.release();
     expect((await answer).status).toBe(503);
     const end = await outcome(order, requestId, { hosts: [reconciler, creator], system });
@@ -132,8 +132,8 @@ describe("a create handler that is delayed", () => {
   });
 
   test("by storage's response to its order intent until its request failed: orders nothing", async () => {
-    const hold = proxy.hold({ phase: "response", ...writes.keysAndMark });
-    const { end, status } = await stoppedUntilReconciled(() => hold.untilHeld(), hold.release, untilMarkTooOld);
+    const hold = proxy.hold({ phase: "response", ...writes.keysAndIntent });
+    const { end, status } = await stoppedUntilReconciled(() => hold.untilHeld(), hold.release, untilIntentTooOld);
     expect([end, status]).toEqual([failed(neverConfirmed), 503]);
     expect(deliveryCalls(system)).toBe(0);
   });

@@ -7,7 +7,7 @@ const within = (column: string, text: string) =>
 /** The writes of the path in their order, as a pausing proxy before table storage sees them. */
 export const writes = {
   request: { path: /\$batch$/, body: /"state":"received"/ },
-  keysAndMark: { path: /\$batch$/, body: within("delivery", '"sentAt"') },
+  keysAndIntent: { path: /\$batch$/, body: within("delivery", '"sentAt"') },
   sealedKeys: { path: /\$batch$/, body: within("credential00", '"responseKey"') },
   startedOnSite: { path: /\$batch$/, body: /"state":"started"/ },
   enrolled: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("credential00", '"activation_pending"') },

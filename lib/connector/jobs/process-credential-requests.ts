@@ -8,8 +8,8 @@ import { emptyReport, type KeysReport, plusReport, processSecurityKeys } from ".
 
 /**
  * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due
- * credentials and sends due PIN
- * mails (C15). A timer run continues with the work of a peer that throttles when its Retry-After is over.
+ * credentials and sends due PIN mails (C15). If a peer throttles, a timer run waits for the end of its Retry-After and
+ * continues with the peer's work.
  */
 export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {
   const run = startRun(mode, deps);

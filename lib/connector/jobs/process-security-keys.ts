@@ -39,7 +39,7 @@ export async function processSecurityKeys(
 /** The report of a run that has done nothing yet. */
 export const emptyReport: KeysReport = { processed: 0, activated: 0, failed: 0, pending: 0, left: 0 };
 
-/** Returns the sum of the credentials. What the first report left is part of the second one. */
+/** Returns the sum of two reports. The requests that are left are those of the second: it includes those of the first. */
 export const plusReport = (first: KeysReport, second: KeysReport): KeysReport => ({
   processed: first.processed + second.processed,
   activated: first.activated + second.activated,

@@ -19,9 +19,8 @@ export interface ShipmentsReport {
 
 /**
  * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Ends the run with an
- * error event if the
- * delivery service rejects the connector's token, or knows none of the polled shipments. A timer run continues with the
- * work of a peer that throttles when its Retry-After is over.
+ * error event if the delivery service rejects the connector's token, or knows none of the polled shipments. If a peer
+ * throttles, a timer run waits for the end of its Retry-After and continues with the peer's work.
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);

@@ -42,7 +42,7 @@ export function withPurgeDue(key: SecurityKey, clock: Clock): SecurityKey {
   return due === undefined ? key : { ...key, due };
 }
 
-/** Returns the earliest time of the work that the security key still waits for. */
+/** Returns the next work of the security key: its queue, the earliest time, and its peer if there is only one. */
 export function nextDue(
   key: Pick<SecurityKey, "credentials" | "mail" | "enrollment" | "ofShipmentV1">,
 ): Due | undefined {

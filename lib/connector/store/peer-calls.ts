@@ -3,13 +3,14 @@ import { earliest, type Instant } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isNoToken } from "../http/access-token.ts";
 import type { Run } from "./run.ts";
+import type { Outcome } from "./step.ts";
 
 /** Failed calls in a row after which a run leaves the rest of a peer's work to the next run. */
 const maxFailures = 3;
 
 const newPeer = { failures: 0, failedReads: 0, isStopped: false };
 
-/** Returns whether the run must not call the peer: it has failed, or it has asked to wait. */
+/** Returns whether the run must not call the peer: its circuit breaker has stopped the calls, or it has answered 429. */
 export const isStopped = (
   peer: string,
   { peers }: Run,
@@ -17,8 +18,8 @@ export const isStopped = (
 ): boolean => peers.get(peer)?.isStopped === true || (paces.of(peer).pausedUntil ?? "") > now();
 
 /**
- * Returns whether the run must leave work that calls the peer. Records the end of the wait if the peer has asked for one,
- * so that the run can continue with the work then.
+ * Returns whether the run must leave work that calls the peer. If the peer has answered 429, also records the end of its
+ * pause, so that the run can continue with the work then.
  */
 export function mustLeave(peer: string, run: Run, deps: Pick<ConnectorDeps, "paces" | "now">): boolean {
   if (!isStopped(peer, run, deps)) return false;
@@ -28,8 +29,8 @@ export function mustLeave(peer: string, run: Run, deps: Pick<ConnectorDeps, "pac
 }
 
 /**
- * Returns the first time at which a peer may be called again whose work the run has left; undefined if there is none. It
- * may be past. Also clears them: a peer that still waits is recorded again when its work is left again.
+ * Returns the earliest end of the recorded pauses; undefined if there is none. It may be past. Also clears them: a pause
+ * that is not over is recorded again when work is left again.
  */
 export function takeEndOfPauses({ pauses }: Run): Instant | undefined {
   const until = earliest(...pauses.values());
@@ -39,7 +40,7 @@ export function takeEndOfPauses({ pauses }: Run): Instant | undefined {
 
 /**
  * Makes a call as soon as its peer takes another one. Returns `left` without the call if the run must not call the peer
- * when its turn comes, or if `mayStart` says so.
+ * when its turn comes, or if `mayStart` returns false.
  */
 export function callInTurn<T>(
   peer: string,
@@ -56,15 +57,14 @@ interface EndedCall {
   readonly peer: string;
   readonly startedAt: Instant;
   readonly failure?: PeerFailure | undefined;
-  /** Whether the peer does not accept the connector. */
-  readonly isRefused?: boolean | undefined;
-  /** Whether it only read. The time that it took says nothing about the other calls. */
+  readonly refusalEvent?: Outcome["refusalEvent"];
+  /** Whether it was a read. Its time does not change the limit: reads and other calls take different times. */
   readonly isRead?: boolean;
 }
 
-/** Adapts the number of calls at once, and stops the calls of the run to a peer that has failed. */
+/** Adapts the limit of the peer to a call that has ended, and stops the calls of the run to a peer that has failed. */
 export function learnFromCall(
-  { peer, startedAt, failure, isRefused = false, isRead = false }: EndedCall,
+  { peer, startedAt, failure, refusalEvent, isRead = false }: EndedCall,
   run: Run,
   deps: Pick<ConnectorDeps, "paces" | "now" | "log">,
 ): void {
@@ -73,16 +73,16 @@ export function learnFromCall(
   if (!isRead || failure !== undefined) pace.learn(startedAt, failure);
   const before = run.peers.get(peer) ?? newPeer;
   const counter = isRead ? "failedReads" : "failures";
-  const failures = isAway(failure) ? before[counter] + 1 : 0;
-  const isPeerStopped = before.isStopped || isRefused || failures >= maxFailures;
+  const failures = isFailureOfPeer(failure) ? before[counter] + 1 : 0;
+  const isPeerStopped = before.isStopped || refusalEvent !== undefined || failures >= maxFailures;
   run.peers.set(peer, { ...before, [counter]: failures, isStopped: isPeerStopped });
-  if (isRefused && !before.isStopped) deps.log.error("enrollment_refused", {});
+  if (refusalEvent !== undefined && !before.isStopped) deps.log.error(refusalEvent, {});
   else if (!wasStopped && isStopped(peer, run, deps))
     deps.log.warn("peer_stopped", { peer, ...(pace.pausedUntil && { until: pace.pausedUntil }), error: failure });
 }
 
-/** Whether the peer did not do its work. An answer about one user or one request does not count. */
-function isAway(failure: PeerFailure | undefined): boolean {
+/** Returns whether a call failed because of the peer. An answer about one user or one request does not count. */
+function isFailureOfPeer(failure: PeerFailure | undefined): boolean {
   if (failure === undefined || failure.status === 429) return false;
   // 403 is about one user, but not if there is no access token. A 404 without the peer's own error code may come from a
   // proxy.
@@ -91,8 +91,7 @@ function isAway(failure: PeerFailure | undefined): boolean {
 }
 
 /**
- * Returns the number of requests that the run works on at once: as many as the peer gets that takes the most of those
- * that the run calls.
+ * Returns the number of requests that the run works on at once: the highest limit of the peers that it has called.
  */
 export const requestsAtOnce = ({ peers }: Run, { paces, concurrency }: ConnectorDeps): number =>
   peers.size === 0 ? concurrency : Math.max(...[...peers.keys()].map(peer => paces.of(peer).limit));

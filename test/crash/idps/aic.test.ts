@@ -18,7 +18,7 @@ describe("a host that is killed in a journey of Advanced Identity Cloud", () => 
     "in the user's step, before it is done": ({ system }) => inCall(system.peers.aic, { ...journey, skip: 1 }),
     "in the user's step, after it is done": ({ system }) =>
       inCall(system.peers.aic, { ...journey, skip: 1, phase: "after" }),
-    "after all steps, before their answers are stored": ({ proxy }) => atWrite(proxy, "request", writes.keysAndMark),
+    "after all steps, before their answers are stored": ({ proxy }) => atWrite(proxy, "request", writes.keysAndIntent),
   };
   const { names, lane, outcome } = killedInCreate(laneNow, first, others);
 

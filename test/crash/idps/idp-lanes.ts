@@ -7,7 +7,7 @@ import { resetPeers } from "../../support/connector/reset-peers.ts";
 import type { HostProcess } from "../../support/host/host-process.ts";
 import { type PausingProxy, startPausingProxy } from "../../support/host/pausing-proxy.ts";
 import { reconcileSoon, startTestSystem, type TestSystem } from "../../support/host/system.ts";
-import { type Doomed, endless, endlessMs, killAt } from "../kill-points.ts";
+import { killAt, longLimits, pastLongLimitsMs, type WorkToKill } from "../kill-points.ts";
 
 /** A system on which one host after another is killed, with all three IdPs. */
 export interface Lane {
@@ -17,7 +17,7 @@ export interface Lane {
   /** A host that soon reconciles what create handlers left, and fails the request after one look. */
   reconciler(): Promise<HostProcess>;
   /** Has a host do each work until it waits at its point, and kills it. The next one is a new host, after all leases. */
-  killed(works: readonly Doomed[], whom?: "host" | "reconciler"): Promise<void>;
+  killed(works: readonly WorkToKill[], which?: "host" | "reconciler"): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -44,9 +44,9 @@ async function openLane(settings: Readonly<Record<string, string>>): Promise<Lan
   const system = await startTestSystem({ IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path, ...settings });
   writeFileSync(path, idpFile(system.peers));
   const proxy = await startPausingProxy(system.storage.tableUrl);
-  const reconciling = { ...endless, ...reconcileSoon, RECONCILE_DAYS: "0" };
+  const reconciling = { ...longLimits, ...reconcileSoon, RECONCILE_DAYS: "0" };
   const start = {
-    host: () => system.startHost({ through: proxy, settings: endless }),
+    host: () => system.startHost({ through: proxy, settings: longLimits }),
     reconciler: () => system.startHost({ through: proxy, settings: reconciling }),
   };
   const living: { host?: Promise<HostProcess>; reconciler?: Promise<HostProcess> } = {};
@@ -59,12 +59,12 @@ async function openLane(settings: Readonly<Record<string, string>>): Promise<Lan
     proxy,
     host: () => hostOf("host"),
     reconciler: () => hostOf("reconciler"),
-    killed: async (works, whom = "host") => {
-      const victim = await hostOf(whom);
-      delete living[whom];
+    killed: async (works, which = "host") => {
+      const victim = await hostOf(which);
+      delete living[which];
       await killAt(victim, works);
       for (const peer of Object.values(system.peers)) peer.clearFaults();
-      system.clock.advance(endlessMs);
+      system.clock.advance(pastLongLimitsMs);
     },
     close: async () => {
       await proxy.close();

@@ -4,7 +4,7 @@ import type { Body } from "../../lib/connector/api/v2/bodies.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../support/connector/on-site.ts";
 import type { HostProcess } from "../../support/host/host-process.ts";
 import type { HoldRule } from "../../support/host/pausing-proxy.ts";
-import { atWrite, type Doomed, inCall, type PeerCall, type Point } from "../kill-points.ts";
+import { atWrite, inCall, type PeerCall, type Point, type WorkToKill } from "../kill-points.ts";
 import { processCredentialRequests } from "../orders.ts";
 import { deliveryCalls, neverSent, stepMs, untilQuiet } from "../outcome.ts";
 import { writes } from "../writes.ts";
@@ -22,10 +22,10 @@ const called = ({ system }: Lane, peer: "enrollment" | "rfpr" | "pingone" | "del
   inCall(system.peers[peer], call);
 const pausedWrite = ({ proxy }: Lane, phase: HoldRule["phase"], write: Omit<HoldRule, "phase">) =>
   atWrite(proxy, phase, write);
-const killed = (lane: Lane, work: Doomed["work"], point: Point, whom?: "host" | "reconciler") =>
-  lane.killed([{ name: "the work", work, arrange: () => point }], whom);
+const killed = (lane: Lane, work: WorkToKill["work"], point: Point, which?: "host" | "reconciler") =>
+  lane.killed([{ name: "the work", work, arrange: () => point }], which);
 const create = (body: Body) => (host: HostProcess) => host.call("POST", "/v2/credential-requests", body);
-/** Where the keys lie in storage already, the mark is written alone. */
+/** Where the keys lie in storage already, the order intent is written alone. */
 const intent = { path: /\/credentialrequests\(.*RowKey='request'/, body: /sentAt/ };
 const put = { method: "PUT", path: "/authenticator-requests/" };
 
@@ -181,12 +181,12 @@ describe("a host that is killed while it orders the shipment of a request of bot
 
   beforeAll(async () => {
     lane = laneNow();
-    const doomed = points.map(([name, arrange]) => ({
+    const toKill = points.map(([name, arrange]) => ({
       name,
       arrange: () => arrange(lane),
       work: create(bodies.get(name)),
     }));
-    await lane.killed(doomed);
+    await lane.killed(toKill);
     for (const [name, body] of bodies) requests.set(name, (await stored(lane, body)).request.value.id);
   });
 

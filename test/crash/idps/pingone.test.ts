@@ -16,7 +16,7 @@ describe("a host that is killed while it creates devices at PingOne", () => {
     "while it looks for the user": ({ system }) => inCall(system.peers.pingone, { method: "GET", path: "/users$" }),
     "in the call, before it is done": ({ system }) => inCall(system.peers.pingone, creation),
     "in the call, after it is done": ({ system }) => inCall(system.peers.pingone, { ...creation, phase: "after" }),
-    "after all calls, before their answers are stored": ({ proxy }) => atWrite(proxy, "request", writes.keysAndMark),
+    "after all calls, before their answers are stored": ({ proxy }) => atWrite(proxy, "request", writes.keysAndIntent),
   });
 
   test.each(names)("%s: ends failed and never sent", async name => {

@@ -142,7 +142,7 @@ describe("an IdP that does not answer", () => {
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 7, activated: 2, left: 0 });
   });
 
-  test("is called on if it answers in between", async () => {
+  test("is called by the whole run if it answers in between", async () => {
     let calls = 0;
     const activate = () => (++calls % 3 === 0 ? Promise.resolve() : Promise.reject(failed("unanswered")));
     const { connector } = await pendingAt(times(7, "slow"), activate, { settings: { JOB_CONCURRENCY: "1" } });
@@ -161,7 +161,7 @@ describe("an IdP that does not answer", () => {
     expect(callsTo("slow")).toBe(8);
   });
 
-  test("does not keep the other credentials of a security key from their IdPs, nor its lease", async () => {
+  test("does not delay the other credentials of a security key, whose lease is released", async () => {
     const activate: Activate = id => (id === "slow" ? Promise.reject(failed("unanswered")) : Promise.resolve());
     const settings = { JOB_CONCURRENCY: "1" };
     const idpIds = [...times(3, "slow"), ["slow", "healthy", "slow"], ["healthy", "slow"]];
