@@ -77,7 +77,7 @@ function withMissingEnded(key: SecurityKey, { responses, message }: Enrollment, 
 function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): Outcome {
   const { now, log } = deps;
   log.warn("enrollment_poll_failed", { keyId, error });
-  if (error.kind === "unauthorized") return { change: key => key, refusalEvent: "enrollment_refused" };
+  if (error.kind === "unauthorized") return { change: key => key, isRefused: true };
   if (error.status === 410 && error.code !== undefined) {
     const reason = "The authenticator was deleted at the pre-registration API.";
     return { change: key => endWaiting(key, "cancelled", reason, now()) };

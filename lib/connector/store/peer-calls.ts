@@ -57,14 +57,14 @@ interface EndedCall {
   readonly peer: string;
   readonly startedAt: Instant;
   readonly failure?: PeerFailure | undefined;
-  readonly refusalEvent?: Outcome["refusalEvent"];
+  readonly isRefused?: Outcome["isRefused"];
   /** Whether it was a read. Its time does not change the limit: reads and other calls take different times. */
   readonly isRead?: boolean;
 }
 
 /** Adapts the limit of the peer to a call that has ended, and stops the calls of the run to a peer that has failed. */
 export function learnFromCall(
-  { peer, startedAt, failure, refusalEvent, isRead = false }: EndedCall,
+  { peer, startedAt, failure, isRefused = false, isRead = false }: EndedCall,
   run: Run,
   deps: Pick<ConnectorDeps, "paces" | "now" | "log">,
 ): void {
@@ -74,9 +74,9 @@ export function learnFromCall(
   const before = run.peers.get(peer) ?? newPeer;
   const counter = isRead ? "failedReads" : "failures";
   const failures = isFailureOfPeer(failure) ? before[counter] + 1 : 0;
-  const isPeerStopped = before.isStopped || refusalEvent !== undefined || failures >= maxFailures;
+  const isPeerStopped = before.isStopped || isRefused || failures >= maxFailures;
   run.peers.set(peer, { ...before, [counter]: failures, isStopped: isPeerStopped });
-  if (refusalEvent !== undefined && !before.isStopped) deps.log.error(refusalEvent, {});
+  if (isRefused && !before.isStopped) deps.log.error("enrollment_refused", {});
   else if (!wasStopped && isStopped(peer, run, deps))
     deps.log.warn("peer_stopped", { peer, ...(pace.pausedUntil && { until: pace.pausedUntil }), error: failure });
 }

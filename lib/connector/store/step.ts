@@ -13,8 +13,8 @@ export interface Outcome {
   readonly isWithoutCall?: boolean;
   /** Why the call failed, if one was made. The calls of the run to its peer adapt to it. */
   readonly failure?: PeerFailure;
-  /** The error event to log if the peer does not accept the connector. The run makes no more calls to the peer then. */
-  readonly refusalEvent?: "enrollment_refused";
+  /** Whether the pre-registration API does not accept the connector. The run makes no more calls to it then. */
+  readonly isRefused?: boolean;
 }
 
 /** A call to a peer that changes nothing there. It needs no lease. */
