@@ -4,6 +4,7 @@
  * needs time to close.
  */
 import { createRequire } from "node:module";
+import { rememberPositions } from "./collection-positions.ts";
 import { lockDirectory } from "./directory-lock.ts";
 
 /** Longer than a large database takes to write; only a connection that never ends exceeds it. */
@@ -34,8 +35,11 @@ process.on("SIGTERM", stop);
 
 try {
   if (!process.argv.includes("--inMemoryPersistence")) await lockDirectory("azurite.lock");
+  const require = createRequire(import.meta.url);
   // The package's published command; it reads `process.argv`.
-  createRequire(import.meta.url)("azurite/dist/src/azurite.js");
+  const command = require.resolve("azurite/dist/src/azurite.js");
+  rememberPositions(createRequire(command)("lokijs").prototype);
+  require(command);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exit(1);
