@@ -2,7 +2,7 @@ import { execFile, spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { eventTypes } from "../../../lib/connector/events/event.ts";
@@ -77,9 +77,10 @@ describe.skipIf(missing !== undefined)("the OpenAPI documents", () => {
     writeFileSync(join(directory, "unknown-field.ts"), program.replace("username: name", "user_name: name"));
     const compiled = run(
       [
-        join(path, "typescript/bin/tsc"),
+        // The project's, which takes an eighth of the CPU time of the generator's.
+        resolve("node_modules/typescript/bin/tsc"),
         ..."--noEmit --strict --module nodenext --target es2022".split(" "),
-        ...["--allowImportingTsExtensions", "program.ts", "unknown-field.ts"],
+        ...["--singleThreaded", "--allowImportingTsExtensions", "program.ts", "unknown-field.ts"],
       ],
       { cwd: directory },
     );
