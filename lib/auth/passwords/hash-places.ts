@@ -1,4 +1,6 @@
 import { Fault } from "../../fault.ts";
+import type { Now } from "../../time.ts";
+import { createRetryTimes } from "./retry-times.ts";
 
 /** Whose password is to be hashed. Says nothing about whether a user exists. */
 export interface HashCaller {
@@ -35,6 +37,7 @@ export interface HashPlacesOptions {
   readonly maxConcurrent: number;
   /** Expected milliseconds from one finished hash to the next. */
   readonly perHashMs: () => number;
+  readonly now: Now;
   readonly random: (bytes: number) => Uint8Array;
 }
 
@@ -58,7 +61,8 @@ const maxPlaces = 1000;
  * first storage call of an attempt, so that an overloaded host refuses at once and at no cost for storage. Names are in memory only
  * while their attempts have places.
  */
-export function createHashPlaces({ maxWaitMs, maxConcurrent, perHashMs, random }: HashPlacesOptions): HashPlaces {
+export function createHashPlaces(options: HashPlacesOptions): HashPlaces {
+  const { maxWaitMs, maxConcurrent, perHashMs, now, random } = options;
   const minPlaces = 4 * maxConcurrent;
   const takenBy = new Map<string, number>();
   let taken = 0;
@@ -68,11 +72,9 @@ export function createHashPlaces({ maxWaitMs, maxConcurrent, perHashMs, random }
     if (sum === 0) takenBy.delete(key);
     else takenBy.set(key, sum);
   };
-  /** Seconds to wait, at random up to twice the length of the queue, so that the callers do not come back together. */
-  const retryAfter = (): number => {
-    const [share = 0] = random(1);
-    return 1 + Math.floor((share * 2 * maxWaitMs) / 256 / 1000);
-  };
+  const retryTimes = { spreadMs: 2 * maxWaitMs, now, random };
+  /** Known callers come back by themselves: the times that a flood of unknown callers has been given do not delay them. */
+  const retryTimesOf = { known: createRetryTimes(retryTimes), unknown: createRetryTimes(retryTimes) };
 
   return {
     take({ isKnown, name, address }) {
@@ -82,7 +84,9 @@ export function createHashPlaces({ maxWaitMs, maxConcurrent, perHashMs, random }
       const hasTooMany = nameKey.some(key => (takenBy.get(key) ?? 0) >= Math.max(ofName.least, places * ofName.share));
       const isRepeated = keys.some(key => takenBy.has(key));
       const share = isRepeated ? shares.repeated : isKnown ? shares.known : shares.unknown;
-      if (taken >= Math.floor(places * share) || hasTooMany) throw new OverloadFault(retryAfter());
+      if (taken >= Math.floor(places * share) || hasTooMany) {
+        throw new OverloadFault(retryTimesOf[isKnown ? "known" : "unknown"].next(perHashMs()));
+      }
       taken += 1;
       for (const key of keys) add(key, 1);
       let isTaken = true;

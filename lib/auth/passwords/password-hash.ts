@@ -64,7 +64,7 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
   const { pepper, random, maxConcurrent, maxWaitMs, now, cost = defaultCost } = options;
   const limit = pLimit(maxConcurrent);
   const { perHashMs, measure } = createHashTime(now);
-  const places = createHashPlaces({ maxWaitMs, maxConcurrent, perHashMs, random });
+  const places = createHashPlaces({ maxWaitMs, maxConcurrent, perHashMs, now, random });
   const parameters = { ...cost, algorithm: argon2id, outputLen: tagBytes };
   /**
    * The peppers of versions that the vault does not have, each found by a right password. With them a wrong password costs one hash,
