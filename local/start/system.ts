@@ -135,8 +135,22 @@ export async function createStores(connectionString: string, shipmentsTable = sh
   const tables = openTables({ connectionString, timeoutMs });
   const blobs = openBlobs({ connectionString, timeoutMs });
   await Promise.all([
-    ...[...connectorTables(shipmentsTable), ...authTables].map(name => tables.createTable(name)),
-    ...[responsesContainer, backupsContainer, container].map(name => blobs.createContainer(name)),
+    createConnectorStores(connectionString, shipmentsTable),
+    ...authTables.map(name => tables.createTable(name)),
+    ...[backupsContainer, container].map(name => blobs.createContainer(name)),
+  ]);
+}
+
+/** Creates the tables and containers of a connector alone, without those of backups. */
+export async function createConnectorStores(
+  connectionString: string,
+  shipmentsTable = shipmentsDefault,
+): Promise<void> {
+  const tables = openTables({ connectionString, timeoutMs });
+  const blobs = openBlobs({ connectionString, timeoutMs });
+  await Promise.all([
+    ...connectorTables(shipmentsTable).map(name => tables.createTable(name)),
+    blobs.createContainer(responsesContainer),
   ]);
 }
 

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { CompactEncrypt, CompactSign, compactDecrypt, decodeProtectedHeader, importJWK, type JWK } from "jose";
+import { CompactEncrypt, CompactSign, compactDecrypt, decodeProtectedHeader, type JWK } from "jose";
 import * as z from "zod";
 
 const ALGORITHMS = ["ECDH-ES+A256KW", "ECDH-ES"];
@@ -60,7 +60,7 @@ export async function openRequest<S extends z.ZodType>(
   if (forbidden.length > 0) throw new Error(`header ${forbidden.join(", ")} is not allowed`);
   const key = transportKeys.find(candidate => candidate.kid === kid);
   if (key === undefined) throw new Error("kid names no transport key");
-  const payload = schema.safeParse(await decrypted(jwe, await importJWK(key, alg)));
+  const payload = schema.safeParse(await decrypted(jwe, key));
   if (!payload.success) throw new Error(wrongFields(payload.error));
   return payload.data;
 }
@@ -72,10 +72,10 @@ export async function sealResponse(
 ): Promise<string> {
   const jws = await new CompactSign(Buffer.from(JSON.stringify(payload)))
     .setProtectedHeader({ alg: "ES384", ...named(signKey) })
-    .sign(await importJWK(signKey, "ES384"));
+    .sign(signKey);
   return new CompactEncrypt(Buffer.from(jws))
     .setProtectedHeader({ alg: "ECDH-ES+A256KW", enc: ENCRYPTION, ...named(recipient) })
-    .encrypt(await importJWK(recipient, "ECDH-ES+A256KW"));
+    .encrypt(recipient);
 }
 
 const named = ({ kid }: JWK) => (kid === undefined ? {} : { kid });
@@ -88,7 +88,7 @@ function headerOf(jwe: string) {
   }
 }
 
-async function decrypted(jwe: string, key: Awaited<ReturnType<typeof importJWK>>): Promise<unknown> {
+async function decrypted(jwe: string, key: JWK): Promise<unknown> {
   try {
     const { plaintext } = await compactDecrypt(jwe, key);
     return JSON.parse(new TextDecoder("utf8", { fatal: true }).decode(plaintext));

@@ -24,7 +24,7 @@ import type { Reply } from "../../../lib/http/call.ts";
 import { createLog } from "../../../lib/log.ts";
 import { type Instant, instant, plus, seconds } from "../../../lib/time.ts";
 import { closePeers, type Peers, peerSettings, startPeers } from "../../../local/peers/all.ts";
-import { createStores } from "../../../local/start/system.ts";
+import { createConnectorStores } from "../../../local/start/system.ts";
 import { type CallCounter, type CallCounts, countedBlobs, createCallCounter } from "../storage/call-counter.ts";
 import { type FreshStorage, freshStorage, patient } from "../storage/fresh-storage.ts";
 import { resetPeers } from "./reset-peers.ts";
@@ -110,7 +110,7 @@ export const environmentOf = (
 /** A connector with a clock of its own. */
 export async function testConnector(peers: Peers, options: ConnectorOptions = {}): Promise<TestConnector> {
   const storage = options.storage ?? freshStorage();
-  if (options.storage === undefined) await createStores(storage.connectionString);
+  if (options.storage === undefined) await createConnectorStores(storage.connectionString);
   let time = instant(Date.now());
   const clock: Clock = {
     now: () => time,

@@ -86,7 +86,7 @@ describe("an IdP that does not answer", () => {
     const healthy = Promise.withResolvers<void>();
     let activated = 0;
     const { connector, callsTo, keyOf } = await pendingAt(
-      [...times(100, "slow"), ...times(10, "healthy")],
+      [...times(20, "slow"), ...times(10, "healthy")],
       async id => {
         if (id === "healthy") {
           if (++activated === 10) healthy.resolve();
@@ -103,15 +103,15 @@ describe("an IdP that does not answer", () => {
     const { result, calls } = await counted;
     const tried = callsTo("slow");
     expect(tried).toBeLessThanOrEqual(8);
-    expect(result).toEqual({ processed: 10 + tried, activated: 10, failed: 0, pending: tried, left: 100 - tried });
+    expect(result).toEqual({ processed: 10 + tried, activated: 10, failed: 0, pending: tried, left: 20 - tried });
     // What is left is not even loaded.
     const loads = calls.filter(call => call.startsWith("GET") && call.endsWith("/credentialrequests()"));
     expect(loads.length).toBeLessThanOrEqual(10 + 8);
     expect(connector.events("peer_stopped")).toMatchObject([{ peer: "IdP slow" }]);
-    const left = await keyOf(50);
+    const left = await keyOf(15);
     expect(left.credentials[0]).toMatchObject({ state: "activation_pending", retry: { attempts: 0 } });
     expect(left.credentials[0]?.triedAt).toBeUndefined();
-    expect((await connector.queue("key")).filter(({ at }) => at < connector.now())).toHaveLength(100 - tried);
+    expect((await connector.queue("key")).filter(({ at }) => at < connector.now())).toHaveLength(20 - tried);
   });
 
   test.each([
