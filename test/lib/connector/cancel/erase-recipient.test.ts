@@ -14,6 +14,7 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
+  withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
@@ -186,8 +187,7 @@ describe("erasing one recipient", () => {
       const connector = await testConnector(peers);
       const [email, user] = [newUser(), newUser()];
       const namesThem = (line: string) => [email, user, "Nightingale"].some(text => line.includes(text));
-      const withoutPin = { "shipment.shipment_items[0].pin_request": undefined };
-      const body = { ...altered(named(email, user), withoutPin), authenticators: [authenticator()] };
+      const body = { ...withoutPins(named(email, user)), authenticators: [authenticator()] };
       const { requestId, shipmentId = "" } = await create(connector, body);
       await peers.delivery.control(shipmentId, { state: 101 });
       const dying = crashing(step, "before", "all");

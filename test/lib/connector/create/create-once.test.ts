@@ -14,6 +14,7 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
+  withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
 import { altered } from "../api/v2/bodies.ts";
@@ -237,7 +238,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
         const connector = await testConnector(peers);
         const known = (await peers.delivery.shipments()).length;
         const dying = crashing(step, phase);
-        const body = orderBody();
+        const body = withoutPins(orderBody());
         const first = await Promise.race([dying.died, once(connector.anotherInstance(dying.options), body)]);
         if (typeof first !== "string") break;
 
@@ -304,7 +305,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
     async (_, step, phase) => {
       const connector = await testConnector(peers);
       const late = crashing(step, phase);
-      const body = orderBody();
+      const body = withoutPins(orderBody());
       const first = once(connector.anotherInstance(late.options), body);
       await late.died;
       connector.advance(minutes(6));
@@ -327,7 +328,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
         return { delivery: { ...delivery, createShipment }, now: () => began };
       },
     });
-    const body = orderBody();
+    const body = withoutPins(orderBody());
     const first = once(slow, body);
     await late.died;
     connector.advance(minutes(6));

@@ -19,6 +19,7 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
+  withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import type { Body } from "../api/v2/bodies.ts";
 
@@ -32,7 +33,7 @@ const usersOf = (body: Body): string[] =>
 
 const oneAtATime = { settings: { JOB_CONCURRENCY: "1" } };
 
-/** Creates requests, one after another. Those without PINs take half the time, and no PIN mail is sent for them. */
+/** Creates requests, one after another. */
 async function orders(
   connector: TestConnector,
   count: number,
@@ -40,8 +41,8 @@ async function orders(
 ) {
   const placed = [];
   for (let n = 0; n < count; n++) {
-    const body: Body = orderBody(shape);
-    if (!pins) for (const item of body.shipment.shipment_items) delete item.pin_request;
+    const full = orderBody(shape);
+    const body = pins ? full : withoutPins(full);
     const { requestId, shipmentId = "" } = await connector.order(body);
     placed.push({ requestId, shipmentId, body });
     connector.advance(1);

@@ -8,8 +8,8 @@ import {
   peersOfFile,
   type TestConnector,
   testConnector,
+  withoutPins,
 } from "../../../support/connector/test-connector.ts";
-import { altered } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
 
@@ -26,7 +26,6 @@ async function damage(
 }
 
 const mail = "person@example.com";
-const withoutPin = () => altered(orderBody([1], mail), { "shipment.shipment_items[0].pin_request": undefined });
 const damages: Readonly<Record<string, { rowKey: string; columns: Readonly<Record<string, string | number>> }>> = {
   "a request's state that is none": { rowKey: "request", columns: { state: mail } },
   "a request's column that is no JSON": { rowKey: "request", columns: { recipient: `{"email":"${mail}"` } },
@@ -41,8 +40,8 @@ describe.each(Object.entries(damages))("%s is one failed item", (_, { rowKey, co
   /** Two requests, of which one is damaged after `work`. */
   const damaged = async (work: (connector: TestConnector) => Promise<void> = async () => {}) => {
     const connector = await testConnector(peers);
-    const { requestId: bad } = await connector.order(withoutPin());
-    const { requestId: good } = await connector.order(withoutPin());
+    const { requestId: bad } = await connector.order(withoutPins(orderBody([1], mail)));
+    const { requestId: good } = await connector.order(withoutPins(orderBody([1], mail)));
     await work(connector);
     await damage(connector, "credentialrequests", { partitionKey: bad, rowKey, ...columns });
     return { connector, bad, good };
