@@ -85,17 +85,14 @@ describe("an IdP that does not answer", () => {
     const answer = Promise.withResolvers<void>();
     const healthy = Promise.withResolvers<void>();
     let activated = 0;
-    const { connector, callsTo, keyOf } = await pendingAt(
-      [...times(20, "slow"), ...times(10, "healthy")],
-      async id => {
-        if (id === "healthy") {
-          if (++activated === 10) healthy.resolve();
-          return;
-        }
-        await answer.promise;
-        throw failed("unanswered");
-      },
-    );
+    const { connector, callsTo, keyOf } = await pendingAt([...times(20, "slow"), ...times(10, "healthy")], async id => {
+      if (id === "healthy") {
+        if (++activated === 10) healthy.resolve();
+        return;
+      }
+      await answer.promise;
+      throw failed("unanswered");
+    });
     const counted = connector.counted(() => connector.runCredentials("timer"));
     // The calls to the other IdP end while those to this one have no answer.
     await healthy.promise;
