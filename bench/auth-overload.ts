@@ -13,11 +13,12 @@ const { values } = parseArgs({
     connections: { type: "string", default: "1600" },
     seconds: { type: "string", default: "8" },
     pin: { type: "boolean", default: false },
+    front: { type: "boolean", default: false },
   },
 });
 const durationMs = Number(values.seconds) * 1000;
 
-const bench = await startBench({ pin: values.pin });
+const bench = await startBench({ pin: values.pin, separateFront: values.front });
 const { send } = bench;
 const { username } = await bench.user("known-person");
 const signIn = (headers: Readonly<Record<string, string>> = {}, more: Readonly<Record<string, string>> = {}) =>
@@ -42,6 +43,7 @@ async function untilGranted(login: () => Promise<Sent>, endsAt: number): Promise
 /** What other callers see for a time: milliseconds of each of their calls, and the host's greatest memory. */
 async function watch(forMs: number) {
   const endsAt = performance.now() + forMs;
+  let frontRss = 0;
   const repeat = async (call: () => Promise<number>): Promise<readonly number[]> => {
     const times: number[] = [];
     while (performance.now() < endsAt) {
@@ -61,9 +63,13 @@ async function watch(forMs: number) {
     timed("/client/status", sessionHeader),
     repeat(() => untilGranted(() => signIn(), endsAt)),
     repeat(() => untilGranted(() => signIn(deviceHeader), endsAt)),
-    repeat(async () => (await bench.usage()).rss),
+    repeat(async () => {
+      const usage = await bench.usage();
+      frontRss = Math.max(frontRss, usage.frontRss ?? 0);
+      return usage.rss;
+    }),
   ]);
-  return { health, status, login, deviceLogin, rss: Math.max(...memory) };
+  return { health, status, login, deviceLogin, rss: Math.max(...memory), frontRss };
 }
 
 async function flooded(flood: Omit<Flood, "url" | "connections" | "durationMs">) {
@@ -102,12 +108,14 @@ const times = (seen: readonly number[], alone: readonly number[]) => {
   const ratio = quantile(seen, 0.99) / quantile(alone, 0.99);
   return `${ms(seen, 0.5)} / ${ms(seen, 0.99)}${seen === alone ? "" : ` (${ratio.toFixed(0)}×)`}`;
 };
-const seenCells = ({ health, status, login, deviceLogin, rss }: Seen) => [
+const memory = (rss: number, alone: number) => (rss === alone ? mib(rss) : `+${mib(rss - alone)}`);
+const seenCells = ({ health, status, login, deviceLogin, rss, frontRss }: Seen) => [
   times(health, quiet.health),
   times(status, quiet.status),
   `${ms(login, 0.5)} / ${ms(login, 1)}`,
   `${ms(deviceLogin, 0.5)} / ${ms(deviceLogin, 1)}`,
-  rss === quiet.rss ? mib(rss) : `+${mib(rss - quiet.rss)}`,
+  memory(rss, quiet.rss),
+  ...(values.front ? [memory(frontRss, quiet.frontRss)] : []),
 ];
 const rows = [["quiet", "", "", "", "", "", ...seenCells(quiet)]];
 for (const { name, ...flood } of floods) {
@@ -130,6 +138,7 @@ const head = [
   "login p50 / max ms",
   "with device p50 / max ms",
   "RSS MiB",
+  ...(values.front ? ["front RSS MiB"] : []),
 ];
 console.log(`${table([head, ...rows])}\n\nbefore: ${before}\nafter: ${machine()}`);
 await bench.stop();

@@ -1,10 +1,16 @@
 // A host for benches, started by them: the service and its baseline.
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
+import { fileURLToPath } from "node:url";
 import { hash, verify } from "@node-rs/argon2";
 import { defaultCost } from "../../lib/auth/passwords/password-hash.ts";
 import { installFunctionsCore } from "../../local/host/functions-core.ts";
 import { startHost } from "../../local/host/host.ts";
+import { createInvoke } from "../../local/host/invoke.ts";
+import { servedFunctions } from "../../local/host/served-functions.ts";
+import type { ToFront, ToWorker } from "./front.ts";
 import { password } from "./password.ts";
 
 /** What the process has used since its start, in milliseconds, and its memory now, in bytes. */
@@ -13,6 +19,14 @@ export interface Usage {
   /** Of the event loop alone: hashes and name look-ups run in other threads. */
   readonly loopMs: number;
   readonly rss: number;
+  /** Memory of the front, if it is a process of its own. */
+  readonly frontRss?: number;
+}
+
+/** The first message of a host: its address, and the front if that is a process of its own. */
+export interface Started {
+  readonly url: string;
+  readonly frontPid?: number | undefined;
 }
 
 /** Raw hashes: how many, the milliseconds of each, and the CPU time of all. */
@@ -34,7 +48,7 @@ await import("../../functions/main.ts");
 const { registerBare } = await import("./bare.ts");
 await registerBare(process.env.CLOUD_STORAGE_CONNECTION_STRING ?? "");
 const hostJson = JSON.parse(readFileSync(new URL("../../host.json", import.meta.url), "utf8"));
-const host = await startHost(core, { port: 0, hostJson });
+const host = await (process.env.BENCH_FRONT === undefined ? startHost(core, { port: 0, hostJson }) : startWithFront());
 
 const inspector = new Session();
 
@@ -45,7 +59,43 @@ process.on("message", async (command: Command) => {
   }
   process.send?.(await answer(command));
 });
-process.send?.({ url: host.url });
+const frontPid = "frontPid" in host ? host.frontPid : undefined;
+process.send?.({ url: host.url, frontPid } satisfies Started);
+
+/** Starts the front in a process of its own and runs the functions that it calls in this one, as Azure's worker does. */
+async function startWithFront() {
+  const front = fork(fileURLToPath(new URL("./front.ts", import.meta.url)), {
+    // Sends bytes as they are, which costs about as much as the messages of the real host.
+    serialization: "advanced",
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+  const log = () => {};
+  const invoke = createInvoke(core, { log, timeout: undefined });
+  const served = servedFunctions(core, { routePrefix: "", setting: name => process.env[name], log });
+  const byName = new Map(served.map(one => [one.name, one]));
+  const send = (message: ToFront) => front.send(message);
+  const appContext = { hookData: core.appHookData, appHookData: core.appHookData };
+  await core.runHooks("appStart", appContext);
+  send({ functions: [...core.functions.values()].map(({ metadata }) => metadata) });
+  const [{ url }] = (await once(front, "message")) as [Started];
+  front.on("message", async (message: ToWorker) => {
+    if ("url" in message) return;
+    const { id, name, input, reason } = message;
+    const one = byName.get(name);
+    const response = one && (await invoke(one, input, reason).catch(() => undefined));
+    send({ id, ...(response && { response }) });
+  });
+  return {
+    url,
+    frontPid: front.pid,
+    stop: async () => {
+      const exited = once(front, "exit");
+      front.kill();
+      await exited;
+      await core.runHooks("appTerminate", appContext);
+    },
+  };
+}
 
 async function answer(command: Exclude<Command, "stop">): Promise<unknown> {
   if (command === "usage") return usage();
@@ -67,7 +117,14 @@ function usage(): Usage {
   const { user, system } = process.cpuUsage();
   const thread = process.threadCpuUsage();
   const loopMs = (thread.user + thread.system) / 1000;
-  return { cpuMs: (user + system) / 1000, loopMs, rss: process.memoryUsage.rss() };
+  const front = frontPid === undefined ? {} : { frontRss: rssOf(frontPid) };
+  return { cpuMs: (user + system) / 1000, loopMs, rss: process.memoryUsage.rss(), ...front };
+}
+
+/** Returns the memory of another process on Linux, in bytes. */
+function rssOf(pid: number): number {
+  const [, kib = "0"] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kib) * 1024;
 }
 
 async function hashed(durationMs: number, inFlight: number): Promise<Hashed> {

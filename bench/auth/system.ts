@@ -8,7 +8,7 @@ import { closePeers, startPeers } from "../../local/peers/all.ts";
 import { startStorage } from "../../local/peers/storage/storage.ts";
 import { describeSystem } from "../../local/start/system.ts";
 import { hotpCode, yubicoCode } from "../../test/lib/auth/otp/codes.ts";
-import type { Command, Hashed, Usage } from "./host.ts";
+import type { Command, Hashed, Started, Usage } from "./host.ts";
 import { caller, type Send } from "./load.ts";
 import { password } from "./password.ts";
 
@@ -16,6 +16,8 @@ export interface BenchOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Gives the host the first core alone, and the others to storage and load. */
   readonly pin?: boolean;
+  /** Whether HTTP is read in a process of its own, as in Azure, so that the host's process is the worker alone. */
+  readonly separateFront?: boolean;
 }
 
 /** A host in a process of its own, and storage in another. */
@@ -44,12 +46,19 @@ export interface BenchUser {
   wrongOtp(): string;
 }
 
-export async function startBench({ settings = {}, pin = false }: BenchOptions = {}): Promise<Bench> {
+export async function startBench(options: BenchOptions = {}): Promise<Bench> {
+  const { settings = {}, pin = false, separateFront = false } = options;
   const storage = await startStorage();
   const peers = await startPeers();
   const { settings: described, tokens } = await describeSystem(storage, peers);
   const host = fork(fileURLToPath(new URL("./host.ts", import.meta.url)), {
-    env: { ...process.env, ...described, SERVICE_APIS: "core,client", ...settings },
+    env: {
+      ...process.env,
+      ...described,
+      SERVICE_APIS: "core,client",
+      ...(separateFront && { BENCH_FRONT: "1" }),
+      ...settings,
+    },
     // The host's output is discarded.
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
@@ -58,8 +67,11 @@ export async function startBench({ settings = {}, pin = false }: BenchOptions = 
     const [answer] = await once(host, "message");
     return answer as T;
   };
-  const [{ url }] = (await once(host, "message")) as [{ url: string }];
-  if (pin) pinTo({ first: host.pid ?? 0, others: [storage.pid, process.pid] });
+  const [{ url, frontPid }] = (await once(host, "message")) as [Started];
+  if (pin) {
+    const fronts = frontPid === undefined ? [] : [frontPid];
+    pinTo({ first: host.pid ?? 0, others: [storage.pid, process.pid, ...fronts] });
+  }
   const { send, close } = caller(url);
 
   const coreHeaders = { authorization: `Bearer ${tokens.core}` };

@@ -11,7 +11,7 @@ import { createLevelOf, type Keys } from "./http/keys.ts";
 import { createRequestQueue } from "./http/request-queue.ts";
 import { send } from "./http/response.ts";
 import { createServe, refuseMalformed } from "./http/serve.ts";
-import { createInvoke } from "./invoke.ts";
+import { createInvoke, type Invoke } from "./invoke.ts";
 import { servedFunctions } from "./served-functions.ts";
 import { createTimer } from "./timers.ts";
 
@@ -44,6 +44,8 @@ export interface HostOptions {
   /** Settings for `%NAME%` in schedules and for disabling functions; by default the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly log?: HostLog;
+  /** Runs a function, such as in another process; by default in this one. */
+  readonly invoke?: Invoke;
   /** Runs `answer`, which handles a request; used to log calls. */
   readonly observe?: <T extends { readonly status: number }>(
     request: IncomingMessage,
@@ -82,7 +84,7 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
   };
   let stopped: Promise<void> | undefined;
 
-  const invoke = createInvoke(core, { log, timeout: functionTimeoutMs(hostJson) });
+  const invoke = options.invoke ?? createInvoke(core, { log, timeout: functionTimeoutMs(hostJson) });
   const timers = new Map(
     served.filter(one => one.kind === "timer").map(one => [one.name, createTimer(one, { invoke, log, track })]),
   );
