@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { compileCache } from "../support/host/compile-cache.ts";
-import { hostBundle } from "../support/host/host-bundle.ts";
+import { hostArguments } from "../support/host/host-arguments.ts";
 
 /** A registered function as its host sees it. */
 export interface Registered {
@@ -39,7 +39,7 @@ export const goodSettings: Readonly<Record<string, string>> = {
 
 /** Starts it. Rejects, with what it wrote, where the app does not load. */
 export async function startMain(settings: Readonly<Record<string, string>>): Promise<MainProcess> {
-  const child = spawn(process.execPath, ["test/support/host/host-child.ts", await hostBundle()], {
+  const child = spawn(process.execPath, await hostArguments(), {
     env: { ...compileCache, ...settings },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { compileCache } from "./compile-cache.ts";
-import { hostBundle } from "./host-bundle.ts";
+import { hostArguments } from "./host-arguments.ts";
 
 export interface Answer {
   readonly status: number;
@@ -36,15 +36,11 @@ export async function startHostProcess(
   settings: Readonly<Record<string, string>>,
   clock?: string,
 ): Promise<HostProcess> {
-  const child = spawn(
-    process.execPath,
-    ["test/support/host/host-child.ts", await hostBundle(), ...(clock === undefined ? [] : [clock])],
-    {
-      env: { ...compileCache, ...settings },
-      // The channel ends the host when this process is gone, whatever it died of.
-      stdio: ["ignore", "ignore", "pipe", "ipc"],
-    },
-  );
+  const child = spawn(process.execPath, await hostArguments(clock), {
+    env: { ...compileCache, ...settings },
+    // The channel ends the host when this process is gone, whatever it died of.
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+  });
   let errors = "";
   child.stderr?.on("data", (text: Buffer) => {
     errors = (errors + text.toString()).slice(-20_000);

@@ -20,6 +20,8 @@ export interface TestStorage {
 declare module "vitest" {
   export interface ProvidedContext {
     storage: TestStorage;
+    /** An empty directory for what the processes of one run share. */
+    runDirectory: string;
   }
 }
 
@@ -35,9 +37,11 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     accounts: Array.from({ length: accounts }, (_, n) => ({ name: `test${n}`, key })),
   });
   const claims = mkdtempSync(join(tmpdir(), "test-accounts-"));
+  const runDirectory = mkdtempSync(join(tmpdir(), "test-run-"));
   project.provide("storage", { blobUrl: storage.blobUrl, tableUrl: storage.tableUrl, key, accounts, claims });
+  project.provide("runDirectory", runDirectory);
   return async () => {
     await storage.close();
-    rmSync(claims, { recursive: true });
+    for (const directory of [claims, runDirectory]) rmSync(directory, { recursive: true });
   };
 }
