@@ -1,10 +1,11 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { LoadedRequest } from "../../../lib/connector/deps.ts";
+import { idOfUser } from "../../../local/peers/pingone/user-id.ts";
 import type { Body } from "../../lib/connector/api/v2/bodies.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../support/connector/on-site.ts";
 import type { HostProcess } from "../../support/host/host-process.ts";
-import type { HoldRule } from "../../support/host/pausing-proxy.ts";
-import { atWrite, inCall, type PeerCall, type Point, type WorkToKill } from "../kill-points.ts";
+import type { Hold, HoldRule } from "../../support/host/pausing-proxy.ts";
+import { atWrite, inCall, type PeerCall, type Point } from "../kill-points.ts";
 import { processCredentialRequests } from "../orders.ts";
 import { deliveryCalls, neverSent, stepMs, untilQuiet } from "../outcome.ts";
 import { writes } from "../writes.ts";
@@ -17,13 +18,10 @@ const laneNow = laneOfFile({
 });
 
 type Arrange = (lane: Lane) => Point;
-const onLane = (work: (lane: Lane) => Promise<void>): Promise<void> => work(laneNow());
 const called = ({ system }: Lane, peer: "enrollment" | "rfpr" | "pingone" | "delivery" | "mail", call: PeerCall) =>
   inCall(system.peers[peer], call);
 const pausedWrite = ({ proxy }: Lane, phase: HoldRule["phase"], write: Omit<HoldRule, "phase">) =>
   atWrite(proxy, phase, write);
-const killed = (lane: Lane, work: WorkToKill["work"], point: Point, which?: "host" | "reconciler") =>
-  lane.killed([{ name: "the work", work, arrange: () => point }], which);
 const create = (body: Body) => (host: HostProcess) => host.call("POST", "/v2/credential-requests", body);
 /** Where the keys lie in storage already, the order intent is written alone. */
 const intent = { path: /\/credentialrequests\(.*RowKey='request'/, body: /sentAt/ };
@@ -72,128 +70,143 @@ const neverStarted = {
   mails: 0,
 };
 const all = { state: "complete", why: undefined, leased: 0, registrations: [1, 1], mails: 2 };
-const removals = ({ system }: Lane) => system.peers.pingone.count("DELETE", /\/devices\//);
 
-describe("a host that is killed while it creates a request of authenticators", () => {
-  test.each<[string, Arrange]>([
-    [
-      "while it gets the pre-registration API's token",
-      lane => called(lane, "enrollment", { method: "POST", path: "/token$" }),
-    ],
-    ["in the hand-over, after it is done", lane => called(lane, "rfpr", { ...put, phase: "after" })],
-    ["before the start is stored", lane => pausedWrite(lane, "request", writes.startedOnSite)],
-  ])("%s: nothing can be enrolled, and known devices are compensated", async (_, arrange) => {
-    await onLane(async lane => {
-      const body = onSiteBody([authenticator(), authenticator()]);
-      await killed(lane, create(body), arrange(lane));
-      const { request, keys } = await stored(lane, body);
-      const known = keys.filter(({ value }) => value.credentials[0]?.idpState !== undefined).length;
-      expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual(neverStarted);
-      expect(removals(lane)).toBe(known);
-    });
-  });
+/** Path of each credential's device at PingOne, in a regular expression. */
+const devicesOf = ({ keys }: LoadedRequest): readonly string[] =>
+  keys.flatMap(({ value }) => value.credentials.map(({ userId }) => `/users/${idOfUser(userId)}/devices/[^/]+$`));
+/** For each credential 1 where the stored request knows its device, which can then be removed, else 0. */
+const known = ({ keys }: LoadedRequest): readonly number[] =>
+  keys.flatMap(({ value }) => value.credentials.map(({ idpState }) => (idpState === undefined ? 0 : 1)));
 
-  test.each<[string, Arrange]>([
-    [
-      "in the removal of a device, before it is done",
-      lane => called(lane, "pingone", { method: "DELETE", path: "/devices/" }),
-    ],
-    [
-      "in the removal of a device, after it is done",
-      lane => called(lane, "pingone", { method: "DELETE", path: "/devices/", phase: "after" }),
-    ],
-    [
-      "in the removal of an authenticator, after it is done",
-      lane => called(lane, "rfpr", { method: "DELETE", path: "a-01$", phase: "after" }),
-    ],
-  ])("and then one that compensates it, %s: the next host does", async (_, arrange) => {
-    await onLane(async lane => {
-      const body = onSiteBody([authenticator(), authenticator()]);
-      await killed(lane, create(body), called(lane, "rfpr", { ...put, path: "a-02", phase: "after" }));
-      const { request } = await stored(lane, body);
-      const point = arrange(lane);
-      const working = async (host: HostProcess) => {
-        for (;;) {
-          await processCredentialRequests(host);
-          lane.system.clock.advance(stepMs);
-        }
-      };
-      await killed(lane, working, point, "reconciler");
-      expect(await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id)).toEqual(neverStarted);
-      expect(removals(lane)).toBeGreaterThanOrEqual(2);
-    });
-  });
-});
+const neverEnrolled: readonly (readonly [name: string, arrange: Arrange])[] = [
+  ["in the hand-over, after it is done", lane => called(lane, "rfpr", { ...put, phase: "after" })],
+  ["before the start is stored", lane => pausedWrite(lane, "request", writes.startedOnSite)],
+];
+/** No host has the token before, so one host is killed here alone. */
+const atToken = "while it gets the pre-registration API's token";
+const compensations: readonly (readonly [
+  name: string,
+  arrange: (lane: Lane, requestId: string, device: string) => Point,
+])[] = [
+  [
+    "in the removal of a device, before it is done",
+    (lane, _, device) => called(lane, "pingone", { method: "DELETE", path: device }),
+  ],
+  [
+    "in the removal of a device, after it is done",
+    (lane, _, device) => called(lane, "pingone", { method: "DELETE", path: device, phase: "after" }),
+  ],
+  [
+    "in the removal of an authenticator, after it is done",
+    (lane, requestId) => called(lane, "rfpr", { method: "DELETE", path: `${requestId}.a-01$`, phase: "after" }),
+  ],
+];
+const beforeKeys = "before the sealed keys are stored, which reach storage when it is over";
+const afterStart = "after the start is stored";
+const beforeIntent = "after the call of the pre-registration API, before the order intent is stored";
+const ordered: readonly (readonly [name: string, arrange: Arrange])[] = [
+  [
+    "in the order, after it is done",
+    lane => called(lane, "delivery", { method: "POST", path: "/shipments$", phase: "after" }),
+  ],
+  ["after the order, before the start is stored", lane => pausedWrite(lane, "request", writes.startedOnSite)],
+];
 
-describe("a host that is killed around a write of a request of authenticators", () => {
-  test("before the sealed keys are stored, which reach storage when it is over: nothing is handed over", async () => {
-    await onLane(async lane => {
-      const body = onSiteBody([authenticator(), authenticator()]);
-      const hold = lane.proxy.hold({ phase: "request", ...writes.sealedKeys });
-      await killed(lane, create(body), { reached: () => hold.untilHeld(), cut: () => {} });
-      const { request } = await stored(lane, body);
-      const outcome = async () => outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
-      expect(await outcome()).toEqual(neverStarted);
-      const late = lane.proxy.hold({ phase: "response", ...writes.sealedKeys });
-      hold.release();
-      await late.untilHeld();
-      late.drop();
-      expect(await outcome()).toEqual(neverStarted);
-      expect(lane.system.peers.rfpr.count("PUT", /./)).toBe(0);
-    });
-  });
-
-  test("after the start is stored: they are enrolled, activated and mailed, each once", async () => {
-    await onLane(async lane => {
-      const body = onSiteBody([authenticator(), authenticator()]);
-      await killed(lane, create(body), pausedWrite(lane, "response", writes.startedOnSite));
-      const { request } = await stored(lane, body);
-      const end = await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
-      expect(end).toEqual({ ...all, atEnrollment: ["completed", "completed"], shipments: 0 });
-    });
-  });
-});
-
-describe("a host that is killed while it creates a request of both kinds", () => {
-  test("after the call of the pre-registration API, before the order intent is stored: nothing is ordered or enrolled", async () => {
-    await onLane(async lane => {
-      const body = mixedBody();
-      await killed(lane, create(body), pausedWrite(lane, "request", intent));
-      const { request } = await stored(lane, body);
-      const end = await outcomeAfterReconciling(lane, await lane.reconciler(), request.value.id);
-      expect(end).toEqual({ ...neverStarted, why: neverSent });
-      expect([deliveryCalls(lane.system), removals(lane)]).toEqual([0, 2]);
-    });
-  });
-});
-
-describe("a host that is killed while it orders the shipment of a request of both kinds", () => {
-  const points: readonly (readonly [name: string, arrange: Arrange])[] = [
-    [
-      "in the order, after it is done",
-      lane => called(lane, "delivery", { method: "POST", path: "/shipments$", phase: "after" }),
-    ],
-    ["after the order, before the start is stored", lane => pausedWrite(lane, "request", writes.startedOnSite)],
-  ];
-  const bodies = new Map(points.map(([name]) => [name, mixedBody()]));
-  const requests = new Map<string, string>();
+describe("a host that is killed while it creates a request with authenticators", () => {
   let lane: Lane;
+  /** The write that reaches storage when all is over. */
+  let late: Hold;
+  /** The requests as the killed host left them, by the names of their points. */
+  const left = new Map<string, LoadedRequest>();
+  const leftAt = (name: string) => left.get(name) as LoadedRequest;
+  const idOf = (name: string) => leftAt(name).request.value.id;
+  const outcomeOf = async (name: string) => outcomeAfterReconciling(lane, await lane.reconciler(), idOf(name));
+  const removals = (name: string) =>
+    devicesOf(leftAt(name)).map(device => lane.system.peers.pingone.count("DELETE", new RegExp(device)));
+
+  /** Kills one host at all points, each with a request of its own. */
+  const killedCreating = async (points: readonly (readonly [name: string, body: Body, arrange: Arrange])[]) => {
+    await lane.killed(
+      points.map(([name, body, arrange]) => ({ name, work: create(body), arrange: () => arrange(lane) })),
+    );
+    for (const [name, body] of points) left.set(name, await stored(lane, body));
+  };
 
   beforeAll(async () => {
     lane = laneNow();
-    const toKill = points.map(([name, arrange]) => ({
-      name,
-      arrange: () => arrange(lane),
-      work: create(bodies.get(name)),
-    }));
-    await lane.killed(toKill);
-    for (const [name, body] of bodies) requests.set(name, (await stored(lane, body)).request.value.id);
+    const two = () => onSiteBody([authenticator(), authenticator()]);
+    const beforeKeysAreStored: Arrange = ({ proxy }) => {
+      late = proxy.hold({ phase: "request", ...writes.sealedKeys });
+      return { reached: () => late.untilHeld(), cut: () => {} };
+    };
+    await killedCreating([[atToken, two(), () => called(lane, "enrollment", { method: "POST", path: "/token$" })]]);
+    await killedCreating([
+      ...neverEnrolled.map(([name, arrange]) => [name, two(), arrange] as const),
+      ...compensations.map(
+        ([name]) => [name, two(), () => called(lane, "rfpr", { ...put, path: "a-02", phase: "after" })] as const,
+      ),
+      [beforeKeys, two(), beforeKeysAreStored],
+      [afterStart, two(), () => pausedWrite(lane, "response", writes.startedOnSite)],
+      [beforeIntent, mixedBody(), () => pausedWrite(lane, "request", intent)],
+      ...ordered.map(([name, arrange]) => [name, mixedBody(), arrange] as const),
+    ]);
+    const working = async (host: HostProcess) => {
+      for (;;) {
+        await processCredentialRequests(host);
+        lane.system.clock.advance(stepMs);
+      }
+    };
+    // Its first runs reach all points at once.
+    const points = compensations.map(([name, arrange]) => arrange(lane, idOf(name), devicesOf(leftAt(name))[0] ?? ""));
+    const everyPoint = {
+      reached: async () => void (await Promise.all(points.map(point => point.reached()))),
+      cut: () => {},
+    };
+    await lane.killed([{ name: "the compensation", work: working, arrange: () => everyPoint }], "reconciler");
+    lane.system.peers.rfpr.settings({ eager: true });
+    await untilQuiet(await lane.reconciler(), lane.system, ...[...left.keys()].map(idOf));
   });
 
-  test.each(points)("%s: the shipment is found, and each key is programmed and mailed once", async name => {
-    const end = await outcomeAfterReconciling(lane, await lane.reconciler(), requests.get(name) ?? "");
-    expect(end).toEqual({ ...all, atEnrollment: ["completed"], shipments: 1 });
-    expect(deliveryCalls(lane.system)).toBe(points.length);
+  test.each([atToken, ...neverEnrolled.map(([name]) => name)])(
+    "%s: nothing can be enrolled, and known devices are compensated",
+    async name => {
+      expect(await outcomeOf(name)).toEqual(neverStarted);
+      expect(removals(name)).toEqual(known(leftAt(name)));
+    },
+  );
+
+  test.each(compensations)("and then one that compensates it, %s: the next host does", async name => {
+    expect(await outcomeOf(name)).toEqual(neverStarted);
+    expect(removals(name)).toHaveLength(2);
+    for (const count of removals(name)) expect(count).toBeGreaterThanOrEqual(1);
+  });
+
+  test(`${beforeKeys}: nothing is handed over`, async () => {
+    expect(await outcomeOf(beforeKeys)).toEqual(neverStarted);
+    const arriving = lane.proxy.hold({ phase: "response", ...writes.sealedKeys });
+    late.release();
+    await arriving.untilHeld();
+    arriving.drop();
+    expect(await outcomeOf(beforeKeys)).toEqual(neverStarted);
+    expect(lane.system.peers.rfpr.count("PUT", new RegExp(idOf(beforeKeys)))).toBe(0);
+  });
+
+  test(`${afterStart}: they are enrolled, activated and mailed, each once`, async () => {
+    const end = { ...all, atEnrollment: ["completed", "completed"], shipments: 0 };
+    expect(await outcomeOf(afterStart)).toEqual(end);
+  });
+
+  test(`${beforeIntent}: nothing is ordered or enrolled`, async () => {
+    expect(await outcomeOf(beforeIntent)).toEqual({ ...neverStarted, why: neverSent });
+    expect(removals(beforeIntent)).toEqual([1, 1]);
+  });
+
+  test.each(ordered)("%s: the shipment is found, and each key is programmed and mailed once", async name => {
+    expect(await outcomeOf(name)).toEqual({ ...all, atEnrollment: ["completed"], shipments: 1 });
+  });
+
+  test("sends only the orders of the hosts that were killed after that", () => {
+    expect(deliveryCalls(lane.system)).toBe(ordered.length);
   });
 });
 
