@@ -39,43 +39,8 @@ const cheapHashes: Plugin = {
     }),
 };
 
-/** What decides the bundle, apart from the modules in it. */
-const otherInputs = [
-  "package.json",
-  "package-lock.json",
-  "tsconfig.json",
-  "test/support/auth/cheap-hashes.ts",
-  "test/support/host/host-bundle.ts",
-];
-
-/** A bundle that was made, with the hash of each file that it was made from. */
-interface BundleRecord {
-  readonly folder: string;
-  readonly inputs: Readonly<Record<string, string>>;
-}
-
-const hashOf = (path: string): string => createHash("sha256").update(readFileSync(path)).digest("base64");
-
-/** Returns the folder of the bundle that was made last, undefined if there is none or one of its inputs has changed. */
-export function currentBundle(recordPath: string): string | undefined {
-  try {
-    const { folder, inputs } = JSON.parse(readFileSync(recordPath, "utf8")) as BundleRecord;
-    const isCurrent = existsSync(folder) && Object.entries(inputs).every(([path, hash]) => hashOf(path) === hash);
-    return isCurrent ? folder : undefined;
-  } catch {
-    // No record, another process is writing it, or an input is gone.
-    return undefined;
-  }
-}
-
 async function bundle(): Promise<string> {
-  // The same path for the same code, so that the compile cache finds it.
-  const all = resolve("node_modules/.cache/host-bundles");
-  const recordPath = join(all, "latest.json");
-  // Every process of a test run needs the same bundle, which takes four seconds of CPU.
-  const current = currentBundle(recordPath);
-  if (current !== undefined) return join(current, "main.js");
-  const { outputFiles, metafile } = await build({
+  const { outputFiles } = await build({
     entryPoints: { main: "functions/main.ts" },
     bundle: true,
     splitting: true,
@@ -83,7 +48,6 @@ async function bundle(): Promise<string> {
     format: "esm",
     outdir: "bundle",
     write: false,
-    metafile: true,
     minifyWhitespace: true,
     external: ["@azure/functions-core", "@node-rs/argon2"],
     mainFields: ["module", "main"],
@@ -96,6 +60,8 @@ async function bundle(): Promise<string> {
   });
   const hash = createHash("sha256");
   for (const { contents } of outputFiles) hash.update(contents);
+  // The same path for the same code, so that the compile cache finds it.
+  const all = resolve("node_modules/.cache/host-bundles");
   const folder = join(all, hash.digest("hex").slice(0, 16));
   if (!existsSync(folder)) {
     const draft = `${folder}.${process.pid}`;
@@ -107,8 +73,5 @@ async function bundle(): Promise<string> {
     for (const other of readdirSync(all))
       if (statSync(join(all, other)).mtimeMs < Date.now() - days(1)) rmSync(join(all, other), { recursive: true });
   }
-  const paths = [...Object.keys(metafile.inputs).filter(path => !path.startsWith("(")), ...otherInputs];
-  const record: BundleRecord = { folder, inputs: Object.fromEntries(paths.map(path => [path, hashOf(path)])) };
-  writeFileSync(recordPath, JSON.stringify(record));
   return join(folder, "main.js");
 }
