@@ -1,9 +1,8 @@
-import { availableParallelism } from "node:os";
 import { toAuthRules } from "../../../lib/auth/deps.ts";
 import { createDeviceTokens } from "../../../lib/auth/model/device-token.ts";
 import { createUsernameHashForLog } from "../../../lib/auth/model/username-hash.ts";
 import { createValidationClient } from "../../../lib/auth/otp/validation/validation-client.ts";
-import { createPasswordHasher, defaultConcurrent } from "../../../lib/auth/passwords/password-hash.ts";
+import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { authStore } from "../../../lib/azure/auth/store.ts";
 import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
@@ -26,7 +25,7 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
       pepper,
       random,
       now,
-      maxConcurrent: settings.AUTH_HASHES_IN_FLIGHT ?? defaultConcurrent(availableParallelism()),
+      maxConcurrent: settings.AUTH_HASHES_IN_FLIGHT,
       maxWaitMs: seconds(settings.AUTH_HASHES_WAIT_SECONDS),
     }),
     sealer,

@@ -53,12 +53,6 @@ export interface PasswordHasher {
 /** First choice of OWASP and of ASVS appendix C. */
 export const defaultCost: HashCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-/**
- * Returns the number of hashes in progress on a machine with that many cores. One core stays for the event loop: with a hash on each core,
- * or more, a flood of logins slows down every other call, and no more hashes are done.
- */
-export const defaultConcurrent = (cores: number): number => Math.min(4, Math.max(1, cores - 1));
-
 const saltBytes = 16;
 const tagBytes = 32;
 /** Maximum number of remembered pepper versions that the vault does not have: versions come from stored rows. */

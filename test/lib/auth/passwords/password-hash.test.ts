@@ -4,7 +4,6 @@ import { describe, expect, it } from "vitest";
 import { knownCaller } from "../../../../lib/auth/passwords/hash-places.ts";
 import {
   createPasswordHasher,
-  defaultConcurrent,
   defaultCost,
   type PasswordHashOptions,
 } from "../../../../lib/auth/passwords/password-hash.ts";
@@ -183,10 +182,6 @@ describe("the time of an unknown user", () => {
 });
 
 describe("hashes in flight", () => {
-  it("leave one core to the event loop by default, and are at most four", () => {
-    expect([1, 2, 3, 4, 5, 64].map(defaultConcurrent)).toEqual([1, 1, 2, 3, 4, 4]);
-  });
-
   it("are limited, and further ones are refused with a time to come back", async () => {
     const capped = hasherOf({ maxConcurrent: 1, maxWaitMs: 0 });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => capped.verify("wrong", undefined)));
