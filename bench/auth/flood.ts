@@ -31,9 +31,10 @@ process.once("message", async (flood: Flood) => {
   }
   process.send?.({ ready: true });
   process.once("message", async () => {
-    process.send?.(await run(flood, callers));
+    const report = await run(flood, callers);
     for (const { close } of callers) close();
-    process.disconnect();
+    // A disconnection before the message is written would lose it.
+    process.send?.(report, undefined, undefined, () => process.disconnect());
   });
 });
 

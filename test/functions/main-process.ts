@@ -17,6 +17,7 @@ export interface Registered {
 /** `functions/main.ts` loaded by a host, with nothing in its environment but what it was given. */
 export interface MainProcess {
   readonly url: string;
+  readonly pid: number | undefined;
   readonly functions: readonly Registered[];
   /** Ends it. Returns every line it has logged, parsed. */
   end(): Promise<Readonly<Record<string, unknown>>[]>;
@@ -51,6 +52,7 @@ export async function startMain(settings: Readonly<Record<string, string>>): Pro
   gone.catch(() => {});
   return {
     url,
+    pid: child.pid,
     functions,
     end: async () => {
       child.disconnect();

@@ -1,5 +1,6 @@
 import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
 import { authBackedUp } from "../../../lib/azure/auth/backup-items.ts";
+import { lowerThreadPoolPriority } from "../../../lib/azure/thread-priority.ts";
 import { isInAzure, proxiesOf } from "../../../lib/settings/deployment-settings.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
@@ -19,7 +20,12 @@ export const authService: Service<AuthSettings> = {
   read: readAuthSettings,
   open(deployment, settings) {
     const auth = openAuthContext(deployment, settings);
-    return { register: () => register(deployment, settings, auth) };
+    return {
+      register() {
+        register(deployment, settings, auth);
+        void lowerThreadPoolPriority(deployment.log);
+      },
+    };
   },
   refuse(apis, { CORE_PATH, CLIENT_PATH }, options) {
     if (apis.includes("core")) {

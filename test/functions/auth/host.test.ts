@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { getPriority } from "node:os";
 import { afterAll, describe, expect, it, test } from "vitest";
 import { createAuthResources } from "../../support/auth/auth-resources.ts";
 import { hotpKey } from "../../support/auth/software-key.ts";
@@ -160,6 +162,20 @@ describe("the deployed app over HTTP", () => {
     }
     expect((await fetch(`${main.url}/core/users`, { method: "OPTIONS", headers: { origin: app } })).status).toBe(404);
   });
+
+  it.runIf(process.platform === "linux")(
+    "gives the threads that hash passwords a lower priority than the event loop",
+    async () => {
+      const threads = `/proc/${main.pid}/task`;
+      const isOfPool = (id: string) => readFileSync(`${threads}/${id}/comm`, "utf8").startsWith("libuv-worker");
+      const eventLoop = getPriority(main.pid);
+      const lower = () =>
+        readdirSync(threads)
+          .filter(isOfPool)
+          .map(id => getPriority(Number(id)) - eventLoop);
+      await expect.poll(lower, { timeout: 30_000 }).toEqual([5, 5, 5, 5]);
+    },
+  );
 
   it("answers a wrong method or path as the host does: 404", async () => {
     for (const [method, path] of [
