@@ -82,9 +82,6 @@ async function judge(found: Stored<Claim>, { fingerprint }: Claim, deps: Connect
   const loaded = await requests.load(found.value.requestId);
   const requestVerdict = judgeRequest(loaded?.request.value);
   if (requestVerdict.is === "abandoned") return { is: (await abortStoppedHandler(loaded, deps)) ? "free" : "running" };
-  // A tentative link may still turn out to be the shipment of another request.
-  const isFinal = loaded?.request.value.delivery?.tentative !== true;
-  if (requestVerdict.is === "answered" && isFinal) await saveAnswer(found, requestVerdict.answer, deps);
   return requestVerdict as FinalVerdict;
 }
 
