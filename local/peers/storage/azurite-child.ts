@@ -6,6 +6,7 @@
 import { createRequire } from "node:module";
 import { rememberPositions } from "./collection-positions.ts";
 import { lockDirectory } from "./directory-lock.ts";
+import { leaveOutUnusedPackages } from "./unused-packages.ts";
 
 /** Longer than a large database takes to write; only a connection that never ends exceeds it. */
 const closingMs = 15_000;
@@ -38,6 +39,7 @@ try {
   const require = createRequire(import.meta.url);
   // The package's published command; it reads `process.argv`.
   const command = require.resolve("azurite/dist/src/azurite.js");
+  leaveOutUnusedPackages(command);
   rememberPositions(createRequire(command)("lokijs").prototype);
   require(command);
 } catch (error) {
