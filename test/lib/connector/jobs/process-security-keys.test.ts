@@ -228,7 +228,7 @@ describe("a time budget", () => {
     ["on_demand", seconds(40), 3],
     ["timer", seconds(200), 3],
   ] as const)(
-    "of an %s run ends it before the next request is read, and says what is left, which stays due",
+    "in mode %s ends the run before the next request is read, and says what is left, which stays due",
     async (mode, ms, done) => {
       const connector = await testConnector(peers, slow({ polls: ms }));
       await orders(connector, 5, { pins: false });
