@@ -495,6 +495,8 @@ describe("storage that is away or throttling", () => {
   test("that refuses is an error of its own", async () => {
     answers.push({ status: 403, body: { "odata.error": { code: "AuthorizationFailure", message: { value: "no" } } } });
     await expect(limited.get(pk, "r")).rejects.toMatchObject({ name: "RestError", statusCode: 403 });
+    const refused = { name: "RestError", statusCode: 403, code: "AuthorizationFailure" };
+    await expect(limited.transact(pk, [{ upsert: { rowKey: "r" } }])).rejects.toMatchObject(refused);
   });
 
   test("is never spoken to without TLS, this machine excepted", async () => {
