@@ -12,6 +12,7 @@ import {
   peersOfFile,
   type TestConnector,
   testConnector,
+  withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
@@ -30,8 +31,8 @@ interface Ready {
   credential(index?: number): Promise<Readonly<Record<string, unknown>>>;
 }
 
-/** A request of one key whose responses have come. */
-async function ready(options: ConnectorOptions = {}, body: Body = orderBody()): Promise<Ready> {
+/** A request whose responses have come: of one key without a PIN where no body is given. */
+async function ready(options: ConnectorOptions = {}, body: Body = withoutPins(orderBody())): Promise<Ready> {
   const connector = await testConnector(peers, options);
   const { requestId } = await connector.orderAndPoll(body);
   return {
@@ -216,7 +217,7 @@ describe("an activation that is refused", () => {
     ["policy forbids it", user => peers.entra.setUser(user, "blocked"), "restriction policy"],
     ["the challenge has expired", () => peers.entra.expireChallenges(), "challenge"],
   ])("because %s is failed at once", async (_, prepare, message) => {
-    const { connector, requestId, users, credential } = await ready();
+    const { connector, requestId, users, credential } = await ready({}, orderBody());
     prepare(users[0] ?? "");
     expect(await connector.runCredentials()).toEqual({ processed: 1, activated: 0, failed: 1, pending: 0, left: 0 });
     expect(await credential()).toMatchObject({ state: "failed", error_message: expect.stringContaining(message) });
@@ -401,14 +402,14 @@ describe("an activation that is not answered", () => {
 
 describe("credentials of one key", () => {
   test("are activated one after another in the order of the array", async () => {
-    const { connector, users } = await ready({}, orderBody([5]));
+    const { connector, users } = await ready({}, withoutPins(orderBody([5])));
     await connector.runCredentials();
     const order = peers.entra.registrations().filter(({ userId }) => users.includes(userId));
     expect(order.map(({ userId }) => userId)).toEqual(users);
   });
 
   test("do not wait for one that must wait", async () => {
-    const { connector, requestId, credential } = await ready({}, orderBody([3]));
+    const { connector, requestId, credential } = await ready({}, withoutPins(orderBody([3])));
     failing({ kind: "refuse", status: 500 });
     expect(await connector.runCredentials()).toEqual({ processed: 3, activated: 2, failed: 0, pending: 1, left: 0 });
     expect((await credential(0)).state).toBe("activation_pending");
@@ -457,7 +458,7 @@ describe("credentials of one key", () => {
 
 describe("signing keys that can not be read", () => {
   test("keep a credential pending with a message and do not hold back other keys", async () => {
-    const { connector, requestId, credential } = await ready({}, orderBody([1, 1]));
+    const { connector, requestId, credential } = await ready({}, withoutPins(orderBody([1, 1])));
     const later = connector.anotherInstance();
     peers.delivery.fail({ kind: "refuse", path: "sign", times: 3 });
     await later.runCredentials();

@@ -13,6 +13,7 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
+  withoutPins,
 } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
@@ -20,7 +21,7 @@ const deletions = () => peers.delivery.count("DELETE", /shipments\//);
 const cancelled = "The request was cancelled.";
 
 /** A connector that records which IdP states were compensated, and an order that the delivery service has not started. */
-async function ordered(body: unknown = orderBody([2, 1]), state = 101) {
+async function ordered(body: unknown = withoutPins(orderBody([2, 1])), state = 101) {
   const compensated: unknown[] = [];
   const connector = await testConnector(peers, {
     ports: context => ({
@@ -71,7 +72,10 @@ describe("a cancel", () => {
     [103, "shipped"],
     [99, "in error"],
   ])("is refused where the shipment is %i, %s: 409, and the request continues as before", async state => {
-    const { connector, requestId, compensated, cancel } = await ordered(mixedBody([1], [authenticator(1)]), state);
+    const { connector, requestId, compensated, cancel } = await ordered(
+      withoutPins(mixedBody([1], [authenticator(1)])),
+      state,
+    );
     const before = await connector.requestRow(requestId);
     expect(await refusalOf(cancel())).toMatchObject({
       status: 409,
@@ -276,7 +280,7 @@ describe("a cancel whose delivery call fails", () => {
           })),
         }),
       });
-      const { requestId, shipmentId = "" } = await connector.order(mixedBody([1], [authenticator(1)]));
+      const { requestId, shipmentId = "" } = await connector.order(withoutPins(mixedBody([1], [authenticator(1)])));
       await peers.delivery.control(shipmentId, { state: 101 });
       fail?.();
       const response = await refusalOf(cancelRequest(requestId, connector.context));
@@ -325,7 +329,9 @@ describe("a cancel that dies on the way", () => {
   test("is done by the job, whichever call it stopped before", async () => {
     const steps = new Set<string>();
     for (let step = 0; ; step++) {
-      const { connector, requestId, shipmentId, statesOf, cancel } = await ordered(mixedBody([1], [authenticator(1)]));
+      const { connector, requestId, shipmentId, statesOf, cancel } = await ordered(
+        withoutPins(mixedBody([1], [authenticator(1)])),
+      );
       const dying = crashing(step, "before", "all");
       const died = await Promise.race([dying.died, cancel(connector.anotherInstance(dying.options))]);
       if (typeof died !== "string") break;

@@ -6,6 +6,7 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
+  withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
@@ -16,7 +17,7 @@ const lookUps = () => peers.delivery.count("GET", /shipments$/);
 const message = "The delivery service has not confirmed the shipment; it is being looked up.";
 
 /** A request whose order the delivery service took, or not, without a word. Its reference is the request's id where `body` has none. */
-async function unanswered(connector: TestConnector, { taken = false, body = orderBody() as Body } = {}) {
+async function unanswered(connector: TestConnector, { taken = false, body = withoutPins(orderBody()) as Body } = {}) {
   peers.delivery.fail({ kind: "drop", method: "POST", phase: taken ? "after" : "before" });
   const { body: response } = await refusalOf(connector.order(body));
   return (response as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
@@ -31,10 +32,8 @@ async function lookUpToTheEnd(connector: TestConnector): Promise<void> {
 }
 
 /** The same order with a reference of the caller's own. */
-const referenced = (): Body => {
-  const body = orderBody([1, 1]);
-  return altered(body, { "shipment.customer_reference": body.recipient.email });
-};
+const referenced = (body: Body = withoutPins(orderBody([1, 1]))): Body =>
+  altered(body, { "shipment.customer_reference": body.recipient.email });
 
 describe("a delivery call without an answer", () => {
   test("is reconciled from 15 minutes after the order intent, not before, on demand neither", async () => {
@@ -66,7 +65,7 @@ describe("a delivery call without an answer", () => {
         },
       }),
     });
-    void connector.order();
+    void connector.order(withoutPins(orderBody()));
     await peers.delivery.untilRequested("POST", /shipments$/);
     const host = connector.anotherInstance({ ports: () => ({}) });
     const [{ requestId } = { requestId: "" }] = await host.queue("reconcile");
@@ -115,7 +114,7 @@ describe("a delivery call without an answer", () => {
 
   test("is looked up again with back-off from 1 minute to 6 hours, and ends failed after 3 days with what to check", async () => {
     const connector = await testConnector(peers);
-    const requestId = await unanswered(connector, { body: orderBody([1, 2]) });
+    const requestId = await unanswered(connector, { body: withoutPins(orderBody([1, 2])) });
     connector.advance(minutes(15));
     const marked = (await connector.requestRow(requestId)).delivery?.sentAt ?? "";
     const waits: number[] = [];
@@ -267,7 +266,7 @@ describe("a shipment that looks like the order", () => {
   });
 
   test("and belongs to another request is released as soon as its responses do not open, never activated, and not linked again", async () => {
-    const body = referenced();
+    const body = referenced(orderBody([1, 1]));
     const others = await testConnector(peers);
     const { shipmentId = "" } = await others.order(body);
     const connector = await testConnector(peers);
@@ -293,7 +292,7 @@ describe("a shipment that looks like the order", () => {
   });
 
   test("is not confirmed by responses that are no such thing", async () => {
-    const body = referenced();
+    const body = referenced(orderBody([1, 1]));
     const others = await testConnector(peers);
     const { shipmentId = "" } = await others.order(body);
     const connector = await testConnector(peers);

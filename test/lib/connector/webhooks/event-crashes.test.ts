@@ -11,7 +11,7 @@ import {
   sinkOfFile,
   typesAt,
 } from "../../../support/connector/event-sinks.ts";
-import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
+import { orderBody, peersOfFile, type TestConnector, withoutPins } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const sink = await sinkOfFile(peers.vault, 1);
@@ -78,7 +78,7 @@ describe("a host that stops while it sends events", () => {
 
   test("during the call, before the sink receives the event: the event is sent after the lease", async () => {
     const connector = await connectorWith(peers, [sink]);
-    await connector.order(orderBody([1]));
+    await connector.order(withoutPins(orderBody([1])));
     sink.fail({ kind: "hang", phase: "before" });
     const sent = send(connector.anotherInstance());
     await sink.untilHanging();
@@ -117,7 +117,7 @@ describe("a host that loses the response to a write of a delivery", () => {
 
   test("recognises it when it sends an event again", async () => {
     const connector = await connectorWith(peers, [sink]);
-    const { requestId } = await connector.order(orderBody([1]));
+    const { requestId } = await connector.order(withoutPins(orderBody([1])));
     await send(connector);
     const event = { requestId, eventId: idsAt(sink)[0] ?? "", sink: 1 };
     expect(await resendEvent(event, losing(connector, 1).context)).toEqual({ deliveredAt: connector.now() });
@@ -131,7 +131,7 @@ describe("a host whose result of a call is not stored, because another host has 
     ["a failure", { kind: "refuse", status: 500 }],
   ] as const)("keeps the index row after %s, so that the event is sent after the lease", async (_, fault) => {
     const connector = await connectorWith(peers, [sink]);
-    await connector.order(orderBody([1]));
+    await connector.order(withoutPins(orderBody([1])));
     if (fault !== undefined) sink.fail(fault);
     let writes = 0;
     const host = connector.anotherInstance({

@@ -18,13 +18,16 @@ import {
   typesAt,
   verified,
 } from "../../../support/connector/event-sinks.ts";
-import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
+import { orderBody, peersOfFile, type TestConnector, withoutPins } from "../../../support/connector/test-connector.ts";
 import { until } from "../../../support/until.ts";
 
 const peers = await peersOfFile();
 const one = await sinkOfFile(peers.vault, 1);
 const two = await sinkOfFile(peers.vault, 2);
 const secretOf = (number: number) => peers.vault.get(`event-sink-${number}`) ?? "";
+
+/** Creates a request of one key without a PIN: the events before its mail are the same. */
+const orderWithoutPin = (connector: TestConnector) => connector.order(withoutPins(orderBody()));
 
 async function completed(connector: TestConnector, body = orderBody()) {
   const { requestId } = await connector.orderAndRun(body);
@@ -85,7 +88,7 @@ describe("the events of a request", () => {
 
   test("are delivered after an earlier one that waits for its back-off", async () => {
     const connector = await connectorWith(peers, [one]);
-    await connector.order();
+    await orderWithoutPin(connector);
     one.fail({ kind: "refuse", status: 500 });
     await send(connector);
     await connector.runShipments();
@@ -98,7 +101,7 @@ describe("the events of a request", () => {
 
   test("of a version 1 shipment are sent too", async () => {
     const connector = await connectorWith(peers, [one]);
-    const { requestId, shipmentId } = await connector.order();
+    const { requestId, shipmentId } = await orderWithoutPin(connector);
     await send(connector);
     expect(verified(one, secretOf(1))).toMatchObject([
       { data: { credential_request_id: requestId, shipment_id: shipmentId, state: "started" } },
@@ -115,7 +118,7 @@ describe("a sink that misbehaves", () => {
     ["hangs", { kind: "hang" }],
   ] as const)("and %s gets the same event again, and delays no other sink", async (_, fault) => {
     const connector = await connectorWith(peers, [one, two], { settings: { EVENT_TIMEOUT_SECONDS: "5" } });
-    await connector.order();
+    await orderWithoutPin(connector);
     one.fail(fault);
     expect(await send(connector)).toMatchObject({ delivered: 1, failed: 1 });
     expect(typesAt(two)).toEqual(["request.started"]);
@@ -128,7 +131,7 @@ describe("a sink that misbehaves", () => {
 
   test("by an answer that is lost gets the event twice, with the same id", async () => {
     const connector = await connectorWith(peers, [one]);
-    await connector.order();
+    await orderWithoutPin(connector);
     one.fail({ kind: "drop", phase: "after" });
     await send(connector);
     connector.advance(minutes(1));
@@ -139,10 +142,10 @@ describe("a sink that misbehaves", () => {
 
   test("and answers 429 is not called before its Retry-After, for no request", async () => {
     const connector = await connectorWith(peers, [one]);
-    await connector.order();
+    await orderWithoutPin(connector);
     one.fail({ kind: "throttle", retryAfter: 600 });
     await send(connector);
-    await connector.order();
+    await orderWithoutPin(connector);
     connector.advance(minutes(9));
     await send(connector);
     expect(one.requests()).toHaveLength(1);
@@ -152,12 +155,12 @@ describe("a sink that misbehaves", () => {
 
   test("and answers 410 is not called again until an administrator resumes it", async () => {
     const connector = await connectorWith(peers, [one, two]);
-    await connector.order();
+    await orderWithoutPin(connector);
     one.fail({ kind: "refuse", status: 410 });
     await send(connector);
     expect(connector.events("event_sink_stopped")).toMatchObject([{ sink: 1 }]);
     connector.advance(hours(30));
-    await connector.order();
+    await orderWithoutPin(connector);
     await send(connector);
     expect(one.requests()).toHaveLength(1);
     expect(two.requests()).toHaveLength(2);
@@ -168,7 +171,7 @@ describe("a sink that misbehaves", () => {
 
   test("and answered 410 is called again at another address", async () => {
     const connector = await connectorWith(peers, [one]);
-    await connector.order();
+    await orderWithoutPin(connector);
     one.fail({ kind: "refuse", status: 410 });
     await send(connector);
     const moved = connector.anotherInstance({ settings: { EVENT_SINK_URLS: `${one.url}/another` } });
@@ -177,7 +180,7 @@ describe("a sink that misbehaves", () => {
 
   test("for EVENT_RETRY_HOURS loses the event, with an error event, and gets the next one", async () => {
     const connector = await connectorWith(peers, [one], { settings: { EVENT_RETRY_HOURS: "2" } });
-    const { requestId } = await connector.order();
+    const { requestId } = await orderWithoutPin(connector);
     one.fail({ kind: "refuse", status: 500, times: 2 });
     await send(connector);
     connector.advance(hours(2));
@@ -193,7 +196,7 @@ describe("a sink that misbehaves", () => {
 
   test("at the first attempt of an old event gets it once more", async () => {
     const connector = await connectorWith(peers, [one], { settings: { EVENT_RETRY_HOURS: "2" } });
-    await connector.order();
+    await orderWithoutPin(connector);
     connector.advance(hours(3));
     one.fail({ kind: "refuse", status: 500 });
     expect(await send(connector)).toMatchObject({ failed: 1, givenUp: 0 });
@@ -203,21 +206,21 @@ describe("a sink that misbehaves", () => {
 
   test("for one request only does not keep the events of others", async () => {
     const connector = await connectorWith(peers, [one]);
-    for (let n = 0; n < 3; n++) await connector.order();
+    for (let n = 0; n < 3; n++) await orderWithoutPin(connector);
     one.fail({ kind: "refuse", status: 400 });
     expect(await send(connector)).toMatchObject({ delivered: 2, failed: 1 });
   });
 
   test("by refusing some requests still gets the events of the others", async () => {
     const connector = await connectorWith(peers, [one]);
-    for (let n = 0; n < 9; n++) await connector.order();
+    for (let n = 0; n < 9; n++) await orderWithoutPin(connector);
     one.fail({ kind: "refuse", status: 400, times: 8 });
     expect(await send(connector)).toMatchObject({ delivered: 1, failed: 8, left: 0 });
   });
 
   test("and does not answer is called for few requests in a run", async () => {
     const connector = await connectorWith(peers, [one]);
-    for (let n = 0; n < 8; n++) await connector.order();
+    for (let n = 0; n < 8; n++) await orderWithoutPin(connector);
     one.fail({ kind: "drop", times: 100 });
     const report = await send(connector);
     expect(one.requests().length).toBeLessThanOrEqual(4);
@@ -230,7 +233,7 @@ describe("a sink that misbehaves", () => {
 
 test("a sink that does not answer delays neither the events of another sink nor the end of a job", async () => {
   const connector = await connectorWith(peers, [one, two], { settings: { EVENT_TIMEOUT_SECONDS: "15" } });
-  await connector.order();
+  await orderWithoutPin(connector);
   one.fail({ kind: "hang" });
   const sent = send(connector);
   await one.untilHanging();
@@ -254,7 +257,7 @@ describe("a run without storage", () => {
 
   test("ends, reports the requests that it left, and logs an error for each sink", async () => {
     const connector = await connectorWith(peers, [one, two]);
-    for (let n = 0; n < 6; n++) await connector.order();
+    for (let n = 0; n < 6; n++) await orderWithoutPin(connector);
     const noRequests = connector.anotherInstance({
       tables: withTable("credentialrequests", () => ({ query: isAway })),
     });
@@ -273,7 +276,7 @@ describe("a run without storage", () => {
 
   test("waits for the calls that its other workers have made", async () => {
     const connector = await connectorWith(peers, [one]);
-    for (let n = 0; n < 2; n++) await connector.order();
+    for (let n = 0; n < 2; n++) await orderWithoutPin(connector);
     const called = Promise.withResolvers<void>();
     let reads = 0;
     const host = connector.anotherInstance({
@@ -334,7 +337,7 @@ describe("a run whose time is over", () => {
     const connector = await connectorWith(peers, [one], {
       settings: { ...Object.fromEntries(timeouts), LEASE_SECONDS: "20", EVENT_TIMEOUT_SECONDS: "15" },
     });
-    await connector.order();
+    await orderWithoutPin(connector);
     const host = connector.anotherInstance({
       ports: ({ events }, clock) => ({
         events: {
@@ -355,7 +358,7 @@ describe("a run whose time is over", () => {
 
   test("starts no further request, and reports those that it left", async () => {
     const connector = await connectorWith(peers, [one]);
-    for (let n = 0; n < 6; n++) await connector.order();
+    for (let n = 0; n < 6; n++) await orderWithoutPin(connector);
     const { delivered, left } = await send(slow(connector, seconds(45)));
     expect(delivered).toBeLessThanOrEqual(4);
     expect(left).toBeGreaterThanOrEqual(2);
@@ -373,7 +376,7 @@ describe("the secret of a sink", () => {
     const next = newSinkSecret();
     const sendOne = async () => {
       one.clearEvents();
-      await connector.order();
+      await orderWithoutPin(connector);
       await send(connector);
     };
     peers.vault.set("event-sink-1", former);
@@ -402,7 +405,7 @@ describe("the secret of a sink", () => {
     const connector = await connectorWith(peers, [], { settings });
     if (wrong !== undefined) peers.vault.set(`event-sink-${number}`, wrong);
     peers.vault.set(`event-sink-${number + 1}`, newSinkSecret());
-    await connector.order();
+    await orderWithoutPin(connector);
     expect(await send(connector)).toMatchObject({ delivered: 1, failed: 1 });
     expect(typesAt(two)).toEqual(["request.started"]);
     peers.vault.set(`event-sink-${number}`, newSinkSecret());
@@ -425,7 +428,7 @@ describe("two hosts", () => {
   test("continue after the lease of a host that stopped during a call", async () => {
     const connector = await connectorWith(peers, [one]);
     const other = connector.anotherInstance();
-    await connector.order();
+    await orderWithoutPin(connector);
     one.fail({ kind: "hang", phase: "after" });
     const stopped = send(connector);
     await one.untilHanging();
@@ -558,7 +561,7 @@ describe("the rows of events", () => {
 
   test("after a gap in the positions, as in a backup that was made during a change, are sent", async () => {
     const connector = await connectorWith(peers, [one]);
-    const { requestId } = await connector.order();
+    const { requestId } = await orderWithoutPin(connector);
     await connector.deployment.tables.table("credentialrequests").remove(requestId, "event:000001");
     await connector.runShipments();
     expect(await send(connector)).toMatchObject({ delivered: 1 });
@@ -584,7 +587,7 @@ describe("the rows of events", () => {
 
   test("in the index are removed when they are old and point to no event", async () => {
     const connector = await connectorWith(peers, [one]);
-    const { requestId } = await connector.order();
+    const { requestId } = await orderWithoutPin(connector);
     await send(connector);
     const due = connector.deployment.tables.table("due");
     const add = (id: string) => {
