@@ -137,12 +137,14 @@ describe("every awkward text round trips, or is refused by a sentence", () => {
     });
   });
 
-  test("as a password", async () => {
+  test("as a password, which has ten texts because each hash costs CPU", async () => {
     await core("POST", "/users", { username: "of-words", password: "" });
-    for (const text of texts) {
-      const fields = { username: "of-words", password: `the word is ${text.slice(0, 1000)}` };
-      expect((await core("POST", "/users/of-words/reset", { password: fields.password })).status).toBe(204);
-      expect((await send("POST", "/client/authenticate", fields)).body, text.slice(0, 60)).toBe(true);
+    for (let first = 0; first < texts.length; first += 10) {
+      const words = texts.slice(first, first + 10);
+      const fields = { username: "of-words", password: `the words are ${words.join(" ").slice(0, 1000)}` };
+      const named = `with ${JSON.stringify(words.map(text => text.slice(0, 60)))}`;
+      expect((await core("POST", "/users/of-words/reset", { password: fields.password })).status, named).toBe(204);
+      expect((await send("POST", "/client/authenticate", fields)).body, named).toBe(true);
     }
   });
 });
@@ -195,17 +197,6 @@ describe("names that become equal by one more decoding", () => {
       const { id, name: kept } = made.body as { id: number; name: string };
       await core("POST", `/users/${id}/attributes`, { key: "mine", value: "x" });
       await core("POST", `/users/${id}/otpkeys`, { otpkey: "mine" });
-      const asBefore = async () => {
-        expect((await core("GET", `/users/${id}`)).body).toEqual({
-          id,
-          name: kept,
-          attributes: { mine: "x" },
-          otpkeys: ["mine"],
-        });
-        expect((await core("POST", `/users/${id}/validate`, { password })).body).toMatchObject({
-          valid_password: true,
-        });
-      };
       const call = (method: string, path: string, user: string) => {
         const target = path.replace("{user}", segment(user)).replace("{prefix}", "mine").replace("{key}", "mine");
         const fields = {
@@ -228,8 +219,12 @@ describe("names that become equal by one more decoding", () => {
             expected,
           ]);
         }
-        await asBefore();
       }
+      // Once for all other names, because each validation costs a hash.
+      const asBefore = { id, name: kept, attributes: { mine: "x" }, otpkeys: ["mine"] };
+      expect((await core("GET", `/users/${id}`)).body, name).toEqual(asBefore);
+      const valid = await core("POST", `/users/${id}/validate`, { password });
+      expect(valid.body, name).toMatchObject({ valid_password: true });
       expect((await core("GET", `/users/${segment(name)}`)).body).toMatchObject({ id });
       expect((await core("DELETE", `/users/${segment(name)}`)).status).toBe(204);
       expect((await core("GET", `/users/${id}`)).status).toBe(404);
