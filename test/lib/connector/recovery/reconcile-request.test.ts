@@ -54,19 +54,21 @@ describe("a delivery call without an answer", () => {
   });
 
   test("whose create handler died is reconciled from 15 minutes after the order intent, too", async () => {
+    const ordered = Promise.withResolvers<void>();
     const connector = await testConnector(peers, {
       ports: ({ delivery }) => ({
         delivery: {
           ...delivery,
           createShipment: async order => {
             await delivery.createShipment(order);
+            ordered.resolve();
             return new Promise(() => {});
           },
         },
       }),
     });
     void connector.order(withoutPins(orderBody()));
-    await peers.delivery.untilRequested("POST", /shipments$/);
+    await ordered.promise;
     const host = connector.anotherInstance({ ports: () => ({}) });
     const [{ requestId } = { requestId: "" }] = await host.queue("reconcile");
     host.advance(minutes(5));
