@@ -72,9 +72,9 @@ export function createHashPlaces(options: HashPlacesOptions): HashPlaces {
     if (sum === 0) takenBy.delete(key);
     else takenBy.set(key, sum);
   };
-  const retryTimes = { spreadMs: 2 * maxWaitMs, now, random };
-  /** Known callers come back by themselves: the times that a flood of unknown callers has been given do not delay them. */
-  const retryTimesOf = { known: createRetryTimes(retryTimes), unknown: createRetryTimes(retryTimes) };
+  const retryOptions = { spreadMs: 2 * maxWaitMs, now, random };
+  /** Known callers have times of their own, so that a flood of unknown callers does not make them wait longer. */
+  const retryTimesOf = { known: createRetryTimes(retryOptions), unknown: createRetryTimes(retryOptions) };
 
   return {
     take({ isKnown, name, address }) {

@@ -10,7 +10,7 @@ export interface RetryTimes {
 }
 
 export interface RetryTimesOptions {
-  /** Callers who come back at the same time are spread at random over at least so many milliseconds. */
+  /** Milliseconds of the random part of each time. Above the maximum of 20 seconds it is that maximum. */
   readonly spreadMs: number;
   readonly now: Now;
   readonly random: (bytes: number) => Uint8Array;
@@ -19,15 +19,15 @@ export interface RetryTimesOptions {
 /** At most 100 callers a second are asked to come back: refusing them again takes less than a tenth of the event loop. */
 const minIntervalMs = 10;
 /** A person accepts a wait of this length. A flood that ignores it must not keep people out for longer. */
-const maxWaitMs = seconds(20);
+const longestMs = seconds(20);
 
 /**
  * Gives each refused caller a time of its own, one interval after that of the caller before, so that as many come back in a second as
- * the host can hash passwords. Without a free time within the maximum wait, a random one is shared. Keeps one instant, so the memory
- * does not depend on the number of callers.
+ * the host can hash passwords. If no time is left within 20 seconds, gives a random one of these seconds. Keeps one instant, so the
+ * memory does not depend on the number of callers.
  */
-export function createRetryTimes({ spreadMs, now, random }: RetryTimesOptions): RetryTimes {
-  const longestMs = Math.max(maxWaitMs, spreadMs);
+export function createRetryTimes({ now, random, ...options }: RetryTimesOptions): RetryTimes {
+  const spreadMs = Math.min(options.spreadMs, longestMs);
   let lastGiven = now();
   return {
     next(perHashMs) {
@@ -35,7 +35,7 @@ export function createRetryTimes({ spreadMs, now, random }: RetryTimesOptions): 
       const givenMs = Math.min(longestMs, Math.max(0, between(at, lastGiven)));
       const nextMs = givenMs + Math.max(minIntervalMs, perHashMs);
       const isFull = nextMs + spreadMs > longestMs;
-      // Also if there is no free time: after the clock was set back, the last one given is far away.
+      // Written also if no time is left: after the clock was set back, the last one given may be hours ahead.
       lastGiven = plus(at, isFull ? givenMs : nextMs);
       const [firstMs, widthMs] = isFull ? [0, longestMs] : [givenMs, spreadMs];
       const [share = 0] = random(1);

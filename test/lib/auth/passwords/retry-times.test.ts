@@ -66,6 +66,14 @@ describe("the times at which refused callers come back", () => {
     expect(Array.from({ length: 10 }, () => times.next(60_000))).toEqual(Array.from({ length: 10 }, () => 20));
   });
 
+  it("asks for at most 20 seconds when a hash may wait an hour", () => {
+    for (const byte of [0, 255]) {
+      const times = timesOf({ spreadMs: 7_200_000, random: size => new Uint8Array(size).fill(byte) });
+      const waits = Array.from({ length: 10 }, () => times.next(20));
+      expect(waits).toEqual(waits.map(() => (byte === 0 ? 1 : 20)));
+    }
+  });
+
   it("has free times again soon after the clock was set back", () => {
     let nowMs = 3_600_000;
     const times = timesOf({ now: () => instant(nowMs) });
