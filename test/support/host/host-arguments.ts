@@ -1,8 +1,8 @@
 import { hostBundle } from "./host-bundle.ts";
 
 /**
- * Space for young objects in MiB. V8 begins with 1 MiB and collects it again and again while a host loads: a sixth of
- * the CPU time of a host that lives as shortly as those of tests.
+ * Space for young objects in MiB. V8 starts with 1 MiB and collects garbage again and again while a host loads, which
+ * takes a sixth of the CPU time of a host that runs as briefly as those of tests.
  */
 const youngSpace = ["--min-semi-space-size=16", "--max-semi-space-size=32"];
 
