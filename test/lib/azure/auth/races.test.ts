@@ -496,6 +496,28 @@ describe("the turns that each guard is for", () => {
     expect(truths.flatMap(({ attributes }) => [...attributes.values()])).toEqual(["b"]);
   });
 
+  test("a rename copies nothing over what another rename of the user to the same name has copied after a change", async () => {
+    const { truths } = await play(
+      ({ createUser, rename, set, by }) => ({
+        before: [createUser, set("a")],
+        writers: [[rename], [set("b"), rename]],
+        filter: by("b"),
+      }),
+      {
+        choose: inTurns([
+          ["one", /^transact users .*"upsert"/],
+          ["two", /^replace users .*"to"/],
+          ["one", /^replace users .*"to"/],
+          ["two"],
+          ["one"],
+          ["reader"],
+        ]),
+        tidies: false,
+      },
+    );
+    expect(truths.flatMap(({ attributes }) => [...attributes.values()])).toEqual(["b"]);
+  });
+
   test("a reader finds a user whose former name is taken between two reads", async () => {
     const of = names(scene++);
     const { createUser, set, rename } = acts(of);
