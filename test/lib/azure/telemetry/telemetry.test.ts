@@ -8,6 +8,12 @@ let collector: Collector;
 beforeAll(async () => {
   vi.stubEnv("APPLICATION_INSIGHTS_NO_STATSBEAT", "1");
   collector = await startCollector();
+  // The first load of these packages can take longer on a busy machine than a flush may.
+  await Promise.all([
+    import("../../../../lib/azure/telemetry/telemetry-sdk.ts"),
+    import("../../../../lib/azure/telemetry/otlp.ts"),
+    import("../../../../lib/azure/telemetry/azure-monitor.ts"),
+  ]);
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
