@@ -6,6 +6,7 @@ import type { DraftLocation } from "../api/create-wire.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps, Idps } from "../deps.ts";
 import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";
+import { isNoToken } from "../http/access-token.ts";
 import type { Idp } from "../idp/contract.ts";
 import { idpName } from "../model/peer-names.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
@@ -98,11 +99,15 @@ export function idpFault(failure: AskFailure, pathOf: (field: DraftLocation) => 
   if (!(error instanceof PeerFailure)) return internalFault(error);
   const peer = `identity provider ${idp.id}`;
   const detail = error.detail === undefined ? "" : `: ${error.detail}`;
-  // 403 concerns this user or this permission. 401 and a missing token concern the connector's own credentials.
-  if (error.kind === "refused" || error.kind === "missing" || error.status === 403) {
-    return new Fault("idp_refused", `The ${peer} refused the credential${detail}`, {
-      cause: error,
-    });
-  }
+  if (concernsCredential(error))
+    return new Fault("idp_refused", `The ${peer} refused the credential${detail}`, { cause: error });
   return error.kind === "unauthorized" ? unauthorizedFault(error, peer) : unavailableFault(error, { peer });
 }
+
+/**
+ * Whether an IdP refused this user or this permission. 401 and a missing token concern the connector's own credentials. A 403 or 404 without
+ * the IdP's own error code may come from a proxy.
+ */
+const concernsCredential = (failure: PeerFailure): boolean =>
+  failure.kind === "refused" ||
+  ((failure.kind === "missing" || failure.status === 403) && failure.code !== undefined && !isNoToken(failure));

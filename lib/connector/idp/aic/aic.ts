@@ -130,12 +130,16 @@ function earlierEnd(stepEnd: Date | undefined, startedAt: Instant, timeoutMs: nu
   return stepEnd === undefined || (timeout !== undefined && timeout < stepEnd) ? timeout : stepEnd;
 }
 
-/** Before a journey knows the user, it can only refuse the client: the configuration is wrong. */
+/**
+ * Before a journey knows the user, it can only refuse the client: the configuration is wrong. A 403 gets no status, because with 403 the
+ * failure would count as a refusal of the user.
+ */
 const asConfiguration =
   (operation: string) =>
   (error: unknown): never => {
     if (!(error instanceof PeerFailure) || error.passing) throw error;
-    const { peer, status, code, detail } = error;
+    const { peer, code, detail } = error;
+    const status = error.status === 403 ? undefined : error.status;
     throw new PeerFailure(peer, operation, "unauthorized", { status, code, detail, cause: error });
   };
 

@@ -82,6 +82,7 @@ describe("a create that an identity provider answers no", () => {
     ["is away for a while", { kind: "refuse", status: 503 }, "30"],
     ["gives the call up", { kind: "refuse", status: 408 }, "30"],
     ["answers nonsense", { kind: "nonsense" }, "30"],
+    ["is behind a proxy that does not find it", { kind: "nonsense", status: 404 }, "30"],
     ["drops the connection", { kind: "drop" }, "30"],
   ])("because it %s: 503 with Retry-After", async (_, fault, retryAfter) => {
     const connector = await testConnector(peers);
@@ -101,8 +102,15 @@ describe("a create that an identity provider answers no", () => {
     expectFailed(await endedRequest(connector), expect.stringMatching(/does not answer now/));
   });
 
-  test("because it does not accept the connector: 500", async () => {
-    peers.entra.fail({ kind: "refuse", path: "oauth2", status: 401, body: { error: "invalid_client" } });
+  test.each<[string, FaultRule]>([
+    [
+      "does not know the application",
+      { kind: "refuse", path: "oauth2", status: 401, body: { error: "invalid_client" } },
+    ],
+    ["grants it no token", { kind: "refuse", path: "oauth2", status: 403, body: { error: "access_denied" } }],
+    ["is behind a proxy that refuses it", { kind: "nonsense", path: "creationOptions", status: 403 }],
+  ])("because it does not accept the connector, as it %s: 500", async (_, fault) => {
+    peers.entra.fail(fault);
     const connector = await testConnector(peers);
     expect(await refusalOf(connector.order())).toMatchObject({
       status: 500,

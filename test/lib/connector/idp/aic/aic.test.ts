@@ -477,6 +477,16 @@ describe("a failure of an IdP of kind C", () => {
     });
   });
 
+  test("has no status before the journey knows the user for a 403, which would count as a refusal of the user", async () => {
+    aic.fail({
+      kind: "refuse",
+      status: 403,
+      path: "authenticate$",
+      body: { code: 403, reason: "Forbidden", message: "No." },
+    });
+    expect(await failureOf(ask())).toMatchObject({ kind: "unauthorized", status: undefined, code: "Forbidden" });
+  });
+
   test("is not the end of the journey for a 401 that is not AM's", async () => {
     const challenge = await ask();
     aic.fail({ kind: "refuse", status: 401, path: "authenticate$", body: { error: "invalid_token" } });
