@@ -30,8 +30,11 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
   const idp = credential && deps.idps.get(credential.idpId);
   if (credential?.idpState === undefined || credential.credentialId === undefined)
     throw new Error("a credential without a response");
-  if (idp === undefined)
-    return retryLater(index, { lastError: "Its identity provider is not configured any more." }, deps);
+  if (idp === undefined) {
+    const lastError = "Its identity provider is not configured any more.";
+    if (!isOverdue(credential, deps)) return retryLater(index, { lastError }, deps);
+    return endOverdue(target, { isInDoubt: credential.triedAt !== undefined, lastError }, deps);
+  }
 
   const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps.sealer);
   const open = { ...target, credential, idp, idpState };
@@ -65,18 +68,16 @@ async function afterReadBack(
 ): Promise<Step> {
   const { key, index, credential, idp, idpState } = target;
   const wasTried = credential.triedAt !== undefined;
-  const isOverdue = (credential.retryableUntil ?? deps.now()) <= deps.now();
+  const isLate = isOverdue(credential, deps);
   if (registered === true) return end(target, "activated", undefined, deps);
-  if (registered instanceof PeerFailure && !isOverdue) {
+  if (registered instanceof PeerFailure && !isLate) {
     const lastError = `${idp.id} could not be asked for the credential.`;
     return retryLater(index, { lastError, retryAfter: registered.retryAfter }, deps);
   }
   if (registered === false && credential.refusal !== undefined)
     return end(target, "refused", credential.refusal.reason, deps);
-  if (isOverdue) {
-    const doubt = registered === false ? "" : " It may be registered, check.";
-    return end(target, "expired", `Not activated in time.${doubt} ${credential.retry?.lastError ?? ""}`.trim(), deps);
-  }
+  if (isLate)
+    return endOverdue(target, { isInDoubt: registered !== false, lastError: credential.retry?.lastError }, deps);
   const attestation = await attestationOf(target, deps);
   if (attestation instanceof PeerFailure)
     return retryLater(index, { lastError: attestation.message, retryAfter: attestation.retryAfter }, deps);
@@ -101,6 +102,20 @@ async function afterReadBack(
       return end(target, "activated", undefined, deps);
     },
   };
+}
+
+/** Whether the time for the activation of a credential is over. */
+const isOverdue = ({ retryableUntil }: Credential, { now }: Pick<ConnectorDeps, "now">): boolean =>
+  (retryableUntil ?? now()) <= now();
+
+/** @param isInDoubt whether the IdP may have registered the credential in an attempt without an answer */
+function endOverdue(
+  target: Target,
+  { isInDoubt, lastError = "" }: { readonly isInDoubt: boolean; readonly lastError?: string | undefined },
+  deps: ConnectorDeps,
+): Outcome {
+  const doubt = isInDoubt ? " It may be registered, check." : "";
+  return end(target, "expired", `Not activated in time.${doubt} ${lastError}`.trim(), deps);
 }
 
 const withCredential =

@@ -439,8 +439,8 @@ describe("credentials of one key", () => {
     expect(await connector.queue("poll")).toEqual([]);
   });
 
-  test("of an identity provider that has vanished stay due with that message", async () => {
-    const { connector, credential } = await ready();
+  test("of an identity provider that has vanished stay due with that message until retryable_until, and then end", async () => {
+    const { connector, requestId, credential } = await ready();
     const without = connector.anotherInstance({
       ports: () => ({ idps: { defaultId: "entra", get: () => undefined } }),
     });
@@ -449,10 +449,16 @@ describe("credentials of one key", () => {
       state: "activation_pending",
       error_message: "Its identity provider is not configured any more.",
     });
-    connector.advance(days(20));
-    expect(await without.runCredentials()).toMatchObject({ processed: 1, pending: 1 });
-    const [due] = await connector.queue("key");
-    expect((due?.at ?? "") > connector.now()).toBe(true);
+    const { retryableUntil = "" } = (await connector.keyRow(requestId)).credentials[0] ?? {};
+    connector.advance(between(connector.now(), retryableUntil) - 1);
+    expect(await without.runCredentials("timer")).toMatchObject({ processed: 1, pending: 1 });
+    connector.advance(1);
+    expect(await without.runCredentials("timer")).toMatchObject({ processed: 1, failed: 1 });
+    expect(await credential()).toMatchObject({
+      state: "failed",
+      error_message: "Not activated in time. Its identity provider is not configured any more.",
+    });
+    expect(await connector.queue("key")).toEqual([]);
   });
 });
 
