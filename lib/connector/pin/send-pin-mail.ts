@@ -52,15 +52,17 @@ async function afterLookUp(
   const { loaded, key } = target;
   const { now, intervals } = deps;
   const { mail } = key;
+  const isOverdue = between(mail.firstDueAt ?? now(), now()) > intervals.retryForMs;
   if (status instanceof PeerFailure) {
     deps.log.warn("mail_look_up_failed", { keyId: key.id, error: status });
+    if (isOverdue) return giveUp(key.id, deps);
     return sendLater("The mail service does not answer.", { retryAfter: status.retryAfter }, deps);
   }
   if (status === "succeeded") return sent(key.id, deps);
   if (status === "running") return mailAt(plus(now(), intervals.mailRunningMs));
   const inDoubt = status !== undefined;
   const number = status === "failed" ? lastNumber(key) + 1 : lastNumber(key);
-  if (between(mail.firstDueAt ?? now(), now()) > intervals.retryForMs) return giveUp(key.id, deps);
+  if (isOverdue) return giveUp(key.id, deps);
   const { emailsTo } = loaded.request.value;
   const to = emailsTo.filter(email => isMailable(email, deps.pinMailDomains));
   const leftOut = emailsTo.filter(email => !to.includes(email));

@@ -506,6 +506,24 @@ describe("a PIN mail that is not answered", () => {
     expect([sends(), mailsTo(to).length]).toEqual([1, 1]);
   });
 
+  test("is given up after RFPR_RETRY_NUMBER_DAYS if it can not be looked up, so that clean-up can delete the request", async () => {
+    const { connector, requestId, to, errorMessage } = await ready();
+    failing({ kind: "drop", phase: "after" });
+    await connector.runCredentials();
+    peers.mail.fail({ kind: "refuse", status: 403, method: "GET", times: 100 });
+    connector.advance(days(14));
+    await connector.runCredentials();
+    expect((await connector.keyRow(requestId)).mail.state).toBe("due");
+    connector.advance(1);
+    await connector.runCredentials();
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "given_up", number: 1 });
+    expect(await errorMessage()).toBe("The mail service does not answer.");
+    expect(connector.events("pin_mail_given_up")).toHaveLength(1);
+    expect([sends(), mailsTo(to).length]).toEqual([1, 1]);
+    connector.advance(days(1));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+  });
+
   test("is looked up also where a further try was refused or throttled", async () => {
     for (const fault of [
       { kind: "throttle", retryAfter: 60 },
