@@ -1,6 +1,7 @@
 import { countMissingShipment } from "../collect/missing-shipment.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { type Due, isSameDue } from "../model/request.ts";
 import { forEachDue } from "../store/queue.ts";
 import { type Run, startRun } from "../store/run.ts";
 import { continueAfterPauses } from "./continue-after-pauses.ts";
@@ -25,12 +26,12 @@ export interface ShipmentsReport {
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);
   const counts: Record<PollResult, number> = { answered: 0, missing: 0, refused_us: 0, failed: 0, skipped: 0, left: 0 };
-  /** The ids of their requests. A run that continues after a wait polls them again. */
-  const missing = new Set<string>();
+  /** The ids of their requests, each with the poll that was due. A run that continues after a wait polls them again. */
+  const missing = new Map<string, Due | undefined>();
   const poll = async (loaded: LoadedRequest): Promise<boolean> => {
     const result = await pollShipment(loaded, run, deps);
     counts[result]++;
-    if (result === "missing") missing.add(loaded.request.value.id);
+    if (result === "missing") missing.set(loaded.request.value.id, loaded.request.value.due);
     return result === "left";
   };
   let left = 0;
@@ -46,7 +47,7 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
     await deps.sendEventsAfterJob();
     return { ...polled, activated: 0, left };
   }
-  await countAll([...missing], deps);
+  await countAll(missing, deps);
   let keys = emptyReport;
   await continueAfterPauses(run, deps, async () => {
     keys = plusReport(keys, await processSecurityKeys("shipment_key", run, deps));
@@ -55,9 +56,10 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   return { ...polled, activated: keys.activated, left: left + keys.left };
 }
 
-async function countAll(requestIds: readonly string[], deps: ConnectorDeps): Promise<void> {
-  for (const id of requestIds) {
+/** Counts the shipments once, also if several runs have polled them at the same time: only while the same poll is still due. */
+async function countAll(missing: ReadonlyMap<string, Due | undefined>, deps: ConnectorDeps): Promise<void> {
+  for (const [id, due] of missing) {
     const loaded = await deps.requests.load(id);
-    if (loaded !== undefined) await countMissingShipment(loaded, deps);
+    if (loaded !== undefined && isSameDue(loaded.request.value.due, due)) await countMissingShipment(loaded, deps);
   }
 }

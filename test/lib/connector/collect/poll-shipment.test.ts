@@ -316,6 +316,45 @@ describe("a shipment that the service does not know", () => {
     expect((await connector.queue("poll")).map(({ requestId }) => requestId)).not.toContain(gone.requestId);
   });
 
+  test("and that two runs poll at the same time is counted once, and cancelled by one of them", async () => {
+    const { gone, other, connector } = await missing();
+    await ordered({ state: 101, on: connector });
+    await connector.runShipments();
+    connector.advance(hours(24));
+    const released = Promise.withResolvers<void>();
+    const late = connector.anotherInstance({
+      ports: ({ requests, delivery }) => ({
+        requests: {
+          ...requests,
+          save: async (loaded, changes, options) => {
+            const saved = await requests.save(loaded, changes, options);
+            if (changes.request?.id === gone.requestId && changes.request.lease === undefined) released.resolve();
+            return saved;
+          },
+        },
+        delivery: {
+          ...delivery,
+          getShipment: async (id, signal) => {
+            if (id === other.shipmentId) {
+              await released.promise;
+              await connector.runShipments();
+            }
+            return delivery.getShipment(id, signal);
+          },
+        },
+      }),
+    });
+    await late.runShipments();
+    expect((await connector.requestRow(gone.requestId)).delivery?.missing?.count).toBe(2);
+    await late.runShipments();
+    expect(await connector.requestRow(gone.requestId)).toMatchObject({
+      state: "cancelled",
+      delivery: { missing: { count: 3 } },
+      due: { queue: "clean" },
+    });
+    expect(connector.events("shipment_cancelled").length + late.events("shipment_cancelled").length).toBe(1);
+  });
+
   test("on 2 polls does not, however long it is", async () => {
     const { gone, connector } = await missing();
     await connector.runShipments();
