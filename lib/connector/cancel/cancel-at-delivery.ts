@@ -47,7 +47,7 @@ export async function cancelAtDelivery(
     } catch (error) {
       if (!(error instanceof PeerFailure)) throw error;
       log.warn("shipment_not_deleted", { shipmentId, error });
-      if (error.kind !== "unanswered") {
+      if (!mayBeDone(error)) {
         // The service no longer knows the shipment after an earlier attempt, so that attempt deleted it.
         if (isUnknown(error) && deleteSentAt !== undefined) return current;
         const next = deleteSentAt === undefined ? "ends" : nextAfter(error);
@@ -61,6 +61,9 @@ export async function cancelAtDelivery(
   }
   throw await endRun(current, run, { fault: cancelFault(failure), next: "continues" }, deps);
 }
+
+/** Whether the service may have deleted the shipment. A gateway answers 5xx, even with `Retry-After`, for a service that has done the work. */
+const mayBeDone = ({ kind, status = 0 }: PeerFailure): boolean => kind === "unanswered" || status >= 500;
 
 /** Whether the service itself, and not a proxy, answered that it does not know the shipment. */
 const isUnknown = ({ kind, code }: PeerFailure): boolean => kind === "missing" && code !== undefined;

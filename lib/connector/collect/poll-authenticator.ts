@@ -45,7 +45,9 @@ async function applyEnrollment(
   deps: ConnectorDeps,
 ): Promise<Outcome> {
   const { now, log } = deps;
-  if (enrollment?.state === "waiting") return { change: pollLater(deps) };
+  // What a cancel of the connector has cancelled here is ended by the cancel, after it has compensated at the IdPs.
+  const isOfCancel = enrollment?.state === "cancelled" && request.cancelling !== undefined;
+  if (enrollment?.state === "waiting" || isOfCancel) return { change: pollLater(deps) };
   if (enrollment !== undefined) log.info("enrollment_ended", { keyId: key.id, outcome: enrollment.state });
   if (enrollment?.state === "cancelled") {
     const reason = enrollment.message ?? "The enrollment was cancelled on site.";

@@ -218,7 +218,7 @@ describe("a cancel whose delivery call fails", () => {
     ["the connection is lost before it was done", { kind: "drop" }, 2],
     ["the connection is lost after it was done", { kind: "drop", phase: "after" }, 1],
     ["the service fails after it has done it", { kind: "refuse", status: 500, phase: "after" }, 1],
-    ["it answers 503 that names a time", { kind: "refuse", status: 503 }, 2],
+    ["it answers 503", { kind: "refuse", status: 503 }, 2],
   ])("because %s: it is read back, and made again only where the shipment is there", async (_, fault, calls) => {
     const { connector, requestId, shipmentId, cancel } = await ordered();
     peers.delivery.fail({ ...fault, method: "DELETE" });
@@ -226,6 +226,20 @@ describe("a cancel whose delivery call fails", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
     expect(await idsOfShipments()).not.toContain(shipmentId);
     expect(deletions()).toBe(calls);
+  });
+
+  test("because a gateway answers 503 with Retry-After though it was done: it is read back, and the request is cancelled", async () => {
+    const { connector, requestId, compensated, cancel } = await ordered();
+    const gateway = connector.anotherInstance({
+      fetch: async (url, init) => {
+        const response = await fetch(url, init);
+        if (init?.method !== "DELETE") return response;
+        return new Response(null, { status: 503, headers: { "retry-after": "7" } });
+      },
+    });
+    await cancel(gateway);
+    expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
+    expect([deletions(), compensated.length]).toEqual([1, 3]);
   });
 
   test.each<["before" | "after", string]>([
@@ -292,6 +306,37 @@ describe("a cancel whose delivery call fails", () => {
       await connector.runCredentials("timer");
       expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
     }
+  });
+});
+
+describe("a cancel that waits for an IdP", () => {
+  test("is finished by the job, although the job polls the authenticators that it has cancelled meanwhile", async () => {
+    let isAway = true;
+    const compensated: unknown[] = [];
+    const connector = await testConnector(peers, {
+      ports: context => ({
+        idps: idpsOf(context, () => ({
+          compensate: async handle => {
+            if (isAway) throw new PeerFailure("IdP entra", "compensation", "unreachable");
+            compensated.push(handle);
+          },
+        })),
+      }),
+    });
+    const { requestId } = await connector.order(onSiteBody([authenticator(1)]));
+    expect(await refusalOf(cancelRequest(requestId, connector.context))).toMatchObject({ status: 503 });
+    connector.advance(minutes(10));
+    await connector.runCredentials("timer");
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+    isAway = false;
+    connector.advance(hours(1));
+    await connector.runCredentials("timer");
+    expect(compensated).toHaveLength(1);
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "cancelled",
+      authenticators: [{ credentials: [{ state: "cancelled", error_message: cancelled }] }],
+    });
+    for (const queue of ["key", "reconcile"] as const) expect(await connector.queue(queue)).toEqual([]);
   });
 });
 
