@@ -5,6 +5,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { toResult } from "../http/to-result.ts";
 import { isWaiting } from "../model/credential.ts";
 import { isTerminal } from "../model/states.ts";
+import { mustLeaveKeys, peersInTurn } from "../recovery/peers-in-turn.ts";
 import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../store/run.ts";
 import { performCancel } from "./perform-cancel.ts";
 
@@ -41,11 +42,14 @@ function requireCancellable({ request: { value: request }, keys }: LoadedRequest
   if (!keys.some(({ value }) => isWaiting(value))) throw conflict("Every key of the request has been produced.");
 }
 
-/** Continues an interrupted cancel in a job. */
-export async function resumeCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
-  if (isLeasedByAnother(loaded.request.value.lease, run, deps.now())) return;
-  const ended = await toResult(performCancel(loaded, run, deps));
-  if ("value" in ended) return;
+/** Continues an interrupted cancel in a job. Returns whether it was left to a later run. */
+export async function resumeCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
+  if (isLeasedByAnother(loaded.request.value.lease, run, deps.now())) return false;
+  const keys = loaded.keys.map(({ value }) => value);
+  if (mustLeaveKeys(keys, run, deps)) return true;
+  const ended = await toResult(performCancel(loaded, run, { ...deps, ...peersInTurn(deps, run, deps) }));
+  if ("value" in ended) return false;
   if (!(ended.error instanceof Fault)) throw ended.error;
   deps.log.warn("cancel_not_done", { error: ended.error });
+  return false;
 }

@@ -3,7 +3,7 @@ import { between, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import { isOnSite } from "../model/request.ts";
+import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { referenceOf } from "../model/shipment.ts";
 import { startRequest } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
@@ -13,10 +13,11 @@ import { isLeasedByAnother, isOver, newLease, type Run } from "../store/run.ts";
 import { compensate } from "./compensate.ts";
 import { failRequest } from "./fail-request.ts";
 import { matchesOrder } from "./match-shipment.ts";
+import { mustLeaveKeys, peersInTurn } from "./peers-in-turn.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends `failed`. With one, the
- * shipment is looked up until it is found or `reconcileForMs` has passed (C6). Returns whether the look-up was left to a
+ * shipment is looked up until it is found or `reconcileForMs` has passed (C6). Returns whether the request was left to a
  * later run.
  */
 export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
@@ -37,8 +38,9 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
   }
   const lease = () => deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
   if (sentAt === undefined) {
+    if (mustLeaveKeys(valuesOf(loaded.keys), run, deps)) return true;
     const leased = await lease();
-    if (leased !== undefined) await compensateAndFail(leased, deps);
+    if (leased !== undefined) await compensateAndFail(leased, run, deps);
     return false;
   }
   const call = async () => {
@@ -48,11 +50,12 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
   return (await callInTurn(deliveryService, run, deps, { mayStart: () => !isOver(run, deps), call })) === "left";
 }
 
-async function compensateAndFail(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
+const valuesOf = (keys: LoadedRequest["keys"]): readonly SecurityKey[] => keys.map(({ value }) => value);
+
+async function compensateAndFail(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   const request = leased.request.value;
   try {
-    const keys = leased.keys.map(({ value }) => value);
-    await compensate(request.id, keys, deps);
+    await compensate(request.id, valuesOf(leased.keys), { ...deps, ...peersInTurn(deps, run, deps) });
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("compensation_failed", { error });
@@ -86,7 +89,7 @@ async function lookUp(leased: LoadedRequest, sentAt: string, run: Run, deps: Con
     log.error("shipment_not_found", { candidates: found.length });
     const reason =
       "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
-    const failure = await compensateOnSite(leased, deps);
+    const failure = await compensateOnSite(leased, run, deps);
     if (failure === undefined) await failRequest(leased, reason, deps, "never_confirmed");
     else await reconcileLater(leased, reason, deps, failure.retryAfter);
     return;
@@ -100,11 +103,12 @@ async function lookUp(leased: LoadedRequest, sentAt: string, run: Run, deps: Con
  */
 async function compensateOnSite(
   { request, keys }: LoadedRequest,
+  run: Run,
   deps: ConnectorDeps,
 ): Promise<PeerFailure | undefined> {
-  const waiting = keys.map(({ value }) => value).filter(key => isOnSite(key) && key.state === "processing");
+  const waiting = valuesOf(keys).filter(key => isOnSite(key) && key.state === "processing");
   try {
-    await compensate(request.value.id, waiting, deps);
+    await compensate(request.value.id, waiting, { ...deps, ...peersInTurn(deps, run, deps) });
     return undefined;
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;

@@ -340,6 +340,39 @@ describe("a cancel that waits for an IdP", () => {
   });
 });
 
+describe("cancels that wait for a pre-registration API that does not answer", () => {
+  test("are tried three times by a run of the job, and the rest stays due as it was", async () => {
+    let calls = 0;
+    const connector = await testConnector(peers, {
+      settings: { JOB_CONCURRENCY: "1" },
+      ports: ({ rfpr }) => ({
+        ...(rfpr && {
+          rfpr: {
+            ...rfpr,
+            cancel: async () => {
+              calls++;
+              throw new PeerFailure("pre-registration API", "cancel authenticator", "unanswered");
+            },
+          },
+        }),
+      }),
+    });
+    for (let order = 0; order < 5; order++) {
+      const { requestId } = await connector.order(onSiteBody([authenticator(1)]));
+      expect(await refusalOf(cancelRequest(requestId, connector.context))).toMatchObject({ status: 503 });
+    }
+    connector.advance(minutes(2));
+    calls = 0;
+    const before = await connector.queue("reconcile");
+    expect(await connector.runCredentials("timer")).toMatchObject({ left: 2 });
+    expect(calls).toBe(3);
+    expect(await connector.queue("reconcile")).toEqual(expect.arrayContaining(before.slice(3)));
+    connector.advance(minutes(10));
+    await connector.anotherInstance({ ports: () => ({}) }).runCredentials("timer");
+    expect(await connector.queue("reconcile")).toEqual([]);
+  });
+});
+
 describe("a cancel of which a peer asks to wait", () => {
   test("is continued by the job after that peer's Retry-After, and not earlier on demand", async () => {
     const { connector, requestId, cancel } = await ordered(onSiteBody([authenticator(1)]));

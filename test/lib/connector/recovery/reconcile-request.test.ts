@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import {
+  idpsOf,
   orderBody,
   peersOfFile,
   refusalOf,
@@ -163,6 +165,56 @@ describe("a delivery call without an answer", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: message });
     await lookUpToTheEnd(connector);
     expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+  });
+});
+
+describe("compensations at an IdP that does not answer", () => {
+  const failedOrders = async (failure: PeerFailure) => {
+    let isAway = true;
+    const calls: unknown[] = [];
+    const connector = await testConnector(peers, {
+      settings: { JOB_CONCURRENCY: "1" },
+      ports: context => ({
+        idps: idpsOf(context, () => ({
+          compensate: async state => {
+            calls.push(state);
+            if (isAway) throw failure;
+          },
+        })),
+      }),
+    });
+    peers.delivery.fail({ kind: "refuse", status: 400, method: "POST", times: 5 });
+    for (let order = 0; order < 5; order++) await refusalOf(connector.order(withoutPins(orderBody())));
+    connector.advance(minutes(5));
+    calls.length = 0;
+    const comeBack = () => {
+      isAway = false;
+      calls.length = 0;
+    };
+    return { connector, calls, comeBack };
+  };
+
+  test("are tried three times by a run, and the rest stays due as it was", async () => {
+    const { connector, calls, comeBack } = await failedOrders(new PeerFailure("IdP entra", "compensate", "unanswered"));
+    const before = await connector.queue("reconcile");
+    expect(await connector.runCredentials("timer")).toMatchObject({ left: 2 });
+    expect(calls).toHaveLength(3);
+    expect(await connector.queue("reconcile")).toEqual(expect.arrayContaining(before.slice(3)));
+    expect(connector.events("peer_stopped")).toMatchObject([{ peer: "IdP entra" }]);
+    comeBack();
+    connector.advance(minutes(1));
+    expect(await connector.runCredentials("timer")).toMatchObject({ left: 0 });
+    expect(calls).toHaveLength(5);
+    expect(await connector.queue("reconcile")).toEqual([]);
+    expect(await connector.queue("clean")).toHaveLength(5);
+  });
+
+  test("are made for all requests if it refuses some of them", async () => {
+    const { connector, calls } = await failedOrders(
+      new PeerFailure("IdP entra", "compensate", "refused", { status: 400 }),
+    );
+    expect(await connector.runCredentials("timer")).toMatchObject({ left: 0 });
+    expect(calls).toHaveLength(5);
   });
 });
 
