@@ -32,14 +32,19 @@ export async function startTokenIssuer({
     state.value.keys = [await newSigningKey(), ...state.value.keys].slice(0, 2);
     state.save();
   };
-  if (state.value.keys.length === 0) await rotate();
+  let first: Promise<void> | undefined;
+  /** Makes the first key when it is needed: that takes a tenth of a second, and most systems need no token of a tenant. */
+  const keys = async (): Promise<KeyRing> => {
+    if (state.value.keys.length === 0) await (first ??= rotate());
+    return state.value;
+  };
 
-  const mint = (options: Mint) => mintToken(options, { keys: state.value, issuer, tenantId });
+  const mint = async (options: Mint) => mintToken(options, { keys: await keys(), issuer, tenantId });
   const peer = await startPeer("token-issuer", {
     ...(port === undefined ? {} : { port }),
-    handle: ({ method, path }) => {
+    handle: async ({ method, path }) => {
       if (method !== "GET") return undefined;
-      if (path === "/discovery/v2.0/keys") return { status: 200, body: { keys: publicKeys(state.value) } };
+      if (path === "/discovery/v2.0/keys") return { status: 200, body: { keys: publicKeys(await keys()) } };
       if (/^(\/[^/]+\/v2\.0)?\/\.well-known\/openid-configuration$/.test(path))
         return { status: 200, body: configuration };
       return undefined;
