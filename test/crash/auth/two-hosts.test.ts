@@ -29,22 +29,22 @@ const create = (host: AuthHost, username: string, given = password) =>
   host.core("POST", "/users", { username, password: given });
 
 describe("users made at two hosts at once", () => {
-  test("20 creations of one name, in any case: one 201, 19 times 409, one user in the list", async () => {
-    const answers = await atOnce(20, (host, index) => create(host, index % 3 === 0 ? "Anna" : "aNNA"));
-    expect(statuses(answers)).toEqual({ 201: 1, 409: 19 });
+  test("8 creations of one name, in any case: one 201, 7 times 409, one user in the list", async () => {
+    const answers = await atOnce(8, (host, index) => create(host, index % 3 === 0 ? "Anna" : "aNNA"));
+    expect(statuses(answers)).toEqual({ 201: 1, 409: 7 });
     const made = answers.filter(({ status }) => status === 201).map(({ body }) => body);
     expect((await hosts[0].core("GET", "/users")).body).toEqual(made);
     expect((await hosts[1].core("GET", "/users/anna")).body).toMatchObject(made[0] as object);
   });
 
   test("no id is given twice", async () => {
-    const names = Array.from({ length: 100 }, (_, index) => `one-of-many-${index}`).values();
+    const names = Array.from({ length: 40 }, (_, index) => `one-of-many-${index}`).values();
     const ids: number[] = [];
     const work = async (_: unknown, index: number) => {
       for (const name of names) ids.push(idOf(await create(either(index), name, "")));
     };
     await Promise.all(Array.from({ length: 20 }, work));
-    expect(new Set(ids).size).toBe(100);
+    expect(new Set(ids).size).toBe(40);
     expect(ids.every(Number.isSafeInteger)).toBe(true);
   });
 
@@ -81,10 +81,10 @@ describe("a name that is guessed at", () => {
     return { status, headers: own, waits: wait > 0 && wait <= 30, body };
   };
 
-  test("by 60 at once has exactly ten of them checked, and then throttles also the right password", async () => {
+  test("by 24 at once has exactly ten of them checked, and then throttles also the right password", async () => {
     await create(hosts[0], "guessed");
-    const answers = await atOnce(60, guess("guessed"));
-    expect(statuses(answers)).toEqual({ 401: 10, 429: 50 });
+    const answers = await atOnce(24, guess("guessed"));
+    expect(statuses(answers)).toEqual({ 401: 10, 429: 14 });
     expect((await login("guessed")).status).toBe(429);
     await hosts[1].core("POST", "/users/guessed/unlock");
     expect((await login("guessed")).status).toBe(200);
