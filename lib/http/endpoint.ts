@@ -156,7 +156,7 @@ export function endpoint<
     async run(raw, deps, context) {
       const found: Problem[] = [];
       const parse = <T extends z.ZodType | undefined>(schema: T, value: unknown): Parsed<T> => {
-        const result = schema?.safeParse(value);
+        const result = schema && check(schema, value);
         if (result?.success === false) found.push(...problemsOf(result.error));
         return result?.data as Parsed<T>;
       };
@@ -176,6 +176,19 @@ export function endpoint<
       return { reply: await definition.handle(input, deps, context as Context<A, S>), ignored };
     },
   };
+}
+
+/**
+ * Returns the result of a schema. Zod compares the `length` of every value that has one, also of an object in the place of a text or list.
+ * If that `length` is an object with a member `toString`, the comparison throws. Throws Fault `invalid` then.
+ */
+function check(schema: z.ZodType, value: unknown): z.ZodSafeParseResult<unknown> {
+  try {
+    return schema.safeParse(value);
+  } catch (error) {
+    if (!(error instanceof TypeError) || error.message !== "Cannot convert object to primitive value") throw error;
+    throw new Fault("invalid", "The request must not have an object in the place of a text or list.");
+  }
 }
 
 /** Returns the values of the headers that a schema names. */

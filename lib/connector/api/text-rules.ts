@@ -4,7 +4,7 @@ import { requestLimits } from "./limits.ts";
 import { isCountryCode } from "./regions.ts";
 
 /**
- * Upper bound, in UTF-16 code units, of text that the specification does not bound. It is above every limit of the
+ * Upper bound, in Unicode code points, of text that the specification does not bound. It is above every limit of the
  * delivery service, so that what only that service minds is answered in its name (decision C5).
  */
 const textLimit = 255;

@@ -198,6 +198,13 @@ describe("a JSON body", () => {
     });
   });
 
+  it.each(["name", "parts"])("is refused where %s is an object whose length can not be compared", async field => {
+    const { send, lines } = served(echo({ body: body.extend({ parts: body.shape.parts.unwrap().max(2) }) }));
+    const reply = await send(json({ name: "n", parts: [], [field]: { length: { toString: 1 } } }));
+    expect(reply).toMatchObject({ status: 400, body: { kind: "invalid" } });
+    expect(lines.map(({ event }) => event)).toEqual(["http"]);
+  });
+
   it("names the place of ill-formed Unicode", async () => {
     const reply = await send({ body: '{"name":"n","parts":[{"id":"ok"},{"id":"\\ud800"}]}' });
     expect(reply.body).toMatchObject({ problems: [{ path: "parts[1].id", reason: "must be well-formed Unicode" }] });

@@ -75,6 +75,7 @@ const wrongFields: readonly (readonly [path: string, value: unknown, reason: Reg
     [path, "a\u0085b", /^must not contain control characters$/] as const,
     [path, "a\u2028b", /^must not contain control characters$/] as const,
     [path, "a".repeat(256), /^must have at most 255 characters$/] as const,
+    [path, "\u{1f511}".repeat(256), /^must have at most 255 characters$/] as const,
     [path, " ".repeat(1025), /^must have at most 1024 characters$/] as const,
   ]),
   ...["recipient.email", "enrollment_contacts.emails_to[0]"].flatMap(path =>
@@ -390,6 +391,7 @@ describe("a valid version 2 create body", () => {
     ["recipient.last_name", ""],
     ["recipient.company", ""],
     ["recipient.first_name", "x".repeat(255)],
+    ["recipient.first_name", "\u{1f511}".repeat(255)],
     ["recipient.telephone", "+(0)1-2"],
     ["recipient.telephone", "5".repeat(40)],
     [`${address}.postal_code`, " "],
