@@ -35,7 +35,10 @@ export async function startTokenIssuer({
   let first: Promise<void> | undefined;
   /** Makes the first key when it is needed: that takes a tenth of a second, and most systems need no token of a tenant. */
   const keys = async (): Promise<KeyRing> => {
-    if (state.value.keys.length === 0) await (first ??= rotate());
+    if (state.value.keys.length === 0) {
+      first ??= rotate();
+      await first;
+    }
     return state.value;
   };
 
