@@ -15,6 +15,8 @@ export interface ClientCredentials {
    * `private_key_jwt` (RFC 7523).
    */
   readonly secret: () => Promise<string>;
+  /** The audience of `private_key_jwt`; `tokenUrl` by default. */
+  readonly audience?: string | undefined;
   /** For `private_key_jwt`; PS256 by default. */
   readonly algorithm?: "PS256" | "RS256" | "ES256" | "ES384" | undefined;
 }
@@ -69,7 +71,7 @@ async function assertion(access: PeerAccess, client: ClientCredentials, pem: str
     })
     .setIssuer(client.clientId)
     .setSubject(client.clientId)
-    .setAudience(client.tokenUrl)
+    .setAudience(client.audience ?? client.tokenUrl)
     .setNotBefore(now)
     .setIssuedAt(now)
     .setExpirationTime(now + 300)

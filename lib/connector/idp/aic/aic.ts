@@ -22,8 +22,10 @@ type Call = Required<Pick<PeerRequest<unknown>, "headers" | "signal">>;
 function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
   const access: PeerAccess = { ...deps, peer: idpName(id), refusalOf, longestAnswer };
   const realm = `realms/root/realms/${configured.realm.replace("/", "")}`;
+  const tokenUrl = `${amUrlOf(configured["auth-base-url"])}/oauth2/${realm}/access_token`;
   const tokens = createPingTokens(access, {
-    tokenUrl: `${amUrlOf(configured["auth-base-url"])}/oauth2/${realm}/access_token`,
+    tokenUrl,
+    audience: withPort(tokenUrl),
     clientId: configured["client-id"],
     scope: configured.scope,
     secret: deps.secret,
@@ -123,6 +125,12 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
 
 /** Returns the address of AM: `/am` if the address has no path. */
 const amUrlOf = (address: string) => (new URL(address).pathname === "/" ? `${address}/am` : address);
+
+/** Returns an address with its port. AM compares the audience of an assertion with its own address, which has the port 443 too. */
+function withPort(address: string): string {
+  const { protocol, hostname, port, pathname } = new URL(address);
+  return `${protocol}//${hostname}:${port || (protocol === "https:" ? "443" : "80")}${pathname}`;
+}
 
 /** Returns the earlier of the end of the step and the end of the configured time-out. */
 function earlierEnd(stepEnd: Date | undefined, startedAt: Instant, timeoutMs: number | undefined): Date | undefined {

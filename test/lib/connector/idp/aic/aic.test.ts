@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { exportJWK, type JWK, UnsecuredJWT } from "jose";
+import { decodeJwt, exportJWK, type JWK, UnsecuredJWT } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/bind-response.ts";
 import { aic as kind } from "../../../../../lib/connector/idp/aic/aic.ts";
@@ -569,5 +569,24 @@ describe("the client's own credentials at Advanced Identity Cloud", () => {
     expect(await failureOf(ask(connect({}, { secret: async () => "wrong" })))).toMatchObject({
       code: "invalid_client",
     });
+  });
+
+  test("are an assertion for the address with its port, as the tenant compares it, also if that is the port of https", async () => {
+    const audiences: unknown[] = [];
+    const url = await oddServer(async (request, response) => {
+      let body = "";
+      for await (const chunk of request) body += chunk;
+      audiences.push(decodeJwt(new URLSearchParams(body).get("client_assertion") ?? "").aud);
+      response.end("{}");
+    });
+    const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const secret = async () => String(privateKey.export({ type: "pkcs8", format: "pem" }));
+    const toServer: typeof fetch = (input, init) => fetch(new URL(new URL(String(input)).pathname, url), init);
+    for (const address of ["https://tenant.forgeblocks.com", "https://am.example:8443/openam"])
+      await kindOf(ask(connect({ "auth-base-url": address }, { secret, fetch: toServer })));
+    expect([...new Set(audiences)]).toEqual([
+      "https://tenant.forgeblocks.com:443/am/oauth2/realms/root/realms/alpha/access_token",
+      "https://am.example:8443/openam/oauth2/realms/root/realms/alpha/access_token",
+    ]);
   });
 });
