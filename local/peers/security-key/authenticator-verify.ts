@@ -20,6 +20,9 @@ export interface AttestationCheck {
 
 export type RegisteredCredential = NonNullable<VerifiedRegistrationResponse["registrationInfo"]>;
 
+/** Certificate chains that ended at their root, with it. Checking a chain takes most of the time of a verification. */
+const trustedChains = new Set<string>();
+
 // The verifier's trust anchors are global in the process, so checks with different roots must not overlap.
 let last: Promise<unknown> = Promise.resolve();
 
@@ -33,8 +36,10 @@ export function verifyAttestation(check: AttestationCheck): Promise<RegisteredCr
 async function verify({ id, clientDataJSON, attestationObject, challenge, origin, rpId, root }: AttestationCheck) {
   const statement = decodeAttestationObject(Buffer.from(attestationObject, "base64url"));
   // Without certificates the verifier would not check a chain.
-  if (statement.get("fmt") !== "packed" || statement.get("attStmt").get("x5c") === undefined)
+  const certificates = statement.get("attStmt").get("x5c");
+  if (statement.get("fmt") !== "packed" || certificates === undefined)
     throw new Error("only packed attestation with a certificate is accepted");
+  const chain = [root, ...certificates.map(bytes => Buffer.from(bytes).toString("base64"))].join("\n");
   const response: RegistrationResponseJSON = {
     id,
     rawId: id,
@@ -42,7 +47,9 @@ async function verify({ id, clientDataJSON, attestationObject, challenge, origin
     response: { clientDataJSON, attestationObject },
     clientExtensionResults: {},
   };
-  SettingsService.setRootCertificates({ identifier: "packed", certificates: [root] });
+  // Without a root the verifier skips the chain.
+  const roots = trustedChains.has(chain) ? [] : [root];
+  SettingsService.setRootCertificates({ identifier: "packed", certificates: roots });
   const { verified, registrationInfo } = await verifyRegistrationResponse({
     response,
     expectedChallenge: challenge,
@@ -51,6 +58,7 @@ async function verify({ id, clientDataJSON, attestationObject, challenge, origin
     requireUserVerification: true,
   });
   if (!verified || registrationInfo === undefined) throw new Error("the attestation's signature is wrong");
+  trustedChains.add(chain);
   if (registrationInfo.credential.id !== id) throw new Error("the id is not the credential's");
   return registrationInfo;
 }

@@ -17,12 +17,18 @@ export interface KeyMaker {
   readonly authenticators: Readonly<Record<AuthenticatorKind, Authenticator>>;
 }
 
+let newMakersKeys: Promise<AuthenticatorKeys> | undefined;
+
 /** Returns the maker whose state is in `file`. Creates what the file lacks and saves it. */
 export async function openKeyMaker(file: State<KeyMakerState>): Promise<KeyMaker> {
   const { keyring } = file.value;
   if (keyring.transport.length === 0) await rotate(keyring);
   // A file of an earlier version has no batches.
-  if (file.value.authenticator?.batches === undefined) file.value.authenticator = await createAuthenticatorKeys();
+  if (file.value.authenticator?.batches === undefined) {
+    // New makers of one process share a root, because certificates take longer to create than the maker to start.
+    newMakersKeys ??= createAuthenticatorKeys();
+    file.value.authenticator = await newMakersKeys;
+  }
   const keys = file.value.authenticator;
   file.save();
   return {

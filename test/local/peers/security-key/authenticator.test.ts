@@ -88,15 +88,22 @@ describe("the software authenticator", () => {
 });
 
 describe("the attestation check refuses", () => {
-  test("keys of another maker, also while keys of several makers are checked at once", async () => {
+  test("keys of another maker, also while keys of several makers are checked at once, and after another root accepted them", async () => {
     const other = createAuthenticator(await createAuthenticatorKeys());
     const results = await Promise.allSettled([
       verifyAttestation(made()),
       verifyAttestation(made(other)),
       verifyAttestation({ ...made(other), root: other.rootCertificate }),
       verifyAttestation(made()),
+      verifyAttestation(made(other)),
     ]);
-    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    expect(results.map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "rejected",
+      "fulfilled",
+      "fulfilled",
+      "rejected",
+    ]);
   });
 
   test("self attestation, which has no certificate to chain", async () => {
