@@ -9,13 +9,11 @@ const leftOut = process.env[fastVariable] === undefined ? [] : slowTests;
 
 const include = ["test/**/*.test.ts"];
 
-/** Files that load the deployed app, or change what a process has once. The other files share a few processes. */
+/** Files that change what a process has once. The other files share a few processes. */
 const ownProcess = [
-  "test/docs/examples/connector-programs.test.ts",
-  "test/functions/{call-events,maintenance,rotation}.test.ts",
-  "test/functions/connector/**/*.test.ts",
+  "test/functions/{call-events,rotation}.test.ts",
   "test/lib/azure/{credential,telemetry/*}.test.ts",
-  "test/local/host/**/*.test.ts",
+  "test/local/host/{empty-app,http/request-and-response}.test.ts",
 ];
 
 export default defineConfig({

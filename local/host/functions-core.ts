@@ -21,6 +21,8 @@ export interface FunctionsCore {
   /** The data that all hooks of the app share. */
   readonly appHookData: Record<string, unknown>;
   logTo(log: HostLog): void;
+  /** Removes all functions and hooks with their data, so that another app can register its own. Call it after the host has stopped. */
+  unregisterAll(): void;
 }
 
 /** The library keeps the first core that it finds until the process ends, so all loads of this file share one. */
@@ -83,6 +85,12 @@ function createCore() {
     appHookData: {},
     logTo: log => {
       sink = log;
+    },
+    unregisterAll: () => {
+      functions.clear();
+      for (const list of hooks.values()) list.splice(0);
+      for (const name of Object.keys(core.appHookData)) delete core.appHookData[name];
+      sink = () => {};
     },
   };
   return { core, api };

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { authTasks } from "../../functions/auth/start/maintenance-tasks.ts";
 import { connectorTasks } from "../../functions/connector/start/maintenance-tasks.ts";
 import { taskTemplate } from "../../lib/http/task.ts";
@@ -9,19 +9,19 @@ import { connectorHostOfFile } from "../support/connector/host.ts";
 import { newUser, orderBody, peersOfFile } from "../support/connector/test-connector.ts";
 import { until } from "../support/until.ts";
 
-/** Log events so far: the host collects the console, which is looked up when the adapter is loaded. */
-const events = vi.hoisted(() => {
-  const noted: Record<string, unknown>[] = [];
-  for (const level of ["info", "warn", "error"] as const) {
-    const write = console[level];
-    console[level] = (...words: unknown[]) => {
-      const [line] = words;
-      if (typeof line === "string" && line.startsWith("{")) noted.push(JSON.parse(line));
-      else write(...words);
-    };
-  }
-  return noted;
-});
+/** Log events so far: the host collects the console. */
+const events: Record<string, unknown>[] = [];
+for (const level of ["info", "warn", "error"] as const) {
+  const write = console[level];
+  console[level] = (...words: unknown[]) => {
+    const [line] = words;
+    if (typeof line === "string" && line.startsWith("{")) events.push(JSON.parse(line));
+    else write(...words);
+  };
+  afterAll(() => {
+    console[level] = write;
+  });
+}
 
 const peers = await peersOfFile();
 const host = connectorHostOfFile(peers, {

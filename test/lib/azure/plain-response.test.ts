@@ -1,8 +1,8 @@
 import { app, HttpResponse, type HttpResponseInit } from "@azure/functions";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { plainResponse } from "../../../lib/azure/plain-response.ts";
-import { installFunctionsCore } from "../../../local/host/functions-core.ts";
 import { type LocalHost, startHost } from "../../../local/host/host.ts";
+import { functionsCoreOfFile } from "../../support/host/functions-core-of-file.ts";
 
 const contents: Readonly<Record<string, Parameters<typeof plainResponse>[0]>> = {
   json: {
@@ -23,7 +23,7 @@ const contents: Readonly<Record<string, Parameters<typeof plainResponse>[0]>> = 
   },
 };
 
-const core = installFunctionsCore();
+const core = functionsCoreOfFile();
 let host: LocalHost;
 
 beforeAll(async () => {

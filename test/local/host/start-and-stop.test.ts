@@ -6,9 +6,10 @@ import { app } from "@azure/functions";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { installFunctionsCore } from "../../../local/host/functions-core.ts";
 import { type HostOptions, type LocalHost, startHost } from "../../../local/host/host.ts";
+import { functionsCoreOfFile } from "../../support/host/functions-core-of-file.ts";
 import { call } from "./http/raw-request.ts";
 
-const core = installFunctionsCore();
+const core = functionsCoreOfFile();
 const events: string[] = [];
 const lines: [level: string, category: string, message: string][] = [];
 let host: LocalHost | undefined;

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll } from "vitest";
-import { installFunctionsCore } from "../../../local/host/functions-core.ts";
 import { type LocalHost, startHost } from "../../../local/host/host.ts";
 import type { Peers } from "../../../local/peers/all.ts";
 import { createStores } from "../../../local/start/system.ts";
 import { localTokens, type Tokens } from "../../../local/start/tokens.ts";
 import type { Body } from "../../lib/connector/api/v2/bodies.ts";
+import { functionsCoreOfFile } from "../host/functions-core-of-file.ts";
 import { type FreshStorage, freshStorage } from "../storage/fresh-storage.ts";
 import { environmentOf } from "./test-connector.ts";
 
@@ -32,18 +32,34 @@ export interface ConnectorHost {
   ): Promise<CallAnswer>;
 }
 
+let loads = 0;
+
+/** Evaluates the app's main module again, which reads the environment of the process as it loads. */
+async function loadApp(environment: Readonly<Record<string, string>>): Promise<void> {
+  const before = { ...process.env };
+  Object.assign(process.env, environment);
+  try {
+    const main = `../../../functions/main.ts?load=${++loads}`;
+    await import(main);
+  } finally {
+    for (const name of Object.keys(environment)) delete process.env[name];
+    Object.assign(process.env, before);
+  }
+}
+
 /** Starts the host before the tests of a file and ends it after them. */
 export function connectorHostOfFile(peers: Peers, settings: Readonly<Record<string, string>> = {}): ConnectorHost {
   const storage = freshStorage();
+  const core = functionsCoreOfFile();
   let host: LocalHost;
   let tokens: Tokens;
   beforeAll(async () => {
     await createStores(storage.connectionString);
     tokens = localTokens(peers.vault);
-    Object.assign(process.env, environmentOf(peers, storage), { LOGGING_LEVEL_COM_SERVICE: "ERROR" }, settings);
-    const core = installFunctionsCore();
-    await import("../../../functions/main.ts");
-    host = await startHost(core, { port: 0, hostJson: JSON.parse(readFileSync("host.json", "utf8")), timers: false });
+    const env = { ...environmentOf(peers, storage), LOGGING_LEVEL_COM_SERVICE: "ERROR", ...settings };
+    await loadApp(env);
+    const hostJson = JSON.parse(readFileSync("host.json", "utf8"));
+    host = await startHost(core, { port: 0, hostJson, timers: false, env });
   });
   afterAll(() => host.stop());
   return {

@@ -1,4 +1,4 @@
-// The deployed app behind a host, in a process of its own: one process can load the app only once.
+// The deployed app behind a host, in a process of its own, which tests can stop and kill.
 import { readFileSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import { installFunctionsCore } from "../../../local/host/functions-core.ts";

@@ -1,5 +1,9 @@
 // Runs before each test file that shares its process with others: what one changes, the next one would meet.
 import { afterAll, expect, vi } from "vitest";
+import { installFunctionsCore } from "../../../local/host/functions-core.ts";
+
+// `@azure/functions` looks for its core once in a process, so the core is there before any file registers a function.
+installFunctionsCore();
 
 const environment = { ...process.env };
 const directory = process.cwd();

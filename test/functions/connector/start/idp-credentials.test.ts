@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportJWK } from "jose";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
 import { openConnectorContext } from "../../../../functions/connector/start/open-context.ts";
 import { readAllSettings } from "../../../../functions/read-all-settings.ts";
@@ -122,10 +122,9 @@ describe("the managed identity of kind B", () => {
     });
     const port = await listen(server, "the identity endpoint", 0);
     closing.push(() => shut(server));
-    Object.assign(process.env, {
-      IDENTITY_ENDPOINT: `http://127.0.0.1:${port}/msi/token`,
-      IDENTITY_HEADER: "of the platform",
-    });
+    vi.stubEnv("IDENTITY_ENDPOINT", `http://127.0.0.1:${port}/msi/token`);
+    vi.stubEnv("IDENTITY_HEADER", "of the platform");
+    closing.push(() => vi.unstubAllEnvs());
     peers.vault.resetRequests();
     await registered("identity", { type: "B", "managed-identity": true, "graph-endpoint": entra.url });
     expect(asked).toEqual([{ resource: entra.url, header: "of the platform" }]);

@@ -1,11 +1,11 @@
 import { app, type HttpRequest, type HttpResponseInit, type InvocationContext } from "@azure/functions";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { installFunctionsCore } from "../../../../local/host/functions-core.ts";
 import { type LocalHost, startHost } from "../../../../local/host/host.ts";
 import { bodyLimit } from "../../../../local/host/http/request.ts";
+import { functionsCoreOfFile } from "../../../support/host/functions-core-of-file.ts";
 import { call, exchange } from "./raw-request.ts";
 
-const core = installFunctionsCore();
+const core = functionsCoreOfFile();
 const lines: string[] = [];
 let host: LocalHost;
 
