@@ -44,16 +44,18 @@ export const noFailures: Throttle = { failures: 0, reservations: [] };
 
 /**
  * Reserves a slot for an attempt before anything is checked. After the allowed number of failures there is one slot at
- * a time, and it becomes free when the wait is over.
+ * a time, and it becomes free when the wait is over. Replaces a reservation of the attempt itself, which is there if the
+ * response to an earlier write was lost.
  */
 export function reserve(throttle: Throttle, id: string, now: Instant, limits: ThrottleLimits): ReserveResult {
   const current = applyExpiry(throttle, now, limits);
-  const { failures, failedAt, reservations } = current;
+  const { failures, failedAt } = current;
   const waitMs = failedAt === undefined ? 0 : waitAfter(failures, limits) - between(failedAt, now);
   if (waitMs > 0) return { outcome: "waiting", retryAfter: Math.ceil(waitMs / 1000) };
   const slots = Math.max(1, limits.failures - failures);
-  if (reservations.length >= slots) return { outcome: "busy" };
-  return { outcome: "reserved", next: { ...current, reservations: [...reservations, { id, at: now }] } };
+  const others = withoutReservation(current, id);
+  if (others.length >= slots) return { outcome: "busy" };
+  return { outcome: "reserved", next: { ...current, reservations: [...others, { id, at: now }] } };
 }
 
 /** Turns the slot of a failed attempt into a failure, unless it has expired: then it counts as one already. */

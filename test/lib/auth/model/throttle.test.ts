@@ -72,6 +72,14 @@ describe("failures of a username", () => {
     });
   });
 
+  it("lets an attempt reserve the only slot again whose reservation was written, but its response lost", () => {
+    const later = at(seconds(30));
+    const written = reserved(failedTimes(10), "a", later);
+    const again = reserved(written, "a", at(seconds(31)));
+    expect(again.reservations).toEqual([{ id: "a", at: at(seconds(31)) }]);
+    expect(outcome(again, later)).toBe("busy");
+  });
+
   it("are forgotten a day after the last", () => {
     expect(reserved(failedTimes(17), "a", at(days(1)))).toMatchObject({ failures: 0 });
     expect(reserved(failedTimes(17), "a", at(days(1) - 1))).toMatchObject({ failures: 17 });
