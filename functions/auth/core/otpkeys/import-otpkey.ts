@@ -1,5 +1,5 @@
 import { assignImported } from "../../../../lib/auth/otpkeys/assign-imported.ts";
-import { importKey } from "../../../../lib/auth/otpkeys/import-key.ts";
+import { checkImport, importKey } from "../../../../lib/auth/otpkeys/import-key.ts";
 import { requireValidImport } from "../../../../lib/auth/otpkeys/imported-key.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -21,8 +21,8 @@ export const importOtpkey = endpoint({
     "lower value: then used OTPs are accepted again. Another secret for an existing prefix is refused with 409 " +
     "unless `replace=true`. The secret is in no response and in no log. `valid_from` and `valid_until` limit the " +
     "time in which OTPs are accepted; for an existing otpkey only the given limit changes. With `username` the " +
-    "otpkey is also assigned to that user; an unknown username is refused with 400, and then nothing is imported. " +
-    "An API token of the role `import` changes no limit of an existing otpkey, and assigns no otpkey that another " +
+    "otpkey is also assigned to that user; an unknown username is refused with 400. A refused import changes no existing " +
+    "otpkey. An API token of the role `import` changes no limit of an existing otpkey, and assigns no otpkey that another " +
     "user has: 403.",
   body: importFields,
   alsoCheck: ({ body }) => problemsOfRefused(body),
@@ -37,11 +37,17 @@ export const importOtpkey = endpoint({
   refusals: ["conflict"],
   handle: async ({ body }, context: AuthContext, { caller }) => {
     const { owner, ...imported } = toImportedKey(body, caller);
-    const isKnownOwner = owner === undefined || (await context.users.find(owner)) !== undefined;
-    requireValidImport(imported, { isKnownOwner });
+    const { users, otpkeys } = context;
+    const [user, existing] = await Promise.all([owner && users.find(owner), owner && otpkeys.find(imported.prefix)]);
+    requireValidImport(imported, { isKnownOwner: owner === undefined || user !== undefined });
+    const assign = async () => owner && assignImported(imported, owner, context);
+    // An OTP key that exists is checked first, then assigned, then changed: an import that is refused changes nothing.
+    if (existing !== undefined) {
+      await checkImport(imported, context);
+      await assign();
+    }
     const { key, isNew } = await importKey(imported, context);
-    if (owner !== undefined) await assignImported(imported, owner, context);
-    const attributes = isNew ? {} : ((await context.otpkeys.view(key.prefix))?.attributes ?? {});
-    return { status: isNew ? 201 : 200, body: toOtpkeyView(key, attributes) };
+    const [view] = await Promise.all([otpkeys.view(key.prefix), existing === undefined && assign()]);
+    return { status: isNew ? 201 : 200, body: toOtpkeyView(key, view?.attributes ?? {}) };
   },
 });

@@ -143,10 +143,11 @@ describe("the role `import`", () => {
 
   it("assigns while importing, also again, and assigns no key that another user has", async () => {
     const [owner, other] = [await auth.makeUser(), await auth.makeUser()];
-    const { prefix, fields } = hotpKey();
+    const key = hotpKey();
+    const { prefix, fields } = key;
     expect((await importing({ ...fields, username: owner.name })).status).toBe(201);
     expect((await importing({ ...fields, username: owner.name })).status).toBe(200);
-    for (const taken of [{ prefix }, fields]) {
+    for (const taken of [{ prefix }, fields, { ...fields, counter: "50" }]) {
       expect(await importing({ ...taken, username: other.name })).toMatchObject({
         status: 403,
         body: {
@@ -155,6 +156,8 @@ describe("the role `import`", () => {
       });
     }
     expect((await auth.get(`/core/users/${other.id}/otpkeys`)).body).toEqual([]);
+    // A refused import has not raised the counter either.
+    expect(await auth.isValidOtp(owner, key.otp(0))).toBe(true);
     expect((await auth.post("/core/otpkeys", { prefix, username: other.name }, as("admin"))).status).toBe(200);
     expect((await importing({ ...fields, username: owner.name })).status).toBe(200);
   });

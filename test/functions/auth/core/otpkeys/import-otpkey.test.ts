@@ -89,10 +89,12 @@ describe("POST /core/otpkeys", () => {
     expect(await isValid(key.otp(1))).toBe(true);
   });
 
-  it("gives a key that an assignment made its secret: 201; the assignment stays", async () => {
+  it("gives a key that an assignment made its secret: 201; the assignment and the attributes stay", async () => {
     const key = yubicoKey();
     await has(key);
-    expect((await importing(key.fields)).status).toBe(201);
+    await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "batch", value: "7" });
+    const view = { ...viewOf(key.prefix), attributes: { batch: "7" } };
+    expect(await importing(key.fields)).toMatchObject({ status: 201, body: view });
     expect(await isValid(key.otp(1))).toBe(true);
   });
 
