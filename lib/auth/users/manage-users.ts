@@ -30,7 +30,7 @@ export async function createUser(
   const hash = accepted.value === undefined ? undefined : await deps.hasher.hash(accepted.value);
   const created = await deps.users.create({ username: name.value, ...(hash && { password: hash }) });
   if (created === undefined) throw nameTaken();
-  deps.log.info("user_created", { userId: created.value.id });
+  deps.log.info("user_created", { userId: created.value.id, username: created.value.name });
   return created;
 }
 
@@ -58,7 +58,7 @@ export async function renameUser(userRef: UserRef, username: Username, deps: Aut
   const renamed = await deps.users.rename(userRef, username);
   if (renamed === "no_user") throw noSuchUser();
   if (renamed === "taken") throw nameTaken();
-  deps.log.info("user_renamed", { userId: renamed.value.id });
+  deps.log.info("user_renamed", { userId: renamed.value.id, username: renamed.value.name });
   return renamed;
 }
 

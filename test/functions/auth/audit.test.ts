@@ -165,6 +165,13 @@ describe("every authentication is one audit event at information level", () => {
     for (const event of ["user_created", "user_renamed", "password_reset", "sessions_ended"]) {
       expect(auth.events(event), event).toContainEqual(expect.objectContaining({ userId: user.id, ...caller }));
     }
+    // Other events may name the user by the username of that time.
+    for (const [event, username] of [
+      ["user_created", user.name],
+      ["user_renamed", `${user.name}.renamed`],
+    ] as const) {
+      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ userId: user.id, username }));
+    }
     const named = { user: { by: "id", id: user.id } };
     for (const event of ["attribute_set", "attribute_deleted"]) {
       const ofUser = expect.objectContaining({ ...named, key: "color", ...caller });
