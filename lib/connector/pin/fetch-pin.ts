@@ -25,12 +25,16 @@ interface NoPin {
   readonly failure?: PeerFailure | undefined;
 }
 
-/** Returns the PIN of a security key from its peer's response, or from the stored copy if the peer no longer returns it. */
+/** Returns the PIN of a security key from its peer's response, or from the stored copy if the peer no longer returns one that opens. */
 export async function fetchPin(loaded: LoadedRequest, keyId: string, deps: ConnectorDeps): Promise<Pin | NoPin> {
   const key = securityKeyOf(loaded, keyId);
   const { response: fetched, failure } = await fetchedPin(loaded, key, deps);
-  const response = fetched ?? (await storedPin(key, deps));
-  if (response !== undefined) return { failure, ...(await openPin(loaded, key, response, deps)) };
+  const opened = fetched === undefined ? undefined : await openPin(loaded, key, fetched, deps);
+  // A peer that has purged the response may return another text.
+  const isFinal = opened !== undefined && ("pin" in opened || opened.passing === true);
+  const stored = isFinal ? undefined : await openStoredPin(loaded, keyId, deps);
+  const found = stored !== undefined && ("pin" in stored || opened === undefined) ? stored : opened;
+  if (found !== undefined) return { failure, ...found };
   const passing = failure?.passing === true;
   return { problem: "No PIN response is available.", passing, retryAfter: failure?.retryAfter, failure };
 }

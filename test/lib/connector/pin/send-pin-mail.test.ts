@@ -146,6 +146,14 @@ describe("the PIN mail", () => {
 
   test.each([
     ["has purged it", ({ shipmentId }: Ready) => peers.delivery.control(shipmentId, { purge: true })],
+    [
+      "returns another text instead",
+      ({ shipmentId }: Ready) => peers.delivery.control(shipmentId, { sabotage: "garbage" }),
+    ],
+    [
+      "returns one that does not open",
+      ({ shipmentId }: Ready) => peers.delivery.control(shipmentId, { sabotage: "wrong-key" }),
+    ],
     ["has lost the shipment", ({ shipmentId }: Ready) => peers.delivery.control(shipmentId, { delete: true })],
     ["is away", async () => peers.delivery.fail({ kind: "drop", path: "shipments/", times: 10 })],
     ["has asked the host to wait", async ({ connector }: Ready) => pauseDelivery(connector)],
