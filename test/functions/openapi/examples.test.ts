@@ -56,9 +56,12 @@ const core = (route: string, body?: object): Promise<Answer> => {
   return host.call(method, `/core${path}`, body, { authorization: `Bearer ${tokens.core}` });
 };
 
-/** What the operation before has left as its example found it. */
-const unchanged: { auth: boolean; request: { programmed: boolean; ids: Headers } | undefined } = {
-  auth: false,
+/** What an operation changes of what the examples of Core and Client find. */
+type Change = "nothing" | "attributes" | "anything";
+
+/** What the operations before have changed, and the request that they have left as their example found it. */
+const state: { authChange: Change; request: { programmed: boolean; ids: Headers } | undefined } = {
+  authChange: "anything",
   request: undefined,
 };
 
@@ -66,28 +69,38 @@ const unchanged: { auth: boolean; request: { programmed: boolean; ids: Headers }
 const readsOnly = ({ method, id }: Operation): boolean =>
   (method === "GET" && !/ByGet$|Process|Validate|Lock|Code/.test(id)) || /CheckPeers$|BackUp$/.test(id);
 
+/** To prepare an operation of Client uses an OTP. */
+const authChangeOf = (operation: Operation): Change => {
+  if (operation.api !== "core") return "anything";
+  if (readsOnly(operation) || operation.id.includes("ApiToken")) return "nothing";
+  return operation.id.includes("Attribute") ? "attributes" : "anything";
+};
+
 /** Brings alice and her OTP key into the state in which the examples find them, and removes what the examples create. */
 async function resetAuth(): Promise<void> {
-  if (unchanged.auth) return;
   const keys = ["vvccccbcdeft", "vvccccbcdefu", "vvccccbcdefv"];
-  await Promise.all([
-    ...["alice", "bob"].map(name => core(`DELETE /users/${name}`)),
-    ...keys.map(prefix => core(`DELETE /otpkeys/${prefix}`)),
-  ]);
-  await core("POST /users", { username: "alice", password: "correct horse battery" });
-  const secret = Buffer.from("12345678901234567890").toString("hex");
-  await core("POST /otpkeys", { prefix: keys[0], kind: "hotp", secret });
-  await core("POST /users/alice/otpkeys", { otpkey: keys[0] });
-  await core("POST /users/alice/attributes", { key: "team", value: "red" });
-  await core(`POST /otpkeys/${keys[0]}/attributes`, { key: "batch", value: "2026-01" });
-  unchanged.auth = true;
+  if (state.authChange === "anything") {
+    await Promise.all([
+      ...["alice", "bob"].map(name => core(`DELETE /users/${name}`)),
+      ...keys.map(prefix => core(`DELETE /otpkeys/${prefix}`)),
+    ]);
+    await core("POST /users", { username: "alice", password: "correct horse battery" });
+    const secret = Buffer.from("12345678901234567890").toString("hex");
+    await core("POST /otpkeys", { prefix: keys[0], kind: "hotp", secret });
+    await core("POST /users/alice/otpkeys", { otpkey: keys[0] });
+  }
+  if (state.authChange !== "nothing") {
+    await core("POST /users/alice/attributes", { key: "team", value: "red" });
+    await core(`POST /otpkeys/${keys[0]}/attributes`, { key: "batch", value: "2026-01" });
+  }
+  state.authChange = "nothing";
 }
 
 let created = 0;
 
 /** Creates the request of the examples. Returns the ids that it has instead of the examples'. */
 async function newRequest(programmed: boolean): Promise<Headers> {
-  if (unchanged.request?.programmed === programmed) return unchanged.request.ids;
+  if (state.request?.programmed === programmed) return state.request.ids;
   peers.delivery.settings({ shipAfterMs: programmed ? 0 : 3_600_000 });
   const create = operations.find(({ id }) => id === "v2CreateCredentialRequest");
   const key = { "idempotency-key": `example-${created++}` };
@@ -98,7 +111,7 @@ async function newRequest(programmed: boolean): Promise<Headers> {
     await host.call("POST", "/v2/operations/process-credential-requests");
   }
   const ids = { [exampleId]: request ?? "", "4711": shipment ?? "" };
-  unchanged.request = { programmed, ids };
+  state.request = { programmed, ids };
   return ids;
 }
 
@@ -185,9 +198,9 @@ async function sendExample({ method, path, parameters, exampleBody, id }: Operat
 describe("the example of each operation is accepted, and its response is like the documented one", () => {
   it.each(operations.map(operation => [operation.id, operation] as const))("%s", async (_, operation) => {
     const { headers, ids } = await prepare(operation);
-    // To prepare an operation of Client uses an OTP.
-    if (operation.api !== "core" || !readsOnly(operation)) unchanged.auth = false;
-    if (!readsOnly(operation)) unchanged.request = undefined;
+    const authChange = authChangeOf(operation);
+    if (authChange === "anything" || state.authChange === "nothing") state.authChange = authChange;
+    if (!readsOnly(operation)) state.request = undefined;
     const answer = await sendExample(operation, headers, ids);
     expect(answer.status, JSON.stringify(answer.body)).toBe(operation.example.status);
     expect(likeness(answer.body)).toEqual(likeness(operation.example.body));
