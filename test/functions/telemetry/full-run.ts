@@ -1,18 +1,13 @@
 import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { buildPackage } from "../../../local/package/build.ts";
-import { writePackage } from "../../../local/package/files.ts";
-import { ownPlatform } from "../../../local/package/native.ts";
 import type { Served } from "../../../local/package/serve.ts";
 import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
 import { sampleRequest } from "../../../local/start/sample-request.ts";
 import { describeSystem } from "../../../local/start/system.ts";
 import { hotpCode } from "../../lib/auth/otp/codes.ts";
+import { builtPackage } from "../../support/host/built-package.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
 import { quick } from "../../support/host/system.ts";
 import { type Collector, startCollector } from "../../support/host/telemetry-collector.ts";
@@ -115,9 +110,7 @@ export async function fullRun(): Promise<FullRun> {
 
 /** The package as it is deployed, under the local host. `stop` answers all that it wrote to its console. */
 async function servePackage(settings: Readonly<Record<string, string>>) {
-  const folder = mkdtempSync(join(tmpdir(), "telemetry-"));
-  writePackage(folder, await buildPackage(process.cwd(), ownPlatform(process.cwd())));
-  const child = fork("local/package/serve.ts", [folder], {
+  const child = fork("local/package/serve.ts", [await builtPackage()], {
     env: { PATH: process.env.PATH, ...compileCache, ...settings },
     execArgv: ["--disable-warning=ExperimentalWarning"],
     stdio: ["ignore", "pipe", "pipe", "ipc"],
@@ -132,7 +125,6 @@ async function servePackage(settings: Readonly<Record<string, string>>) {
       child.send("stop");
       const all = await outputs;
       await ended;
-      rmSync(folder, { recursive: true });
       return all.join("\n");
     },
   };

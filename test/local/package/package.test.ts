@@ -12,6 +12,8 @@ import { argon2Binary, azurePlatform, ownPlatform } from "../../../local/package
 import type { Served } from "../../../local/package/serve.ts";
 import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem, type System } from "../../../local/start/system.ts";
+import { builtPackage, readPackage } from "../../support/host/built-package.ts";
+import { compileCache } from "../../support/host/compile-cache.ts";
 import { freshStorage } from "../../support/storage/fresh-storage.ts";
 import { emptyDirectory, endAll } from "../start/start-process.ts";
 import type { StartReport } from "./start-once.ts";
@@ -22,9 +24,8 @@ let files: PackageFiles;
 let folder: string;
 
 beforeAll(async () => {
-  files = await buildPackage(root, ownPlatform(root));
-  folder = join(emptyDirectory(), "package");
-  writePackage(folder, files);
+  folder = await builtPackage();
+  files = readPackage(folder);
 });
 afterAll(endAll);
 
@@ -198,7 +199,7 @@ describe("the package under the local host", () => {
   async function serve(apis: string): Promise<Served> {
     const host = fork(join(root, "local/package/serve.ts"), [folder], {
       cwd: folder,
-      env: { PATH: process.env.PATH, ...system.settings, SERVICE_APIS: apis },
+      env: { PATH: process.env.PATH, ...compileCache, ...system.settings, SERVICE_APIS: apis },
       execArgv: ["--disable-warning=ExperimentalWarning"],
     });
     hosts.push(host);
@@ -217,7 +218,7 @@ describe("the package under the local host", () => {
 
   async function startOnce(apis: string, path: string): Promise<StartReport> {
     const child = fork(join(import.meta.dirname, "start-once.ts"), [folder, path], {
-      env: { PATH: process.env.PATH, ...system.settings, SERVICE_APIS: apis },
+      env: { PATH: process.env.PATH, ...compileCache, ...system.settings, SERVICE_APIS: apis },
       execArgv: ["--disable-warning=ExperimentalWarning"],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     });

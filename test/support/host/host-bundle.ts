@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { build, type Plugin } from "esbuild";
-import { inject } from "vitest";
 import { days } from "../../../lib/time.ts";
 import { cheapCost } from "../auth/cheap-hashes.ts";
+import { onceInRun } from "../run/once-in-run.ts";
 
 let bundled: Promise<string> | undefined;
 
@@ -13,19 +13,8 @@ let bundled: Promise<string> | undefined;
  * modules take. Its passwords are hashed at a cost of next to nothing. Returns its path.
  */
 export function hostBundle(): Promise<string> {
-  bundled ??= bundleOfRun();
+  bundled ??= onceInRun("host-bundle", bundle);
   return bundled;
-}
-
-/** Two processes that need the bundle at once both make it, at the same path. */
-async function bundleOfRun(): Promise<string> {
-  const known = join(inject("runDirectory"), "host-bundle");
-  if (existsSync(known)) return readFileSync(known, "utf8");
-  const path = await bundle();
-  const draft = `${known}.${process.pid}`;
-  writeFileSync(draft, path);
-  renameSync(draft, known);
-  return path;
 }
 
 const cheapHashes: Plugin = {

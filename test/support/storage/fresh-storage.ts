@@ -1,7 +1,7 @@
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { storageConnectionString } from "../../../local/peers/storage/storage.ts";
+import { tryClaim } from "../run/claim.ts";
 
 export interface FreshStorage {
   readonly connectionString: string;
@@ -26,19 +26,9 @@ let next = 0;
 export function freshStorage(): FreshStorage {
   const { blobUrl, tableUrl, key, accounts, claims } = inject("storage");
   for (; next < accounts; next++) {
-    if (!claimed(join(claims, String(next)))) continue;
+    if (!tryClaim(join(claims, String(next)))) continue;
     const connectionString = storageConnectionString({ name: `test${next}`, key }, { blobUrl, tableUrl });
     return { connectionString, blobUrl, tableUrl };
   }
   throw new Error(`all ${accounts} storage accounts are given away; global-setup.ts makes them`);
 }
-
-const claimed = (directory: string) => {
-  try {
-    mkdirSync(directory);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
-  }
-};
