@@ -45,6 +45,11 @@ describe("docs/operate.md", () => {
     expect(named.filter(call => !routes.includes(call))).toEqual([]);
   });
 
+  it("computes the end of a temporary code, because Core refuses one that is more than 31 days away", () => {
+    expect(runbooks).toMatch(/valid_until=\$\(node -p /);
+    expect(runbooks).not.toMatch(/valid_until=\d/);
+  });
+
   it("lists every maintenance task with its function", () => {
     for (const [service, name] of tasks) {
       expect(runbooks).toContain(`\`/${taskTemplate(service, name)}\``);
@@ -103,6 +108,7 @@ describe("docs/operate.md", () => {
       DELIVERY_API_BASE_URL: address,
       DELIVERY_JWKS_SIGN_ENDPOINT: address,
       DELIVERY_JWKS_TRANSPORT_ENDPOINT: address,
+      EVENT_SINK_URLS: address,
     });
     expect(matches(runbooks, /AzureWebJobs\.(\w+)\.Disabled/g).sort()).toEqual(
       [...Object.keys(connectorJobs(settings)), "scheduledConnectorBackUp"].sort(),
