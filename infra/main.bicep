@@ -654,6 +654,8 @@ module alerts 'modules/alerts.bicep' = {
       connector: names.connector
     }
     backups: everyApp.CRON_BACKUP_SCHEDULE != 'none'
+    // The timer is registered only if there is a sink; 'none' keeps the number of a removed one.
+    events: !empty(filter(split(ofConnector.EVENT_SINK_URLS, ','), sink => !contains(['', 'none'], trim(sink))))
     unsentMailHours: alertUnsentMailHours
     expiryDays: alertExpiryDays
     throttledCalls: alertThrottledCalls

@@ -40,6 +40,9 @@ param existingActionGroupId string
 @description('Whether timers create backups.')
 param backups bool
 
+@description('Whether a timer sends events.')
+param events bool
+
 // The same durations as Kusto writes them.
 var ages = {
   PT2H: '2h'
@@ -50,12 +53,15 @@ var ages = {
 }
 
 var hourlyJobs = map(
-  [
-    { name: 'processShipments', app: appNames.connector }
-    { name: 'processCredentialRequests', app: appNames.connector }
-    { name: 'dataCleanup', app: appNames.connector }
-    { name: 'sessionCleanup', app: appNames.client }
-  ],
+  concat(
+    [
+      { name: 'processShipments', app: appNames.connector }
+      { name: 'processCredentialRequests', app: appNames.connector }
+      { name: 'dataCleanup', app: appNames.connector }
+      { name: 'sessionCleanup', app: appNames.client }
+    ],
+    events ? [{ name: 'sendEvents', app: appNames.connector }] : []
+  ),
   job => { name: job.name, app: job.app, age: ages[jobWindow] }
 )
 
@@ -116,6 +122,21 @@ var otherRules = [
     window: 'PT15M'
     frequency: 'PT5M'
     dimension: ''
+  }
+  {
+    id: 'idp-configuration'
+    title: 'The file of identity providers cannot be used'
+    text: 'A file that cannot be read at the start, or is wrong at any time. The connector keeps the last valid one; if it has none, it answers 503. The event names every wrong key.'
+    severity: 1
+    scope: componentId
+    query: 'traces | where message == "bad_idp_configuration" or (message == "idp_configuration_unread" and tostring(customDimensions.kept) == "false") | summarize reads = count() by event = message'
+    column: 'reads'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'PT2H'
+    frequency: 'PT15M'
+    dimension: 'event'
   }
   {
     id: 'failures'

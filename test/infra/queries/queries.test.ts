@@ -7,17 +7,20 @@ import { readAllSettings } from "../../../functions/read-all-settings.ts";
 import { authBackedUp } from "../../../lib/azure/auth/backup-items.ts";
 import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
 import { metrics } from "../../../lib/metrics.ts";
+import type { Deployment } from "../bicep/deploy.ts";
 import { valueAt } from "../isolation.ts";
 import { appSettings, deployed, ofType, sample } from "../templates.ts";
 import { openKusto } from "./kusto.ts";
 import { askedBy, queries } from "./queries.ts";
 
-/** Names of log events, as the code has them: texts in the first argument of a log's method. */
+/** Names of log events, as the code has them: texts in the first argument of a log's method, or of a function that calls one. */
 const events = new Set(
   globSync("{lib,functions}/**/*.ts").flatMap(path =>
-    [...readFileSync(path, "utf8").matchAll(/\blog\.(?:debug|info|warn|error)\(([^,)]*)/g)].flatMap(([, first = ""]) =>
-      [...first.matchAll(/"([^"]+)"/g)].map(([, name = ""]) => name),
-    ),
+    [
+      ...readFileSync(path, "utf8").matchAll(
+        /\b(?:log(?:\.(?:debug|info|warn|error)|\[[^\]]*\])|warnOnError)\(([^,)]*)/g,
+      ),
+    ].flatMap(([, first = ""]) => [...first.matchAll(/"([^"]+)"/g)].map(([, name = ""]) => name)),
   ),
 );
 const described = readFileSync("docs/telemetry.md", "utf8");
@@ -40,6 +43,11 @@ describe("the queries of alerts and workbook", () => {
     for (const [place, query] of queries()) {
       for (const event of askedBy(query).events) expect([...events], place).toContain(event);
     }
+  });
+
+  it("can ask for every event that the code logs, because docs/telemetry.md names it", () => {
+    const named = new Set([...described.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name));
+    expect([...events].filter(name => !named.has(name))).toEqual([]);
   });
 
   it("ask for metrics that the code measures", () => {
@@ -79,6 +87,8 @@ describe("the queries of alerts and workbook", () => {
         "event_given_up",
         "event_sink_stopped",
         "event_sink_failed",
+        "bad_idp_configuration",
+        "idp_configuration_unread",
       ]),
     );
     expect(all.flatMap(each => each.metrics)).toEqual(
@@ -117,18 +127,27 @@ describe("the queries of alerts and workbook", () => {
 });
 
 describe("alerts", () => {
-  const rules = ofType(
-    deployed({ ...sample, alertMailTo: "a@example.com, b@example.com" }),
-    "Microsoft.Insights/scheduledQueryRules",
-  );
+  const withSinks = (sinks: string) =>
+    deployed({
+      ...sample,
+      alertMailTo: "a@example.com, b@example.com",
+      connectorSettings: { ...sample.connectorSettings, EVENT_SINK_URLS: sinks },
+    });
+  const rulesOf = (deployment: Deployment) => ofType(deployment, "Microsoft.Insights/scheduledQueryRules");
+  const rules = rulesOf(withSinks("none, https://itsm.example.com"));
   const minutes = (duration: unknown): number => {
     const [, days, hours, rest] = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?)?$/.exec(String(duration)) ?? [];
     return Number(days ?? 0) * 1440 + Number(hours ?? 0) * 60 + Number(rest ?? 0);
   };
 
-  it("watch the timer of every job", () => {
+  it.each([
+    ["without a sink of events", ""],
+    ["with a removed sink only", "none"],
+    ["with a sink", "none, https://itsm.example.com"],
+  ])("watch the timer of every job %s", (_, sinks) => {
+    const deployment = withSinks(sinks);
     const [first, second] = (["client", "connector"] as const).map(api =>
-      readAllSettings(appSettings(deployed(), api)),
+      readAllSettings(appSettings(deployment, api)),
     );
     if (first?.auth === undefined || second?.connector === undefined) throw new Error("settings are missing");
     const jobs = [
@@ -137,7 +156,7 @@ describe("alerts", () => {
       ...Object.keys(backUpJobs(authBackedUp, first.deployment)),
       ...Object.keys(backUpJobs(connectorBackedUp, second.deployment)),
     ];
-    const watched = rules.flatMap(({ name, body }) => {
+    const watched = rulesOf(deployment).flatMap(({ name, body }) => {
       if (!name.includes("job-not-run")) return [];
       return askedBy(String(valueAt(body.properties, "criteria.allOf.0.query"))).values.filter(
         value => value !== "timer",
@@ -149,7 +168,7 @@ describe("alerts", () => {
   it("expect a job only of an app that has been running for that long, so that none is raised on the first day", () => {
     const jobRules = rules.filter(({ name }) => name.includes("job-not-run"));
     const apps = ofType(deployed(), "Microsoft.Web/sites").map(({ name }) => name);
-    expect(jobRules).toHaveLength(6);
+    expect(jobRules).toHaveLength(7);
     for (const { name, body } of jobRules) {
       const query = String(valueAt(body.properties, "criteria.allOf.0.query"));
       const [, app = ""] = /cloud_RoleName =~ "([^"]+)"/.exec(query) ?? [];
