@@ -59,6 +59,9 @@ function refusalOf(body: unknown) {
   return { code: error, detail: error_description };
 }
 
+/** How far the connector's clock may be ahead of the issuer's. PingOne refuses an assertion whose time is in the future. */
+const clockToleranceSeconds = 60;
+
 /** Returns a client assertion (RFC 7523 section 3), with the thumbprint of the certificate if the PEM has one: Entra requires it. */
 async function assertion(access: PeerAccess, client: ClientCredentials, pem: string): Promise<string> {
   const { key, thumbprint } = signer(pem) ?? unusable(access);
@@ -72,8 +75,8 @@ async function assertion(access: PeerAccess, client: ClientCredentials, pem: str
     .setIssuer(client.clientId)
     .setSubject(client.clientId)
     .setAudience(client.audience ?? client.tokenUrl)
-    .setNotBefore(now)
-    .setIssuedAt(now)
+    .setNotBefore(now - clockToleranceSeconds)
+    .setIssuedAt(now - clockToleranceSeconds)
     .setExpirationTime(now + 300)
     .sign(key)
     .catch(() => unusable(access));

@@ -65,8 +65,9 @@ async function isClient(client: PingClient, form: URLSearchParams, tokenUrl: str
       issuer: client.clientId,
       subject: client.clientId,
       audience: tokenUrl,
+      // PingOne refuses an `nbf` in the future, and its documentation names no tolerance.
+      clockTolerance: 0,
       requiredClaims: ["exp"],
-      clockTolerance: 60,
     });
     return true;
   } catch {

@@ -495,6 +495,15 @@ describe("a device that an IdP of kind A has created", () => {
 });
 
 describe("the client's own credentials at PingOne", () => {
+  test("are accepted as an assertion if the connector's clock is half a minute ahead", async () => {
+    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    await pingone.close();
+    pingone = await start(await exportJWK(publicKey));
+    tools.advance(30_000);
+    const secret = async () => String(privateKey.export({ type: "pkcs8", format: "pem" }));
+    expect(await ask(connect({}, { secret }))).toBeDefined();
+  });
+
   test("are a client secret, or a private key in an algorithm that PingOne accepts", async () => {
     const pairs = [
       generateKeyPairSync("rsa", { modulusLength: 2048 }),
