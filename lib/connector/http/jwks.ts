@@ -67,9 +67,14 @@ const jwks = z.object({ keys: z.array(z.unknown()) });
 
 const algorithms = { enc: ["ECDH-ES+A256KW", "ECDH-ES"], sig: ["ES384"] } as const;
 
-/** Returns the usable keys. Skips keys of another type or use, private and invalid keys, and repeated ids. */
-async function usableKeys(keys: readonly unknown[], use: "enc" | "sig"): Promise<readonly PublicKey[]> {
-  const wanted = z.object({
+/** The schema of a usable key. Compiled once for each use, not at each read of a set. */
+const usableKey = {
+  enc: z.lazy(() => keyFor("enc")),
+  sig: z.lazy(() => keyFor("sig")),
+};
+
+const keyFor = (use: "enc" | "sig") =>
+  z.object({
     kty: z.literal("EC"),
     crv: z.literal("P-384"),
     x: z.string(),
@@ -79,9 +84,12 @@ async function usableKeys(keys: readonly unknown[], use: "enc" | "sig"): Promise
     alg: z.enum(algorithms[use]).optional(),
     d: z.undefined().optional(),
   });
+
+/** Returns the usable keys. Skips keys of another type or use, private and invalid keys, and repeated ids. */
+async function usableKeys(keys: readonly unknown[], use: "enc" | "sig"): Promise<readonly PublicKey[]> {
   const usable = new Map<string, PublicKey>();
   for (const key of keys) {
-    const parsed = wanted.safeParse(key);
+    const parsed = usableKey[use].safeParse(key);
     if (!parsed.success) continue;
     const { kty, crv, x, y, kid } = parsed.data;
     const point = { kty, crv, x, y };

@@ -60,15 +60,14 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
         url: urlOf(id),
         body,
         notAfter,
-        answer: z.object({ id: z.string() }),
+        answer: putAnswer,
       });
     },
     get: (id, signal) =>
       call(signal, { operation: "get authenticator", method: "GET", url: urlOf(id), answer: authenticatorAnswer }),
     async cancel(id, signal) {
       const url = `${urlOf(id)}/cancel`;
-      const answer = z.object({ state: z.literal("cancelled") });
-      await call(signal, { operation: "cancel authenticator", method: "POST", url, answer });
+      await call(signal, { operation: "cancel authenticator", method: "POST", url, answer: cancelAnswer });
     },
     async remove(id, signal) {
       await call(signal, { operation: "delete authenticator", method: "DELETE", url: urlOf(id), answer: anyResponse });
@@ -76,6 +75,8 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
   };
 }
 
+const putAnswer = z.object({ id: z.string() });
+const cancelAnswer = z.object({ state: z.literal("cancelled") });
 const errorBody = z.object({ code: z.string(), message: z.string().optional() });
 
 function refusalOf(body: unknown) {

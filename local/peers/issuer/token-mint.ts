@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { importJWK, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
+import { importJWK, type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
 import * as z from "zod";
 import { type KeyRing, newSigningKey, publicKeys } from "./token-keys.ts";
 
@@ -56,6 +56,14 @@ export async function mintToken(
   return sign(Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null)), asked.signedBy, keys);
 }
 
+let newKey: Promise<JWK> | undefined;
+
+/** Returns a key that no issuer publishes. One for all tokens, because an RSA key takes long to create. */
+function unknownKey(): Promise<JWK> {
+  newKey ??= newSigningKey();
+  return newKey;
+}
+
 async function sign(claims: JWTPayload, signedBy: z.output<typeof mintOptions>["signedBy"], ring: KeyRing) {
   const [key] = ring.keys;
   if (key === undefined) throw new Error("the issuer has no key");
@@ -72,6 +80,6 @@ async function sign(claims: JWTPayload, signedBy: z.output<typeof mintOptions>["
     case "issuer":
       return signed
         .setProtectedHeader({ ...header, alg: "RS256" })
-        .sign(await importJWK(signedBy === "issuer" ? key : await newSigningKey(), "RS256"));
+        .sign(await importJWK(signedBy === "issuer" ? key : await unknownKey(), "RS256"));
   }
 }
