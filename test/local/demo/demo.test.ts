@@ -21,13 +21,14 @@ function play() {
       output += text;
     });
   const ended = once(child, "close").then(([code]) => code as number);
-  const up = async (): Promise<{ host: URL; pid: number }> => {
+  const up = async (): Promise<{ host: URL; pid: number; files: readonly string[] }> => {
     const over = ended.then(() => Promise.reject(new Error(output)));
     while (!output.includes("The host is up at ")) await Promise.race([once(child.stdout, "data"), over]);
     over.catch(() => {});
     const [home = ""] = readdirSync(directory);
+    const files = readdirSync(join(directory, home)).toSorted();
     const { host, pid } = JSON.parse(readFileSync(join(directory, home, "run.json"), "utf8"));
-    return { host: new URL(host), pid };
+    return { host: new URL(host), pid, files };
   };
   return { child, ended, up, output: () => output, left: () => readdirSync(directory) };
 }
@@ -66,9 +67,10 @@ describe("the demo", () => {
     expect(demo.left()).toEqual([]);
   });
 
-  test("stops on Ctrl-C and removes its system", async () => {
+  test("keeps its data in memory, stops on Ctrl-C and removes its system", async () => {
     const demo = play();
-    const { host } = await demo.up();
+    const { host, pid, files } = await demo.up();
+    expect(files).toEqual([`identity-providers.${pid}.yaml`, "run.json", "system.log"]);
     demo.child.kill("SIGINT");
     expect(await demo.ended).toBe(130);
     expect(demo.left()).toEqual([]);

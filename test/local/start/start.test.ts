@@ -174,13 +174,6 @@ describe("further starts", () => {
     other.close();
   });
 
-  test.concurrent("--ephemeral keeps the data in memory", async () => {
-    const ephemeral = launchStart(["--ephemeral", "--peers-only"]);
-    await ephemeral.ready();
-    const idps = `identity-providers.${ephemeral.child.pid}.yaml`;
-    expect(readdirSync(ephemeral.directory).toSorted()).toEqual([idps, "local.settings.json", "run.json"]);
-  });
-
   test.concurrent.each([
     [["--ephmeral"], "Unknown option '--ephmeral' (did you mean --ephemeral?). For help: npm start -- --help\n"],
     [["now"], /^Unexpected argument 'now'\. .*For help: npm start -- --help\n$/],
