@@ -14,8 +14,10 @@ export const cancelCredentialRequest = endpoint({
   summary: "Cancel what is not produced yet; a shipment only while the delivery service can still delete it",
   description:
     "Cancels keys that are not produced yet. A shipment can be cancelled only while the delivery service can " +
-    "still delete it. Credentials that are active stay active. Responds 409 if the request has ended or nothing " +
-    "can be cancelled any more.",
+    "still delete it. Credentials that are active stay active. A repeat for a cancelled request responds 200 and " +
+    "changes nothing. Responds 409 if the request has ended otherwise or nothing can be cancelled any more, and 409 " +
+    "with `Retry-After` while the request is being created or a job works on it. The " +
+    "`error_message` of a 503 says if a job continues the cancel.",
   params: requestIdPath,
   answers: {
     200: { description: "The current request.", schema: z.object({ data: credentialRequestV2 }) },

@@ -12,8 +12,8 @@ const texts: Readonly<Record<FaultKind, { readonly text: string; readonly messag
     text: "The caller is not allowed to make this call, or did not use the proxy.",
     message: "The caller lacks the required role.",
   },
-  not_found: { text: "The path names nothing that exists.", message: "There is no such user." },
-  conflict: { text: "The current state does not allow it.", message: "The name is taken." },
+  not_found: { text: "The path names nothing that exists.", message: "It does not exist." },
+  conflict: { text: "The current state does not allow it.", message: "The current state does not allow it." },
   length_required: {
     text: "The body was sent chunked. Send `Content-Length`.",
     message: "Content-Length is required.",
@@ -64,7 +64,7 @@ function response(
   { refuse, error }: Pick<Api<never>, "refuse"> & { readonly error: Json },
 ): Json {
   const [kind = "internal"] = kinds;
-  const problems = kind === "invalid" ? [{ path: "password", reason: "is required" }] : [];
+  const problems = kind === "invalid" ? [{ path: "recipient.email", reason: "is required" }] : [];
   const { headers = {}, body } = refuse(new Fault(kind, texts[kind].message, { retryAfter: 30, problems }));
   return {
     description: kinds.map(each => texts[each].text).join(" "),

@@ -173,6 +173,12 @@ describe("the refusals of an operation", () => {
     const operation = operationsOf(document).find(each => each.route === route);
     expect(Object.keys(operation?.responses ?? {}).filter(status => status >= "400")).toEqual(statuses.toSorted());
   });
+
+  it("have examples of their own API: the connector knows no users, names or passwords", () => {
+    const { components } = JSON.parse(readFileSync("docs/openapi/connector.json", "utf8")) as Document;
+    expect(Object.keys(components.responses ?? {}).length).toBeGreaterThan(5);
+    expect(JSON.stringify(components.responses)).not.toMatch(/such user|name is taken|password/);
+  });
 });
 
 describe("the document of an API", () => {
