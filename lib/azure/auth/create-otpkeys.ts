@@ -1,4 +1,5 @@
 import type { NewOtpKey, OtpKey, Stored } from "../../auth/store.ts";
+import { finishOrLog } from "../tables/finish-or-log.ts";
 import { type ConditionalAction, changeRows, mapConcurrently } from "../tables/row-batches.ts";
 import { sweepKey } from "./clean-up/sweep.ts";
 import { reserveId, reserveIds } from "./index/ids.ts";
@@ -26,10 +27,12 @@ export async function createKey(tables: AuthTables, given: NewOtpKey): Promise<S
     await removeListRows(tables, [listRowKeys(list, id)]);
     return undefined;
   }
-  await Promise.all([
-    markClean(tables, listed, shown),
-    mapConcurrently(ownersOf(existing), owner => sweepKey(tables, { prefix, id: owner })),
-  ]);
+  await finishOrLog(tables.log, () =>
+    Promise.all([
+      markClean(tables, listed, shown),
+      mapConcurrently(ownersOf(existing), owner => sweepKey(tables, { prefix, id: owner })),
+    ]),
+  );
   return { value: key, version: etag };
 }
 

@@ -1,5 +1,6 @@
 import type { OtpKey, OtpKeySummary, OtpKeys } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import { finishOrLog } from "../tables/finish-or-log.ts";
 import { mapConcurrently, readAllRows, touchRow } from "../tables/row-batches.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
@@ -95,7 +96,7 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
         return (await otpkeys.remove(prefix, keyRow, key.etag)) ? removing : conflict;
       });
       if (id === undefined) return false;
-      await sweepKey(tables, { prefix, id });
+      await finishOrLog(tables.log, () => sweepKey(tables, { prefix, id }));
       return true;
     },
 

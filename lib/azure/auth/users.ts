@@ -1,6 +1,7 @@
 import type { AssignedKey, SignInState, Stored, User, UserRef, Users } from "../../auth/store.ts";
 import { hashUsername } from "../../auth/user-hash.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import { finishOrLog } from "../tables/finish-or-log.ts";
 import { mapConcurrently, readAllRows } from "../tables/row-batches.ts";
 import type { Row } from "../tables/tables.ts";
 import { sweepUser, vacate } from "./clean-up/sweep.ts";
@@ -54,10 +55,12 @@ export function userStore(tables: AuthTables): Users {
         await removeListRows(tables, rowKeysOf({ id, name }));
         return undefined;
       }
-      await Promise.all([
-        markClean(tables, listed, shown),
-        mapConcurrently(ownersOf(existing), former => vacate(tables, { userHash, id: former, name })),
-      ]);
+      await finishOrLog(tables.log, () =>
+        Promise.all([
+          markClean(tables, listed, shown),
+          mapConcurrently(ownersOf(existing), former => vacate(tables, { userHash, id: former, name })),
+        ]),
+      );
       return { value: user, version: etag };
     },
 
@@ -109,7 +112,7 @@ export function userStore(tables: AuthTables): Users {
         return (await users.remove(userHash, userRow, row.etag)) ? value : conflict;
       });
       if (removed === undefined) return false;
-      await sweepUser(tables, removed);
+      await finishOrLog(tables.log, () => sweepUser(tables, removed));
       return true;
     },
 

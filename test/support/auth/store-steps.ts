@@ -45,20 +45,26 @@ export class Crash extends Error {}
 /**
  * Sends as many writes, and crashes at the next one: a crash at a read in between leaves the same. `dead` resolves when no
  * call is under way any more.
+ * @param error with which all further calls fail
  */
-export function crashingAfter(tables: Tables, writes: number): { tables: Tables; dead(): Promise<unknown> } {
+export function crashingAfter(
+  tables: Tables,
+  writes: number,
+  error: () => Error = () => new Crash(),
+): { tables: Tables; dead(): Promise<unknown>; isDead(): boolean } {
   let left = writes;
   let isDead = false;
   const underWay: Promise<unknown>[] = [];
   return {
     tables: through(tables, (call, send) => {
       isDead ||= call.writes && left-- === 0;
-      if (isDead) return Promise.reject(new Crash());
+      if (isDead) return Promise.reject(error());
       const result = send();
       underWay.push(result.catch(() => undefined));
       return result;
     }),
     dead: () => Promise.all(underWay),
+    isDead: () => isDead,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { AttributeHead } from "../../../auth/model/attributes.ts";
 import { conflict } from "../../../retry-on-conflict.ts";
 import type { Value } from "../../tables/entity.ts";
+import { finishOrLog } from "../../tables/finish-or-log.ts";
 import { parseRow } from "../../tables/row-schema.ts";
 import type { Row, Table } from "../../tables/tables.ts";
 import { rowAction } from "../rows/row-actions.ts";
@@ -94,7 +95,9 @@ export async function changeEntry(
     ...(!is && row ? [{ remove: { rowKey: row.rowKey }, etag: row.etag }] : []),
   ]);
   if (written === undefined) return false;
-  if (was && former) await was.index.table.remove(former.partitionKey, former.rowKey, former.etag);
+  if (was && former) {
+    await finishOrLog(tables.log, () => was.index.table.remove(former.partitionKey, former.rowKey, former.etag));
+  }
   return true;
 }
 

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { noFailures } from "../../../../lib/auth/model/throttle.ts";
 import type { AuthStore } from "../../../../lib/auth/store.ts";
 import { hashUsername } from "../../../../lib/auth/user-hash.ts";
+import { Fault } from "../../../../lib/fault.ts";
 import { hours, minutes, plus } from "../../../../lib/time.ts";
 import {
   type AuthStorage,
@@ -297,6 +298,62 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
     for (const each of [set, setNext, assign]) await each(store, of);
     expect(await store.users.view(named(of.user))).toMatchObject({ attributes: { a: of.next }, otpkeys: [of.prefix] });
     await expectHealed(of);
+  });
+});
+
+describe("a call during which storage becomes unavailable either fails and has changed nothing, or succeeds", () => {
+  const cases: Record<string, { before: Act[]; act: Act; isMade: (of: Names) => Promise<boolean> }> = {
+    "creating a user": {
+      before: [],
+      act: createUser,
+      isMade: async ({ user }) => (await storage.store.users.find(named(user))) !== undefined,
+    },
+    "deleting a user": {
+      before: [createUser, createKey, assign, set],
+      act: removeUser,
+      isMade: async ({ user }) => (await storage.store.users.find(named(user))) === undefined,
+    },
+    "setting an attribute": {
+      before: [createUser, set],
+      act: setNext,
+      isMade: async ({ user, next }) => (await storage.store.attributes.get({ user: named(user) }, "a")) === next,
+    },
+    "assigning a key": {
+      before: [createUser, createKey],
+      act: assign,
+      isMade: async ({ user }) => (await storage.store.users.view(named(user)))?.otpkeys.length === 1,
+    },
+    "unassigning a key": {
+      before: [createUser, createKey, assign],
+      act: unassign,
+      isMade: async ({ user }) => (await storage.store.users.view(named(user)))?.otpkeys.length === 0,
+    },
+    "creating a key": {
+      before: [],
+      act: createKey,
+      isMade: async ({ prefix }) => (await storage.store.otpkeys.find(prefix)) !== undefined,
+    },
+    "deleting a key": {
+      before: [createKey, describeKey],
+      act: removeKey,
+      isMade: async ({ prefix }) => (await storage.store.otpkeys.find(prefix)) === undefined,
+    },
+  };
+  test.each(Object.entries(cases))("%s", async (_, { before, act, isMade }) => {
+    for (let writes = 0, isHit = true; isHit; writes++) {
+      const of = names(point++);
+      for (const each of before) await each(storage.store, of);
+      const failing = crashingAfter(storage.tables, writes, () => new Fault("unavailable", "no storage"));
+      const hasSucceeded = await act(storage.on(failing.tables), of).then(
+        () => true,
+        error => !(error instanceof Fault && error.kind === "unavailable"),
+      );
+      await failing.dead();
+      expect(await isMade(of), `after ${writes} writes`).toBe(hasSucceeded);
+      await expectConsistent(of);
+      await expectHealed(of);
+      isHit = failing.isDead();
+    }
   });
 });
 
