@@ -11,7 +11,7 @@ const include = ["test/**/*.test.ts"];
 
 /** Files that change what a process has once. The other files share a few processes. */
 const ownProcess = [
-  "test/functions/{call-events,rotation}.test.ts",
+  "test/functions/rotation.test.ts",
   "test/lib/azure/{credential,telemetry/*}.test.ts",
   "test/local/host/{empty-app,http/request-and-response}.test.ts",
 ];

@@ -1,19 +1,19 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { installFunctionsCore } from "../../local/host/functions-core.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LocalHost, startHost } from "../../local/host/host.ts";
 import { audience, closePeers, type Peers, startPeers } from "../../local/peers/all.ts";
 import { describeSystem } from "../../local/start/system.ts";
 import type { Tokens } from "../../local/start/tokens.ts";
+import { consoleEvents } from "../support/host/console-events.ts";
+import { functionsCoreOfFile } from "../support/host/functions-core-of-file.ts";
+import { loadApp } from "../support/host/load-app.ts";
 import { freshStorage } from "../support/storage/fresh-storage.ts";
 
-type Event = Readonly<Record<string, unknown>>;
-
-const core = installFunctionsCore();
+const core = functionsCoreOfFile();
 let peers: Peers;
 let host: LocalHost;
 let tokens: Tokens;
-const events: Event[] = [];
+const events = consoleEvents();
 
 /** A way into a service, as it was registered with the host. */
 interface Registered {
@@ -64,23 +64,18 @@ const mint = (roles: readonly string[]) =>
   peers.issuer.mint({ audience, roles: [...roles], azp: application, subject });
 
 beforeAll(async () => {
-  for (const level of ["info", "warn", "error"] as const) {
-    vi.spyOn(console, level).mockImplementation((line: unknown) => {
-      if (typeof line === "string" && line.startsWith('{"event"')) events.push(JSON.parse(line));
-    });
-  }
   const storage = freshStorage();
   peers = await startPeers();
   const described = await describeSystem(storage, peers);
   tokens = described.tokens;
-  Object.assign(process.env, described.settings, { LOGGING_LEVEL_COM_SERVICE: "INFO" });
-  await import("../../functions/main.ts");
-  host = await startHost(core, { port: 0, hostJson: JSON.parse(readFileSync("host.json", "utf8")), timers: false });
+  const env = { ...described.settings, LOGGING_LEVEL_COM_SERVICE: "INFO" };
+  await loadApp(env);
+  const hostJson = JSON.parse(readFileSync("host.json", "utf8"));
+  host = await startHost(core, { port: 0, hostJson, timers: false, env });
 });
 afterAll(async () => {
   await host.stop();
   await closePeers(peers);
-  vi.restoreAllMocks();
 });
 
 describe("every route of Core and connector", () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { authTasks } from "../../functions/auth/start/maintenance-tasks.ts";
 import { connectorTasks } from "../../functions/connector/start/maintenance-tasks.ts";
 import { taskTemplate } from "../../lib/http/task.ts";
@@ -7,21 +7,10 @@ import { localTokens } from "../../local/start/tokens.ts";
 import { hotpKey } from "../support/auth/software-key.ts";
 import { connectorHostOfFile } from "../support/connector/host.ts";
 import { newUser, orderBody, peersOfFile } from "../support/connector/test-connector.ts";
+import { consoleEvents } from "../support/host/console-events.ts";
 import { until } from "../support/until.ts";
 
-/** Log events so far: the host collects the console. */
-const events: Record<string, unknown>[] = [];
-for (const level of ["info", "warn", "error"] as const) {
-  const write = console[level];
-  console[level] = (...words: unknown[]) => {
-    const [line] = words;
-    if (typeof line === "string" && line.startsWith("{")) events.push(JSON.parse(line));
-    else write(...words);
-  };
-  afterAll(() => {
-    console[level] = write;
-  });
-}
+const events = consoleEvents();
 
 const peers = await peersOfFile();
 const host = connectorHostOfFile(peers, {

@@ -6,6 +6,7 @@ import { createStores } from "../../../local/start/system.ts";
 import { localTokens, type Tokens } from "../../../local/start/tokens.ts";
 import type { Body } from "../../lib/connector/api/v2/bodies.ts";
 import { functionsCoreOfFile } from "../host/functions-core-of-file.ts";
+import { loadApp } from "../host/load-app.ts";
 import { type FreshStorage, freshStorage } from "../storage/fresh-storage.ts";
 import { environmentOf } from "./test-connector.ts";
 
@@ -30,21 +31,6 @@ export interface ConnectorHost {
     route: string,
     options?: { readonly body?: unknown; readonly token?: string; readonly headers?: Record<string, string> },
   ): Promise<CallAnswer>;
-}
-
-let loads = 0;
-
-/** Evaluates the app's main module again, which reads the environment of the process as it loads. */
-async function loadApp(environment: Readonly<Record<string, string>>): Promise<void> {
-  const before = { ...process.env };
-  Object.assign(process.env, environment);
-  try {
-    const main = `../../../functions/main.ts?load=${++loads}`;
-    await import(main);
-  } finally {
-    for (const name of Object.keys(environment)) delete process.env[name];
-    Object.assign(process.env, before);
-  }
 }
 
 /** Starts the host before the tests of a file and ends it after them. */
