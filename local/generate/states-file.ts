@@ -65,6 +65,10 @@ A request is \`received\` until every order that it needs is accepted, then \`st
 the states of its security keys: it is \`started\` until each of them is terminal. A request that fails before it starts
 also ends all its credentials, by the event \`request_failed\`.
 
+A request whose order was not answered is \`started\` when a look-up finds the shipment. It is \`received\` again if the
+shipment proves to belong to another request, and the look-up continues ([C6](decisions/connector.md#c6)). Its
+authenticators may be active then, so that it ends \`partial\` if its own shipment is never found.
+
 ${diagram(requestStates, requestArrows())}
 
 | Security keys of the request | State of the request |
@@ -84,10 +88,14 @@ const credentialArrows = (): Arrow[] =>
   );
 
 function requestArrows(): Arrow[] {
-  const failedCredential = transition("processing", "request_failed");
+  const endOf = (event: CredentialEvent) => rollUpSecurityKey([transition("processing", event)]);
+  const fromReceived = (...keys: SecurityKeyState[]) => rollUpRequest("received", keys);
   return [
     ["received", startRequest("received"), "every order is accepted"],
-    ["received", rollUpRequest("received", [rollUpSecurityKey([failedCredential])]), "request_failed"],
+    ["received", fromReceived(endOf("request_failed")), "request_failed"],
+    ["received", fromReceived(endOf("cancelled")), "cancelled"],
+    ["received", fromReceived("complete", endOf("request_failed")), "request_failed after a rejected link"],
+    ["started", "received", "the link of a shipment is rejected"],
     ...rollUpArrows("started", securityKeyStates, rollUpStarted),
   ];
 }

@@ -34,6 +34,19 @@ describe("docs/states.md", () => {
       for (const state of states) expect(diagrams[index]).toMatch(new RegExp(`--> ${state}\\b`));
   });
 
+  it("shows every transition of a request before its start, and the one back to it", () => {
+    const [, , diagram = ""] = [...written.matchAll(/```mermaid\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
+    const shown = [...diagram.matchAll(/^ {2}(\w+) --> (\w+): /gm)].map(([, from, to]) => `${from} ${to}`);
+    const expected = [
+      "received started",
+      "received failed",
+      "received cancelled",
+      "received partial",
+      "started received",
+    ];
+    expect(shown).toEqual(expected);
+  });
+
   it("has a row for each combination of terminal states", () => {
     expect(written.match(/^\| .+ \| `(complete|partial|failed|cancelled)` \|$/gm)).toHaveLength(7 + 15);
   });
