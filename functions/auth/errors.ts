@@ -40,7 +40,7 @@ function sentence({ message, problems }: Fault): string {
   const missing = problems.filter(({ reason }) => reason === "is required").map(({ path }) => path);
   const others = problems
     .filter(({ reason }) => reason !== "is required")
-    .map(({ path, reason }) => `${path} ${reason}`);
+    .map(({ path, reason }) => `${path === "" ? "The input" : path} ${reason}`);
   const sentences = missing.length === 0 ? [] : [`Missing required parameter(s)! ${missing.join(", ")}`];
   return [...sentences, ...others].join("; ");
 }

@@ -94,7 +94,10 @@ describe("POST /core/otpkeys/batch", () => {
         { field: "digits", reason: "must be a whole number" },
       ],
     });
-    expect(results[2]).toMatchObject({ problems: [{ field: "", reason: "must be an object" }] });
+    expect(results[2]).toMatchObject({
+      error: "The input must be an object",
+      problems: [{ field: "", reason: "must be an object" }],
+    });
     expect(results[3]).toMatchObject({
       problems: [
         { field: "prefix", reason: "is required" },
