@@ -16,12 +16,12 @@ import { changeValidity, type Validity } from "./validity.ts";
  * the counter; with `replace` it sets the counter. Another secret is a conflict without `replace`. Without a kind, the
  * secret of an existing key stays as it is.
  * Throws Fault `invalid`, `conflict`; `forbidden` for a change of a limit that is not allowed.
- * @returns `isNew` is true if there was no OTP key, or one without a secret
+ * @returns `isNew` is true if there was no OTP key, or one without a secret; `isCreated` if there was none
  */
 export async function importKey(
   imported: ImportedKey,
   deps: AuthDeps,
-): Promise<{ readonly key: OtpKey; readonly isNew: boolean }> {
+): Promise<{ readonly key: OtpKey; readonly isNew: boolean; readonly isCreated: boolean }> {
   const { prefix, kind } = imported;
   return retryOnConflict(async () => {
     const there = await deps.otpkeys.find(prefix);
@@ -29,15 +29,15 @@ export async function importKey(
       const created = await deps.otpkeys.create(await toNewKey(imported, deps));
       if (created === undefined) return conflict;
       deps.log.info("otpkey_imported", { prefix, kind });
-      return { key: created.value, isNew: true };
+      return { key: created.value, isNew: true, isCreated: true };
     }
     const { next, event, isNew } = await mergeInto(there.value, imported, deps);
-    if (next === undefined) return { key: there.value, isNew: false };
+    if (next === undefined) return { key: there.value, isNew: false, isCreated: false };
     // An import that is repeated changes nothing, and needs no write.
     const saved = isDeepStrictEqual(next, there.value) ? there : await deps.otpkeys.save(there, next);
     if (saved === undefined) return conflict;
     deps.log.info(event, { prefix, kind });
-    return { key: saved.value, isNew };
+    return { key: saved.value, isNew, isCreated: false };
   });
 }
 

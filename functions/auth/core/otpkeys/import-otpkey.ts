@@ -46,8 +46,11 @@ export const importOtpkey = endpoint({
       await checkImport(imported, context);
       await assign();
     }
-    const { key, isNew } = await importKey(imported, context);
-    const [view] = await Promise.all([otpkeys.view(key.prefix), existing === undefined && assign()]);
+    const { key, isNew, isCreated } = await importKey(imported, context);
+    const [view] = await Promise.all([
+      isCreated ? undefined : otpkeys.view(key.prefix),
+      existing === undefined && assign(),
+    ]);
     return { status: isNew ? 201 : 200, body: toOtpkeyView(key, view?.attributes ?? {}) };
   },
 });
