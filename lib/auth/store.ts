@@ -140,7 +140,7 @@ export interface Users {
    * Renames a user and ends the sessions: the epoch grows. Id, password, attributes, assignments and last sign-in stay.
    * Returns `taken` if another user has the folded name.
    */
-  rename(userRef: UserRef, username: Username): Promise<Stored<User> | "no_user" | "taken">;
+  rename(userRef: UserRef, username: Username): Promise<User | "no_user" | "taken">;
   /** Records a granted sign-in whose throttle is not that of the username, see `Throttles.save`. */
   recordLogin(user: UserPointer, at: Instant): Promise<void>;
   list(range: Range, filter?: UserFilter): Promise<Page<UserSummary>>;

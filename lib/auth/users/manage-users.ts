@@ -54,11 +54,11 @@ export async function deleteUser(userRef: UserRef, deps: AuthDeps): Promise<void
  * Renames a user and ends the user's sessions. Id, password, attributes and OTP keys stay.
  * Throws Fault `not_found`, `conflict` if another user has the name.
  */
-export async function renameUser(userRef: UserRef, username: Username, deps: AuthDeps): Promise<Stored<User>> {
+export async function renameUser(userRef: UserRef, username: Username, deps: AuthDeps): Promise<User> {
   const renamed = await deps.users.rename(userRef, username);
   if (renamed === "no_user") throw noSuchUser();
   if (renamed === "taken") throw nameTaken();
-  deps.log.info("user_renamed", { userId: renamed.value.id, username: renamed.value.name });
+  deps.log.info("user_renamed", { userId: renamed.id, username: renamed.name });
   return renamed;
 }
 

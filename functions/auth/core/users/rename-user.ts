@@ -22,7 +22,7 @@ export const renameUser = endpoint({
   refusals: ["conflict"],
   handle: async ({ params, body }, context: AuthContext) => {
     if (params.user === undefined) throw noSuchUser();
-    const { id, name } = (await rename(params.user, body.username, context)).value;
+    const { id, name } = await rename(params.user, body.username, context);
     return { status: 200, body: { id, name } };
   },
 });

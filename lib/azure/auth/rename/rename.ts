@@ -1,8 +1,9 @@
 import { nextEpoch } from "../../../auth/model/session.ts";
 import type { Username } from "../../../auth/model/username.ts";
-import type { Stored, User, UserRef } from "../../../auth/store.ts";
+import type { User, UserRef } from "../../../auth/store.ts";
 import { hashUsername } from "../../../auth/user-hash.ts";
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
+import { finishOrLog } from "../../tables/finish-or-log.ts";
 import { correctIndexRows } from "../index/correct-index-rows.ts";
 import { type DirtyRow, markClean, markDirty } from "../index/list-rows.ts";
 import { pointToUser, readUserRow } from "../index/locate-user.ts";
@@ -23,7 +24,7 @@ export async function renameUser(
   tables: AuthTables,
   userRef: UserRef,
   username: Username,
-): Promise<Stored<User> | "no_user" | "taken"> {
+): Promise<User | "no_user" | "taken"> {
   const target = hashUsername(username.folded);
   let at = userRef;
   let tried: User | undefined;
@@ -61,7 +62,7 @@ async function readSource(tables: AuthTables, userRef: UserRef): Promise<Source 
 }
 
 /** Changes the case of a name, which has the same partition. */
-async function respell(tables: AuthTables, { user, row }: Source, next: User): Promise<Stored<User> | typeof conflict> {
+async function respell(tables: AuthTables, { user, row }: Source, next: User): Promise<User | typeof conflict> {
   const { userHash, name } = next;
   const listed = await markDirty(tables, rowKeysOf(user), { userHash, name });
   const etag = await tables.users.replace(
@@ -69,8 +70,8 @@ async function respell(tables: AuthTables, { user, row }: Source, next: User): P
     row.etag,
   );
   if (etag === undefined) return conflict;
-  await markClean(tables, listed, { userHash, name });
-  return { value: next, version: etag };
+  await finishOrLog(tables.log, () => markClean(tables, listed, { userHash, name }));
+  return next;
 }
 
 interface Listed {
@@ -98,20 +99,29 @@ async function commit({ users, now }: AuthTables, { user, row }: Source, next: U
   return (await users.replace({ partitionKey: user.userHash, rowKey: userRow, ...columns }, row.etag)) !== undefined;
 }
 
-/** Lets pointer, index rows and list rows name the new partition. After a crash, readers find the user without it. */
-async function finish(tables: AuthTables, next: User, listed: Listed | undefined): Promise<Stored<User> | "no_user"> {
-  const row = await pointToUser(tables, next.id);
-  if (row === undefined) return "no_user";
-  const { ids } = tables;
-  const user = fromUserRow(row);
-  const { userHash, name } = user.value;
-  const isHere = userHash === next.userHash && name === next.name;
-  await Promise.all([
-    correctIndexRows(tables, user.value),
-    isHere && listed && markClean(tables, listed.next, { userHash, name }),
-    ...(isHere && listed ? listed.former : []).map(({ keys, version }) =>
-      ids.remove(keys.partitionKey, keys.rowKey, version),
-    ),
-  ]);
-  return user;
+/**
+ * Lets pointer, index rows and list rows name the new partition. After a crash, readers find the user without it. Returns
+ * the user as it is then: another call may have changed or deleted it.
+ */
+async function finish(tables: AuthTables, next: User, listed: Listed | undefined): Promise<User | "no_user"> {
+  let current: User | "no_user" = next;
+  await finishOrLog(tables.log, async () => {
+    const row = await pointToUser(tables, next.id);
+    if (row === undefined) {
+      current = "no_user";
+      return;
+    }
+    const user = fromUserRow(row).value;
+    current = user;
+    const { userHash, name } = user;
+    const isHere = userHash === next.userHash && name === next.name;
+    await Promise.all([
+      correctIndexRows(tables, user),
+      isHere && listed && markClean(tables, listed.next, { userHash, name }),
+      ...(isHere && listed ? listed.former : []).map(({ keys, version }) =>
+        tables.ids.remove(keys.partitionKey, keys.rowKey, version),
+      ),
+    ]);
+  });
+  return current;
 }

@@ -198,7 +198,7 @@ describe("a rename", () => {
     const { result, calls } = await counted(() =>
       store.users.rename(identified(user.value.id), username("Tricia McMillan")),
     );
-    expect(result).toMatchObject({ value: { id: user.value.id, name: "Tricia McMillan" } });
+    expect(result).toMatchObject({ id: user.value.id, name: "Tricia McMillan" });
     expect(calls.total).toBeLessThanOrEqual(40);
     for (const read of [store.users.find, store.users.view, store.users.signInState]) {
       expect(await callsOf(() => read(named("Tricia McMillan")))).toEqual({ total: 1, depth: 1 });

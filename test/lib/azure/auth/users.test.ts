@@ -33,7 +33,7 @@ describe("a rename", () => {
     await store.users.recordLogin({ by: "userHash", userHash, id }, at);
     const name = fresh();
     const renamed = await store.users.rename(userRef, username(name));
-    expect(renamed).toMatchObject({ value: { ...user.value, name, userHash: hashUsername(name), epoch: 2 } });
+    expect(renamed).toMatchObject({ ...user.value, name, userHash: hashUsername(name), epoch: 2 });
     expect(await store.users.view(named(name))).toEqual({
       id,
       name,
@@ -60,7 +60,7 @@ describe("a rename", () => {
     const second = fresh();
     await store.attributes.set({ user: userRef }, "planet", "earth");
     for (const name of [second, first, second, first]) {
-      expect(await store.users.rename(identified(id), username(name))).toMatchObject({ value: { id, name } });
+      expect(await store.users.rename(identified(id), username(name))).toMatchObject({ id, name });
       expect(await store.users.view(named(name))).toMatchObject({ id, attributes: { planet: "earth" } });
       expect(await store.users.find(named(name === first ? second : first))).toBeUndefined();
     }
@@ -82,7 +82,7 @@ describe("the new name of a user", () => {
         { insert: { rowKey: "attributes", ...left, count: 1, size: 2 } },
         { insert: { rowKey: "attr:a", ...left, value: "b" } },
       ]);
-    expect(await store.users.rename(userRef, username(name))).toMatchObject({ value: { id, name } });
+    expect(await store.users.rename(userRef, username(name))).toMatchObject({ id, name });
     const rows = await storage.rows("users", userHash);
     expect(rows.filter(row => row.id === left.id)).toEqual([]);
   });
