@@ -75,7 +75,7 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
         isIssued && indexTemporaryCode(tables, { ...row, ends: next.temporaryCode.validUntil }),
       ]);
       if (etag === undefined) return undefined;
-      await markClean(tables, dirty, shown);
+      await finishOrLog(tables.log, () => markClean(tables, dirty, shown));
       return { value: next, version: etag };
     },
 

@@ -344,6 +344,11 @@ describe("a call during which storage becomes unavailable either fails and has c
       act: createKey,
       isMade: async ({ prefix }) => (await storage.store.otpkeys.find(prefix)) !== undefined,
     },
+    "disabling a key": {
+      before: [createKey],
+      act: disable,
+      isMade: async ({ prefix }) => (await storage.store.otpkeys.find(prefix))?.value.enabled === false,
+    },
     "deleting a key": {
       before: [createKey, describeKey],
       act: removeKey,
