@@ -45,13 +45,11 @@ async function applyEnrollment(
   deps: ConnectorDeps,
 ): Promise<Outcome> {
   const { now, log } = deps;
-  // What a cancel of the connector has cancelled here is ended by the cancel, after it has compensated at the IdPs.
-  const isOfCancel = enrollment?.state === "cancelled" && request.cancelling !== undefined;
-  if (enrollment?.state === "waiting" || isOfCancel) return { change: pollLater(deps) };
+  if (enrollment?.state === "waiting") return { change: pollLater(deps) };
   if (enrollment !== undefined) log.info("enrollment_ended", { keyId: key.id, outcome: enrollment.state });
   if (enrollment?.state === "cancelled") {
     const reason = enrollment.message ?? "The enrollment was cancelled on site.";
-    return { change: current => endWaiting(current, "cancelled", reason, now()) };
+    return { change: endCancelled(reason, deps) };
   }
   if (enrollment?.state === "failed") {
     const reason = enrollment.message ?? "The authenticator could not be enrolled.";
@@ -82,13 +80,22 @@ function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): O
   if (error.kind === "unauthorized") return { change: key => key, isRefused: true };
   if (error.status === 410 && error.code !== undefined) {
     const reason = "The authenticator was deleted at the pre-registration API.";
-    return { change: key => endWaiting(key, "cancelled", reason, now()) };
+    return { change: endCancelled(reason, deps) };
   }
   const lastError = `The enrollment could not be read: ${error.message}`;
   if (error.kind !== "throttled") return { change: pollLater(deps, { lastError, retryAfter: error.retryAfter }) };
   const nextAt = plus(now(), Math.max(1, error.retryAfter ?? 60) * 1000);
   return { change: key => withPoll(key, waitUntil(nextAt, key.enrollment, lastError)) };
 }
+
+/**
+ * Returns the change that ends the credentials as cancelled. What a cancel of the connector has cancelled is ended by the cancel, after it
+ * has compensated at the IdPs: it may have begun while the call of the poll was under way.
+ */
+const endCancelled =
+  (reason: string, deps: Pick<ConnectorDeps, "now" | "intervals">): Outcome["change"] =>
+  (key, { cancelling }) =>
+    cancelling === undefined ? endWaiting(key, "cancelled", reason, deps.now()) : pollLater(deps)(key);
 
 /** Returns the change that schedules the next poll after a back-off, and not before the peer's Retry-After. */
 const pollLater =

@@ -1,5 +1,5 @@
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
 import { saveChanges } from "./save-changes.ts";
 
@@ -11,13 +11,13 @@ export function changeSecurityKey(
   loaded: LoadedRequest,
   keyId: string,
   owner: string,
-  change: (key: SecurityKey) => SecurityKey,
+  change: (key: SecurityKey, request: CredentialRequest) => SecurityKey,
   deps: Pick<ConnectorDeps, "requests" | "now">,
 ): Promise<LoadedRequest | undefined> {
   const changed = (current: LoadedRequest): Changes | undefined => {
     const before = securityKeyOf(current, keyId);
     if (current !== loaded && before.lease?.owner !== owner) return undefined;
-    const after = change(before);
+    const after = change(before, current.request.value);
     const keys = current.keys.map(({ value }) => (value.id === keyId ? after : value));
     const request = after.state === before.state ? {} : { request: rolledUp(current.request.value, keys, deps.now()) };
     return { ...request, keys: [after] };

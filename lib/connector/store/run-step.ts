@@ -56,7 +56,8 @@ export async function runStep(
   }
   const { change } = step;
   const finish = (key: SecurityKey) => (isMoreDue(key) ? key : releaseLease(key, deps));
-  const saved = await changeSecurityKey(current, keyId, run.owner, key => finish(change(key)), deps);
+  const finished: typeof change = (key, request) => finish(change(key, request));
+  const saved = await changeSecurityKey(current, keyId, run.owner, finished, deps);
   return saved && { loaded: saved, isLeft };
 }
 

@@ -1,14 +1,14 @@
 import type { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Instant } from "../../time.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 
 /** One piece of work on a security key: its outcome, or the call that it needs next. Only `runStep` renews the lease and writes. */
 export type Step = Outcome | PeerRead | PeerCall;
 
 /** The outcome of a step. */
 export interface Outcome {
-  /** The change of the security key. After a conflict it is applied again, to the security key as read again. */
-  readonly change: (key: SecurityKey) => SecurityKey;
+  /** The change of the security key of a request. After a conflict it is applied again, to both as read again. */
+  readonly change: (key: SecurityKey, request: CredentialRequest) => SecurityKey;
   /** Set if no call was needed: nothing is learned about the peer then. */
   readonly isWithoutCall?: boolean;
   /** Why the call failed, if one was made. The calls of the run to its peer adapt to it. */

@@ -310,7 +310,10 @@ describe("a cancel whose delivery call fails", () => {
 });
 
 describe("a cancel that waits for an IdP", () => {
-  test("is finished by the job, although the job polls the authenticators that it has cancelled meanwhile", async () => {
+  test.each([
+    ["although the job polls the authenticators that it has cancelled meanwhile", false],
+    ["although a poll that began before the cancel reads what it has cancelled", true],
+  ])("is finished by the job, %s", async (_, isPolledMeanwhile) => {
     let isAway = true;
     const compensated: unknown[] = [];
     const connector = await testConnector(peers, {
@@ -324,7 +327,22 @@ describe("a cancel that waits for an IdP", () => {
       }),
     });
     const { requestId } = await connector.order(onSiteBody([authenticator(1)]));
-    expect(await refusalOf(cancelRequest(requestId, connector.context))).toMatchObject({ status: 503 });
+    const cancel = async () =>
+      expect(await refusalOf(cancelRequest(requestId, connector.context))).toMatchObject({ status: 503 });
+    const polling = connector.anotherInstance({
+      ports: ({ rfpr }) => ({
+        ...(rfpr && {
+          rfpr: {
+            ...rfpr,
+            get: async id => {
+              await cancel();
+              return rfpr.get(id);
+            },
+          },
+        }),
+      }),
+    });
+    await (isPolledMeanwhile ? polling.runCredentials() : cancel());
     connector.advance(minutes(10));
     await connector.runCredentials("timer");
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });
