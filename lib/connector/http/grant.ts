@@ -52,7 +52,7 @@ const granted = z.lazy(() =>
   }),
 );
 
-const refusal = z.object({ error: z.string(), error_description: z.string().optional() });
+const refusal = z.object({ error: z.string(), error_description: z.string().nullish() });
 
 function refusalOf(body: unknown) {
   const { error, error_description } = refusal.safeParse(body).data ?? {};

@@ -130,7 +130,7 @@ export function connectDelivery({
   };
 }
 
-const errorBody = z.object({ code: z.string(), message: z.string().optional() });
+const errorBody = z.object({ code: z.string(), message: z.string().nullish() });
 
 function refusalOf(body: unknown) {
   const { code, message } = errorBody.safeParse(body).data ?? {};

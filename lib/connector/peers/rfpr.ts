@@ -77,7 +77,7 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
 
 const putAnswer = z.object({ id: z.string() });
 const cancelAnswer = z.object({ state: z.literal("cancelled") });
-const errorBody = z.object({ code: z.string(), message: z.string().optional() });
+const errorBody = z.object({ code: z.string(), message: z.string().nullish() });
 
 function refusalOf(body: unknown) {
   const { code, message } = errorBody.safeParse(body).data ?? {};

@@ -97,7 +97,7 @@ const refusal = z.lazy(() =>
   z.object({
     code: z.int(),
     reason: z.string(),
-    message: z.string().optional(),
+    message: z.string().nullish(),
     detail: z.object({ errorCode: z.string().optional() }).optional().catch(undefined),
   }),
 );
@@ -105,5 +105,5 @@ const refusal = z.lazy(() =>
 /** Returns AM's error code, or its name of the status, and its message; nothing if the body is not AM's. */
 export function refusalOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
   const { reason, message, detail } = refusal.safeParse(body).data ?? {};
-  return { code: detail?.errorCode ?? reason, detail: message };
+  return { code: detail?.errorCode ?? reason, detail: message ?? undefined };
 }

@@ -81,7 +81,7 @@ const excluded = z.object({ id: z.string().min(1).max(longestId) });
 
 const publicKey = z.lazy(() =>
   z.object({
-    rp: z.object({ id: relyingPartyId, name: z.string().optional() }),
+    rp: z.object({ id: relyingPartyId, name: z.string().nullish() }),
     user: z.object({ id: binary, name: z.string(), displayName: z.string().nullish() }),
     challenge: binary,
     pubKeyCredParams: z.array(parameter).min(1),
@@ -141,18 +141,18 @@ export const methodList = z.object({
 });
 
 const graphError = z.object({
-  error: z.object({ code: z.string().optional(), message: z.string().optional(), innerError: z.unknown().optional() }),
+  error: z.object({ code: z.string().nullish(), message: z.string().nullish(), innerError: z.unknown().optional() }),
 });
-const innerError = z.object({ code: z.string().optional(), innerError: z.unknown().optional() });
+const innerError = z.object({ code: z.string().nullish(), innerError: z.unknown().optional() });
 
 /** Returns Graph's innermost error code, which is the most specific one, and its message. */
 export function refusalOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
   const { error } = graphError.safeParse(body).data ?? {};
-  let code = error?.code;
+  let code = error?.code ?? undefined;
   let inner = innerError.safeParse(error?.innerError).data;
   for (let depth = 0; inner !== undefined && depth < 10; depth++) {
     code = inner.code ?? code;
     inner = innerError.safeParse(inner.innerError).data;
   }
-  return { code, detail: error?.message };
+  return { code, detail: error?.message ?? undefined };
 }

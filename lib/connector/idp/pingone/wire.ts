@@ -84,10 +84,10 @@ export const deviceCap = "LIMIT_EXCEEDED";
 
 const refusal = z.lazy(() =>
   z.object({
-    code: z.string().optional(),
-    message: z.string().optional(),
+    code: z.string().nullish(),
+    message: z.string().nullish(),
     details: z
-      .array(z.object({ code: z.string().optional(), message: z.string().optional() }))
+      .array(z.object({ code: z.string().nullish(), message: z.string().nullish() }))
       .optional()
       .catch(undefined),
   }),
@@ -96,9 +96,9 @@ const refusal = z.lazy(() =>
 /** Returns PingOne's error code and messages. The maximum number of devices has the code of throttling; only its detail differs. */
 export function refusalOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
   const { code, message, details = [] } = refusal.safeParse(body).data ?? {};
-  const texts = [message, ...details.map(detail => detail.message)].filter(text => text !== undefined);
+  const texts = [message, ...details.map(detail => detail.message)].filter(text => text != null);
   return {
-    code: details.some(detail => detail.code === deviceCap) ? deviceCap : code,
+    code: details.some(detail => detail.code === deviceCap) ? deviceCap : (code ?? undefined),
     detail: [...new Set(texts)].join(" "),
   };
 }

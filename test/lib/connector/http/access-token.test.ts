@@ -260,6 +260,8 @@ describe("the client credentials grant (RFC 6749 section 4.4)", () => {
   test("keeps the server's error code and text", async () => {
     peer.fail({ kind: "refuse", status: 401, body: { error: "invalid_client", error_description: "AADSTS7000215" } });
     expect(await failureOf(grant("secret"))).toMatchObject({ code: "invalid_client", detail: "AADSTS7000215" });
+    peer.fail({ kind: "refuse", status: 400, body: { error: "server_error", error_description: null } });
+    expect(await failureOf(grant("secret"))).toMatchObject({ code: "server_error", detail: undefined });
   });
 
   test("is repeated after temporary failures, because it changes nothing", async () => {

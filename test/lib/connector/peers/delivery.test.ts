@@ -211,6 +211,17 @@ describe("the delivery service", () => {
     expect(await failureOf(wrong.getShipment("x"))).toMatchObject({ kind: "unauthorized", code: "unauthorized" });
   });
 
+  test("keeps its code if the message is null", async () => {
+    const baseUrl = await oddServer((_, response) => {
+      response.writeHead(404);
+      response.end('{"code":"not_found","message":null}');
+    });
+    expect(await failureOf(connect({ baseUrl }).getShipment("x"))).toMatchObject({
+      kind: "missing",
+      code: "not_found",
+    });
+  });
+
   test("has no code in a 404 of a proxy", async () => {
     const baseUrl = await oddServer((_, response) => {
       response.writeHead(404);

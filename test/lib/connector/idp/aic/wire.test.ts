@@ -94,6 +94,14 @@ describe("a refusal of AM", () => {
       expect(refusalOf({ ...body, detail })).toEqual({ code: "Unauthorized", detail: "Session has timed out" });
   });
 
+  test("has its code also if the message is null", () => {
+    expect(refusalOf({ code: 401, reason: "Unauthorized", message: null, detail: { errorCode: "110" } })).toEqual({
+      code: "110",
+      detail: undefined,
+    });
+    expect(refusalOf({ code: 401, reason: "Unauthorized", detail: { errorCode: null } }).code).toBe("Unauthorized");
+  });
+
   test("has nothing from a body that is not AM's", () => {
     for (const body of [
       undefined,

@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { normalizeId, refusalOf, spellings } from "../../../../../lib/connector/idp/entra/wire.ts";
+import {
+  creationOptionsAnswer,
+  normalizeId,
+  refusalOf,
+  spellings,
+} from "../../../../../lib/connector/idp/entra/wire.ts";
 
 const base64url = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");
 const padding = (length: number) => (3 - (length % 3)) % 3;
@@ -42,6 +47,23 @@ describe("credential ids in Graph's spellings", () => {
   });
 });
 
+test("creation options of Graph have no member for a null one", () => {
+  const least = {
+    rp: { id: "login.microsoft.com", name: null },
+    user: { id: "AQ", name: "jan", displayName: null },
+    challenge: "AQ",
+    pubKeyCredParams: [{ type: "public-key", alg: -7 }],
+  };
+  const nulls = { timeout: null, excludeCredentials: null, attestation: null, extensions: null };
+  expect(creationOptionsAnswer.parse({ publicKey: { ...least, ...nulls, authenticatorSelection: null } })).toEqual({
+    publicKey: {
+      ...least,
+      rp: { id: "login.microsoft.com", name: "login.microsoft.com" },
+      user: { id: "AQ", name: "jan", displayName: "jan" },
+    },
+  });
+});
+
 describe("a refusal of Graph", () => {
   test("has the innermost code and the outermost message", () => {
     const innerError = { code: "inner", innerError: { code: "deepest", innerError: { date: "x" } } };
@@ -50,6 +72,15 @@ describe("a refusal of Graph", () => {
       detail: "No.",
     });
     expect(refusalOf({ error: { code: "outer", message: "No.", innerError: { date: "x" } } }).code).toBe("outer");
+  });
+
+  test("has its code and message beside members that are null", () => {
+    const innerError = { code: null, innerError: null };
+    expect(refusalOf({ error: { code: "outer", message: null, innerError } })).toEqual({ code: "outer" });
+    expect(refusalOf({ error: { code: null, message: "No.", innerError: { code: "inner" } } })).toEqual({
+      code: "inner",
+      detail: "No.",
+    });
   });
 
   test("may be any body", () => {

@@ -76,6 +76,15 @@ describe("a refusal of PingOne", () => {
     });
   });
 
+  test("has its code beside members that are null", () => {
+    expect(refusalOf({ code: "NOT_FOUND", message: null, details: null })).toEqual({ code: "NOT_FOUND", detail: "" });
+    const details = [
+      { code: null, message: "No." },
+      { code: deviceCap, message: null },
+    ];
+    expect(refusalOf({ code: "REQUEST_LIMITED", message: null, details })).toEqual({ code: deviceCap, detail: "No." });
+  });
+
   test("means the maximum number of devices if any of its details says so", () => {
     const details = [{ code: "OTHER" }, { code: deviceCap }];
     expect(refusalOf({ code: "REQUEST_LIMITED", details }).code).toBe("LIMIT_EXCEEDED");
