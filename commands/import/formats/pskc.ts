@@ -69,6 +69,9 @@ function validityOf(key: XmlElement): Pick<ImportKey, "validFrom" | "validUntil"
   };
 }
 
+/** What a policy may contain. RFC 6030 section 5 forbids the use of a key whose policy has more than its reader understands. */
+const policyMember = /^(?:StartDate|ExpiryDate|KeyUsage|PINPolicy|#text|@.*)$/;
+
 /** Returns why the key's policy forbids its import now or its use for OTPs (RFC 6030 section 5), or undefined. */
 function notUsable(key: XmlElement, now: Instant): string | undefined {
   const policy = element(key, "Policy");
@@ -76,6 +79,10 @@ function notUsable(key: XmlElement, now: Instant): string | undefined {
   if (Number.isNaN(start) || Number.isNaN(end)) return "a time of its policy is malformed";
   if (end <= Date.parse(now)) return "it has expired";
   if (end <= start) return "it expires before it may be used";
+  if (!Object.keys(policy ?? {}).every(name => policyMember.test(name)))
+    return "its policy has a limit that is not supported";
+  // In the other modes the user types the PIN with the OTP, or it is part of the computation.
+  if (!/^(Local)?$/.test(textAt(policy, "PINPolicy", "@PINUsageMode"))) return "its OTPs depend on a PIN";
   const usages = elements(policy, "KeyUsage").map(usage => textAt(usage));
   return usages.length === 0 || usages.includes("OTP") ? undefined : "it is not meant for OTPs";
 }

@@ -142,13 +142,24 @@ describe("a plain PSKC (RFC 6030)", () => {
     ],
     [{ rest: "<Policy><StartDate>soon</StartDate></Policy>" }, "a time of its policy is malformed"],
     [{ rest: "<Policy><KeyUsage>Encrypt</KeyUsage></Policy>" }, "it is not meant for OTPs"],
+    [
+      { rest: "<Policy><NumberOfTransactions>9</NumberOfTransactions><KeyUsage>OTP</KeyUsage></Policy>" },
+      "its policy has a limit that is not supported",
+    ],
+    [
+      { rest: '<Policy><x:Place xmlns:x="urn:x">here</x:Place></Policy>' },
+      "its policy has a limit that is not supported",
+    ],
+    ...["Prepend", "Append", "Algorithmic"].map(
+      mode => [{ rest: `<Policy><PINPolicy PINUsageMode="${mode}"/></Policy>` }, "its OTPs depend on a PIN"] as const,
+    ),
   ] as const)("refuses a key that it cannot take, and says why (%#)", (parts, reason) => {
     expect(reasonOf(parts)).toEqual(reason);
   });
 
   it("gives the time in which a key may be used, in UTC where no zone is given", () => {
     const dates = "<StartDate>2032-01-01T00:00:00+02:00</StartDate><ExpiryDate>2037-12-31T00:00:00</ExpiryDate>";
-    expect(keysOf({ rest: `<Policy>${dates}<KeyUsage>OTP</KeyUsage></Policy>` })).toMatchObject([
+    expect(keysOf({ rest: `<Policy xmlns:x="urn:x">${dates}<KeyUsage>OTP</KeyUsage></Policy>` })).toMatchObject([
       { validFrom: "2031-12-31T22:00:00.000Z", validUntil: "2037-12-31T00:00:00.000Z" },
     ]);
     expect(keysOf({ parameters: '<Suite>HMAC-SHA1</Suite><ResponseFormat Length="6"/>' })).toHaveLength(1);
