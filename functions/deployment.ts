@@ -18,6 +18,7 @@ import { createHealthCheck } from "../lib/http/health.ts";
 import { createLog, type Log } from "../lib/log.ts";
 import { createSealer, type Sealer } from "../lib/seal.ts";
 import type { DeploymentSettings } from "../lib/settings/deployment-settings.ts";
+import type { Environment } from "../lib/settings/read-settings.ts";
 import type { Tracer } from "../lib/telemetry.ts";
 import { instant, type Now, seconds } from "../lib/time.ts";
 import { version } from "../lib/version.ts";
@@ -56,6 +57,15 @@ export interface Platform {
 interface Tracing extends Tracer {
   readonly sink: Telemetry;
 }
+
+/**
+ * Returns the names that the platform gives this instance. Flex Consumption has no `WEBSITE_INSTANCE_ID`, other plans have no name of a
+ * pod or container.
+ */
+export const platformOf = (environment: Environment): Platform => ({
+  site: environment.WEBSITE_SITE_NAME,
+  instance: environment.WEBSITE_INSTANCE_ID || environment.WEBSITE_POD_NAME || environment.CONTAINER_NAME || undefined,
+});
 
 /** Creates the clients that all APIs share, without any call. */
 export function openDeployment(settings: DeploymentSettings, platform: Platform = {}): Deployment {

@@ -12,7 +12,7 @@ import {
   readSettings,
   validSettings,
 } from "../lib/settings/read-settings.ts";
-import { openDeployment } from "./deployment.ts";
+import { openDeployment, platformOf } from "./deployment.ts";
 import { registerHealth } from "./register.ts";
 import type { ApiPaths, Service } from "./service.ts";
 
@@ -66,8 +66,7 @@ function open(environment: Environment, services: readonly Service[]) {
     () => readSettings(deploymentSettings, environment),
     () => combineReads(...services.map(service => () => service.read(environment))),
   );
-  const { WEBSITE_SITE_NAME: site, WEBSITE_INSTANCE_ID: instance } = environment;
-  const deployment = openDeployment(settings, { site, instance });
+  const deployment = openDeployment(settings, platformOf(environment));
   return { deployment, opened: services.map((service, index) => service.open(deployment, ofServices[index])) };
 }
 

@@ -212,6 +212,11 @@ describe("Application Insights", () => {
     expect(logins[1]?.tags["ai.operation.id"]).toMatch(/^[0-9a-f]{32}$/);
   });
 
+  it("names the app and the instance in every row, as the platform names them", () => {
+    const named = envelopes().map(({ tags }) => [tags["ai.cloud.role"], tags["ai.cloud.roleInstance"]].join(" on "));
+    expect([...new Set(named)]).toEqual(["telemetry-app on pod-1"]);
+  });
+
   it("has calls as requests, peers as dependencies by host and result, and metrics with their labels", () => {
     const [login] = rows("RequestData").filter(({ data }) => data.baseData.name === "GET /client/login");
     expect(login?.data.baseData).toMatchObject({ responseCode: "200", success: true });

@@ -84,6 +84,10 @@ export async function fullRun(): Promise<FullRun> {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     APPLICATIONINSIGHTS_CONNECTION_STRING: collector.connectionString,
     APPLICATION_INSIGHTS_NO_STATSBEAT: "1",
+    // As Flex Consumption names an app and its instance.
+    WEBSITE_SITE_NAME: "telemetry-app",
+    WEBSITE_POD_NAME: "pod-1",
+    CONTAINER_NAME: "container-1",
     LOGGING_LEVEL_COM_SERVICE: "DEBUG",
   });
   const { url, masterKey } = host;
