@@ -7,6 +7,10 @@ export type Now = () => Instant;
 /** Converts milliseconds since 1970 to an instant. */
 export const instant = (epochMs: number): Instant => new Date(epochMs).toISOString();
 
+/** Returns the milliseconds since 1970 of a time that another system wrote, or NaN. A time without a zone is UTC. */
+export const parseUtc = (text: string): number =>
+  Date.parse(/(?:[A-Z]|[+-]\d\d:?\d\d)$/i.test(text) ? text : `${text}Z`);
+
 /** Returns the instant `ms` milliseconds later; earlier if negative. */
 export const plus = (time: Instant, ms: number): Instant => instant(Date.parse(time) + ms);
 

@@ -1,6 +1,6 @@
 import { parsePrefix } from "../../../lib/auth/model/prefix.ts";
 import type { KeyDraft, TotpAlgorithm } from "../../../lib/auth/otp/contract.ts";
-import { type Instant, instant } from "../../../lib/time.ts";
+import { type Instant, instant, parseUtc } from "../../../lib/time.ts";
 import {
   algorithmOf,
   checkKey,
@@ -54,11 +54,10 @@ function readPackage(
   }
 }
 
-/** Returns a time of the key's policy. A time without a zone is UTC. */
+/** Returns a time of the key's policy. */
 function policyTime(key: XmlElement, name: "StartDate" | "ExpiryDate"): number | undefined {
   const text = textAt(element(key, "Policy"), name);
-  if (text === "") return undefined;
-  return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/i.test(text) ? text : `${text}Z`);
+  return text === "" ? undefined : parseUtc(text);
 }
 
 function validityOf(key: XmlElement): Pick<ImportKey, "validFrom" | "validUntil"> {

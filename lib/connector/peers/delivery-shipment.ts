@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { omitUndefined } from "../../omit-undefined.ts";
 import { plainIdentifier, plainText } from "../../peers/plain-text.ts";
-import { instant } from "../../time.ts";
+import { instant, parseUtc } from "../../time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { blankToUndefined, type DeliveryShipment } from "./delivery-wire.ts";
 
@@ -18,12 +18,7 @@ const someText = z
   .transform(blankToUndefined)
   .optional()
   .catch(undefined);
-const someDate = z
-  .string()
-  .transform(text => Date.parse(text))
-  .pipe(z.number().transform(instant))
-  .optional()
-  .catch(undefined);
+const someDate = z.string().transform(parseUtc).pipe(z.number().transform(instant)).optional().catch(undefined);
 const list = <T extends z.ZodType>(element: T) =>
   z
     .array(element)

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
 import {
   decodeCredentialResponse,
@@ -292,6 +292,24 @@ describe("a shipment", () => {
     service.fail({ kind: "refuse", status: 502 });
     service.fail({ kind: "drop" });
     expect((await delivery.getShipment(shipmentId)).shipmentId).toBe(shipmentId);
+  });
+
+  test.each([
+    ["2026-01-31T10:00:00Z", "2026-01-31T10:00:00.000Z"],
+    ["2026-01-31T10:00:00.123456", "2026-01-31T10:00:00.123Z"],
+    ["2026-01-31 10:00:00", "2026-01-31T10:00:00.000Z"],
+    ["2026-01-31T10:00:00+02:00", "2026-01-31T08:00:00.000Z"],
+    ["2026-01-31T10:00:00+0200", "2026-01-31T08:00:00.000Z"],
+    ["2026-01-31", "2026-01-31T00:00:00.000Z"],
+  ])("was requested at %s: in UTC where no zone is given, also on a machine in another one", async (written, time) => {
+    vi.stubEnv("TZ", "America/New_York");
+    try {
+      const body = { shipment_id: "abc", shipment_state: { shipment_state_id: 103 }, shipment_request_date: written };
+      const baseUrl = await oddServer((_, response) => response.end(JSON.stringify(body)));
+      expect((await connect({ baseUrl }).getShipment("abc")).requestedAt).toBe(time);
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 
   test("may differ from the documentation as long as it has id and state", async () => {
