@@ -47,8 +47,16 @@ const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 const granted = z.lazy(() =>
   z.object({
     access_token: z.string().min(1),
-    /** Some issuers send it as text. If it is missing, a short lifetime is assumed. */
-    expires_in: z.coerce.number().int().nonnegative().catch(300),
+    /** Some issuers send it as text. If it is missing or no number of seconds, a short lifetime is assumed. */
+    expires_in: z
+      .union([
+        z.int().min(0).max(999_999_999),
+        z
+          .string()
+          .regex(/^\d{1,9}$/)
+          .transform(Number),
+      ])
+      .catch(300),
   }),
 );
 

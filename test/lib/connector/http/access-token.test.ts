@@ -205,11 +205,13 @@ describe("the client credentials grant (RFC 6749 section 4.4)", () => {
     });
   });
 
-  test("reads a lifetime that is a text, and assumes a short one if it is missing", async () => {
+  test("reads a lifetime that is a text, and assumes a short one if it is missing or is none", async () => {
     answer = { access_token: "token", expires_in: "60" };
     expect(await grant("secret")).toMatchObject({ expiresInSeconds: 60 });
-    answer = { access_token: "token" };
-    expect(await grant("secret")).toMatchObject({ expiresInSeconds: 300 });
+    for (const none of [undefined, null, "", "soon", true, -1, 10 ** 15]) {
+      answer = { access_token: "token", expires_in: none };
+      expect(await grant("secret")).toMatchObject({ expiresInSeconds: 300 });
+    }
   });
 
   test("uses private_key_jwt (RFC 7523) if the secret is PEM text, and names the certificate", async () => {
