@@ -59,7 +59,7 @@ export async function createKeys(
     if (result.value === undefined) return [{ remove: { rowKey: keys.rowKey }, etag }];
     return [{ replace: listRowOf(keys, { ...shownOf(key), clean: true, writtenAt }), etag }];
   });
-  await changeRows(tables.ids, list, changes);
+  await finishOrLog(tables.log, () => changeRows(tables.ids, list, changes));
   return written.map(({ key, result }) => {
     if (result.status === "rejected") return result;
     const version = result.value;

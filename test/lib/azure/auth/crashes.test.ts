@@ -43,6 +43,10 @@ const createKeys: Act = async (store, { prefix, value, next }) => {
   for (const result of results) if (result.status === "rejected") throw result.reason;
   return results;
 };
+const createKeyInBatch: Act = async (store, { prefix }) => {
+  const [result] = await store.otpkeys.createMany([plainKey(prefix)]);
+  if (result?.status === "rejected") throw result.reason;
+};
 const removeKey: Act = (store, { prefix }) => store.otpkeys.remove(prefix);
 const assign: Act = (store, { user, prefix }) => store.otpkeys.assign(named(user), prefix);
 const assignFree: Act = (store, { user, prefix }) => store.otpkeys.assign(named(user), prefix, { onlyIfFree: true });
@@ -342,6 +346,11 @@ describe("a call during which storage becomes unavailable either fails and has c
     "creating a key": {
       before: [],
       act: createKey,
+      isMade: async ({ prefix }) => (await storage.store.otpkeys.find(prefix)) !== undefined,
+    },
+    "creating a key of a batch": {
+      before: [],
+      act: createKeyInBatch,
       isMade: async ({ prefix }) => (await storage.store.otpkeys.find(prefix)) !== undefined,
     },
     "disabling a key": {
