@@ -47,7 +47,10 @@ export async function resumeCancel(loaded: LoadedRequest, run: Run, deps: Connec
   if (isLeasedByAnother(loaded.request.value.lease, run, deps.now())) return false;
   const keys = loaded.keys.map(({ value }) => value);
   if (mustLeaveKeys(keys, run, deps)) return true;
-  const ended = await toResult(performCancel(loaded, run, { ...deps, ...peersInTurn(deps, run, deps) }));
+  // The cancel takes its lease after this time, and renews it.
+  const leaseUntil = plus(deps.now(), deps.intervals.leaseMs);
+  const inTurn = peersInTurn(deps, leaseUntil, run, deps);
+  const ended = await toResult(performCancel(loaded, run, { ...deps, ...inTurn }));
   if ("value" in ended) return false;
   if (!(ended.error instanceof Fault)) throw ended.error;
   deps.log.warn("cancel_not_done", { error: ended.error });

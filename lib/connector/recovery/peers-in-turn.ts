@@ -1,4 +1,5 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
+import { between, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { toResult } from "../http/to-result.ts";
 import { idpName, preRegistrationApi } from "../model/peer-names.ts";
@@ -21,12 +22,19 @@ export const mustLeaveKeys = (keys: readonly SecurityKey[], run: Run, deps: Conn
 
 /**
  * Returns the peers of compensations and cancels for a run of a job: their calls have the limits and the circuit breakers
- * of the run. A call that the run must not make fails as `unreachable`.
+ * of the run. A call that the run must not make fails as `throttled` while the peer is paused, else as `unreachable`.
+ * @param leaseUntil the end of the run's lease: no call starts that may outlast it, because a wait uses it up (C15)
  */
-export function peersInTurn({ idps, rfpr }: Peers, run: Run, deps: ConnectorDeps): Peers {
-  const inTurn = async (peer: string, operation: string, call: () => Promise<void>): Promise<void> => {
+export function peersInTurn({ idps, rfpr }: Peers, leaseUntil: Instant, run: Run, deps: ConnectorDeps): Peers {
+  const { idpCallMs, enrollmentCallMs } = deps.intervals;
+  const inTurn = async (
+    peer: string,
+    { operation, timeLimitMs }: { readonly operation: string; readonly timeLimitMs: number },
+    call: () => Promise<void>,
+  ): Promise<void> => {
+    const notAfter = plus(leaseUntil, -timeLimitMs);
     const made = await callInTurn(peer, run, deps, {
-      mayStart: () => true,
+      mayStart: () => deps.now() <= notAfter,
       call: async () => {
         const startedAt = deps.now();
         const ended = await toResult(call());
@@ -35,18 +43,21 @@ export function peersInTurn({ idps, rfpr }: Peers, run: Run, deps: ConnectorDeps
         return ended;
       },
     });
-    if (made === "left") throw new PeerFailure(peer, operation, "unreachable", { detail: "It does not answer." });
+    if (made === "left") throw notCalled(peer, operation, deps);
     if ("error" in made) throw made.error;
   };
   // The time limit of a call begins with its turn.
-  const timeLimit = () => AbortSignal.timeout(deps.intervals.idpCallMs);
+  const timeLimit = () => AbortSignal.timeout(idpCallMs);
+  const atRfpr = (operation: string, call: () => Promise<void>) =>
+    inTurn(preRegistrationApi, { operation, timeLimitMs: enrollmentCallMs }, call);
   return {
     idps: {
       ...idps,
       get: id => {
         const idp = idps.get(id);
         const late = idp?.compensateUnanswered;
-        const call = (made: () => Promise<void>) => inTurn(idpName(id), "compensate", made);
+        const call = (made: () => Promise<void>) =>
+          inTurn(idpName(id), { operation: "compensate", timeLimitMs: idpCallMs }, made);
         return (
           idp && {
             ...idp,
@@ -59,9 +70,20 @@ export function peersInTurn({ idps, rfpr }: Peers, run: Run, deps: ConnectorDeps
     ...(rfpr && {
       rfpr: {
         ...rfpr,
-        cancel: id => inTurn(preRegistrationApi, "cancel authenticator", () => rfpr.cancel(id)),
-        remove: id => inTurn(preRegistrationApi, "delete authenticator", () => rfpr.remove(id)),
+        cancel: id => atRfpr("cancel authenticator", () => rfpr.cancel(id)),
+        remove: id => atRfpr("delete authenticator", () => rfpr.remove(id)),
       },
     }),
   };
+}
+
+/** Returns the failure of a call that the run did not make. */
+function notCalled(peer: string, operation: string, { paces, now }: Pick<ConnectorDeps, "paces" | "now">): PeerFailure {
+  const { pausedUntil } = paces.of(peer);
+  if (pausedUntil === undefined || pausedUntil <= now())
+    return new PeerFailure(peer, operation, "unreachable", {
+      detail: "It was not called: it does not answer in time.",
+    });
+  const retryAfter = Math.ceil(between(now(), pausedUntil) / 1000);
+  return new PeerFailure(peer, operation, "throttled", { retryAfter });
 }

@@ -45,17 +45,22 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
   }
   const call = async () => {
     const leased = await lease();
-    if (leased !== undefined) await lookUp(leased, sentAt, run, deps);
+    return leased && (await lookUp(leased, sentAt, run, deps)) === "never_confirmed" ? leased : undefined;
   };
-  return (await callInTurn(deliveryService, run, deps, { mayStart: () => !isOver(run, deps), call })) === "left";
+  const unconfirmed = await callInTurn(deliveryService, run, deps, { mayStart: () => !isOver(run, deps), call });
+  if (unconfirmed === "left") return true;
+  // Outside the turn at the delivery service, because the compensation waits for the turns of other peers.
+  if (unconfirmed !== undefined) await failUnconfirmed(unconfirmed, run, deps);
+  return false;
 }
 
 const valuesOf = (keys: LoadedRequest["keys"]): readonly SecurityKey[] => keys.map(({ value }) => value);
 
 async function compensateAndFail(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   const request = leased.request.value;
+  const leaseUntil = request.lease?.until ?? deps.now();
   try {
-    await compensate(request.id, valuesOf(leased.keys), { ...deps, ...peersInTurn(deps, run, deps) });
+    await compensate(request.id, valuesOf(leased.keys), { ...deps, ...peersInTurn(deps, leaseUntil, run, deps) });
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("compensation_failed", { error });
@@ -70,7 +75,16 @@ async function compensateAndFail(leased: LoadedRequest, run: Run, deps: Connecto
   await failRequest(leased, request.errorMessage ?? interrupted, deps);
 }
 
-async function lookUp(leased: LoadedRequest, sentAt: string, run: Run, deps: ConnectorDeps): Promise<void> {
+/**
+ * Looks up the shipment, and links it or postpones the next look-up. If `reconcileForMs` has passed without a shipment,
+ * changes nothing and returns `never_confirmed`.
+ */
+async function lookUp(
+  leased: LoadedRequest,
+  sentAt: string,
+  run: Run,
+  deps: ConnectorDeps,
+): Promise<"never_confirmed" | undefined> {
   const { requests, now, intervals, log } = deps;
   const request = leased.request.value;
   const { found, retryAfter } = await findCandidates(leased, sentAt, run, deps);
@@ -83,18 +97,23 @@ async function lookUp(leased: LoadedRequest, sentAt: string, run: Run, deps: Con
     const linked = await requests.save(leased, { request: started, keys: withPollDue(leased, deps) });
     // On a conflict the lease expires, and the next look-up sees whether the shipment is linked to another request.
     if (linked !== undefined) log.info("shipment_linked", { shipmentId: shipment.shipmentId });
-    return;
+    return undefined;
   }
   if (between(sentAt, now()) > intervals.reconcileForMs) {
     log.error("shipment_not_found", { candidates: found.length });
-    const reason =
-      "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
-    const failure = await compensateOnSite(leased, run, deps);
-    if (failure === undefined) await failRequest(leased, reason, deps, "never_confirmed");
-    else await reconcileLater(leased, reason, deps, failure.retryAfter);
-    return;
+    return "never_confirmed";
   }
   await reconcileLater(leased, request.errorMessage ?? unconfirmedMessage, deps, retryAfter);
+  return undefined;
+}
+
+/** Compensates a request whose shipment was never found, and ends it as failed. */
+async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
+  const reason =
+    "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
+  const failure = await compensateOnSite(leased, run, deps);
+  if (failure === undefined) await failRequest(leased, reason, deps, "never_confirmed");
+  else await reconcileLater(leased, reason, deps, failure.retryAfter);
 }
 
 /**
@@ -106,9 +125,10 @@ async function compensateOnSite(
   run: Run,
   deps: ConnectorDeps,
 ): Promise<PeerFailure | undefined> {
+  const leaseUntil = request.value.lease?.until ?? deps.now();
   const waiting = valuesOf(keys).filter(key => isOnSite(key) && key.state === "processing");
   try {
-    await compensate(request.value.id, waiting, { ...deps, ...peersInTurn(deps, run, deps) });
+    await compensate(request.value.id, waiting, { ...deps, ...peersInTurn(deps, leaseUntil, run, deps) });
     return undefined;
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;

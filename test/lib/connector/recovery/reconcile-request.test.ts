@@ -1,6 +1,8 @@
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { authenticator, mixedBody } from "../../../support/connector/on-site.ts";
 import {
   idpsOf,
   orderBody,
@@ -215,6 +217,61 @@ describe("compensations at an IdP that does not answer", () => {
     );
     expect(await connector.runCredentials("timer")).toMatchObject({ left: 0 });
     expect(calls).toHaveLength(5);
+  });
+});
+
+test("the delivery service can be called while authenticators are removed after a look-up without result", async () => {
+  let wasFree = false;
+  const connector = await testConnector(peers, {
+    settings: { JOB_CONCURRENCY: "1" },
+    ports: ({ rfpr, paces }) => {
+      if (rfpr === undefined) throw new Error("no pre-registration API");
+      const remove = async (id: string) => {
+        const turn = paces.of("delivery service").run(async () => "free");
+        wasFree = (await Promise.race([turn, setTimeout(1000)])) === "free";
+        return rfpr.remove(id);
+      };
+      return { rfpr: { ...rfpr, remove } };
+    },
+  });
+  const requestId = await unanswered(connector, { body: withoutPins(mixedBody([1], [authenticator(1)])) });
+  connector.advance(days(3) + 1);
+  await connector.runCredentials("timer");
+  expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+  expect(wasFree).toBe(true);
+});
+
+describe("compensations that take long", () => {
+  test("begin only while the lease outlasts the call, and the rest is done by a later run", async () => {
+    const lateCalls: string[] = [];
+    let refusedCalls = 0;
+    let isSlow = false;
+    const connector = await testConnector(peers, {
+      settings: { JOB_CONCURRENCY: "1" },
+      ports: (context, clock) => ({
+        idps: idpsOf(context, () => ({
+          compensate: async () => {
+            if (!isSlow) {
+              refusedCalls++;
+              throw new PeerFailure("IdP entra", "compensate", "unanswered");
+            }
+            const [entry] = await connector.queue("reconcile");
+            const { lease } = await connector.requestRow(entry?.requestId ?? "");
+            const endsAt = plus(clock.now(), seconds(30));
+            if ((lease?.until ?? "") < endsAt) lateCalls.push(endsAt);
+            clock.advance(seconds(29));
+          },
+        })),
+      }),
+    });
+    peers.delivery.fail({ kind: "refuse", status: 400, method: "POST" });
+    await refusalOf(connector.order(withoutPins(orderBody([1, 1, 1, 1, 1, 1, 1, 1]))));
+    await expect.poll(() => refusedCalls).toBe(8);
+    connector.advance(minutes(5));
+    isSlow = true;
+    await connector.runCredentials("timer");
+    expect(lateCalls).toEqual([]);
+    expect(await connector.queue("reconcile")).toMatchObject([{ at: plus(connector.now(), minutes(1)) }]);
   });
 });
 

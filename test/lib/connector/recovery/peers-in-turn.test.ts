@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { peersInTurn } from "../../../../lib/connector/recovery/peers-in-turn.ts";
+import { startRun } from "../../../../lib/connector/store/run.ts";
+import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
+import { plus } from "../../../../lib/time.ts";
+import { idpsOf, peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
+
+const peers = await peersOfFile();
+
+/** An IdP in its turn, under a lease that starts now, and the calls that it gets. */
+async function idpInTurn() {
+  const calls: unknown[] = [];
+  const connector = await testConnector(peers, {
+    ports: context => ({ idps: idpsOf(context, () => ({ compensate: async state => void calls.push(state) })) }),
+  });
+  const { context } = connector;
+  const leaseUntil = plus(connector.now(), context.intervals.leaseMs);
+  const { idps } = peersInTurn(context, leaseUntil, startRun("timer", context), context);
+  const compensate = () => idps.get("entra")?.compensate({}, AbortSignal.timeout(1000));
+  return { connector, compensate, calls };
+}
+
+test("a peer that has answered 429 gets no call before the end of its pause, and the caller learns when that is", async () => {
+  const { connector, compensate, calls } = await idpInTurn();
+  const throttled = new PeerFailure("IdP entra", "compensate", "throttled", { status: 429, retryAfter: 90 });
+  connector.context.paces.of("IdP entra").learn(connector.now(), throttled);
+  connector.advance(30_500);
+  await expect(compensate()).rejects.toMatchObject({ kind: "throttled", retryAfter: 60 });
+  expect(calls).toEqual([]);
+});
+
+test("a peer gets no call that may outlast the lease", async () => {
+  const { connector, compensate, calls } = await idpInTurn();
+  const { leaseMs, idpCallMs } = connector.context.intervals;
+  connector.advance(leaseMs - idpCallMs);
+  await compensate();
+  connector.advance(1);
+  await expect(compensate()).rejects.toMatchObject({ kind: "unreachable" });
+  expect(calls).toHaveLength(1);
+});
