@@ -48,6 +48,8 @@ export interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: unknown;
+  /** Whether fields that the schema does not have are dropped without a report, so that there is no need to find them. */
+  readonly dropsUnknownFields?: boolean;
 }
 
 type Parsed<T extends z.ZodType | undefined> = T extends z.ZodType ? z.output<T> : undefined;
@@ -172,7 +174,7 @@ export function endpoint<
         found.push(...more.filter(({ path }) => !paths.has(path)));
         throw new Fault("invalid", "The request is not valid.", { problems: found });
       }
-      const ignored = body === undefined ? [] : findIgnoredFields(body, raw.body);
+      const ignored = body === undefined || raw.dropsUnknownFields ? [] : findIgnoredFields(body, raw.body);
       return { reply: await definition.handle(input, deps, context as Context<A, S>), ignored };
     },
   };

@@ -104,7 +104,7 @@ async function handleCall<D, S>(
       const input = await readInput(api, endpoint, call);
       const { reply, ignored } = await endpoint.run(input, deps, { ...identity, call, requestId });
       if (onlyListed) requireListedReply(endpoint, reply);
-      return ignored.length === 0 || api.input === "fields" ? reply : withIgnored(reply, ignored, log);
+      return ignored.length === 0 ? reply : withIgnored(reply, ignored, log);
     });
     return { reply, logFields: identityFields };
   } catch (thrown) {
@@ -158,7 +158,7 @@ async function readInput<D, S>(api: Api<D, S>, endpoint: Endpoint<D, S>, call: C
   const { params } = call;
   if (api.input === "fields") {
     const fields = await readFields(call, api.bodyLimitBytes);
-    return { params, query: fields, body: fields };
+    return { params, query: fields, body: fields, dropsUnknownFields: true };
   }
   const body = endpoint.body === undefined ? undefined : await readJson(call, api.bodyLimitBytes);
   return { params, query: readQuery(call.url), body };

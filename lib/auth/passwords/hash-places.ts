@@ -23,10 +23,14 @@ export interface HashPlace {
 /** The queue has no place for this caller. Nothing was checked, so nothing failed. */
 export class OverloadFault extends Fault {
   constructor(retryAfter: number) {
+    // Nothing logs the stack of this fault, and on an overloaded host its capture is a large part of a refusal.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super("unavailable", "Too many passwords are being checked. Try again in a moment.", {
       retryAfter,
       reason: "overloaded",
     });
+    Error.stackTraceLimit = stackTraceLimit;
   }
 }
 

@@ -10,6 +10,7 @@ export const readQuery = ({ search }: URL): Record<string, string> =>
  * result of `tooMany` before it decodes any pair.
  */
 export function readPairs(text: string, tooMany: () => Fault): Record<string, string> {
+  if (text === "") return Object.create(null);
   if (text.split("&", fieldLimit + 1).length > fieldLimit) throw tooMany();
   // Only escapes of non-ASCII bytes can be ill-formed UTF-8. All runs of them are checked in one call, separated by blanks.
   const runs = text.match(/(?:%[89a-f][0-9a-f])+/gi) ?? [];

@@ -10,7 +10,9 @@ const originalPathHeaders = ["x-original-url", "x-waws-unencoded-url"];
  */
 export function refuseDotSegments(headers: Headers): void {
   for (const name of originalPathHeaders) {
-    const [path = ""] = (headers.get(name) ?? "").replace(/^[a-z]+:\/\/[^/]*/i, "").split(/[?#]/);
+    const target = headers.get(name);
+    if (target === null) continue;
+    const [path = ""] = target.replace(/^[a-z]+:\/\/[^/]*/i, "").split(/[?#]/);
     const decoded = path.replace(/%2e/gi, ".").replace(/%2f|%5c|\\/gi, "/");
     if (decoded.split("/").some(segment => segment === "." || segment === "..")) {
       throw new Fault("invalid", "The path must not have . or .. as a segment.");

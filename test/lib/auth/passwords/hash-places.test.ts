@@ -128,3 +128,14 @@ describe("the queue of password hashes", () => {
     expect(retryAfter(knownCaller)).toBe(1);
   });
 });
+
+describe("an overload fault", () => {
+  it("has no stack frames, because their capture costs more than the rest of the refusal of a place", () => {
+    expect(new OverloadFault(1).stack).not.toContain("\n    at ");
+  });
+
+  it("leaves the stack frames of later errors as they are", () => {
+    new OverloadFault(1);
+    expect(new Error("later").stack).toContain("\n    at ");
+  });
+});
