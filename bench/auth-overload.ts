@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { Flood, FloodReport } from "./auth/flood.ts";
+import type { WorkerTimes } from "./auth/host.ts";
 import { machine, quantile, type Sent, table } from "./auth/load.ts";
 import { password } from "./auth/password.ts";
 import { startBench } from "./auth/system.ts";
@@ -84,7 +85,8 @@ async function flooded(flood: Omit<Flood, "url" | "connections" | "durationMs">)
   const seen = await watch(durationMs * 0.8);
   const [{ ...reported }] = await report;
   const calls = Object.values(reported.statuses).reduce((sum, count) => sum + count, 0);
-  return { seen, report: reported, loopMs: ((await bench.usage()).loopMs - before.loopMs) / calls };
+  const loopMs = ((await bench.usage()).loopMs - before.loopMs) / calls;
+  return { seen, report: reported, loopMs, inWorker: await bench.workerTimes() };
 }
 
 const floods = [
@@ -103,7 +105,9 @@ type Seen = Awaited<ReturnType<typeof watch>>;
 // Warms the host up: the first hashes load their package.
 await watch(2000);
 const before = machine();
+await bench.workerTimes();
 const quiet = await watch(4000);
+const quietInWorker = await bench.workerTimes();
 const times = (seen: readonly number[], alone: readonly number[]) => {
   const ratio = quantile(seen, 0.99) / quantile(alone, 0.99);
   return `${ms(seen, 0.5)} / ${ms(seen, 0.99)}${seen === alone ? "" : ` (${ratio.toFixed(0)}×)`}`;
@@ -117,13 +121,26 @@ const seenCells = ({ health, status, login, deviceLogin, rss, frontRss }: Seen) 
   memory(rss, quiet.rss),
   ...(values.front ? [memory(frontRss, quiet.frontRss)] : []),
 ];
+const inWorkerCells = (of: WorkerTimes, firstRefusals: number) => {
+  const refusals = of["clientAuthenticate 503"] ?? [];
+  const timesOf = (call: string) => times(of[call] ?? [], quietInWorker[call] ?? []);
+  const [first, later] = [refusals.slice(0, firstRefusals), refusals.slice(firstRefusals)];
+  return [
+    ms(first, 0.99),
+    `${ms(later, 0.5)} / ${ms(later, 0.99)}`,
+    timesOf("health 200"),
+    timesOf("clientStatus 200"),
+  ];
+};
+const workerRows = [["quiet", ...inWorkerCells(quietInWorker, 0)]];
 const rows = [["quiet", "", "", "", "", "", ...seenCells(quiet)]];
 for (const { name, ...flood } of floods) {
-  const { seen, report, loopMs } = await flooded(flood);
+  const { seen, report, loopMs, inWorker } = await flooded(flood);
   const { firstRefusalMs, firstRefusals, laterRefusals, statuses } = report;
   const counts = Object.entries(statuses).map(([status, count]) => `${count}× ${status}`);
   const later = `${ms(laterRefusals, 0.5)} / ${ms(laterRefusals, 0.99)}`;
   const refused = [ms([firstRefusalMs], 0), ms(firstRefusals, 0.99), later, (loopMs * 1000).toFixed(0)];
+  workerRows.push([name, ...inWorkerCells(inWorker, firstRefusals.length)]);
   rows.push([name, counts.join(", "), ...refused, ...seenCells(seen)]);
 }
 const head = [
@@ -140,5 +157,10 @@ const head = [
   "RSS MiB",
   ...(values.front ? ["front RSS MiB"] : []),
 ];
-console.log(`${table([head, ...rows])}\n\nbefore: ${before}\nafter: ${machine()}`);
+console.log(table([head, ...rows]));
+if (values.front) {
+  const columns = ["first wave p99 ms", "later 503 p50 / p99 ms", "/health p50 / p99 ms", "status p50 / p99 ms"];
+  console.log(`\n${table([["in the worker", ...columns], ...workerRows])}`);
+}
+console.log(`\nbefore: ${before}\nafter: ${machine()}`);
 await bench.stop();

@@ -164,6 +164,14 @@ app.http("bare", {
   methods: ["GET"],
   handler: async () => ({ jsonBody: { username: "anna", user_id: 5 } }),
 });
+app.http("bareForm", {
+  route: "bareForm",
+  methods: ["POST"],
+  handler: async request => {
+    await request.arrayBuffer();
+    return { jsonBody: { username: "anna", user_id: 5 } };
+  },
+});
 
 const [status, login] = [endpointOf("clientStatus", "/status", "GET"), endpointOf("clientLogin", "/login", "POST")];
 const authenticate = endpointOf("clientAuthenticate", "/authenticate", "POST");
@@ -176,14 +184,17 @@ const invokedStatus = invocation("clientStatus", {
   method: "GET",
   nullableHeaders: { ...host, "x-service-session": { value: session } },
 });
-const invokedAuthenticate = invocation("clientAuthenticate", {
+const posted = {
   method: "POST",
   nullableHeaders: { ...host, "content-type": { value: "application/x-www-form-urlencoded" } },
   body: { bytes: new TextEncoder().encode(new URLSearchParams(fields).toString()) },
-});
+};
+const bareForm = invocation("bareForm", posted);
+const invokedAuthenticate = invocation("clientAuthenticate", posted);
 
 const rows: string[][] = [["own code", "µs a call", "with the platform's library"]];
 rows.push(["a function that does nothing", "", await cost(() => bare("200"))]);
+rows.push(["a function that only reads a body", "", await cost(() => bareForm("200"))]);
 const headers = { "x-service-session": session };
 rows.push(["status", await cost(() => status(headers)), await cost(() => invokedStatus("200"))]);
 rows.push(["login with password", await cost(() => login({}, fields)), ""]);

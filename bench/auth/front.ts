@@ -13,7 +13,14 @@ export type ToFront =
 /** To the worker: first the address, then each invocation. */
 export type ToWorker =
   | { readonly url: string }
-  | { readonly id: number; readonly name: string; readonly input: RpcInput; readonly reason: string };
+  | {
+      readonly id: number;
+      readonly name: string;
+      readonly input: RpcInput;
+      readonly reason: string;
+      /** Milliseconds since 1970. */
+      readonly sentAt: number;
+    };
 
 const core = installFunctionsCore();
 const waiting = new Map<number, PromiseWithResolvers<InvocationResponse>>();
@@ -32,6 +39,8 @@ process.on("message", async (message: ToFront) => {
   else invocation?.resolve(message.response);
 });
 
+process.once("disconnect", () => process.exit(1));
+
 async function start(functions: readonly FunctionMetadata[]): Promise<void> {
   const api = createRequire(import.meta.url)("@azure/functions-core");
   for (const metadata of functions) api.registerFunction(metadata, () => {});
@@ -43,7 +52,7 @@ async function start(functions: readonly FunctionMetadata[]): Promise<void> {
       const id = invocations++;
       const invocation = Promise.withResolvers<InvocationResponse>();
       waiting.set(id, invocation);
-      send({ id, name, input, reason });
+      send({ id, name, input, reason, sentAt: performance.timeOrigin + performance.now() });
       return invocation.promise;
     },
   });

@@ -35,13 +35,19 @@ export interface Hashed {
   readonly cpuMs: number;
 }
 
+/** Milliseconds by function and status, as in `clientStatus 200`. */
+export type WorkerTimes = Readonly<Record<string, readonly number[]>>;
+
 export type Command =
   | "usage"
+  | "workerTimes"
   | "stop"
   /** From now on, or until now into that file. */
   | "profile"
   | { readonly profileTo: string }
   | { readonly hashMs: number; readonly inFlight: number };
+
+let workerTimes: Record<string, number[]> = {};
 
 const core = installFunctionsCore();
 await import("../../functions/main.ts");
@@ -61,6 +67,8 @@ process.on("message", async (command: Command) => {
 });
 const frontPid = "frontPid" in host ? host.frontPid : undefined;
 process.send?.({ url: host.url, frontPid } satisfies Started);
+// The bench has failed.
+process.once("disconnect", () => process.exit(1));
 
 /** Starts the front in a process of its own and runs the functions that it calls in this one, as Azure's worker does. */
 async function startWithFront() {
@@ -80,9 +88,12 @@ async function startWithFront() {
   const [{ url }] = (await once(front, "message")) as [Started];
   front.on("message", async (message: ToWorker) => {
     if ("url" in message) return;
-    const { id, name, input, reason } = message;
+    const { id, name, input, reason, sentAt } = message;
     const one = byName.get(name);
     const response = one && (await invoke(one, input, reason).catch(() => undefined));
+    const call = `${name} ${response?.returnValue?.http?.statusCode}`;
+    workerTimes[call] ??= [];
+    workerTimes[call].push(performance.timeOrigin + performance.now() - sentAt);
     send({ id, ...(response && { response }) });
   });
   return {
@@ -99,6 +110,11 @@ async function startWithFront() {
 
 async function answer(command: Exclude<Command, "stop">): Promise<unknown> {
   if (command === "usage") return usage();
+  if (command === "workerTimes") {
+    const times = workerTimes;
+    workerTimes = {};
+    return times;
+  }
   if (command === "profile") {
     // Not before: while it is connected, every line of the log costs it a stack trace.
     inspector.connect();

@@ -8,9 +8,12 @@ import { closePeers, startPeers } from "../../local/peers/all.ts";
 import { startStorage } from "../../local/peers/storage/storage.ts";
 import { describeSystem } from "../../local/start/system.ts";
 import { hotpCode, yubicoCode } from "../../test/lib/auth/otp/codes.ts";
-import type { Command, Hashed, Started, Usage } from "./host.ts";
+import type { Command, Hashed, Started, Usage, WorkerTimes } from "./host.ts";
 import { caller, type Send } from "./load.ts";
 import { password } from "./password.ts";
+
+// Taken before any process is pinned: the number counts only the cores that this one may use.
+const cores = availableParallelism();
 
 export interface BenchOptions {
   readonly settings?: Readonly<Record<string, string>>;
@@ -29,6 +32,8 @@ export interface Bench {
   /** Headers of a caller of Core. */
   readonly coreHeaders: Readonly<Record<string, string>>;
   usage(): Promise<Usage>;
+  /** With `separateFront`: milliseconds between the front and the worker's responses since the last call, by function and status. */
+  workerTimes(): Promise<WorkerTimes>;
   /** CPU time of the storage since its start. */
   storageCpuMs(): number;
   /** Writes a CPU profile of what the host does meanwhile. */
@@ -107,6 +112,7 @@ export async function startBench(options: BenchOptions = {}): Promise<Bench> {
       };
     },
     usage: () => ask("usage"),
+    workerTimes: () => ask("workerTimes"),
     profiled: async (file, work) => {
       await ask("profile");
       const result = await work();
@@ -139,9 +145,9 @@ function cpuMsOf(pid: number | undefined): number {
 }
 
 function pinTo({ first, others }: { first?: number; others: readonly number[] }): void {
-  const last = availableParallelism() - 1;
+  const last = cores - 1;
   if (last < 1) throw new Error("--pin needs two cores");
-  const pin = (cores: string, pid: number) => execFileSync("taskset", ["-a", "-c", "-p", cores, String(pid)]);
+  const pin = (to: string, pid: number) => execFileSync("taskset", ["-a", "-c", "-p", to, String(pid)]);
   if (first !== undefined) pin("0", first);
   for (const pid of others) pin(`1-${last}`, pid);
 }
