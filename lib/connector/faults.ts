@@ -105,8 +105,8 @@ export function claimFault(verdict: FinalVerdict, { requestId }: Claim): Fault {
       return new Fault("internal", verdict.reason, { data });
     case "answered":
       if ("refused" in verdict.answer) {
-        const { kind, message, data: refusalData } = verdict.answer.refused;
-        return new Fault(kind, message, refusalData && { data: refusalData });
+        const { kind, message, ...details } = verdict.answer.refused;
+        return new Fault(kind, message, details);
       }
   }
   return stillRunningFault();

@@ -193,7 +193,12 @@ export const claimSchema = z.lazy(() =>
         .union([
           z.object({ created: z.object({ requestId: text, shipmentId: text.exactOptional() }) }),
           z.object({
-            refused: z.object({ kind: z.enum(faultKinds), message: text, data: json.optional() }),
+            refused: z.object({
+              kind: z.enum(faultKinds),
+              message: text,
+              data: json.exactOptional(),
+              problems: z.array(z.object({ path: text, reason: text })).exactOptional(),
+            }),
           }),
           z.literal(["unreconciled", "erased"]),
         ])

@@ -14,6 +14,7 @@ import {
   judgeRequest,
   type KeptAnswer,
   scopeOf,
+  toKeptRefusal,
 } from "../model/idempotency.ts";
 import { checkRequest, createRequest, createWithId } from "./create-request.ts";
 
@@ -98,8 +99,7 @@ const temporaryKinds: readonly FaultKind[] = ["throttled", "unavailable", "inter
 /** Saves a permanent refusal in the claim. After a temporary failure, releases the claim if nothing was ordered. */
 async function saveRefusal(claim: Stored<Claim>, error: unknown, deps: ConnectorDeps): Promise<void> {
   if (error instanceof Fault && !temporaryKinds.includes(error.kind)) {
-    const { kind, message, data } = error;
-    return saveAnswer(claim, { refused: { kind, message, ...(data && { data }) } }, deps);
+    return saveAnswer(claim, { refused: toKeptRefusal(error) }, deps);
   }
   try {
     const loaded = await deps.requests.load(claim.value.requestId);

@@ -1,14 +1,25 @@
 import { createHash, createHmac } from "node:crypto";
 import type { Caller } from "../../caller.ts";
-import type { Fault } from "../../fault.ts";
+import type { Fault, FaultDetails } from "../../fault.ts";
 import { between, type Instant } from "../../time.ts";
 import type { CreatedIds } from "./draft.ts";
 import type { CredentialRequest, Origin } from "./request.ts";
 
+/** What of a refusal is stored, so that a repeat gets the same response. */
+export type KeptRefusal = Pick<Fault, "kind" | "message"> & Pick<FaultDetails, "data" | "problems">;
+
+/** Returns what is stored of a refusal. */
+export const toKeptRefusal = ({ kind, message, data, problems }: Fault): KeptRefusal => ({
+  kind,
+  message,
+  ...(data && { data }),
+  ...(problems.length > 0 && { problems }),
+});
+
 /** The stored outcome of a create with an Idempotency-Key (C6). */
 export type KeptAnswer =
   | { readonly created: CreatedIds }
-  | { readonly refused: Pick<Fault, "kind" | "message"> & { readonly data?: Fault["data"] } }
+  | { readonly refused: KeptRefusal }
   /** The order was not answered: the request's row decides. */
   | "unreconciled"
   /** The request was erased, and with it the answer. */

@@ -1,7 +1,7 @@
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { claimFault } from "../faults.ts";
-import { type Claim, judgeRequest, type KeptAnswer } from "../model/idempotency.ts";
+import { type Claim, judgeRequest, type KeptAnswer, toKeptRefusal } from "../model/idempotency.ts";
 import type { CredentialRequest } from "../model/request.ts";
 
 /**
@@ -29,8 +29,7 @@ function finalAnswer({ answer }: Claim, request: CredentialRequest): KeptAnswer 
   const verdict = judgeRequest(request);
   if (verdict.is === "answered") return verdict.answer;
   if (verdict.is === "never_confirmed" || verdict.is === "cancelled") {
-    const { kind, message, data } = claimFault(verdict, { requestId: request.id } as Claim);
-    return { refused: { kind, message, ...(data && { data }) } };
+    return { refused: toKeptRefusal(claimFault(verdict, { requestId: request.id } as Claim)) };
   }
   return undefined;
 }

@@ -128,6 +128,30 @@ describe("a create with an Idempotency-Key", () => {
     expect(await refusalOf(once(connector, unwanted, "key-2"))).toEqual(byIdp);
   });
 
+  test("keeps the fields of a refusal, such as an IdP that was removed from the configuration during the create", async () => {
+    let isRemoved = false;
+    const connector = await testConnector(peers, {
+      ports: ({ idps, requests }) => ({
+        idps: { ...idps, get: id => (isRemoved ? undefined : idps.get(id)) },
+        requests: {
+          ...requests,
+          insert: (...rows) => {
+            isRemoved = true;
+            return requests.insert(...rows);
+          },
+        },
+      }),
+    });
+    const body = orderBody();
+    const refusal = await refusalOf(once(connector, body));
+    expect(refusal).toMatchObject({
+      status: 400,
+      body: { error_data: { fields: [{ reason: "is not a configured identity provider" }] } },
+    });
+    isRemoved = false;
+    expect(await refusalOf(once(connector, body))).toEqual(refusal);
+  });
+
   test.each([
     ["the delivery service throttles", () => peers.delivery.fail({ kind: "throttle", retryAfter: 7, method: "POST" })],
     ["an IdP fails", () => peers.entra.fail({ kind: "refuse", status: 500, path: "creationOptions", times: 100 })],
