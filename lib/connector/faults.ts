@@ -66,12 +66,13 @@ export function authenticatorFault(error: PeerFailure, position: number): Fault 
  */
 export function deletionFault(error: PeerFailure, isUnknown: boolean): Fault {
   if (isUnknown) return new Fault("conflict", "The delivery service does not know the shipment.", { cause: error });
-  if (error.kind === "refused") {
-    const message = "The delivery service can not delete the shipment any more.";
-    return new Fault("conflict", message, { cause: error });
-  }
+  if (error.kind === "refused") return tooLateToDelete(error);
   return error.kind === "unauthorized" ? unauthorizedFault(error) : unavailableFault(error);
 }
+
+/** Returns the fault of a cancel whose shipment is in production. */
+export const tooLateToDelete = (cause: PeerFailure): Fault =>
+  new Fault("conflict", "The delivery service can not delete the shipment any more.", { cause });
 
 /** Returns the fault of a cancel that a job continues, because a peer failed. */
 export function cancelFault(cause: unknown): Fault {

@@ -1,8 +1,9 @@
 import type { Fault } from "../../fault.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { cancelFault, deletionFault } from "../faults.ts";
+import { cancelFault, deletionFault, tooLateToDelete } from "../faults.ts";
 import type { CredentialRequest } from "../model/request.ts";
+import { isProduced } from "../model/shipment.ts";
 import type { Run } from "../store/run.ts";
 
 /** The lease on the request while its shipment is deleted. */
@@ -55,9 +56,11 @@ export async function cancelAtDelivery(
       }
       failure = error;
     }
-    const isThere = await readBack(shipmentId, deps);
-    if (isThere === false) return current;
-    if (isThere === undefined) break;
+    const found = await readBack(shipmentId, deps);
+    if (found === "deleted") return current;
+    // No attempt can delete it any more, and polls do not continue before the cancel has ended.
+    if (found === "produced") throw await endRun(current, run, { fault: tooLateToDelete(failure), next: "ends" }, deps);
+    if (found === undefined) break;
   }
   throw await endRun(current, run, { fault: cancelFault(failure), next: "continues" }, deps);
 }
@@ -72,13 +75,16 @@ const isUnknown = ({ kind, code }: PeerFailure): boolean => kind === "missing" &
 const nextAfter = ({ kind, code }: PeerFailure): "ends" | "continues" =>
   kind === "refused" && code !== undefined ? "ends" : "continues";
 
-/** Whether the service has the shipment; undefined if it does not answer. */
-async function readBack(shipmentId: string, { delivery }: ConnectorDeps): Promise<boolean | undefined> {
+/** Returns what became of the shipment; undefined if the service does not answer. */
+async function readBack(
+  shipmentId: string,
+  { delivery }: ConnectorDeps,
+): Promise<"deleted" | "there" | "produced" | undefined> {
   try {
-    await delivery.getShipment(shipmentId);
-    return true;
+    const { state } = await delivery.getShipment(shipmentId);
+    return isProduced(state.id) ? "produced" : "there";
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
-    return isUnknown(error) ? false : undefined;
+    return isUnknown(error) ? "deleted" : undefined;
   }
 }

@@ -242,6 +242,15 @@ describe("a cancel whose delivery call fails", () => {
     expect([deletions(), compensated.length]).toEqual([1, 3]);
   });
 
+  test("because the service answers 200 with an error is read back: nothing is cancelled while the shipment exists", async () => {
+    const { connector, requestId, compensated, cancel } = await ordered();
+    const body = { code: "locked", message: "The shipment is in production" };
+    peers.delivery.fail({ kind: "refuse", status: 200, method: "DELETE", body, times: 2 });
+    expect(await refusalOf(cancel())).toMatchObject({ status: 503 });
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+    expect(compensated).toEqual([]);
+  });
+
   test.each<["before" | "after", string]>([
     ["before", "not done"],
     ["after", "done"],
@@ -267,6 +276,20 @@ describe("a cancel whose delivery call fails", () => {
   test("continues by the job where the service then says that it is too late: the request continues as before", async () => {
     const { connector, requestId, shipmentId, cancel, statesOf } = await ordered();
     peers.delivery.fail({ kind: "drop", method: "DELETE", times: 2 });
+    expect(await refusalOf(cancel())).toMatchObject({ status: 503 });
+    await peers.delivery.control(shipmentId, { ship: true });
+    connector.advance(minutes(2));
+    await connector.runCredentials("timer");
+    expect(await connector.requestRow(requestId)).not.toHaveProperty("cancelling");
+    connector.advance(hours(1));
+    await connector.runShipments("timer");
+    await connector.runCredentials();
+    expect(await statesOf()).toMatchObject({ state: "complete" });
+  });
+
+  test("ends by the job where the service fails each time and ships: the request continues as before", async () => {
+    const { connector, requestId, shipmentId, cancel, statesOf } = await ordered();
+    peers.delivery.fail({ kind: "refuse", status: 500, method: "DELETE", times: 100 });
     expect(await refusalOf(cancel())).toMatchObject({ status: 503 });
     await peers.delivery.control(shipmentId, { ship: true });
     connector.advance(minutes(2));
