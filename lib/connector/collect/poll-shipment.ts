@@ -94,8 +94,7 @@ async function applyShipment(leased: LoadedRequest, shipment: DeliveryShipment, 
   const seen: CredentialRequest = { ...rest, delivery: answered, ...(problem && { errorMessage: problem }) };
 
   const { keys, opened, unopened } = await decodeShipment(leased, shipment, deps);
-  if (request.delivery?.tentative === true && opened === 0 && unopened > 0)
-    return unlinkShipment(leased, shipment.shipmentId, deps);
+  if (request.delivery?.tentative === true && opened === 0 && unopened > 0) return unlinkShipment(leased, deps);
   return savePoll(leased, opened > 0 ? withConfirmedLink(seen) : seen, keys, deps);
 }
 
@@ -105,10 +104,11 @@ function withConfirmedLink(request: CredentialRequest): CredentialRequest {
 }
 
 /** Unlinks a tentative shipment whose responses are for other response keys, so it belongs to another request. The look-up continues. */
-async function unlinkShipment(leased: LoadedRequest, shipmentId: string, deps: ConnectorDeps): Promise<void> {
+async function unlinkShipment(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
   const request = leased.request.value;
+  // The id of the look-up: the service may return it in another form here, and the look-up would find it again.
+  const { shipmentId = "", tentative, stateId, shippedAt, message, missing, ...delivery } = request.delivery ?? {};
   deps.log.error("shipment_link_rejected", { shipmentId });
-  const { shipmentId: _, tentative, stateId, shippedAt, message, missing, ...delivery } = request.delivery ?? {};
   const { lease, ...rest } = request;
   const rejectedShipmentIds = [...(delivery.rejectedShipmentIds ?? []), shipmentId];
   const due = { queue: "reconcile", at: deps.now(), peer: deliveryService } as const;

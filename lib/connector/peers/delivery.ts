@@ -37,7 +37,10 @@ export interface DeliveryService {
     limits?: { readonly notAfter?: Instant; readonly signal?: AbortSignal },
   ): Promise<{ readonly shipmentId: string }>;
   getShipment(shipmentId: string, signal?: AbortSignal): Promise<DeliveryShipment>;
-  /** Returns shipments, newest first. Returns `cannot_tell` if the service has no such search or too many results. */
+  /**
+   * Returns shipments, newest first, each once. Returns `cannot_tell` if the service has no such search or too many results. Fails if the
+   * shipment may be among those that are not readable.
+   */
   findByReference(reference: string, signal?: AbortSignal): Promise<readonly DeliveryShipment[] | "cannot_tell">;
   /** Fails as `missing` if the shipment does not exist, and as `refused` (409) if it is too late. */
   deleteShipment(shipmentId: string, signal?: AbortSignal): Promise<void>;
@@ -98,7 +101,9 @@ export function connectDelivery({
       ),
     findByReference: (reference, signal) =>
       withToken("find shipments", signal, async call => {
-        const found: DeliveryShipment[] = [];
+        // A shipment that is created meanwhile moves others to the next page, where they appear again.
+        const found = new Map<string, DeliveryShipment>();
+        let hasUnreadable = false;
         let seen = 0;
         for (let page = 0; page < mostPages; page++) {
           const query = new URLSearchParams({
@@ -112,18 +117,23 @@ export function connectDelivery({
             unsupported,
           );
           if (answer === "cannot_tell") return answer;
-          // A service that ignores an unknown search field would list all shipments.
-          found.push(
-            ...answer.shipments.filter(({ customerReference = reference }) => customerReference === reference),
-          );
+          for (const each of answer.shipments) {
+            hasUnreadable ||= each === undefined;
+            // A service that ignores an unknown search field would list all shipments.
+            if ((each?.customerReference ?? reference) === reference && each !== undefined)
+              found.set(each.shipmentId, each);
+          }
           seen += answer.shipments.length;
-          if (answer.shipments.length === 0 || seen >= (answer.total_count ?? seen)) return found;
+          if (answer.shipments.length > 0 && seen < (answer.total_count ?? seen)) continue;
+          if (found.size > 0 || !hasUnreadable) return [...found.values()];
+          const detail = "A shipment is not readable.";
+          throw new PeerFailure(access.peer, call.operation, "unanswered", { detail });
         }
         return "cannot_tell";
       }),
     deleteShipment: (shipmentId, signal) =>
       withToken("delete shipment", signal, async call => {
-        await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), answer: anyResponse });
+        await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), answer: deleted });
       }),
     transportKeys: transportKeys.all,
     signingKey: signingKeys.find,
@@ -131,6 +141,9 @@ export function connectDelivery({
 }
 
 const errorBody = z.object({ code: z.string(), message: z.string().nullish() });
+
+/** Any response but the service's error object, which a gateway may pass on with 200. */
+const deleted = anyResponse.refine(body => !errorBody.safeParse(body).success);
 
 function refusalOf(body: unknown) {
   const { code, message } = errorBody.safeParse(body).data ?? {};

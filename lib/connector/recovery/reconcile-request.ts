@@ -76,6 +76,12 @@ async function compensateAndFail(leased: LoadedRequest, run: Run, deps: Connecto
 }
 
 /**
+ * Look-ups before a request ends `failed` if the last one was not answered. Their back-off takes half a day: a connector that was
+ * stopped or restored later than `reconcileForMs` may be back before the delivery service.
+ */
+const leastLookUps = 10;
+
+/**
  * Looks up the shipment, and links it or postpones the next look-up. If `reconcileForMs` has passed without a shipment,
  * changes nothing and returns `never_confirmed`.
  */
@@ -87,7 +93,7 @@ async function lookUp(
 ): Promise<"never_confirmed" | undefined> {
   const { requests, now, intervals, log } = deps;
   const request = leased.request.value;
-  const { found, retryAfter } = await findCandidates(leased, sentAt, run, deps);
+  const { found, failure } = await findCandidates(leased, sentAt, run, deps);
   const [shipment] = found;
   if (found.length === 1 && shipment !== undefined) {
     const { errorMessage, lease, ...rest } = request;
@@ -99,11 +105,12 @@ async function lookUp(
     if (linked !== undefined) log.info("shipment_linked", { shipmentId: shipment.shipmentId });
     return undefined;
   }
-  if (between(sentAt, now()) > intervals.reconcileForMs) {
+  const isKnown = failure === undefined || request.attempts >= leastLookUps;
+  if (between(sentAt, now()) > intervals.reconcileForMs && isKnown) {
     log.error("shipment_not_found", { candidates: found.length });
     return "never_confirmed";
   }
-  await reconcileLater(leased, request.errorMessage ?? unconfirmedMessage, deps, retryAfter);
+  await reconcileLater(leased, request.errorMessage ?? unconfirmedMessage, deps, failure?.retryAfter);
   return undefined;
 }
 
@@ -139,14 +146,14 @@ async function compensateOnSite(
 
 /**
  * Returns the shipments that may be the order of this request: created at most 5 minutes before the order intent, equal in content, and
- * linked to no other request. If the delivery service did not answer, returns none, with its `retryAfter` in seconds.
+ * linked to no other request. If the delivery service did not answer, returns none, with its failure.
  */
 async function findCandidates(
   leased: LoadedRequest,
   sentAt: string,
   run: Run,
   deps: ConnectorDeps,
-): Promise<{ readonly found: readonly DeliveryShipment[]; readonly retryAfter?: number | undefined }> {
+): Promise<{ readonly found: readonly DeliveryShipment[]; readonly failure?: PeerFailure }> {
   const request = leased.request.value;
   const startedAt = deps.now();
   const found = await deps.delivery.findByReference(referenceOf(request)).catch((error: unknown) => {
@@ -156,7 +163,7 @@ async function findCandidates(
   });
   const failure = found instanceof PeerFailure ? found : undefined;
   learnFromCall({ peer: deliveryService, startedAt, failure, isRead: true }, run, deps);
-  if (found instanceof PeerFailure) return { found: [], retryAfter: found.retryAfter };
+  if (found instanceof PeerFailure) return { found: [], failure: found };
   if (found === "cannot_tell") return { found: [] };
   const earliest = plus(sentAt, -5 * 60_000);
   const matching = found.filter(

@@ -279,6 +279,21 @@ describe("polling", () => {
     expect(registered(users)).toHaveLength(2);
     expect(peers.mail.mails().filter(({ text }) => text?.includes(users[0] ?? ""))).toHaveLength(1);
   });
+
+  test("takes the keys that are programmed if the service sends null in the place of one that is not", async () => {
+    const one = await ordered(
+      { body: altered(orderBody([1, 1]), {}) },
+      answering(shipment => ({
+        ...shipment,
+        shipment_items: shipment.shipment_items.map((item: Body, index: number) =>
+          index === 0 ? item : { ...item, product_data: [null] },
+        ),
+      })),
+    );
+    await one.connector.runShipments();
+    expect((await credentialOf(one))?.state).toBe("activation_pending");
+    expect((await credentialOf(one, 1))?.state).toBe("processing");
+  });
 });
 
 describe("a shipment that the service does not know", () => {

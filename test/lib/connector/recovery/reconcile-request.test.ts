@@ -1,5 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { Fetch } from "../../../../lib/connector/http/call.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import { authenticator, mixedBody } from "../../../support/connector/on-site.ts";
@@ -38,6 +39,16 @@ async function lookUpToTheEnd(connector: TestConnector): Promise<void> {
 /** The same order with a reference of the caller's own. */
 const referenced = (body: Body = withoutPins(orderBody([1, 1]))): Body =>
   altered(body, { "shipment.customer_reference": body.recipient.email });
+
+/** A look-up whose list of shipments is changed on its way. */
+const listing =
+  (change: (shipments: readonly object[]) => readonly object[]): Fetch =>
+  async (url, init) => {
+    const response = await fetch(url, init);
+    if (!new URL(String(url)).searchParams.has("search")) return response;
+    const list = (await response.json()) as { readonly shipments: readonly object[] };
+    return Response.json({ ...list, shipments: change(list.shipments) });
+  };
 
 describe("a delivery call without an answer", () => {
   test("is reconciled from 15 minutes after the order intent, not before, on demand neither", async () => {
@@ -168,6 +179,21 @@ describe("a delivery call without an answer", () => {
     await lookUpToTheEnd(connector);
     expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
   });
+});
+
+test("an order that is first looked up after the 3 days, when the connector is back before the delivery service, is found later", async () => {
+  const connector = await testConnector(peers);
+  const requestId = await unanswered(connector, { taken: true });
+  connector.advance(days(4));
+  peers.delivery.fail({ kind: "refuse", status: 503, method: "GET", path: "shipments$", times: 6 });
+  await connector.runCredentials("timer");
+  expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: message });
+  connector.advance(minutes(1));
+  await connector.runCredentials("timer");
+  expect(await connector.read(requestId)).toMatchObject({ state: "received" });
+  connector.advance(minutes(2));
+  await connector.runCredentials("timer");
+  expect(await connector.read(requestId)).toMatchObject({ state: "started" });
 });
 
 describe("compensations at an IdP that does not answer", () => {
@@ -327,6 +353,48 @@ describe("a shipment that looks like the order", () => {
     connector.advance(minutes(15));
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state });
+  });
+
+  test("is linked where the service lists it twice, under one id", async () => {
+    const body = referenced();
+    const connector = await testConnector(peers, { fetch: listing(shipments => [...shipments, ...shipments]) });
+    const requestId = await unanswered(connector, { body, taken: true });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("is linked where the service lists it beside one that is not readable", async () => {
+    const body = referenced();
+    const connector = await testConnector(peers, {
+      fetch: listing(shipments => [{ shipment_id: "s/1", shipment_state: null }, ...shipments]),
+    });
+    const requestId = await unanswered(connector, { body, taken: true });
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("and belongs to another request is not linked again where the service writes its id in another case", async () => {
+    const body = referenced(orderBody([1, 1]));
+    const others = await testConnector(peers);
+    const { shipmentId = "" } = await others.order(body);
+    const inCapitals: Fetch = async (url, init) => {
+      const isRead = init?.method === "GET" && /shipments\/[^/]+$/.test(String(url));
+      const response = await fetch(url, init);
+      if (!isRead || !response.ok) return response;
+      return Response.json({ ...((await response.json()) as object), shipment_id: shipmentId.toUpperCase() });
+    };
+    const connector = await testConnector(peers, { fetch: inCapitals });
+    const requestId = await unanswered(connector, { body });
+    connector.advance(minutes(15));
+    for (let run = 0; run < 3; run++) {
+      await connector.runCredentials();
+      await connector.runShipments();
+    }
+    expect(connector.events("shipment_link_rejected")).toMatchObject([{ shipmentId }]);
+    await lookUpToTheEnd(connector);
+    expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
   });
 
   test("is not linked where it belongs to another request", async () => {
