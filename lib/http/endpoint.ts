@@ -188,10 +188,17 @@ function check(schema: z.ZodType, value: unknown): z.ZodSafeParseResult<unknown>
   try {
     return schema.safeParse(value);
   } catch (error) {
-    if (!(error instanceof TypeError) || error.message !== "Cannot convert object to primitive value") throw error;
+    if (!hasObjectAsLength(value)) throw error;
     throw new Fault("invalid", "The request must not have an object in the place of a text or list.");
   }
 }
+
+const hasObjectAsLength = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  Object.entries(value).some(
+    ([name, member]) => (name === "length" && typeof member === "object") || hasObjectAsLength(member),
+  );
 
 /** Returns the values of the headers that a schema names. */
 const headersOf = (schema: z.ZodObject | undefined, { headers }: Call): Record<string, string | undefined> =>

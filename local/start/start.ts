@@ -58,6 +58,7 @@ async function main(): Promise<void> {
   if (!isEphemeral && values.storage === undefined) await refuseSecondStart(directory);
   const servesHost = values["peers-only"] !== true;
   if (servesHost) await requireFreePort(port);
+  else if (port === 0) throw new Error("With --peers-only, PORT must be the port of your host, not 0.");
   // Loading the system takes most of a start: a refused one ends before it.
   const { runSystem } = await import("./run-system.ts");
   await runSystem({ port, directory, mode, log, isEphemeral, servesHost, storage: values.storage });

@@ -127,6 +127,12 @@ describe("further starts", () => {
     );
   });
 
+  test("--peers-only refuses port 0, because nothing listens there that could tell its port", async () => {
+    const refused = launchStart(["--peers-only"], { env: { PORT: "0" } });
+    expect(await refused.ended).toBe(1);
+    expect(refused.output()).toBe("With --peers-only, PORT must be the port of your host, not 0.\n");
+  });
+
   test("all wrong settings are named, and no process stays", async () => {
     const wrong = { CRON_PROCESS_SHIPMENT_SCHEDULE: "hourly", RETRY_MIN_SECONDS: "soon", CALLER_STATIC_TOKENS: "yes" };
     const refused = launchStart([], { env: wrong });
