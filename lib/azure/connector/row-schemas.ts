@@ -127,6 +127,7 @@ const mail = z.lazy(() =>
     state: z.enum(["waiting", "due", "sent", "given_up", "none"]),
     number: count,
     triedAt: storedInstant.exactOptional(),
+    accepted: count.exactOptional(),
     sentAt: storedInstant.exactOptional(),
     firstDueAt: storedInstant.exactOptional(),
     retry: retry.exactOptional(),

@@ -154,6 +154,8 @@ export interface PinMail {
   readonly number: number;
   /** Set before a send, removed by its outcome. */
   readonly triedAt?: Instant;
+  /** The sends with the current number that the mail service has accepted, and whose outcome is not known. */
+  readonly accepted?: number;
   readonly sentAt?: Instant;
   readonly firstDueAt?: Instant;
   /** The attempts to send it, from the time at which it is due. */

@@ -15,6 +15,9 @@ import { fetchPin, openStoredPin } from "./fetch-pin.ts";
 const lookUps = 4;
 const firstWaitMs = 150;
 
+/** Accepted sends after which a mail that the mail service does not know counts as sent: each of them may be one more mail. */
+const mostAccepted = 2;
+
 /** The security key whose PIN is mailed, and its request as loaded. */
 interface Target {
   readonly loaded: LoadedRequest;
@@ -59,7 +62,15 @@ async function afterLookUp(
     return sendLater("The mail service does not answer.", { retryAfter: status.retryAfter }, deps);
   }
   if (status === "succeeded") return sent(key.id, deps);
-  if (status === "running") return mailAt(plus(now(), intervals.mailRunningMs));
+  if (status === "unknown" && (mail.accepted ?? 0) >= mostAccepted) {
+    deps.log.warn("pin_mail_unknown", { keyId: key.id });
+    return sent(key.id, deps);
+  }
+  if (status === "running") {
+    // Since this send, because an earlier one may have used up the time.
+    if (between(mail.triedAt ?? now(), now()) > intervals.retryForMs) return giveUp(key.id, deps);
+    return mailAt(plus(now(), intervals.mailRunningMs));
+  }
   const inDoubt = status !== undefined;
   const number = status === "failed" ? lastNumber(key) + 1 : lastNumber(key);
   if (isOverdue) return giveUp(key.id, deps);
@@ -70,9 +81,12 @@ async function afterLookUp(
     deps.log.warn("pin_mail_addresses_left_out", { keyId: key.id, count: leftOut.length, of: emailsTo.length });
   if (to.length === 0) return sendLater("No PIN mail was sent.", { leftOut, mayBeDone: inDoubt }, deps);
   const send = (pin: string): Step => {
-    const tried = { number, triedAt: now() };
+    const tried = { number, triedAt: now(), ...(leftOut.length > 0 && { leftOut }) };
+    const dropped: (keyof PinMail)[] = [];
+    if (leftOut.length === 0) dropped.push("leftOut");
+    if (number !== mail.number) dropped.push("accepted");
     return {
-      intent: leftOut.length === 0 ? withMail(tried, ["leftOut"]) : withMail({ ...tried, leftOut }),
+      intent: withMail(tried, dropped),
       peer: mailService,
       timeLimitMs: intervals.mailCallMs,
       perform: current => deliver(current, pin, { to, operation: operationOf(target, number), inDoubt }, deps),
@@ -122,24 +136,24 @@ async function deliver(
     if (!(error instanceof PeerFailure)) throw error;
     return { ...notAccepted(key.id, error, inDoubt, deps), failure: error };
   }
-  return awaitSent(key.id, operation, deps);
+  return awaitSent(key, operation, deps);
 }
 
 /**
  * Looks up an accepted mail until it is sent or a look-up fails. Most are sent within a second; a later run looks up the
  * others.
  */
-async function awaitSent(keyId: string, operation: string, deps: ConnectorDeps): Promise<Outcome> {
+async function awaitSent({ id, mail }: SecurityKey, operation: string, deps: ConnectorDeps): Promise<Outcome> {
   let failure: PeerFailure | undefined;
   for (let look = 0; look < lookUps && failure === undefined; look++) {
     if (look > 0) await deps.sleep(firstWaitMs * 2 ** (look - 1));
     const status = await lookUp(operation, deps.mailer);
-    if (status === "succeeded") return sent(keyId, deps);
+    if (status === "succeeded") return sent(id, deps);
     if (status === "failed") return sendLater("The mail service could not deliver the PIN mail.", {}, deps);
     if (status instanceof PeerFailure) failure = status;
   }
   const wait = Math.max(deps.intervals.mailRunningMs, (failure?.retryAfter ?? 0) * 1000);
-  return mailAt(plus(deps.now(), wait));
+  return mailAt(plus(deps.now(), wait), [], { accepted: (mail.accepted ?? 0) + 1 });
 }
 
 /** Returns the status of a send, or the failure of the mail service. */
@@ -181,20 +195,23 @@ const withMail =
   };
 
 /** Returns the outcome of a mail that waits until a time that the mail service has set. */
-const mailAt = (at: Instant, dropped: readonly (keyof PinMail)[] = []): Outcome => ({
-  change: key => withMail({ retry: waitUntil(at, key.mail.retry) }, dropped)(key),
+const mailAt = (at: Instant, dropped: readonly (keyof PinMail)[] = [], more: Partial<PinMail> = {}): Outcome => ({
+  change: key => withMail({ ...more, retry: waitUntil(at, key.mail.retry) }, dropped)(key),
 });
+
+/** What only a mail that is due has. */
+const ended = ["triedAt", "accepted", "retry"] as const;
 
 function sent(keyId: string, { now, log }: ConnectorDeps): Outcome {
   log.info("pin_mail_sent", { keyId });
   const at = now();
-  return { change: key => withMail({ state: "sent", sentAt: key.mail.sentAt ?? at }, ["triedAt", "retry"])(key) };
+  return { change: key => withMail({ state: "sent", sentAt: key.mail.sentAt ?? at }, ended)(key) };
 }
 
 function giveUp(keyId: string, { log }: ConnectorDeps): Outcome {
   log.error("pin_mail_given_up", { keyId });
   // A mail that was never sent counts as the first one, so that a resend has another number.
-  return { change: key => withMail({ state: "given_up", number: lastNumber(key) }, ["triedAt"])(key) };
+  return { change: key => withMail({ state: "given_up", number: lastNumber(key) }, ["triedAt", "accepted"])(key) };
 }
 
 interface Delay {

@@ -532,6 +532,35 @@ describe("a PIN mail that is not answered", () => {
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
   });
 
+  test("is given up RFPR_RETRY_NUMBER_DAYS after its send if it is under way for ever, so that clean-up can delete the request", async () => {
+    const { connector, requestId, to } = await ready();
+    peers.mail.outcome({ runningPolls: 1000 });
+    await connector.runCredentials();
+    connector.advance(days(14));
+    await connector.runCredentials();
+    expect((await connector.keyRow(requestId)).mail.state).toBe("due");
+    connector.advance(minutes(1));
+    await connector.runCredentials("timer");
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "given_up", number: 1 });
+    expect(connector.events("pin_mail_given_up")).toHaveLength(1);
+    expect([sends(), mailsTo(to).length]).toEqual([1, 1]);
+    connector.advance(days(1));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+  });
+
+  test("but accepted is sent once more, not each hour, if the mail service does not know it afterwards", async () => {
+    const { connector, requestId, to } = await ready();
+    const unknown = { error: { code: "NotFound", message: "There is no operation" } };
+    peers.mail.fail({ kind: "refuse", status: 404, method: "GET", body: unknown, times: 1000 });
+    for (let hour = 0; hour < 24; hour++) {
+      await connector.runCredentials("timer");
+      connector.advance(hours(1));
+    }
+    expect(mailsTo(to)).toHaveLength(2);
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "sent", number: 1 });
+    expect(connector.events("pin_mail_unknown")).toHaveLength(1);
+  });
+
   test("is looked up also where a further try was refused or throttled", async () => {
     for (const fault of [
       { kind: "throttle", retryAfter: 60 },
