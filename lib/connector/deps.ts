@@ -133,10 +133,11 @@ export interface ClaimStore {
 }
 
 export interface ResponseStore {
-  /** Stores the responses of a security key. Returns the blob name, which its row keeps. */
+  /** Stores the responses of a security key, and keeps what was stored before. Returns the blob name, which its row keeps. */
   put(requestId: string, keyId: string, responses: KeyResponses): Promise<string>;
   get(name: string): Promise<KeyResponses | undefined>;
-  remove(name: string): Promise<void>;
+  /** Removes all responses of a security key, including those that its row does not name. */
+  removeOf(requestId: string, keyId: string): Promise<void>;
   /** Removes all responses of a request, including those that no row names. */
   removeAll(requestId: string): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { ResponseStore } from "../../connector/deps.ts";
 import type { KeyResponses } from "../../connector/model/key-responses.ts";
@@ -13,12 +14,17 @@ const keyResponses = z.object({
   pin: z.string().optional(),
 });
 
-/** Returns the store of responses, one blob for each security key. */
+/** The name of a blob ends with a hash of its content, so that no write changes what a row names. */
+const prefixOf = (requestId: string, keyId: string): string => `${requestId}/${keyId}.`;
+
+/** Returns the store of responses, one blob for each content that a security key has had. */
 export function responseBlobs(blobs: Blobs): ResponseStore {
   return {
     async put(requestId, keyId, responses) {
-      const name = `${requestId}/${keyId}.json`;
-      await blobs.put(responsesContainer, name, JSON.stringify(responses));
+      const content = JSON.stringify(responses);
+      const hash = createHash("sha256").update(content).digest("hex").slice(0, 32);
+      const name = `${prefixOf(requestId, keyId)}${hash}.json`;
+      await blobs.put(responsesContainer, name, content);
       return name;
     },
     async get(name) {
@@ -33,10 +39,11 @@ export function responseBlobs(blobs: Blobs): ResponseStore {
       };
       return stored;
     },
-    remove: name => blobs.remove(responsesContainer, name),
-    async removeAll(requestId) {
-      for await (const name of blobs.list(responsesContainer, `${requestId}/`))
-        await blobs.remove(responsesContainer, name);
-    },
+    removeOf: (requestId, keyId) => removeEach(blobs, prefixOf(requestId, keyId)),
+    removeAll: requestId => removeEach(blobs, `${requestId}/`),
   };
+}
+
+async function removeEach(blobs: Blobs, prefix: string): Promise<void> {
+  for await (const name of blobs.list(responsesContainer, prefix)) await blobs.remove(responsesContainer, name);
 }

@@ -6,6 +6,7 @@ import type { KeyResponses } from "../model/key-responses.ts";
 import type { Credential, CredentialRequest, SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
+import { openPin } from "../store/open-pin.ts";
 import { type DecodedCredential, decodeResponses } from "./decode-responses.ts";
 
 export interface DecodedKey {
@@ -52,21 +53,35 @@ export async function decodeKey(
 
 /**
  * Stores responses merged with earlier ones: the response that a credential was decoded from stays, and so do those that the peer no
- * longer returns. Returns the name of the blob.
+ * longer returns. Returns the name of the blob. Throws PeerFailure if the signing keys cannot be read.
  */
 async function storeResponses(
   requestId: string,
-  { id, responses: before, credentials }: SecurityKey,
+  key: SecurityKey,
   received: KeyResponses,
-  { responses }: Pick<ConnectorDeps, "responses">,
+  deps: ConnectorDeps,
 ): Promise<string> {
+  const { id, responses: before, credentials } = key;
+  const { responses } = deps;
   const kept = before === undefined ? undefined : await responses.get(before);
   if (kept === undefined) return responses.put(requestId, id, received);
   const merged = credentials.map(({ state }, index) => {
     const [old = "", now = ""] = [kept.credentials[index], received.credentials[index]];
     return state === "processing" ? now || old : old || now;
   });
-  return responses.put(requestId, id, { ...kept, ...received, credentials: merged });
+  const pin = await pinToKeep(requestId, key, [kept.pin, received.pin], deps);
+  return responses.put(requestId, id, { ...kept, ...received, ...(pin && { pin }), credentials: merged });
+}
+
+/** Returns the PIN response to keep: the later one, but the earlier one if the later does not open. A peer that purges a PIN may send another text. */
+async function pinToKeep(
+  requestId: string,
+  key: SecurityKey,
+  [earlier, later]: readonly [string | undefined, string | undefined],
+  deps: ConnectorDeps,
+): Promise<string | undefined> {
+  if (earlier === undefined || later === undefined || earlier === later) return later ?? earlier;
+  return "pin" in (await openPin(requestId, key, later, deps)) ? later : earlier;
 }
 
 /** Returns an open credential after its response, or after the expiry of its challenge. */

@@ -72,13 +72,13 @@ async function openEvents(
   });
 }
 
-/** Deletes the copy of a security key's responses, and then its name in the row. */
+/** Deletes the copies of a security key's responses, and then the name in the row. */
 async function purgeResponses(
   loaded: LoadedRequest,
   keyId: string,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest | undefined> {
   const { responses, due, ...key } = securityKeyOf(loaded, keyId);
-  if (responses !== undefined) await deps.responses.remove(responses);
+  if (responses !== undefined) await deps.responses.removeOf(loaded.request.value.id, keyId);
   return deps.requests.save(loaded, { keys: [key] });
 }

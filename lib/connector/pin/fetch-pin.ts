@@ -1,13 +1,11 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
-import { decodePinResponse } from "../exchange/messages.ts";
 import { enrollmentId } from "../model/key-ids.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
-import { pinKeyPurpose, sealContext } from "../store/seal-contexts.ts";
+import { openPin } from "../store/open-pin.ts";
 
 interface Pin {
   readonly pin: string;
@@ -29,7 +27,7 @@ interface NoPin {
 export async function fetchPin(loaded: LoadedRequest, keyId: string, deps: ConnectorDeps): Promise<Pin | NoPin> {
   const key = securityKeyOf(loaded, keyId);
   const { response: fetched, failure } = await fetchedPin(loaded, key, deps);
-  const opened = fetched === undefined ? undefined : await openPin(loaded, key, fetched, deps);
+  const opened = fetched === undefined ? undefined : await tryToOpen(loaded, key, fetched, deps);
   // A peer that has purged the response may return another text.
   const isFinal = opened !== undefined && ("pin" in opened || opened.passing === true);
   const stored = isFinal ? undefined : await openStoredPin(loaded, keyId, deps);
@@ -47,22 +45,18 @@ export async function openStoredPin(
 ): Promise<Pin | NoPin | undefined> {
   const key = securityKeyOf(loaded, keyId);
   const response = await storedPin(key, deps);
-  return response === undefined ? undefined : openPin(loaded, key, response, deps);
+  return response === undefined ? undefined : tryToOpen(loaded, key, response, deps);
 }
 
-async function openPin(
+async function tryToOpen(
   loaded: LoadedRequest,
   key: SecurityKey,
   response: string,
   deps: ConnectorDeps,
 ): Promise<Pin | NoPin> {
-  if (key.pinKey === undefined) return { problem: "The key has no PIN." };
-  const context = sealContext(loaded.request.value.id, key.id, pinKeyPurpose);
-  const privateJwk = JSON.parse(await deps.sealer.open(key.pinKey, context)) as PrivateKey;
   try {
-    return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
+    return await openPin(loaded.request.value.id, key, response, deps);
   } catch (error) {
-    if (error instanceof ExchangeError) return { problem: `The PIN response can not be used: ${error.reason}.` };
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("signing_keys_unread", { keyId: key.id, error });
     return { problem: "The key maker's signing keys can not be read.", passing: true, retryAfter: error.retryAfter };

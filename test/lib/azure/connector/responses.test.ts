@@ -25,17 +25,24 @@ describe("the responses of a key", () => {
     expect(await responses.get(other)).toEqual(few);
   });
 
-  test("are replaced whole by later ones", async () => {
-    await responses.put("again", "s-01-001", { serial: "1", credentials: ["a"], pin: "p" });
-    const name = await responses.put("again", "s-01-001", { credentials: ["a", "b"] });
-    expect(await responses.get(name)).toEqual({ credentials: ["a", "b"] });
+  test("stay as they are beside later ones", async () => {
+    const first = { serial: "1", credentials: ["a"], pin: "p" };
+    const name = await responses.put("again", "s-01-001", first);
+    const later = await responses.put("again", "s-01-001", { credentials: ["a", "b"] });
+    expect(await responses.get(later)).toEqual({ credentials: ["a", "b"] });
+    expect(await responses.get(name)).toEqual(first);
   });
 
-  test("are gone when they are removed, which may be done twice", async () => {
-    const name = await responses.put("gone", "s-01-001", { credentials: [] });
-    await responses.remove(name);
-    await responses.remove(name);
-    expect(await responses.get(name)).toBeUndefined();
+  test("are gone with the earlier ones when they are removed, which may be done twice, and no other key's are", async () => {
+    const names = [
+      await responses.put("gone", "s-01-001", { credentials: [] }),
+      await responses.put("gone", "s-01-001", { credentials: ["a"] }),
+    ];
+    const other = await responses.put("gone", "s-01-002", { credentials: [] });
+    await responses.removeOf("gone", "s-01-001");
+    await responses.removeOf("gone", "s-01-001");
+    for (const name of names) expect(await responses.get(name)).toBeUndefined();
+    expect(await responses.get(other)).toEqual({ credentials: [] });
   });
 
   test("that are no such thing are not believed", async () => {

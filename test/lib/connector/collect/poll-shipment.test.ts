@@ -280,6 +280,56 @@ describe("polling", () => {
     expect(peers.mail.mails().filter(({ text }) => text?.includes(users[0] ?? ""))).toHaveLength(1);
   });
 
+  test("keeps the earlier PIN response if the service sends another text in its place with the rest", async () => {
+    let later = false;
+    const one = await ordered(
+      { body: orderBody([2]) },
+      answering(shipment => ({
+        ...shipment,
+        shipment_items: shipment.shipment_items.map((item: Body) => ({
+          ...item,
+          product_data: item.product_data.map((key: Body) => ({
+            ...key,
+            ...(later && { fido_pin_response: "purged" }),
+            fido_credential_responses: key.fido_credential_responses.slice(0, later ? 2 : 1),
+          })),
+        })),
+      })),
+    );
+    const { connector, requestId, users } = one;
+    await connector.runShipments();
+    later = true;
+    await connector.runJobs();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(peers.mail.mails().filter(({ text }) => text?.includes(users[0] ?? ""))).toHaveLength(1);
+  });
+
+  test("keeps a later PIN response if the earlier one does not open", async () => {
+    let later = false;
+    let purged = false;
+    const one = await ordered(
+      { body: orderBody([2]) },
+      answering(shipment => ({
+        ...shipment,
+        shipment_items: shipment.shipment_items.map((item: Body) => ({
+          ...item,
+          product_data: item.product_data.map((key: Body) => ({
+            ...key,
+            ...((!later || purged) && { fido_pin_response: "not ready" }),
+            fido_credential_responses: key.fido_credential_responses.slice(0, later ? 2 : 1),
+          })),
+        })),
+      })),
+    );
+    const { connector, users } = one;
+    await connector.runShipments();
+    later = true;
+    await connector.runShipments();
+    purged = true;
+    await connector.runCredentials();
+    expect(peers.mail.mails().filter(({ text }) => text?.includes(users[0] ?? ""))).toHaveLength(1);
+  });
+
   test("takes the keys that are programmed if the service sends null in the place of one that is not", async () => {
     const one = await ordered(
       { body: altered(orderBody([1, 1]), {}) },
@@ -293,6 +343,48 @@ describe("polling", () => {
     await one.connector.runShipments();
     expect((await credentialOf(one))?.state).toBe("activation_pending");
     expect((await credentialOf(one, 1))?.state).toBe("processing");
+  });
+
+  test("loses no response to an earlier poll whose host was suspended until another one had polled and saved", async () => {
+    const suspended = Promise.withResolvers<void>();
+    const resumed = Promise.withResolvers<void>();
+    const body = orderBody([2]);
+    const one = await ordered({ body });
+    const { connector, requestId } = one;
+    const partly = answering(shipment => ({
+      ...shipment,
+      shipment_items: shipment.shipment_items.map((item: Body) => ({
+        ...item,
+        product_data: item.product_data.map(({ fido_pin_response: _, ...key }: Body) => ({
+          ...key,
+          fido_credential_responses: key.fido_credential_responses.slice(0, 1),
+        })),
+      })),
+    }));
+    const early = connector.anotherInstance({
+      ...partly,
+      ports: ({ delivery }) => ({
+        delivery: {
+          ...delivery,
+          getShipment: async id => {
+            const shipment = await delivery.getShipment(id);
+            suspended.resolve();
+            await resumed.promise;
+            return shipment;
+          },
+        },
+      }),
+    });
+    const earlyRun = early.runShipments();
+    await suspended.promise;
+    connector.advance(minutes(3));
+    await connector.runShipments();
+    resumed.resolve();
+    await earlyRun;
+    await peers.delivery.control(one.shipmentId, { purge: true });
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(peers.mail.mails().filter(({ text }) => text?.includes(one.users[0] ?? ""))).toHaveLength(1);
   });
 });
 
@@ -503,7 +595,10 @@ describe("a response that is not to be believed", () => {
     const one = await ordered();
     await one.connector.runShipments();
     const key = await one.connector.keyRow(one.requestId);
-    await one.connector.context.responses.put(one.requestId, key.id, { credentials: ["garbage"] });
+    const responses = await one.connector.context.responses.put(one.requestId, key.id, { credentials: ["garbage"] });
+    await one.connector.context.requests.save(await one.connector.load(one.requestId), {
+      keys: [{ ...key, responses }],
+    });
     await one.connector.runCredentials();
     expect(await credentialOf(one)).toMatchObject({
       state: "failed",
