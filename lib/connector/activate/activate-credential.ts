@@ -39,7 +39,8 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
   const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps.sealer);
   const open = { ...target, credential, idp, idpState };
   if (credential.triedAt === undefined) return afterReadBack(open, false, deps);
-  const query = { credentialId: credential.credentialId, name: registeredName(key), since: credential.triedAt };
+  const name = hasOwnName(target) ? registeredName(key) : undefined;
+  const query = { credentialId: credential.credentialId, name, since: credential.triedAt };
   return {
     peer: idpName(idp.id),
     read: async () => {
@@ -48,6 +49,16 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
       return { next: () => afterReadBack(open, registered, deps), failure };
     },
   };
+}
+
+/**
+ * Whether no other credential of the user at the IdP gets the same name: keys without a serial number may have equal names, and so have all
+ * credentials of one key.
+ */
+function hasOwnName({ key: { serial, credentials }, index }: Target): boolean {
+  const credential = credentials[index];
+  const ofUser = credentials.filter(({ userId, idpId }) => userId === credential?.userId && idpId === credential.idpId);
+  return serial !== undefined && ofUser.length === 1;
 }
 
 /** A credential that waits for its activation. */

@@ -12,8 +12,8 @@ export interface OptionsRequest {
 /** The credential of an unanswered activation that is read back. */
 export interface RegistrationQuery {
   readonly credentialId: string;
-  /** The name that the activation gave it. */
-  readonly name: string;
+  /** The name that the activation gave it. Undefined if another credential of the user may have the same one. */
+  readonly name?: string | undefined;
   /** When the first unanswered activation was sent. */
   readonly since: Instant;
 }

@@ -43,8 +43,8 @@ const clockToleranceMs = 5 * 60_000;
 
 /**
  * Returns how the credential is found among a user's methods: by its id in any spelling, or by its display name, because Graph may list a
- * method under a GUID. The name counts only if exactly one method that was created since the activation has it; otherwise the result is
- * undefined.
+ * method under a GUID. The name counts only if exactly one method that was created since the activation has it; otherwise, and without a
+ * name if any method was created since, the result is undefined.
  */
 export function findMethod(
   methods: readonly Method[],
@@ -52,14 +52,16 @@ export function findMethod(
 ): "by id" | "by name" | false | undefined {
   const ids = spellings(credentialId);
   if (methods.some(({ id }) => ids.has(id))) return "by id";
-  const displayName = displayNameOf(name);
+  const displayName = name === undefined ? undefined : displayNameOf(name);
   const earliest = Date.parse(since) - clockToleranceMs;
   const alike = methods.filter(
-    method => method.displayName === displayName && Date.parse(method.createdDateTime ?? "") >= earliest,
+    method =>
+      (displayName === undefined || method.displayName === displayName) &&
+      Date.parse(method.createdDateTime ?? "") >= earliest,
   );
   if (alike.length === 0) return false;
   // Cut names may be equal although the names differ.
-  return alike.length === 1 && displayName === name ? "by name" : undefined;
+  return alike.length === 1 && name !== undefined && displayName === name ? "by name" : undefined;
 }
 
 /** Returns every spelling under which Graph may list a credential id. */

@@ -251,6 +251,44 @@ describe("an activation that is not answered", () => {
     expect([posts(), readBacks(), registrationsOf(users[0] ?? "")]).toEqual([2, 1, 1]);
   });
 
+  test.each<[string, readonly number[], (key: Body) => Body]>([
+    ["another key without a serial number", [1, 1], ({ serial_number: _, ...key }) => key],
+    ["another credential of the same key", [2], key => key],
+  ])(
+    "is not taken for %s of the same user, which has the same name at the identity provider",
+    async (_, shape, change) => {
+      const user = newUser();
+      const body: Body = withoutPins(orderBody(shape));
+      for (const item of body.shipment.shipment_items) {
+        item.name = "Key";
+        for (const credential of item.credentials) credential.user_id = user;
+      }
+      let sent = 0;
+      const { connector, requestId } = await ready(
+        {
+          fetch: async (url, init) => {
+            if (init?.method === "POST" && /fido2Methods$/.test(String(url)) && ++sent === 2)
+              throw new TypeError("lost");
+            const answer = await fetch(url, init);
+            if (init?.method !== "GET" || !/shipments\/[^/]+$/.test(String(url))) return answer;
+            const shipment = (await answer.json()) as Body;
+            const shipment_items = shipment.shipment_items.map((item: Body) => ({
+              ...item,
+              product_data: item.product_data.map(change),
+            }));
+            return Response.json({ ...shipment, shipment_items });
+          },
+        },
+        body,
+      );
+      await connector.runCredentials();
+      connector.advance(minutes(1));
+      await connector.runCredentials();
+      expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+      expect(registrationsOf(user)).toBe(2);
+    },
+  );
+
   test("is recorded before it is sent: a create handler that dies in the call is read back by the next run", async () => {
     const { connector, requestId, credential } = await ready({
       ports: context => ({
