@@ -1,4 +1,5 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
+import { SealError } from "../../seal.ts";
 import { plus } from "../../time.ts";
 import { openAttestation } from "../collect/decode-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
@@ -36,7 +37,17 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
     return endOverdue(target, { isInDoubt: credential.triedAt !== undefined, lastError }, deps);
   }
 
-  const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps.sealer);
+  const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps.sealer).catch(
+    (error: unknown) => {
+      if (!(error instanceof SealError) || !isOverdue(credential, deps)) throw error;
+      deps.log.error("idp_state_unreadable", { keyId: key.id, index, error });
+      return undefined;
+    },
+  );
+  if (idpState === undefined) {
+    const lastError = "What its identity provider needs can not be opened.";
+    return endOverdue(target, { isInDoubt: credential.triedAt !== undefined, lastError }, deps);
+  }
   const open = { ...target, credential, idp, idpState };
   if (credential.triedAt === undefined) return afterReadBack(open, false, deps);
   const name = hasOwnName(target) ? registeredName(key) : undefined;

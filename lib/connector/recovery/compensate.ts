@@ -1,4 +1,5 @@
 import pLimit from "p-limit";
+import { SealError } from "../../seal.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
 import { openIdpState } from "../store/sealed-idp-state.ts";
@@ -12,7 +13,7 @@ import { removeAuthenticators } from "./remove-authenticators.ts";
 export async function compensate(
   requestId: string,
   keys: readonly SecurityKey[],
-  deps: Pick<ConnectorDeps, "idps" | "rfpr" | "intervals" | "concurrency" | "sealer">,
+  deps: Pick<ConnectorDeps, "idps" | "rfpr" | "intervals" | "concurrency" | "sealer" | "log">,
   idpAnswers?: IdpAnswers,
 ): Promise<void> {
   // Both run to their end, so that a failure of one does not prevent the other.
@@ -31,21 +32,32 @@ export async function compensate(
 export async function compensateAtIdps(
   requestId: string,
   keys: readonly SecurityKey[],
-  { idps, intervals, concurrency, sealer }: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "sealer">,
+  {
+    idps,
+    intervals,
+    concurrency,
+    sealer,
+    log,
+  }: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "sealer" | "log">,
   idpAnswers?: IdpAnswers,
 ): Promise<void> {
   const limit = pLimit(concurrency);
   const compensateCredential = async (keyId: string, index: number, credential: Credential): Promise<void> => {
     const idp = idps.get(credential.idpId);
     const signal = AbortSignal.timeout(intervals.idpCallMs);
+    const byTag = () => idp?.compensateUnanswered?.(optionsRequestOf(requestId, keyId, index, credential), signal);
     if (credential.idpState === undefined) {
-      if (idpAnswers === undefined || isUnanswered(idpAnswers, keyId, index))
-        await idp?.compensateUnanswered?.(optionsRequestOf(requestId, keyId, index, credential), signal);
+      if (idpAnswers === undefined || isUnanswered(idpAnswers, keyId, index)) await byTag();
       return;
     }
     if (idp === undefined) return;
-    const opened = await openIdpState(requestId, keyId, index, credential.idpState, sealer);
-    await idp.compensate(opened, signal);
+    const opened = await openIdpState(requestId, keyId, index, credential.idpState, sealer).catch((error: unknown) => {
+      if (!(error instanceof SealError)) throw error;
+      log.error("idp_state_unreadable", { credentialRequestId: requestId, keyId, index, error });
+      return undefined;
+    });
+    // The request must not wait for a key version that may be gone for ever.
+    await (opened === undefined ? byTag() : idp.compensate(opened, signal));
   };
   await Promise.all(
     keys.flatMap(({ id, credentials }) =>

@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
+import { SealError } from "../../../../lib/seal.ts";
 import { minutes } from "../../../../lib/time.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
 import {
@@ -55,6 +57,25 @@ describe("a device that PingOne began without its answer being read", () => {
     expect(removals()).toBe(7);
     const { requestId } = await connector.order(orderFor(user));
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("is removed by a cancel, too, if its stored id does not open any more", async () => {
+    const { requestId, shipmentId = "" } = await connector.order(orderFor(newUser()));
+    await peers.delivery.control(shipmentId, { state: 101 });
+    const withOtherVault = connector.anotherInstance({
+      ports: ({ sealer }) => ({
+        sealer: {
+          ...sealer,
+          open: async () => {
+            throw new SealError("The key version is not in this vault.");
+          },
+        },
+      }),
+    });
+    await cancelRequest(requestId, withOtherVault.context);
+    expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
+    expect(removals()).toBe(1);
+    expect(withOtherVault.events("idp_state_unreadable")).toHaveLength(1);
   });
 
   test("is removed by the job when PingOne began it after the connector had looked", async () => {

@@ -2,7 +2,7 @@ import { decodeProtectedHeader } from "jose";
 import { describe, expect, test } from "vitest";
 import type { Credential, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
-import { minutes } from "../../../../lib/time.ts";
+import { days, minutes } from "../../../../lib/time.ts";
 import {
   idpsOf,
   orderBody,
@@ -10,6 +10,7 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
+  withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
 
@@ -146,6 +147,22 @@ describe("what an IdP needs to continue with a credential", () => {
     expect(peers.entra.requests()).toEqual([]);
     expect(connector.events("work_failed")).toMatchObject([{ error: { name: "SealError" } }]);
     expect(await connector.queue("key")).toHaveLength(1);
+  });
+
+  test("ends its credential at retryable_until if it does not open until then, so that the request can be deleted", async () => {
+    const { connector, back } = await watched();
+    const { requestId } = await connector.orderAndPoll(withoutPins(orderBody([2])));
+    await rewrite(connector, requestId, (credential, index, { credentials }) => {
+      const handle = credentials[1 - index]?.idpState;
+      return { ...credential, ...(handle !== undefined && { idpState: handle }) };
+    });
+    connector.advance(days(14));
+    await connector.runCredentials("timer");
+    expect(back).toEqual([]);
+    const read = await connector.read(requestId);
+    expect(read).toMatchObject({ state: "failed" });
+    expect(read.shipment?.shipment_items[0]?.credentials[0]?.error_message).toMatch(/^Not activated in time/);
+    expect(await connector.queue("key")).toEqual([]);
   });
 
   test("may have 16,000 bytes of each of 100 credentials", async () => {
