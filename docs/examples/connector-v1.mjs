@@ -13,7 +13,7 @@
 // version 1, whether the error is temporary or final; `follow` prints it and continues. Version 2 returns the same
 // request with the state of every credential.
 //
-// Exit codes: 0 done; 1 refused, correct the order; 2 not done yet, run it again later.
+// Exit codes: 0 done; 1 refused or called wrongly, correct the order or the call; 2 not done yet, run it again later.
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -45,8 +45,19 @@ function refused({ status, body, headers }) {
   return status >= 500 || headers.has("retry-after") ? "later" : "refused";
 }
 
+/** The program is called wrongly: a repetition cannot succeed. */
+class UsageError extends Error {}
+
+function readOrder(file) {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${error.message}`);
+  }
+}
+
 async function order(ticket, file) {
-  const body = JSON.parse(readFileSync(file, "utf8"));
+  const body = readOrder(file);
   const answer = await call("POST /v1/fpr/shipments", { body, headers: { "idempotency-key": ticket } });
   const ignored = answer.headers.get("x-ignored-fields");
   if (ignored !== null) console.error(`${ticket}: the connector knows no ${decodeURIComponent(ignored)}`);
@@ -83,10 +94,15 @@ async function resendPin(id) {
 
 const [, , command, ...words] = process.argv;
 const commands = { order, follow, "resend-pin": resendPin };
+const perform = Object.hasOwn(commands, command ?? "") ? commands[command] : undefined;
 try {
-  if (!Object.hasOwn(commands, command ?? "")) throw new Error("order <ticket> <file> | follow <id> | resend-pin <id>");
-  process.exitCode = codes[await commands[command](...words)];
+  // `length` is the number of arguments that a command cannot do without.
+  if (perform === undefined || words.length < perform.length)
+    throw new UsageError("order <ticket> <file> | follow <id> | resend-pin <id>");
+  if (!/^https?:\/\//.test(CONNECTOR_URL) || API_TOKEN === "")
+    throw new UsageError("Set CONNECTOR_URL to an address such as https://keys.example.com, and API_TOKEN.");
+  process.exitCode = codes[await perform(...words)];
 } catch (error) {
   console.error(error.cause?.message ?? error.message);
-  process.exitCode = codes.later;
+  process.exitCode = error instanceof UsageError ? codes.refused : codes.later;
 }

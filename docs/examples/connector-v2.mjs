@@ -11,8 +11,8 @@
 //
 // A key takes days. `follow` asks every POLL_SECONDS (300) for WAIT_SECONDS (0: once) and can be run again at any time.
 //
-// Exit codes: 0 done; 1 refused, correct the order; 2 not done yet, run it again later; 3 the request failed or was
-// cancelled.
+// Exit codes: 0 done; 1 refused or called wrongly, correct the order or the call; 2 not done yet, run it again later;
+// 3 the request failed or was cancelled.
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -58,8 +58,19 @@ async function patiently(route, options) {
   }
 }
 
+/** The program is called wrongly: a repetition cannot succeed. */
+class UsageError extends Error {}
+
+function readOrder(file) {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${error.message}`);
+  }
+}
+
 async function order(ticket, file) {
-  const body = JSON.parse(readFileSync(file, "utf8"));
+  const body = readOrder(file);
   const headers = { "idempotency-key": ticket };
   const answer = await patiently("POST /v2/credential-requests", { body, headers });
   const ignored = answer.headers.get("x-ignored-fields");
@@ -95,7 +106,7 @@ function shown({ credential_request_id: id, state, error_message: why, shipment,
   return lines.join("\n");
 }
 
-async function follow(id, wanted) {
+async function follow(id, wanted = "complete") {
   const end = Date.now() + Number(WAIT_SECONDS) * 1000;
   for (let before = ""; ; ) {
     const answer = await patiently(`GET /v2/credential-requests/${encodeURIComponent(id)}`);
@@ -107,7 +118,7 @@ async function follow(id, wanted) {
       if (now !== before) console.log(now);
       before = now;
       const { state } = answer.body.data;
-      if (state === (wanted ?? "complete")) return "done";
+      if (state === wanted) return "done";
       if (["complete", "partial", "failed", "cancelled"].includes(state)) return "badly";
     }
     if (Date.now() >= end) return "later";
@@ -128,11 +139,15 @@ async function resendPin(id) {
 
 const [, , command, ...words] = process.argv;
 const commands = { order, follow, "resend-pin": resendPin };
+const perform = Object.hasOwn(commands, command ?? "") ? commands[command] : undefined;
 try {
-  if (!Object.hasOwn(commands, command ?? ""))
-    throw new Error("order <ticket> <file> | follow <id> [state] | resend-pin <id>");
-  process.exitCode = codes[await commands[command](...words)];
+  // `length` is the number of arguments that a command cannot do without.
+  if (perform === undefined || words.length < perform.length)
+    throw new UsageError("order <ticket> <file> | follow <id> [state] | resend-pin <id>");
+  if (!/^https?:\/\//.test(CONNECTOR_URL) || API_TOKEN === "")
+    throw new UsageError("Set CONNECTOR_URL to an address such as https://keys.example.com, and API_TOKEN.");
+  process.exitCode = codes[await perform(...words)];
 } catch (error) {
   console.error(error.message);
-  process.exitCode = codes.later;
+  process.exitCode = error instanceof UsageError ? codes.refused : codes.later;
 }

@@ -146,7 +146,26 @@ describe("a client of version 2", () => {
     await host.call(`POST /v2/credential-requests/${id}/cancel`);
     expect(await v2(["follow", id]).ended).toMatchObject({ code: 3, out: expect.stringContaining("was cancelled") });
     expect(await v2(["follow", "unknown"]).ended).toMatchObject({ code: 1 });
-    expect(await v2([]).ended).toMatchObject({ code: 2, error: expect.stringContaining("order <ticket> <file>") });
+  });
+});
+
+describe.each(["connector-v1.mjs", "connector-v2.mjs"])("a wrong call of %s", program => {
+  it.each([
+    ["without a command", [], {}, /^order <ticket> <file> \|/],
+    ["with an unknown command", ["cancel", "any"], {}, /^order <ticket> <file> \|/],
+    ["without an argument that the command needs", ["order", "REQ21"], {}, /^order <ticket> <file> \|/],
+    ["with a file that is missing", ["order", "REQ21", "missing.json"], {}, /^missing\.json cannot be read: .*ENOENT/],
+    ["with a file that is no JSON", ["order", "REQ21", "docs/package.md"], {}, /^docs\/package\.md cannot be read: /],
+    ["without a token", ["follow", "any"], { API_TOKEN: "" }, /^Set CONNECTOR_URL .* and API_TOKEN\.$/m],
+    ["without an address", ["follow", "any"], { CONNECTOR_URL: "" }, /^Set CONNECTOR_URL .* and API_TOKEN\.$/m],
+    ["with an address without https", ["follow", "any"], { CONNECTOR_URL: "keys.example.com" }, /^Set CONNECTOR_URL /],
+  ])("%s ends with the code of a refusal, because no repetition can succeed", async (_, args, env, error) => {
+    expect(await run(program, args, env).ended).toMatchObject({
+      code: 1,
+      out: "",
+      error: expect.stringMatching(error),
+    });
+    expect(line.requests()).toEqual([]);
   });
 });
 
