@@ -107,7 +107,7 @@ describe("one trace", () => {
     const ids = new Set(spans.map(({ spanId }) => spanId));
     const roots = spans.filter(({ parentSpanId = "" }) => parentSpanId === "");
     expect(spans.filter(({ parentSpanId = "" }) => parentSpanId !== "" && !ids.has(parentSpanId))).toEqual([]);
-    for (const { name } of roots) expect(name).toMatch(/^(GET|POST|DELETE) \/|^timer dataCleanup$/);
+    for (const { name } of roots) expect(name).toMatch(/^(GET|POST|DELETE) \/|^timer (dataCleanup|sessionCleanup)$/);
     expect(ids.size).toBe(spans.length);
   });
 
@@ -241,5 +241,12 @@ describe("docs/telemetry.md", () => {
   it("names every metric and every log event of the run", () => {
     const events = new Set(run.collector.logs().map(({ body }) => body.stringValue));
     expect([...Object.keys(metrics), ...events].filter(name => !words.has(name))).toEqual([]);
+  });
+
+  it("names every count of each report in the row of its job", () => {
+    const counts = points("job.items").map(({ attributes: { job, result } }) => ({ job, result }));
+    const rowOf = (job: unknown) => document.split("\n").find(row => row.startsWith(`| \`${String(job)}\` | `)) ?? "";
+    expect(new Set(counts.map(({ job }) => job))).toContain("sessionCleanup");
+    expect(counts.filter(({ job, result }) => !rowOf(job).includes(`\`${String(result)}\``))).toEqual([]);
   });
 });

@@ -234,11 +234,13 @@ async function keyIsOrdered(
     return peers.mail.mails().length > 0;
   };
   await until(mailed, () => "the PIN was not mailed");
-  const started = await call("POST", "/admin/functions/dataCleanup", {
-    headers: { "x-functions-key": masterKey },
-    json: {},
-  });
-  if (started.status !== 202) throw new Error(`the clean-up was not started: ${started.status}`);
+  for (const timer of ["dataCleanup", "sessionCleanup"]) {
+    const started = await call("POST", `/admin/functions/${timer}`, {
+      headers: { "x-functions-key": masterKey },
+      json: {},
+    });
+    if (started.status !== 202) throw new Error(`${timer} was not started: ${started.status}`);
+  }
   await call("POST", `/v2/credential-requests/${id}/resend-pin`, { token, status: 200 });
   await call("GET", `/v2/credential-requests/${id}`, { token, status: 200 });
   await call("GET", `/v2/credential-requests?user_id=${encodeURIComponent(person.user_id)}`, { token });
