@@ -21,9 +21,11 @@ export const mustLeaveKeys = (keys: readonly SecurityKey[], run: Run, deps: Conn
     .some(peer => mustLeave(peer, run, deps));
 
 /**
- * Returns the peers of compensations and cancels for a run of a job: their calls have the limits and the circuit breakers
- * of the run. A call that the run must not make fails as `throttled` while the peer is paused, else as `unreachable`.
- * @param leaseUntil the end of the run's lease: no call starts that may outlast it, because a wait uses it up (C15)
+ * Returns the peers of compensations and cancels for a run of a job: each call waits for its turn at the peer, and the
+ * run's circuit breaker can stop it. A call that the run must not make fails as `throttled` while the peer is paused,
+ * else as `unreachable`.
+ * @param leaseUntil the end of the run's lease: no call starts that may outlast it, because the wait for its turn uses
+ *   up the lease (C15)
  */
 export function peersInTurn({ idps, rfpr }: Peers, leaseUntil: Instant, run: Run, deps: ConnectorDeps): Peers {
   const { idpCallMs, enrollmentCallMs } = deps.intervals;
@@ -43,7 +45,7 @@ export function peersInTurn({ idps, rfpr }: Peers, leaseUntil: Instant, run: Run
         return ended;
       },
     });
-    if (made === "left") throw notCalled(peer, operation, deps);
+    if (made === "left") throw notCalled(peer, operation, run, deps);
     if ("error" in made) throw made.error;
   };
   // The time limit of a call begins with its turn.
@@ -78,12 +80,20 @@ export function peersInTurn({ idps, rfpr }: Peers, leaseUntil: Instant, run: Run
 }
 
 /** Returns the failure of a call that the run did not make. */
-function notCalled(peer: string, operation: string, { paces, now }: Pick<ConnectorDeps, "paces" | "now">): PeerFailure {
+function notCalled(
+  peer: string,
+  operation: string,
+  { peers }: Run,
+  { paces, now }: Pick<ConnectorDeps, "paces" | "now">,
+): PeerFailure {
   const { pausedUntil } = paces.of(peer);
-  if (pausedUntil === undefined || pausedUntil <= now())
-    return new PeerFailure(peer, operation, "unreachable", {
-      detail: "It was not called: it does not answer in time.",
-    });
+  if (pausedUntil === undefined || pausedUntil <= now()) {
+    const reason =
+      peers.get(peer)?.isStopped === true
+        ? "earlier calls of the run to it have failed"
+        : "a call could last longer than the lease of the run";
+    return new PeerFailure(peer, operation, "unreachable", { detail: `It was not called: ${reason}.` });
+  }
   const retryAfter = Math.ceil(between(now(), pausedUntil) / 1000);
   return new PeerFailure(peer, operation, "throttled", { retryAfter });
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { peersInTurn } from "../../../../lib/connector/recovery/peers-in-turn.ts";
+import { learnFromCall } from "../../../../lib/connector/store/peer-calls.ts";
 import { startRun } from "../../../../lib/connector/store/run.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { plus } from "../../../../lib/time.ts";
@@ -15,9 +16,10 @@ async function idpInTurn() {
   });
   const { context } = connector;
   const leaseUntil = plus(connector.now(), context.intervals.leaseMs);
-  const { idps } = peersInTurn(context, leaseUntil, startRun("timer", context), context);
+  const run = startRun("timer", context);
+  const { idps } = peersInTurn(context, leaseUntil, run, context);
   const compensate = () => idps.get("entra")?.compensate({}, AbortSignal.timeout(1000));
-  return { connector, compensate, calls };
+  return { connector, run, compensate, calls };
 }
 
 test("a peer that has answered 429 gets no call before the end of its pause, and the caller learns when that is", async () => {
@@ -35,6 +37,20 @@ test("a peer gets no call that may outlast the lease", async () => {
   connector.advance(leaseMs - idpCallMs);
   await compensate();
   connector.advance(1);
-  await expect(compensate()).rejects.toMatchObject({ kind: "unreachable" });
+  await expect(compensate()).rejects.toMatchObject({
+    kind: "unreachable",
+    detail: "It was not called: a call could last longer than the lease of the run.",
+  });
   expect(calls).toHaveLength(1);
+});
+
+test("a peer that has refused the connector gets no call, and the failure does not say that it is slow", async () => {
+  const { connector, run, compensate, calls } = await idpInTurn();
+  const { context } = connector;
+  learnFromCall({ peer: "IdP entra", startedAt: connector.now(), isRefused: true }, run, context);
+  await expect(compensate()).rejects.toMatchObject({
+    kind: "unreachable",
+    detail: "It was not called: earlier calls of the run to it have failed.",
+  });
+  expect(calls).toEqual([]);
 });
