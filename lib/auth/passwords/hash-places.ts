@@ -55,7 +55,10 @@ export interface HashPlaces {
  * names or addresses leaves half to all others.
  */
 const shares = { known: 1, unknown: 3 / 4, repeated: 1 / 2 };
-/** Share of the queue that one name can have, and the number that it can have in any queue: the slots of its throttle. */
+/**
+ * Share of the queue that one name can have, and the number that it can have in any queue: the attempts at once that its
+ * throttle allows by default.
+ */
 const ofName = { share: 1 / 8, least: 10 };
 /** Bounds memory: each caller in the queue keeps its request. */
 const maxPlaces = 1000;

@@ -37,8 +37,9 @@ export async function createKey(tables: AuthTables, given: NewOtpKey): Promise<S
 }
 
 /**
- * Creates up to 100 OTP keys: one call for each, and three transactions for all list rows and pointers. A former key's
- * remaining rows stay until a list meets its list row: they count for no other key.
+ * Creates up to 100 OTP keys: one call for each, and three transactions for all list rows and pointers. Unlike `createKey`,
+ * leaves the attributes of a deleted OTP key with the same prefix: they have its id, so they do not count for the new one.
+ * The next list that reads the dirty list row of the deleted OTP key deletes them.
  */
 export async function createKeys(
   tables: AuthTables,

@@ -2,9 +2,9 @@ import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 
 /**
- * Runs what remains to be done after a change is made, and that readers or clean-up do too. If storage is unavailable,
- * logs `change_not_finished`: if the call failed, its repetition would find nothing to change, and the change would have no
- * audit event.
+ * Runs the rest of a change that is already made: work that readers or clean-up do later if it is missing. If storage is
+ * unavailable, logs `change_not_finished` and does not throw: a caller who gets an error repeats the change, the repetition
+ * finds nothing to change, and so the change would have no audit event.
  */
 export async function finishOrLog(log: Log, work: () => Promise<unknown>): Promise<void> {
   try {

@@ -17,8 +17,8 @@ import { mustLeaveKeys, peersInTurn } from "./peers-in-turn.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends `failed`. With one, the
- * shipment is looked up until it is found or `reconcileForMs` has passed (C6). Returns whether the request was left to a
- * later run.
+ * shipment is looked up until it is found or `reconcileForMs` has passed (C6). Returns true if the request was not
+ * processed because the run must not call a peer now or is over: the run's report counts it as `left`.
  */
 export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
   const { now, intervals } = deps;

@@ -39,8 +39,8 @@ export function takeEndOfPauses({ pauses }: Run): Instant | undefined {
 }
 
 /**
- * Makes a call as soon as its peer takes another one. Returns `left` without the call if the run must not call the peer
- * when its turn comes, or if `mayStart` returns false.
+ * Makes a call as soon as fewer calls to its peer are in progress than its limit allows. Returns `left` without the call
+ * if the run must not call the peer when its turn comes, or if `mayStart` returns false.
  */
 export function callInTurn<T>(
   peer: string,
@@ -57,6 +57,7 @@ interface EndedCall {
   readonly peer: string;
   readonly startedAt: Instant;
   readonly failure?: PeerFailure | undefined;
+  /** Whether the pre-registration API does not accept the connector. */
   readonly isRefused?: Outcome["isRefused"];
   /** Whether it was a read. Its time does not change the limit: reads and other calls take different times. */
   readonly isRead?: boolean;
