@@ -223,6 +223,11 @@ export const connectorSettings = z
       "RECEIVED_MAX_AGE_SECONDS",
       "must be longer than CREATE_TIMEOUT_SECONDS: a running create must not be compensated",
     );
+    refuseIf(
+      settings.IDEMPOTENCY_DAYS <= settings.RECONCILE_DAYS,
+      "IDEMPOTENCY_DAYS",
+      "must be more than RECONCILE_DAYS: a repeat must not order again what is being reconciled",
+    );
   });
 
 export type ConnectorSettings = z.output<typeof connectorSettings>;

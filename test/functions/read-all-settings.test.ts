@@ -184,6 +184,12 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, [api]: url, [token]: url })).toEqual([]);
   });
 
+  it("keep an Idempotency-Key for longer than an order is reconciled, so that a repeat orders nothing again", () => {
+    const reconcile = { RECONCILE_DAYS: "3" };
+    expect(problemsOf({ ...goodSettings, ...reconcile, IDEMPOTENCY_DAYS: "3.5" })).toEqual([]);
+    expect(problemsOf({ ...goodSettings, ...reconcile, IDEMPOTENCY_DAYS: "3" })).toEqual(["IDEMPOTENCY_DAYS"]);
+  });
+
   it("let no job reconcile or compensate while the create handler may still run", () => {
     const reconcile = { ORDER_INTENT_MAX_AGE_SECONDS: "10", DELIVERY_TIMEOUT_SECONDS: "60" };
     expect(problemsOf({ ...goodSettings, ...reconcile, RECONCILE_AFTER_SECONDS: "70" })).toEqual([]);
