@@ -274,7 +274,7 @@ describe("an unknown field", () => {
 
   it("is named with at most 19 others, each shortened", async () => {
     const many = Object.fromEntries(
-      Array.from({ length: 50 }, (_, index) => [`${index}${"x".repeat(500)}`.padStart(600, "f"), 1]),
+      Array.from({ length: 50 }, (_, index) => [`${index}${"ü".repeat(500)}`.padStart(600, "f"), 1]),
     );
     const paths = (await ask({ name: "n", ...many })).header?.split(", ") ?? [];
     expect(paths).toHaveLength(20);
