@@ -391,6 +391,7 @@ describe("a device that an IdP of kind A has created", () => {
       pingone.setUser(user, accountStatus);
       await lost(user);
     }
+    expect(pingone.count("GET", /users\/undefined/)).toBe(0);
     pingone.setUser(user, "known");
     expect(pingone.count("DELETE", device)).toBe(0);
     pingone.fail({ kind: "refuse", status: 500, method: "GET", path: "devices$", times: 3 });
