@@ -10,7 +10,7 @@ const command = {
 
 Usage: API_TOKEN=<token> npm run api-tokens -- <action> --url URL
   create NAME   create a token for the caller NAME and print it; it is shown only once
-  list          list id, time of creation, expiry, role, day of the last use (UTC) and name
+  list          list id, time of creation, expiry, role (admin: every call), day of the last use (UTC), name
   revoke ID     revoke a token; hosts refuse it within minutes
   --expires TIME  create: the token is accepted before this time, such as 2031-01-31T12:00:00Z
   --role ROLE   create, Core only: read, import or admin (the default)
