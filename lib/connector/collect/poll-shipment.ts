@@ -116,6 +116,8 @@ async function unlinkShipment(leased: LoadedRequest, deps: ConnectorDeps): Promi
     state: "received",
     errorMessage: unconfirmedMessage,
     delivery: { ...delivery, rejectedShipmentIds },
+    // The attempts of polls do not count as look-ups, which end the request.
+    attempts: 0,
     due,
   } as const;
   await deps.requests.save(leased, { request: { ...rest, ...received } });

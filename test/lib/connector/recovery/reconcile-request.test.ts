@@ -397,6 +397,28 @@ describe("a shipment that looks like the order", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
   });
 
+  test("and belongs to another request: a look-up without an answer after its polls does not end the request", async () => {
+    const body = referenced(orderBody([1, 1]));
+    const others = await testConnector(peers);
+    const { shipmentId = "" } = await others.order(body);
+    await peers.delivery.control(shipmentId, { state: 101 });
+    const connector = await testConnector(peers);
+    const requestId = await unanswered(connector, { body });
+    connector.advance(minutes(15));
+    await connector.runCredentials("timer");
+    for (let poll = 0; poll < 12; poll++) {
+      connector.advance(hours(7));
+      await connector.runShipments("timer");
+    }
+    await peers.delivery.control(shipmentId, { ship: true });
+    connector.advance(hours(7));
+    await connector.runShipments("timer");
+    expect(connector.events("shipment_link_rejected")).toHaveLength(1);
+    peers.delivery.fail({ kind: "refuse", status: 503, method: "GET", path: "shipments$", times: 6 });
+    await connector.runCredentials("timer");
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: message });
+  });
+
   test("is not linked where it belongs to another request", async () => {
     const body = referenced();
     const connector = await testConnector(peers);
