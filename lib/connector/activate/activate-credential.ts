@@ -31,23 +31,21 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
   const idp = credential && deps.idps.get(credential.idpId);
   if (credential?.idpState === undefined || credential.credentialId === undefined)
     throw new Error("a credential without a response");
-  if (idp === undefined) {
-    const lastError = "Its identity provider is not configured any more.";
-    if (!isOverdue(credential, deps)) return retryLater(index, { lastError }, deps);
-    return endOverdue(target, { isInDoubt: credential.triedAt !== undefined, lastError }, deps);
-  }
+  const cannotBeSent = (lastError: string): Outcome =>
+    isOverdue(credential, deps)
+      ? endOverdue(target, { isInDoubt: credential.triedAt !== undefined, lastError }, deps)
+      : retryLater(index, { lastError }, deps);
+  if (idp === undefined) return cannotBeSent("Its identity provider is not configured any more.");
 
   const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps.sealer).catch(
     (error: unknown) => {
-      if (!(error instanceof SealError) || !isOverdue(credential, deps)) throw error;
+      if (!(error instanceof SealError)) throw error;
       deps.log.error("idp_state_unreadable", { keyId: key.id, index, error });
       return undefined;
     },
   );
-  if (idpState === undefined) {
-    const lastError = "What its identity provider needs can not be opened.";
-    return endOverdue(target, { isInDoubt: credential.triedAt !== undefined, lastError }, deps);
-  }
+  // The next credential of the security key and its PIN mail do not wait for it.
+  if (idpState === undefined) return cannotBeSent("What its identity provider needs can not be opened.");
   const open = { ...target, credential, idp, idpState };
   if (credential.triedAt === undefined) return afterReadBack(open, false, deps);
   const name = hasOwnName(target) ? registeredName(key) : undefined;

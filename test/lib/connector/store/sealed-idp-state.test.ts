@@ -145,8 +145,25 @@ describe("what an IdP needs to continue with a credential", () => {
     await connector.runCredentials();
     expect(back).toEqual([]);
     expect(peers.entra.requests()).toEqual([]);
-    expect(connector.events("work_failed")).toMatchObject([{ error: { name: "SealError" } }]);
+    expect(connector.events("idp_state_unreadable")).toMatchObject([
+      { index: 0, error: { name: "SealError" } },
+      { index: 1, error: { name: "SealError" } },
+    ]);
     expect(await connector.queue("key")).toHaveLength(1);
+  });
+
+  test("does not hold back the next credential of the key or the PIN mail if it does not open", async () => {
+    const { connector, given, back } = await watched();
+    const { requestId } = await connector.orderAndPoll(orderBody([2]));
+    await rewrite(connector, requestId, (credential, index, { credentials }) => {
+      const idpState = index === 0 ? credentials[1]?.idpState : credential.idpState;
+      return { ...credential, ...(idpState !== undefined && { idpState }) };
+    });
+    await connector.runCredentials();
+    expect(back).toEqual([given[1]]);
+    const { credentials, lease, mail } = await connector.keyRow(requestId);
+    expect(credentials.map(({ state }) => state)).toEqual(["activation_pending", "active"]);
+    expect([mail.state, lease]).toEqual(["sent", undefined]);
   });
 
   test("ends its credential at retryable_until if it does not open until then, so that the request can be deleted", async () => {
