@@ -6,6 +6,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { Idp, RegistrationQuery } from "../idp/contract.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { deliveryService, idpName } from "../model/peer-names.ts";
+import { foldName } from "../model/people-lists.ts";
 import { type Credential, registeredName, type SecurityKey } from "../model/request.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
@@ -65,8 +66,8 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
  * credentials of one key.
  */
 function hasOwnName({ key: { serial, credentials }, index }: Target): boolean {
-  const credential = credentials[index];
-  const ofUser = credentials.filter(({ userId, idpId }) => userId === credential?.userId && idpId === credential.idpId);
+  const { userId: user = "", idpId: idp } = credentials[index] ?? {};
+  const ofUser = credentials.filter(({ userId, idpId }) => foldName(userId) === foldName(user) && idpId === idp);
   return serial !== undefined && ofUser.length === 1;
 }
 

@@ -251,17 +251,19 @@ describe("an activation that is not answered", () => {
     expect([posts(), readBacks(), registrationsOf(users[0] ?? "")]).toEqual([2, 1, 1]);
   });
 
-  test.each<[string, readonly number[], (key: Body) => Body]>([
+  test.each<[string, readonly number[], (key: Body) => Body, ((user: string) => string)?]>([
     ["another key without a serial number", [1, 1], ({ serial_number: _, ...key }) => key],
     ["another credential of the same key", [2], key => key],
+    ["another credential of the same key for the user in capitals", [2], key => key, user => user.toUpperCase()],
   ])(
     "is not taken for %s of the same user, which has the same name at the identity provider",
-    async (_, shape, change) => {
+    async (_, shape, change, otherSpelling = user => user) => {
       const user = newUser();
       const body: Body = withoutPins(orderBody(shape));
       for (const item of body.shipment.shipment_items) {
         item.name = "Key";
-        for (const credential of item.credentials) credential.user_id = user;
+        for (const [index, credential] of item.credentials.entries())
+          credential.user_id = index === 0 ? user : otherSpelling(user);
       }
       let sent = 0;
       const { connector, requestId } = await ready(
@@ -285,7 +287,8 @@ describe("an activation that is not answered", () => {
       connector.advance(minutes(1));
       await connector.runCredentials();
       expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-      expect(registrationsOf(user)).toBe(2);
+      const counts = [...new Set([user, otherSpelling(user)])].map(registrationsOf);
+      expect(counts.reduce((sum, count) => sum + count)).toBe(2);
     },
   );
 
