@@ -38,8 +38,8 @@ export interface DeliveryService {
   ): Promise<{ readonly shipmentId: string }>;
   getShipment(shipmentId: string, signal?: AbortSignal): Promise<DeliveryShipment>;
   /**
-   * Returns shipments, newest first, each once. Returns `cannot_tell` if the service has no such search or too many results. Fails if the
-   * shipment may be among those that are not readable.
+   * Returns the readable shipments with the reference, newest first, each once. Returns `cannot_tell` if the service has no such search or
+   * too many results. Fails if it found none and some shipments were not readable.
    */
   findByReference(reference: string, signal?: AbortSignal): Promise<readonly DeliveryShipment[] | "cannot_tell">;
   /** Fails as `missing` if the shipment does not exist, and as `refused` (409) if it is too late. */

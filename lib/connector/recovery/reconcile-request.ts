@@ -76,8 +76,8 @@ async function compensateAndFail(leased: LoadedRequest, run: Run, deps: Connecto
 }
 
 /**
- * Look-ups before a request ends `failed` if the last one was not answered. Their back-off takes half a day: a connector that was
- * stopped or restored later than `reconcileForMs` may be back before the delivery service.
+ * Look-ups before a request ends `failed` if the last one was not answered. By the timer, their back-off takes half a day; on-demand
+ * calls do not wait for it. A connector that was stopped or restored later than `reconcileForMs` may be back before the delivery service.
  */
 const leastLookUps = 10;
 
