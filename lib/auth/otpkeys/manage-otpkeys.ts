@@ -32,8 +32,7 @@ export async function assignKey(
   deps: AuthDeps,
   options: { readonly onlyIfFree?: boolean; readonly create?: () => Promise<unknown> } = {},
 ): Promise<void> {
-  const kind = deps.rules.usesValidationServers ? "remote" : undefined;
-  const { create = () => deps.otpkeys.create(newKey(prefix, unusedForm, kind)) } = options;
+  const { create = () => createUnusedKey(prefix, deps) } = options;
   await retryOnConflict(async () => {
     const outcome = await deps.otpkeys.assign(userRef, prefix, options);
     if (outcome === "taken") {
@@ -46,6 +45,12 @@ export async function assignKey(
     return conflict;
   });
   deps.log.info("otpkey_assigned", { prefix, user: userRef });
+}
+
+async function createUnusedKey(prefix: string, deps: AuthDeps): Promise<void> {
+  const kind = deps.rules.usesValidationServers ? "remote" : undefined;
+  const created = await deps.otpkeys.create(newKey(prefix, unusedForm, kind));
+  if (created !== undefined) deps.log.info("otpkey_created", { prefix, kind });
 }
 
 /** Unassigns an OTP key (specification section 4, rule 2). Throws Fault `not_found` if the user does not have it. */
@@ -73,8 +78,9 @@ export async function setKeyEnabled(prefix: string, enabled: boolean, deps: Auth
     const next = enabled ? { ...kept, failures: 0, stopped: false } : key.value;
     return (await deps.otpkeys.save(key, { ...next, enabled })) ?? conflict;
   });
-  if (enabled) await deps.throttles.clear(prefixPointer(prefix).userHash);
+  // The OTP key is changed now: it has its audit event also if the rest fails.
   deps.log.info(enabled ? "otpkey_enabled" : "otpkey_disabled", { prefix });
+  if (enabled) await deps.throttles.clear(prefixPointer(prefix).userHash);
 }
 
 /** Time within which a sign-in that passed before its OTP key was disabled has written its session. */

@@ -12,6 +12,7 @@ import { type CountedAddress, countAddress } from "./count-address.ts";
 import type { KeyHolders } from "./identify.ts";
 import { takeHashPlace } from "./take-hash-place.ts";
 import { concludeAttempt, padTiming, type ReservedAttempt, reserveAttempt } from "./throttle-attempt.ts";
+import { warnOnError } from "./warn-on-error.ts";
 
 interface Given {
   readonly password: string;
@@ -59,8 +60,9 @@ export async function assignOwnKey(
     const { prefix } = result.key;
     const [outcome] = await Promise.all([
       deps.otpkeys.assign(userRef, prefix, { onlyIfFree: true }),
-      concludeAttempt(attempt, "succeeded", deps),
-      counted?.uncount(),
+      // The assignment decides the outcome: a slot that is not released counts as a failure later.
+      warnOnError("attempt_not_concluded", concludeAttempt(attempt, "succeeded", deps), deps),
+      warnOnError("address_not_uncounted", counted?.uncount(), deps),
     ]);
     if (outcome !== "assigned") {
       audit({ outcome: "refused", reason: outcome, ...found });

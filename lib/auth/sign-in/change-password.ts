@@ -37,8 +37,9 @@ export async function changePassword(
     if (!result.granted || password === undefined) throw new Fault("unauthenticated", "Invalid credentials!");
     const epoch = nextEpoch(owner.epoch);
     await replacePassword(result.user, { owner, hash: await deps.hasher.hash(password, place), epoch }, deps);
-    await moveSessionToEpoch(live, epoch, deps);
+    // The password is changed now: it has its audit event also if the rest fails.
     deps.log.info("password_changed", { userId: owner.id });
+    await moveSessionToEpoch(live, epoch, deps);
   } finally {
     place.release();
   }

@@ -13,6 +13,7 @@ import { type CountedAddress, countAddress } from "./count-address.ts";
 import { type Identified, identify } from "./identify.ts";
 import { takeHashPlace } from "./take-hash-place.ts";
 import { concludeAttempt, type ReservedAttempt, reserveAttempt } from "./throttle-attempt.ts";
+import { warnOnError } from "./warn-on-error.ts";
 
 export interface SignInOptions {
   /** The caller's address, if it is known. */
@@ -153,9 +154,4 @@ async function withdraw(
   const outcome = outcomeOf(error);
   if (outcome.outcome === "undecided") await warnOnError("address_not_uncounted", counted?.uncount(), deps);
   await audit(deps, given, { ...outcome, user, prefix, device: device || undefined });
-}
-
-/** Awaits the work and logs its failure as a warning, so that it does not hide the error that came first. */
-async function warnOnError(event: string, work: Promise<unknown> | undefined, { log }: AuthDeps): Promise<void> {
-  await work?.catch((error: unknown) => log.warn(event, { error }));
 }

@@ -40,8 +40,9 @@ export async function resetPassword(userRef: UserRef, password: string, deps: Au
   if (user === undefined) throw noSuchUser();
   const hash = await hashNewPassword(password, { field: "password", username: user.value.name, empty: "none" }, deps);
   await advanceEpoch(user, () => (hash === undefined ? {} : { password: hash }), deps);
-  await deps.throttles.clear(user.value.userHash);
+  // The password is changed now: it has its audit event also if the rest fails.
   deps.log.info("password_reset", { userId: user.value.id });
+  await deps.throttles.clear(user.value.userHash);
 }
 
 /** Deletes a user (A17). Throws Fault `not_found`. */

@@ -70,10 +70,9 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
       const dirty = isUnchanged ? [] : await markDirty(tables, [listRowKeys(list, id)], shown);
       const row = { partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(next) };
       const isIssued = next.temporaryCode?.hash !== undefined && next.temporaryCode.hash !== temporaryCode?.hash;
-      const [etag] = await Promise.all([
-        otpkeys.replace(row, version),
-        isIssued && indexTemporaryCode(tables, { ...row, ends: next.temporaryCode.validUntil }),
-      ]);
+      // Without the index row the code still expires; only its hash stays until the OTP key is enabled or gets another code.
+      const index = () => isIssued && indexTemporaryCode(tables, { ...row, ends: next.temporaryCode.validUntil });
+      const [etag] = await Promise.all([otpkeys.replace(row, version), finishOrLog(tables.log, async () => index())]);
       if (etag === undefined) return undefined;
       await finishOrLog(tables.log, () => markClean(tables, dirty, shown));
       return { value: next, version: etag };

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { authStore } from "../../../../lib/azure/auth/store.ts";
+import { Fault } from "../../../../lib/fault.ts";
 import { minutes } from "../../../../lib/time.ts";
 import { hotpKey, type SoftwareKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
 import { Crash, crashingAfter } from "../../../support/auth/store-steps.ts";
-import { type MadeUser, testAuth, withSession } from "../../../support/auth/test-auth.ts";
+import { type MadeUser, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth({ settings: { AUTH_SELF_ASSIGN: "true" } });
 
@@ -93,6 +94,27 @@ describe("POST /client/otpkeys", () => {
     const second = await halfAssigned();
     expect((await one.assign(second.otp(0))).status).toBe(200);
     expect(await one.keys()).toEqual([second.prefix]);
+  });
+
+  it("reports an assignment as granted if the throttle cannot be written after it", async () => {
+    let writes = 0;
+    const on = auth.anotherInstance({
+      ports: replacing("throttles", real => ({
+        save: async (...given) => {
+          writes += 1;
+          if (writes > 1) throw new Fault("unavailable", "no storage");
+          return real.save(...given);
+        },
+      })),
+    });
+    const user = await auth.makeUser();
+    const key = await unassigned(hotpKey());
+    const headers = withSession(await auth.logIn(user));
+    const sent = { otp: key.otp(0), password: user.password };
+    expect(await on.post("/client/otpkeys", sent, headers)).toMatchObject({ status: 200 });
+    expect((await auth.get(`/core/users/${user.id}/otpkeys`)).body).toEqual([key.prefix]);
+    expect(on.events("self_assignment")).toEqual([expect.objectContaining({ outcome: "granted" })]);
+    expect(on.events("attempt_not_concluded")).toHaveLength(1);
   });
 
   it("costs the same storage calls in a row for a wrong password, a wrong OTP and an unknown key", async () => {
