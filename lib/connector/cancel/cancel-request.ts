@@ -21,7 +21,15 @@ export async function cancelRequest(requestId: string, deps: ConnectorDeps): Pro
   if (loaded.request.value.state === "cancelled") return loaded;
   const run = startRun("on_demand", deps);
   requireCancellable(loaded, run, deps);
-  return withLogFields({ credentialRequestId: requestId }, () => performCancel(loaded, run, deps));
+  return withLogFields({ credentialRequestId: requestId }, async () => {
+    try {
+      return await performCancel(loaded, run, deps);
+    } catch (error) {
+      // A part may be cancelled, and a job may complete the rest: this event names the caller.
+      deps.log.warn("cancel_not_done", { error });
+      throw error;
+    }
+  });
 }
 
 function requireCancellable({ request: { value: request }, keys }: LoadedRequest, run: Run, deps: ConnectorDeps): void {

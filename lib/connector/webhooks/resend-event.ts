@@ -43,8 +43,8 @@ export async function resendEvent(wanted: EventToResend, deps: ResendDeps): Prom
     const { lease: _, ...unleased } = before.value;
     const resent = await send(event, sink, deps);
     const after = resent.deliveredAt === undefined ? unleased : delivered(unleased, event, resent.deliveredAt);
-    await events.saveDelivery({ ...at, before: leased }, after);
     const { deliveredAt, problem } = resent;
+    // Before the write, because the sink has the event now, also if the write fails.
     log.info("event_resent", {
       sink: sink.number,
       eventId: wanted.eventId,
@@ -52,6 +52,7 @@ export async function resendEvent(wanted: EventToResend, deps: ResendDeps): Prom
       delivered: deliveredAt !== undefined,
       ...(problem !== undefined && { problem }),
     });
+    await events.saveDelivery({ ...at, before: leased }, after);
     return resent;
   });
 }

@@ -419,6 +419,7 @@ describe("a cancel of which a peer asks to wait", () => {
     const { connector, requestId, cancel } = await ordered(onSiteBody([authenticator(1)]));
     peers.rfpr.fail({ kind: "throttle", path: "/cancel", retryAfter: 600, times: 10 });
     expect(await refusalOf(cancel())).toMatchObject({ status: 503, headers: { "retry-after": "600" } });
+    expect(connector.events("cancel_not_done")).toMatchObject([{ credentialRequestId: requestId }]);
     const end = plus(connector.now(), seconds(600));
     expect((await connector.requestRow(requestId)).due).toEqual({ queue: "reconcile", at: end, notBefore: end });
   });

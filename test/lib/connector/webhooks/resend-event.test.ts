@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
 import { nothingDone } from "../../../../lib/connector/events/event.ts";
 import { resendEvent } from "../../../../lib/connector/webhooks/resend-event.ts";
+import { Fault } from "../../../../lib/fault.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { connectorWith, idsAt, send, sinkOfFile, typesAt, verified } from "../../../support/connector/event-sinks.ts";
@@ -68,6 +69,26 @@ test("reports a failed attempt, changes nothing and does not repeat it", async (
   connector.advance(hours(1));
   expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
   expect(await resend()).toHaveProperty("deliveredAt");
+});
+
+test("logs the repeated delivery also if storage becomes unavailable after it", async () => {
+  const { connector, requestId, eventId } = await ordered();
+  const { events } = connector.context;
+  let writes = 0;
+  const failing: typeof events = {
+    ...events,
+    saveDelivery: async (...given) => {
+      writes += 1;
+      if (writes > 1) throw new Fault("unavailable", "no storage");
+      return events.saveDelivery(...given);
+    },
+  };
+  const resend = resendEvent({ requestId, eventId, sink: 1 }, { ...connector.context, events: failing });
+  await expect(resend).rejects.toMatchObject({ kind: "unavailable" });
+  expect(idsAt(one)).toEqual([eventId, eventId]);
+  expect(connector.events("event_resent")).toMatchObject([
+    { credentialRequestId: requestId, eventId, delivered: true },
+  ]);
 });
 
 test("refuses an event that waits for its first delivery, because it would overtake others", async () => {
