@@ -2,7 +2,7 @@ import type { Page, Range, UserFilter, UserSummary } from "../../../auth/store.t
 import type { Log } from "../../../log.ts";
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
 import type { Instant } from "../../../time.ts";
-import { mapConcurrently, readRows } from "../../tables/row-batches.ts";
+import { mapConcurrently, readAllRows, readRows } from "../../tables/row-batches.ts";
 import { readOrLog } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import { checkedVersion, fromUserRow, idKey, lastLoginIn, loginRow, userRow } from "../rows/rows.ts";
@@ -56,13 +56,23 @@ export async function matchesFilter(
   return entries.length === 0 || (await checkCandidate(tables, entries, { ...user, pointed: [] })) !== undefined;
 }
 
-/** Returns whether a user was created before a time and has not signed in since. */
+/**
+ * Returns whether a user was created before a time and has not signed in since. Follows a rename: a list row can name
+ * the partition before the rows are there, and an index row the former one, where later sign-ins are missing.
+ */
 async function isUnused(
-  { users }: AuthTables,
-  { userHash, id }: { readonly userHash: string; readonly id: number },
+  tables: AuthTables,
+  user: { readonly userHash: string; readonly id: number },
   since: Instant,
 ): Promise<boolean> {
-  const lastLogin = lastLoginIn(await users.get(userHash, loginRow), id);
+  const { id } = user;
+  const range = { from: loginRow, before: `${userRow}:` };
+  const read = (userHash: string) => readAllRows(tables.users.query({ partitionKey: userHash, ...range }));
+  const rowIn = (rows: readonly Row[], rowKey: string) => rows.find(row => row.rowKey === rowKey);
+  const found = await readAtUser(tables, { by: "userHash", userHash: user.userHash, id }, read, rows =>
+    rowIn(rows, userRow),
+  );
+  const lastLogin = lastLoginIn(rowIn(found?.result ?? [], loginRow), id);
   return (lastLogin ?? createdAt(id)) < since;
 }
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { noFailures } from "../../../../lib/auth/model/throttle.ts";
-import type { AuthStore } from "../../../../lib/auth/store.ts";
+import type { AuthStore, UserRef } from "../../../../lib/auth/store.ts";
 import { hashUsername } from "../../../../lib/auth/user-hash.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { hours, minutes, plus } from "../../../../lib/time.ts";
@@ -250,6 +250,37 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
       expect((await store.users.view(identified(id)))?.attributes).toEqual({ a: of.value });
       await expectConsistent(of);
     }
+  });
+
+  test.each([
+    ["before it", true],
+    ["after the crash", false],
+  ])("of renaming a user, whom no list shows as unused after a sign-in %s", async (_, isBefore) => {
+    const { store } = storage;
+    const signIn = async (userRef: UserRef) => {
+      const { userHash = "", id = 0 } = (await store.users.find(userRef))?.value ?? {};
+      await store.users.recordLogin({ by: "userHash", userHash, id }, storage.now());
+    };
+    let unusedSince = storage.now();
+    const later: Act = async () => {
+      storage.pass(hours(48));
+      unusedSince = storage.now();
+      storage.pass(hours(1));
+    };
+    const signInFirst: Act = (_, { user }) => (isBefore ? signIn(named(user)) : Promise.resolve());
+    await atEachWrite({ before: [createUser, createKey, assign, set, later, signInFirst], act: rename }, async of => {
+      const [{ id = 0 } = {}] = await truthOf(storage.rows, [of.user, of.other]);
+      if (!isBefore) await signIn(identified(id));
+      const team = new Map([["a", of.value]]);
+      const pages = [
+        await store.users.list({ top: 1000 }, { attributes: new Map(), unusedSince }),
+        await store.users.list({ top: 1000 }, { attributes: team, unusedSince }),
+        await store.users.list({ top: 1000 }, { attributes: new Map(), otpkey: of.prefix, unusedSince }),
+        await store.users.listByName(of.user, { top: 1000 }, { attributes: new Map(), unusedSince }),
+        await store.users.listByName(of.other, { top: 1000 }, { attributes: team, unusedSince }),
+      ];
+      expect(pages.map(({ entries }) => entries.filter(entry => entry.id === id))).toEqual([[], [], [], [], []]);
+    });
   });
 
   test("of deleting a key, and the prefix is created again, which inherits no attribute and no user", async () => {
