@@ -8,6 +8,7 @@ import { type LiveSession, moveSessionToEpoch, sessionRequired } from "../sessio
 import type { Stored, User } from "../store.ts";
 import { checkNewPassword } from "../users/new-password.ts";
 import { type SignInOptions, signIn } from "./sign-in.ts";
+import { warnOnError } from "./warn-on-error.ts";
 
 export interface PasswordChange {
   readonly newpass: string;
@@ -39,7 +40,8 @@ export async function changePassword(
     await replacePassword(result.user, { owner, hash: await deps.hasher.hash(password, place), epoch }, deps);
     // The password is changed now: it has its audit event also if the rest fails.
     deps.log.info("password_changed", { userId: owner.id });
-    await moveSessionToEpoch(live, epoch, deps);
+    // A failure would say that the old password stays. The session ends then, as all others.
+    await warnOnError("session_not_continued", moveSessionToEpoch(live, epoch, deps), deps);
   } finally {
     place.release();
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it, test } from "vitest";
+import { Fault } from "../../../../lib/fault.ts";
 import { minutes } from "../../../../lib/time.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
 import { type MadeUser, newPassword, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
@@ -170,6 +171,17 @@ describe("the password change", () => {
     });
     await change(session, { newpass: newPassword(), oldpass: user.password }, { on: racing });
     expect(await auth.lives(session)).toBe(false);
+  });
+
+  it("succeeds where storage becomes unavailable after it: the person would go on with the old password", async () => {
+    const user = await auth.makeUser();
+    const [session, newpass] = [await auth.logIn(user), newPassword()];
+    const save = () => Promise.reject(new Fault("unavailable", "no storage"));
+    const failing = auth.anotherInstance({ ports: replacing("sessions", () => ({ save })) });
+    expect((await change(session, { newpass, oldpass: user.password }, { on: failing })).body).toBe(true);
+    expect(failing.events("session_not_continued")).toHaveLength(1);
+    expect(failing.events("password_changed")).toMatchObject([{ userId: user.id }]);
+    expect([await authenticate(user, newpass), await auth.lives(session)]).toEqual([true, false]);
   });
 
   it("does not survive its user: a session is never that of the name's next owner", async () => {
