@@ -111,6 +111,7 @@ export const toKeyColumns = (key: OtpKey): Columns => ({
   validFrom: key.validFrom,
   validUntil: key.validUntil,
   temporaryCode: key.temporaryCode && JSON.stringify(key.temporaryCode),
+  checkId: key.checkId,
   form: JSON.stringify(key.form),
   sealedSecret: key.sealedSecret,
   createdAt: key.createdAt,
