@@ -32,7 +32,8 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
 
   return {
     ...assignments(tables),
-    spendOtp: (prefix, otpHash, until) => insertSpentOtp(tables, prefix, otpHash, until),
+    spendOtp: (prefix, otpHash, until) =>
+      insertSpentOtp(tables, prefix, otpHash, until, Buffer.from(tables.random(12)).toString("base64url")),
 
     async find(prefix) {
       const row = await otpkeys.get(prefix, keyRow);

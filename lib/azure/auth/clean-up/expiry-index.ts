@@ -63,16 +63,22 @@ export async function saveExpiring(
   return etag;
 }
 
-/** Records an OTP of kind `remote` as used (A8). Returns false if it was used before. */
-export const insertSpentOtp = async (
+/**
+ * Records an OTP of kind `remote` as used (A8). Returns false if it was used before.
+ * @param checkId random id of the OTP check; absent at a restore
+ */
+export async function insertSpentOtp(
   tables: AuthTables,
   prefix: string,
   otpHash: string,
   ends: Instant,
-): Promise<boolean> => {
-  const row = { partitionKey: prefix, rowKey: otpHash, schema: schemaVersion, ends };
-  return (await saveExpiring(tables, "spentotp", row, undefined)) !== undefined;
-};
+  checkId?: string,
+): Promise<boolean> {
+  const row = { partitionKey: prefix, rowKey: otpHash, schema: schemaVersion, ends, checkId };
+  if ((await saveExpiring(tables, "spentotp", row, undefined)) !== undefined) return true;
+  // The row is this call's own if the response to an earlier try was lost.
+  return checkId !== undefined && (await tables.spentOtps.get(prefix, otpHash))?.checkId === checkId;
+}
 
 /** Writes the index row by which clean-up finds a temporary code after its time. */
 export const indexTemporaryCode = (tables: AuthTables, row: ExpiringRow): Promise<string> =>

@@ -1,11 +1,14 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { authStore } from "../../../../lib/azure/auth/store.ts";
 import { hours, plus } from "../../../../lib/time.ts";
 import { hotpKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
 import { repeating } from "../../../support/auth/store-steps.ts";
-import { testAuth } from "../../../support/auth/test-auth.ts";
+import { testAuth, validationKey } from "../../../support/auth/test-auth.ts";
+import { simulatedServer } from "../../../support/auth/validation-server.ts";
 
-const auth = await testAuth();
+const server = await simulatedServer(validationKey);
+afterAll(() => server.close());
+const auth = await testAuth({ settings: { OTP_VALIDATION_URLS: server.url, OTP_VALIDATION_CLIENT_ID: "42" } });
 
 describe("an OTP check whose write is repeated because its response was lost", () => {
   const acts = { hotp: hotpKey, yubico: yubicoKey };
@@ -25,6 +28,21 @@ describe("an OTP check whose write is repeated because its response was lost", (
     let fields: Record<string, string> = {};
     const next = async () => {
       const [user, key] = await auth.makeOwner(make());
+      fields = { ...user.credentials, otp: key.otp(1) };
+      return fields;
+    };
+    await withLostResponses(next, async body => {
+      expect(body).toBe(true);
+      expect((await auth.post("/client/authenticate", fields)).body).toBe(false);
+    });
+  });
+
+  it("accepts the OTP of kind remote, and not again", async () => {
+    let fields: Record<string, string> = {};
+    const next = async () => {
+      const [user, key] = [await auth.makeUser(), yubicoKey()];
+      server.add(key);
+      await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: key.prefix });
       fields = { ...user.credentials, otp: key.otp(1) };
       return fields;
     };
