@@ -1,11 +1,10 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
-import { SealError } from "../../seal.ts";
 import { plus } from "../../time.ts";
-import { openAttestation } from "../collect/decode-responses.ts";
+import { openAttestation, sealedResponseKey } from "../collect/decode-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp, RegistrationQuery } from "../idp/contract.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
-import { deliveryService, idpName } from "../model/peer-names.ts";
+import { idpName } from "../model/peer-names.ts";
 import { foldName } from "../model/people-lists.ts";
 import { type Credential, registeredName, type SecurityKey } from "../model/request.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
@@ -38,13 +37,7 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
       : retryLater(index, { lastError }, deps);
   if (idp === undefined) return cannotBeSent("Its identity provider is not configured any more.");
 
-  const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps.sealer).catch(
-    (error: unknown) => {
-      if (!(error instanceof SealError)) throw error;
-      deps.log.error("idp_state_unreadable", { keyId: key.id, index, error });
-      return undefined;
-    },
-  );
+  const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps);
   // The next credential of the security key and its PIN mail do not wait for it.
   if (idpState === undefined) return cannotBeSent("What its identity provider needs can not be opened.");
   const open = { ...target, credential, idp, idpState };
@@ -100,8 +93,7 @@ async function afterReadBack(
   if (isLate)
     return endOverdue(target, { isInDoubt: registered !== false, lastError: credential.retry?.lastError }, deps);
   const attestation = await attestationOf(target, deps);
-  if (attestation instanceof PeerFailure)
-    return retryLater(index, { lastError: attestation.message, retryAfter: attestation.retryAfter }, deps);
+  if (typeof attestation === "object" && "lastError" in attestation) return retryLater(index, attestation, deps);
   if (typeof attestation === "string") return end(target, "response_rejected", attestation, deps);
 
   // The time of the first attempt without an answer: a read-back looks for registrations since then.
@@ -162,11 +154,11 @@ async function readBack(
   }
 }
 
-/** Returns the attestation from the stored responses, the failure of a peer after which a retry may help, or the final reason for its absence. */
+/** Returns the attestation from the stored responses, why it may open later, or the final reason for its absence. */
 async function attestationOf(
   { requestId, key, index }: Target,
   deps: ConnectorDeps,
-): Promise<Attestation | PeerFailure | string> {
+): Promise<Attestation | Delay | string> {
   const responses: KeyResponses | undefined =
     key.responses === undefined ? undefined : await deps.responses.get(key.responses);
   const response = responses?.credentials[index];
@@ -174,10 +166,11 @@ async function attestationOf(
   const opened = await openAttestation(requestId, key, index, response, deps).catch((error: unknown) => {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("signing_keys_unread", { keyId: key.id, index, error });
-    return error;
+    return { lastError: error.message, retryAfter: error.retryAfter };
   });
   // The signing key may be back later: the signature was valid when the response was received.
-  if (opened === "unknown_key") return new PeerFailure(deliveryService, "signing key", "unanswered");
+  if (opened === "unknown_key") return { lastError: "The key maker's signing key is not known at present." };
+  if (opened === sealedResponseKey) return { lastError: `The key maker's response can not be used: ${opened}.` };
   return typeof opened === "string" ? `The key maker's response can not be used: ${opened}.` : opened;
 }
 

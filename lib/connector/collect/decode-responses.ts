@@ -5,7 +5,8 @@ import { decodeCredentialResponse } from "../exchange/messages.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { Attestation } from "../model/webauthn.ts";
-import { responseKeyPurpose, sealContext } from "../store/seal-contexts.ts";
+import { openSealed } from "../store/open-sealed.ts";
+import { responseKeyPurpose } from "../store/seal-contexts.ts";
 
 export interface DecodedCredential {
   /** Set if the response belongs to this credential. */
@@ -16,7 +17,10 @@ export interface DecodedCredential {
 export interface DecodedResponses {
   /** By position; undefined if there is no response. */
   readonly credentials: readonly (DecodedCredential | undefined)[];
-  /** The number of responses that opened with the response keys, and of those for other keys. Malformed responses count as neither. */
+  /**
+   * The number of responses that opened with the response keys, and of those for other keys. Malformed responses, and those whose response
+   * key itself does not open, count as neither.
+   */
   readonly opened: number;
   readonly unopened: number;
 }
@@ -29,7 +33,7 @@ export async function decodeResponses(
   requestId: string,
   key: SecurityKey,
   responses: KeyResponses,
-  deps: Pick<ConnectorDeps, "sealer" | "delivery">,
+  deps: Pick<ConnectorDeps, "sealer" | "log" | "delivery">,
 ): Promise<DecodedResponses> {
   const credentials: (DecodedCredential | undefined)[] = [];
   let opened = 0;
@@ -42,7 +46,7 @@ export async function decodeResponses(
     }
     const result = await openAttestation(requestId, key, index, response, deps);
     if (result === "undecryptable" || result === noResponseKey) unopened++;
-    else if (result !== "malformed") opened++;
+    else if (result !== "malformed" && result !== sealedResponseKey) opened++;
     credentials.push(
       typeof result === "string"
         ? { problem: `The key maker's response can not be used: ${result}.` }
@@ -54,20 +58,25 @@ export async function decodeResponses(
 
 const noResponseKey = "no response key";
 
+/** Why a response cannot be used yet: its response key may open when the vault has its key version again. */
+export const sealedResponseKey = "its response key does not open";
+
 /** Returns the attestation in a response, or why the response cannot be used for this credential. */
 export async function openAttestation(
   requestId: string,
   key: SecurityKey,
   index: number,
   response: string,
-  { sealer, delivery }: Pick<ConnectorDeps, "sealer" | "delivery">,
+  deps: Pick<ConnectorDeps, "sealer" | "log" | "delivery">,
 ): Promise<Attestation | string> {
   const credential = key.credentials[index];
   if (credential?.responseKey === undefined || credential.binding === undefined) return noResponseKey;
-  const context = sealContext(requestId, key.id, responseKeyPurpose(index));
-  const privateJwk = JSON.parse(await sealer.open(credential.responseKey, context)) as PrivateKey;
+  const place = { requestId, keyId: key.id, purpose: responseKeyPurpose(index) };
+  const responseKey = await openSealed(credential.responseKey, place, deps);
+  if (responseKey === undefined) return sealedResponseKey;
+  const privateJwk = JSON.parse(responseKey) as PrivateKey;
   try {
-    const attestation = await decodeCredentialResponse(response, privateJwk, kid => delivery.signingKey(kid));
+    const attestation = await decodeCredentialResponse(response, privateJwk, kid => deps.delivery.signingKey(kid));
     const mismatch = bindResponse(attestation, credential.binding);
     return mismatch === undefined ? attestation : `answers another request (${mismatch})`;
   } catch (error) {

@@ -1,5 +1,4 @@
 import pLimit from "p-limit";
-import { SealError } from "../../seal.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
 import { openIdpState } from "../store/sealed-idp-state.ts";
@@ -51,11 +50,7 @@ export async function compensateAtIdps(
       return;
     }
     if (idp === undefined) return;
-    const opened = await openIdpState(requestId, keyId, index, credential.idpState, sealer).catch((error: unknown) => {
-      if (!(error instanceof SealError)) throw error;
-      log.error("idp_state_unreadable", { credentialRequestId: requestId, keyId, index, error });
-      return undefined;
-    });
+    const opened = await openIdpState(requestId, keyId, index, credential.idpState, { sealer, log });
     // The request must not wait for a key version that may be gone for ever.
     await (opened === undefined ? byTag() : idp.compensate(opened, signal));
   };

@@ -2,7 +2,8 @@ import type { ConnectorDeps } from "../deps.ts";
 import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
 import { decodePinResponse } from "../exchange/messages.ts";
 import type { SecurityKey } from "../model/request.ts";
-import { pinKeyPurpose, sealContext } from "./seal-contexts.ts";
+import { openSealed } from "./open-sealed.ts";
+import { pinKeyPurpose } from "./seal-contexts.ts";
 
 /**
  * Returns the PIN in a response, or why the response does not open. The PIN must not be stored or logged (C14).
@@ -12,12 +13,14 @@ export async function openPin(
   requestId: string,
   { id, pinKey }: SecurityKey,
   response: string,
-  { sealer, delivery }: Pick<ConnectorDeps, "sealer" | "delivery">,
-): Promise<{ readonly pin: string } | { readonly problem: string }> {
+  deps: Pick<ConnectorDeps, "sealer" | "log" | "delivery">,
+): Promise<{ readonly pin: string } | { readonly problem: string; readonly passing?: boolean }> {
   if (pinKey === undefined) return { problem: "The key has no PIN." };
-  const privateJwk = JSON.parse(await sealer.open(pinKey, sealContext(requestId, id, pinKeyPurpose))) as PrivateKey;
+  const opened = await openSealed(pinKey, { requestId, keyId: id, purpose: pinKeyPurpose }, deps);
+  if (opened === undefined) return { problem: "The response key of the PIN does not open.", passing: true };
+  const privateJwk = JSON.parse(opened) as PrivateKey;
   try {
-    return { pin: await decodePinResponse(response, privateJwk, kid => delivery.signingKey(kid)) };
+    return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
   } catch (error) {
     if (error instanceof ExchangeError) return { problem: `The PIN response can not be used: ${error.reason}.` };
     throw error;

@@ -1,6 +1,8 @@
 import type { Sealer } from "../../seal.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
+import { openSealed } from "./open-sealed.ts";
 import { idpStatePurpose, sealContext } from "./seal-contexts.ts";
 
 /** Returns an IdP state sealed for its row. A reader of a plain step of a kind C journey could continue that journey. */
@@ -12,16 +14,17 @@ export const sealIdpState = (
   sealer: Sealer,
 ): Promise<string> => sealer.seal(JSON.stringify(idpState), sealContext(requestId, keyId, idpStatePurpose(index)));
 
-/** Returns the opened IdP state. Rows of the previous schema version have it unsealed. Throws if it cannot be opened. */
+/** Returns the opened IdP state, or undefined if it does not open. Rows of the previous schema version have it unsealed. */
 export async function openIdpState(
   requestId: string,
   keyId: string,
   index: number,
   stored: NonNullable<Credential["idpState"]>,
-  sealer: Sealer,
-): Promise<Challenge["idpState"]> {
+  deps: Pick<ConnectorDeps, "sealer" | "log">,
+): Promise<Challenge["idpState"] | undefined> {
   if (typeof stored !== "string") return stored;
-  return JSON.parse(await sealer.open(stored, sealContext(requestId, keyId, idpStatePurpose(index))));
+  const opened = await openSealed(stored, { requestId, keyId, purpose: idpStatePurpose(index) }, deps);
+  return opened === undefined ? undefined : JSON.parse(opened);
 }
 
 /** Returns the security key with the IdP states of its credentials sealed. */

@@ -75,7 +75,7 @@ describe("a device that PingOne began without its answer being read", () => {
     await cancelRequest(requestId, withOtherVault.context);
     expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
     expect(removals()).toBe(1);
-    expect(withOtherVault.events("idp_state_unreadable")).toHaveLength(1);
+    expect(withOtherVault.events("sealed_value_unreadable")).toHaveLength(1);
   });
 
   test("is removed by the job when PingOne began it after the connector had looked", async () => {

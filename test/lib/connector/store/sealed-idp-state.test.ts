@@ -145,9 +145,9 @@ describe("what an IdP needs to continue with a credential", () => {
     await connector.runCredentials();
     expect(back).toEqual([]);
     expect(peers.entra.requests()).toEqual([]);
-    expect(connector.events("idp_state_unreadable")).toMatchObject([
-      { index: 0, error: { name: "SealError" } },
-      { index: 1, error: { name: "SealError" } },
+    expect(connector.events("sealed_value_unreadable")).toMatchObject([
+      { purpose: "idp-state-0", error: { name: "SealError" } },
+      { purpose: "idp-state-1", error: { name: "SealError" } },
     ]);
     expect(await connector.queue("key")).toHaveLength(1);
   });

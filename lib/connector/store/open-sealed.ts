@@ -1,0 +1,28 @@
+import { SealError } from "../../seal.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { sealContext } from "./seal-contexts.ts";
+
+export interface SealedPlace {
+  readonly requestId: string;
+  readonly keyId: string;
+  /** One of `seal-contexts.ts`. */
+  readonly purpose: string;
+}
+
+/**
+ * Returns the JSON text of a value sealed in a security key's row. Returns undefined, with an error event, if it does not open: its key
+ * version may be missing in the vault, and what does not need this value must not wait for it.
+ */
+export async function openSealed(
+  sealed: string,
+  { requestId, keyId, purpose }: SealedPlace,
+  { sealer, log }: Pick<ConnectorDeps, "sealer" | "log">,
+): Promise<string | undefined> {
+  try {
+    return await sealer.open(sealed, sealContext(requestId, keyId, purpose));
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error;
+    log.error("sealed_value_unreadable", { credentialRequestId: requestId, keyId, purpose, error });
+    return undefined;
+  }
+}
