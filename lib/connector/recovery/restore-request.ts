@@ -15,7 +15,7 @@ import { isTerminal, startRequest } from "../model/states.ts";
  * without an answer: it is read back at its peer before the call is repeated (C6).
  */
 export function restoreRequest({ request, keys }: RequestValues): RequestValues {
-  const { lease, ...unleased } = request;
+  const { lease, ...unleased } = withDeleteIntent(request);
   const attempted = keys.map(key => restoreSecurityKey(key, request.createdAt));
   return mayBeEnrolled(request, keys)
     ? startEnrolled(unleased, attempted)
@@ -46,6 +46,12 @@ const withOrderIntent = (request: CredentialRequest): CredentialRequest =>
   request.state === "received" && request.shipment !== undefined
     ? { ...request, delivery: { sentAt: request.createdAt, ...request.delivery } }
     : request;
+
+/** Adds the intent to delete the shipment to a cancel: it may have been deleted after the backup. */
+const withDeleteIntent = (request: CredentialRequest): CredentialRequest =>
+  request.cancelling === undefined
+    ? request
+    : { ...request, cancelling: { deleteSentAt: request.createdAt, ...request.cancelling } };
 
 function restoreSecurityKey({ lease, ...key }: SecurityKey, since: Instant): SecurityKey {
   const withAttempt = (credential: Credential): Credential =>

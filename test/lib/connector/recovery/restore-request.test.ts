@@ -2,11 +2,12 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
+import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import type { Fetch } from "../../../../lib/connector/http/call.ts";
 import { enrollmentId } from "../../../../lib/connector/model/key-ids.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
-import { onSiteBody } from "../../../support/connector/on-site.ts";
+import { mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   type ConnectorOptions,
   peersOfFile,
@@ -206,4 +207,37 @@ test("resealing leaves no value under the old version, and every value still ope
   } finally {
     peers.vault.set(name, old);
   }
+});
+
+test("a cancel that was recorded in a backup and deleted the shipment after it is completed in the restored request", async () => {
+  let backup = "";
+  const connector = await open();
+  peers.delivery.settings({ shipAfterMs: hours(100), search: true });
+  const { requestId } = await connector.order(mixedBody());
+  const { context } = connector;
+  const cancelling = connector.anotherInstance({
+    ports: () => ({
+      requests: {
+        ...context.requests,
+        save: async (...args: Parameters<typeof context.requests.save>) => {
+          const saved = await context.requests.save(...args);
+          if (backup === "" && saved?.request.value.cancelling !== undefined) {
+            backup = "…";
+            backup = await backUp(connector);
+          }
+          return saved;
+        },
+      },
+    }),
+  });
+  await cancelRequest(requestId, cancelling.context);
+  expect((await connector.read(requestId)).state).toBe("cancelled");
+
+  await restore(connector, backup);
+  expect((await connector.requestRow(requestId)).cancelling).toBeDefined();
+  for (let round = 0; round < 3; round++) {
+    connector.advance(hours(1));
+    await connector.runJobs();
+  }
+  expect((await connector.read(requestId)).state).toBe("cancelled");
 });
