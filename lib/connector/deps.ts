@@ -188,7 +188,8 @@ export interface EventStore {
    */
   removeStale(sink: number, entry: DueEvents): Promise<void>;
   sinkState(sink: number): Promise<SinkState>;
-  setSinkState(sink: number, state: SinkState): Promise<void>;
+  /** Writes the state that `change` returns. On a conflict, reads the state again and repeats the change. */
+  changeSinkState(sink: number, change: (before: SinkState) => SinkState): Promise<void>;
   /**
    * Writes the events of a request from a backup, and those of the change that the restore makes to it. Events that are
    * not done are due at once. Returns the changed request with the number of its events, to be inserted.

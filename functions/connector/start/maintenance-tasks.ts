@@ -129,7 +129,7 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
     ),
     run: async ({ sink }, { events }: ConnectorContext & InDeployment) => {
       const { stopped } = await events.sinkState(sink);
-      await events.setSinkState(sink, {});
+      await events.changeSinkState(sink, () => ({}));
       return stopped === undefined ? {} : { stopped_at: stopped.at };
     },
   }),

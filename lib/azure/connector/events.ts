@@ -5,6 +5,7 @@ import { occurrencesBetween } from "../../connector/events/occurrences.ts";
 import type { CredentialRequest, RequestValues } from "../../connector/model/request.ts";
 import type { Log } from "../../log.ts";
 import { omitUndefined } from "../../omit-undefined.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Now } from "../../time.ts";
 import { readOrLog } from "../tables/row-schema.ts";
 import type { Action, Row, Tables } from "../tables/tables.ts";
@@ -102,9 +103,14 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
       return row === undefined ? {} : fromSinkRow(row);
     },
 
-    async setSinkState(sink, state) {
-      await index.upsert({ partitionKey: sinksPartition, rowKey: String(sink), ...toSinkColumns(state) });
-    },
+    changeSinkState: (sink, change) =>
+      retryOnConflict(async () => {
+        const before = await index.get(sinksPartition, String(sink));
+        const after = change(before === undefined ? {} : fromSinkRow(before));
+        const row = { partitionKey: sinksPartition, rowKey: String(sink), ...toSinkColumns(after) };
+        const etag = await (before === undefined ? index.insert(row) : index.replace(row, before.etag));
+        return etag === undefined ? conflict : undefined;
+      }),
 
     async restore(before, after, { recorded: ofBackup, deliveries }) {
       const { id } = after.request;

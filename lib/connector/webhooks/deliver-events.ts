@@ -177,10 +177,10 @@ export async function pauseSink(
   { events, now, log }: Pick<DeliverDeps, "events" | "now" | "log">,
 ): Promise<void> {
   if (status === gone) {
-    await events.setSinkState(number, { stopped: { at: now(), address } });
+    await events.changeSinkState(number, before => ({ ...before, stopped: { at: now(), address } }));
     log.error("event_sink_stopped", { sink: number });
   } else if (kind === "throttled" && retryAfter !== undefined)
-    await events.setSinkState(number, { notBefore: plus(now(), retryAfter * 1000) });
+    await events.changeSinkState(number, before => ({ ...before, notBefore: plus(now(), retryAfter * 1000) }));
 }
 
 /** Also stops the calls of this run to a sink that does not answer. */

@@ -132,7 +132,7 @@ describe.each(Object.entries(steps))("%s", (title, step) => {
     if (failure === "wrong secret") peers.vault.set("event-sink-1", newSinkSecret());
     sink.clearFaults();
     connector.advance(minutes(5));
-    await connector.context.events.setSinkState(1, {});
+    await connector.context.events.changeSinkState(1, () => ({}));
     await connector.runJobs();
     await send(connector);
     connector.advance(hours(1));

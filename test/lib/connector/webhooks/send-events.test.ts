@@ -3,9 +3,10 @@ import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.t
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event-schemas.ts";
 import type { EventType } from "../../../../lib/connector/events/event.ts";
-import { withTime } from "../../../../lib/connector/webhooks/deliver-events.ts";
+import { pauseSink, withTime } from "../../../../lib/connector/webhooks/deliver-events.ts";
 import { sendEventsAfterJob } from "../../../../lib/connector/webhooks/send-events.ts";
 import { Fault } from "../../../../lib/fault.ts";
+import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { days, hours, minutes, seconds } from "../../../../lib/time.ts";
 import { crashing, withTable } from "../../../support/connector/crashing.ts";
 import {
@@ -164,10 +165,30 @@ describe("a sink that misbehaves", () => {
     await send(connector);
     expect(one.requests()).toHaveLength(1);
     expect(two.requests()).toHaveLength(2);
-    await connector.context.events.setSinkState(1, {});
+    await connector.context.events.changeSinkState(1, () => ({}));
     expect(await send(connector)).toMatchObject({ delivered: 2 });
     expect(await dueRows(connector)).toBe(0);
   });
+
+  test.each(["one after the other", "at the same time"])(
+    "and answers one call with 410 and another one with 429, %s, is not called after the wait",
+    async when => {
+      const connector = await connectorWith(peers, [one]);
+      await orderWithoutPin(connector);
+      const [sink] = connector.context.sinks;
+      if (sink === undefined) throw new Error("no event sink is configured");
+      const gone = new PeerFailure("event sink 1", "send event", "refused", { status: 410 });
+      const throttled = new PeerFailure("event sink 1", "send event", "throttled", { status: 429, retryAfter: 30 });
+      const pause = (failure: PeerFailure) => pauseSink(failure, sink, connector.context);
+      if (when === "at the same time") await Promise.all([gone, throttled].map(pause));
+      else for (const failure of [gone, throttled]) await pause(failure);
+      connector.advance(minutes(5));
+      await send(connector);
+      expect(one.requests()).toHaveLength(0);
+      await connector.context.events.changeSinkState(1, () => ({}));
+      expect(await send(connector)).toMatchObject({ delivered: 1 });
+    },
+  );
 
   test("and answered 410 is called again at another address", async () => {
     const connector = await connectorWith(peers, [one]);
