@@ -2,6 +2,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
 import { postponeRequest } from "../store/next-due.ts";
+import { removeResponsesIfDeleted } from "./remove-responses.ts";
 
 /** Returns the request with its lease released and its next poll: at the peer's Retry-After, else with back-off from 1 to 6 hours. */
 function withNextPoll(request: CredentialRequest, deps: ConnectorDeps, retryAfter?: number): CredentialRequest {
@@ -36,5 +37,7 @@ export async function savePoll(
   const { lease, due, ...rest } = request;
   const next = waiting ? withNextPoll(request, deps) : rest;
   const saved = await deps.requests.save(leased, { request: rolledUp(next, keys, deps.now()), keys: changed });
-  if (saved === undefined) deps.log.warn("poll_conflict", {});
+  if (saved !== undefined) return;
+  deps.log.warn("poll_conflict", {});
+  await removeResponsesIfDeleted(request.id, deps);
 }

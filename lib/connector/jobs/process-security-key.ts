@@ -1,6 +1,7 @@
 import type { Instant } from "../../time.ts";
 import { activateCredential } from "../activate/activate-credential.ts";
 import { pollAuthenticator } from "../collect/poll-authenticator.ts";
+import { removeResponsesIfDeleted } from "../collect/remove-responses.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
 import { isSameDue, type SecurityKey } from "../model/request.ts";
@@ -65,7 +66,10 @@ export async function processSecurityKey(
     const polled = waitingOf(current());
     const isMoreDue = (key: SecurityKey) => dueActivations(key, run, deps).length > 0 || isMailDue(key, run, deps);
     const done = await doStep(pollAuthenticator(loaded.request.value, deps), isMoreDue);
-    if (done === "lost") return result();
+    if (done === "lost") {
+      await removeResponsesIfDeleted(loaded.request.value.id, deps);
+      return result();
+    }
     if (done === "done") for (const index of polled) processed.add(index);
   }
   const due = dueActivations(current(), run, deps);

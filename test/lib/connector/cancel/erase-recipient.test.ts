@@ -4,7 +4,7 @@ import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { personList } from "../../../../lib/connector/model/people-lists.ts";
-import { minutes, plus } from "../../../../lib/time.ts";
+import { days, hours, minutes, plus } from "../../../../lib/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
@@ -180,6 +180,34 @@ describe("erasing one recipient", () => {
     expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toEqual({ erased: 1, left: [] });
     expect(await traces(connector, [email])).toEqual([]);
   });
+
+  test.each(["a shipment", "an authenticator"])(
+    "leaves nothing of a response if another host polls %s meanwhile and stores what it got afterwards",
+    async of => {
+      const connector = await testConnector(peers);
+      const [email, user] = [newUser(), newUser()];
+      const isOnSite = of === "an authenticator";
+      const body = isOnSite ? onSiteBody([authenticator()], email) : named(email, user);
+      const { requestId } = await connector.order(body);
+      if (isOnSite) await peers.rfpr.enroll(idAt(requestId));
+      connector.advance(hours(1));
+      const polling = crashing("responses.put", "before", "all");
+      const host = connector.anotherInstance(polling.options);
+      const polled = isOnSite ? host.runCredentials() : host.runShipments();
+      await polling.died;
+      connector.advance(hours(1));
+      await connector.runJobs();
+      expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+      await eraseRecipient({ by: "email", name: email }, connector.context);
+      polling.goOn();
+      await polled;
+      const found = await traces(connector, [email, user, requestId]);
+      expect(found.filter(line => !line.startsWith("due "))).toEqual([]);
+      connector.advance(days(2));
+      await connector.runJobs();
+      expect(await traces(connector, [requestId])).toEqual([]);
+    },
+  );
 
   test("leaves nothing when it is done again after it has died, whichever call it stopped before", async () => {
     const steps = new Set<string>();
