@@ -186,8 +186,6 @@ export interface OtpKey {
   readonly validUntil?: Instant;
   /** Replaces the OTPs of a lost key, which is disabled; absent: none was issued since the key was enabled. */
   readonly temporaryCode?: TemporaryCode;
-  /** Random id of the last OTP check that wrote the row, by which a check whose response was lost recognises its write. */
-  readonly checkId?: string;
   readonly form: KeyForm;
   /** Encrypted for storage. */
   readonly sealedSecret?: string;

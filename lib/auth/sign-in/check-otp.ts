@@ -47,7 +47,6 @@ export async function checkOtp(
   deps: AuthDeps,
 ): Promise<OtpResult> {
   const query = queryOnce(deps);
-  const checkId = Buffer.from(deps.random(12)).toString("base64url");
   let keys = candidates;
   return retryOnConflict(async () => {
     const cut = splitByKeys(otp, keys, assigned);
@@ -69,19 +68,17 @@ export async function checkOtp(
     const next = {
       ...stored.value,
       ...progress,
-      checkId,
       form: { ...stored.value.form, state },
       ...(isStopping && { stoppedAt: deps.now() }),
       ...(outcome === "valid" && !isTemporary && { lastUsed: deps.now() }),
       ...(verdict.temporaryCode && { temporaryCode: verdict.temporaryCode }),
     };
-    if ((await deps.otpkeys.save(stored, next)) === undefined) {
-      keys = await readCandidates(otp, deps);
-      // Otherwise this write succeeded, and its response was lost: checked again, its own OTP would be a replayed one.
-      if (!keys.some(({ value }) => value.id === key.id && value.checkId === checkId)) return conflict;
+    if ((await deps.otpkeys.save(stored, next)) !== undefined) {
+      if (isStopping) deps.log.warn("otpkey_stopped", { prefix: key.prefix });
+      return { outcome, ...found, written: true };
     }
-    if (isStopping) deps.log.warn("otpkey_stopped", { prefix: key.prefix });
-    return { outcome, ...found, written: true };
+    keys = await readCandidates(otp, deps);
+    return conflict;
   });
 }
 

@@ -3,7 +3,7 @@ import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import { finishOrLog } from "../tables/finish-or-log.ts";
 import { mapConcurrently, readAllRows, touchRow } from "../tables/row-batches.ts";
 import { parseRow } from "../tables/row-schema.ts";
-import type { Row } from "../tables/tables.ts";
+import type { Entity, Row } from "../tables/tables.ts";
 import { assignments } from "./assignments.ts";
 import { indexTemporaryCode, insertSpentOtp } from "./clean-up/expiry-index.ts";
 import { sweepKey } from "./clean-up/sweep.ts";
@@ -13,7 +13,7 @@ import { assignmentEntry, removeIndexRow, userReferencedBy } from "./index/index
 import { keyWithAttributes, readAssignment } from "./index/key-rows.ts";
 import { listRowKeys, markClean, markDirty } from "./index/list-rows.ts";
 import { listedKeySchema, prefixSchema } from "./rows/row-schemas.ts";
-import { attributesIn, fromKeyRow, keyRow, ownerOf, toKeyColumns } from "./rows/rows.ts";
+import { attributesIn, fromKeyRow, keyRow, newWriteId, ownerOf, toKeyColumns } from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
 const list = "otpkeys";
@@ -30,10 +30,17 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
     };
   };
 
+  const replaceKey = async (row: Entity, version: string): Promise<string | undefined> => {
+    const etag = await otpkeys.replace(row, version);
+    if (etag !== undefined) return etag;
+    const existing = await otpkeys.get(row.partitionKey, keyRow);
+    // The row is this call's own if the response to an earlier try was lost. Used up again, its OTP would be a replayed one.
+    return existing?.writeId === row.writeId ? existing?.etag : undefined;
+  };
+
   return {
     ...assignments(tables),
-    spendOtp: (prefix, otpHash, until) =>
-      insertSpentOtp(tables, prefix, otpHash, until, Buffer.from(tables.random(12)).toString("base64url")),
+    spendOtp: (prefix, otpHash, until) => insertSpentOtp(tables, prefix, otpHash, until),
 
     async find(prefix) {
       const row = await otpkeys.get(prefix, keyRow);
@@ -69,11 +76,11 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
       const shown = { prefix, enabled: next.enabled };
       const isUnchanged = next.enabled === enabled;
       const dirty = isUnchanged ? [] : await markDirty(tables, [listRowKeys(list, id)], shown);
-      const row = { partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(next) };
+      const row = { partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(next), writeId: newWriteId(tables) };
       const isIssued = next.temporaryCode?.hash !== undefined && next.temporaryCode.hash !== temporaryCode?.hash;
       // Without the index row the code still expires; only its hash stays until the OTP key is enabled or gets another code.
       const index = () => isIssued && indexTemporaryCode(tables, { ...row, ends: next.temporaryCode.validUntil });
-      const [etag] = await Promise.all([otpkeys.replace(row, version), finishOrLog(tables.log, async () => index())]);
+      const [etag] = await Promise.all([replaceKey(row, version), finishOrLog(tables.log, async () => index())]);
       if (etag === undefined) return undefined;
       await finishOrLog(tables.log, () => markClean(tables, dirty, shown));
       return { value: next, version: etag };

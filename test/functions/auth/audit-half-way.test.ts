@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { authStore } from "../../../lib/azure/auth/store.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { hotpKey, newPrefix, type SoftwareKey } from "../../support/auth/software-key.ts";
-import { crashingAfter } from "../../support/auth/store-steps.ts";
+import { crashingAfter, repeating } from "../../support/auth/store-steps.ts";
 import {
   type MadeUser,
   newName,
@@ -163,6 +163,23 @@ const cases: Record<string, Case> = {
     state: async of => (await keyOf(of.key.prefix))?.sealedSecret,
     event: "otpkey_secret_replaced",
   },
+  "another secret and counter": {
+    act: (on, of) =>
+      post(on, "/core/otpkeys", { ...of.key.fields, secret: "00".repeat(20), counter: "5", replace: "true" }),
+    state: async of => (await keyOf(of.key.prefix))?.sealedSecret,
+    event: "otpkey_secret_replaced",
+  },
+  "a counter": {
+    act: (on, of) => post(on, "/core/otpkeys", { ...of.key.fields, counter: "5", replace: "true" }),
+    state: async of => (await keyOf(of.key.prefix))?.form,
+    event: "otpkey_counter_set",
+  },
+  "the secret of an OTP key that has none": {
+    before: of => auth.post("/core/otpkeys", { prefix: of.prefix }),
+    act: (on, of) => post(on, "/core/otpkeys", { prefix: of.prefix, kind: "hotp", secret: "00".repeat(20) }),
+    state: async of => (await keyOf(of.prefix))?.sealedSecret,
+    event: "otpkey_imported",
+  },
   "an attribute of a user": {
     act: (on, of) => post(on, `/core/users/${of.user.id}/attributes`, { key: "a", value: "b" }),
     state: async of => (await user(of))?.attributes,
@@ -233,5 +250,23 @@ describe("a change has one audit event, also if storage becomes unavailable duri
       const events = on.events(event).filter(({ outcome = "granted" }) => outcome === "granted");
       expect(events, `after ${writes} writes`).toEqual(isMade ? [expect.objectContaining(caller)] : []);
     }
+  });
+});
+
+describe("a change has one audit event, and its status, also if the response of a write is lost", () => {
+  test.each(Object.entries(cases))("%s", async (_, { before, act, event }) => {
+    const seen: object[] = [];
+    for (let write = 0, isRepeated = true; isRepeated; write++) {
+      const of = await subjects();
+      await before?.(of);
+      const repeated = repeating(auth.deployment.tables, write);
+      const on = auth.anotherInstance({ ports: () => authStore(repeated.tables, auth.deployment) });
+      const { status } = await act(on, of);
+      seen.push({ status, events: on.events(event).length });
+      isRepeated = repeated.isRepeated();
+    }
+    // The last call had no lost response.
+    expect(seen.at(-1)).toMatchObject({ events: 1 });
+    expect(new Set(seen.map(each => JSON.stringify(each))).size, JSON.stringify(seen)).toBe(1);
   });
 });

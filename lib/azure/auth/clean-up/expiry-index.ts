@@ -11,6 +11,7 @@ import {
   checkedVersion,
   fromKeyRow,
   fromUserRow,
+  newWriteId,
   ownerOf,
   schemaVersion,
   toKeyColumns,
@@ -63,21 +64,17 @@ export async function saveExpiring(
   return etag;
 }
 
-/**
- * Records an OTP of kind `remote` as used (A8). Returns false if it was used before.
- * @param checkId random id of the OTP check; absent at a restore
- */
+/** Records an OTP of kind `remote` as used (A8). Returns false if it was used before. */
 export async function insertSpentOtp(
   tables: AuthTables,
   prefix: string,
   otpHash: string,
   ends: Instant,
-  checkId?: string,
 ): Promise<boolean> {
-  const row = { partitionKey: prefix, rowKey: otpHash, schema: schemaVersion, ends, checkId };
+  const row = { partitionKey: prefix, rowKey: otpHash, schema: schemaVersion, ends, writeId: newWriteId(tables) };
   if ((await saveExpiring(tables, "spentotp", row, undefined)) !== undefined) return true;
   // The row is this call's own if the response to an earlier try was lost.
-  return checkId !== undefined && (await tables.spentOtps.get(prefix, otpHash))?.checkId === checkId;
+  return (await tables.spentOtps.get(prefix, otpHash))?.writeId === row.writeId;
 }
 
 /** Writes the index row by which clean-up finds a temporary code after its time. */

@@ -39,7 +39,6 @@ export const keySchema = schemaOf<OtpKey>()(
     temporaryCode: z
       .object({ hash: textSchema.exactOptional(), usesLeft: count, validUntil: storedInstant })
       .exactOptional(),
-    checkId: textSchema.exactOptional(),
     form: z.object({
       digits: count.exactOptional(),
       period: count.exactOptional(),

@@ -15,9 +15,14 @@ import {
   throttleSchema,
   userSchema,
 } from "./row-schemas.ts";
+import type { AuthTables } from "./tables.ts";
 
 /** Version of the layout, written into every row. Readers accept this version and the previous one (G12). */
 export const schemaVersion = 1;
+
+/** Returns a random value for the column `writeId`, by which a write whose response was lost is recognised. */
+export const newWriteId = ({ random }: Pick<AuthTables, "random">): string =>
+  Buffer.from(random(12)).toString("base64url");
 
 type Columns = Record<string, string | number | boolean | undefined>;
 
@@ -111,7 +116,6 @@ export const toKeyColumns = (key: OtpKey): Columns => ({
   validFrom: key.validFrom,
   validUntil: key.validUntil,
   temporaryCode: key.temporaryCode && JSON.stringify(key.temporaryCode),
-  checkId: key.checkId,
   form: JSON.stringify(key.form),
   sealedSecret: key.sealedSecret,
   createdAt: key.createdAt,
