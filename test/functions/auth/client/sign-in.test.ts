@@ -341,33 +341,36 @@ describe("a sign-in whose user is deleted meanwhile", async () => {
     ["name", 1, true],
     ["OTP", 0, false],
     ["OTP", 1, false],
-  ])("and whose name is taken again leaves nothing to the new user: by %s, at write %i of the throttle", async (_, write, isNamed) => {
-    const [user, key] = await auth.makeOwner(hotpKey());
-    let next = { id: 0 };
-    let writes = 0;
-    const on = byOtp.anotherInstance({
-      ports: replacing("throttles", ({ save }) => ({
-        save: async (...given) => {
-          if (writes++ === write) {
-            await auth.post(`/core/users/${user.id}/delete`);
-            next = await auth.makeUser({ name: user.name });
-          }
-          return save(...given);
-        },
-      })),
-    });
-    const given = { password: user.password, otp: key.otp(0), ...(isNamed && { username: user.name }) };
-    const { body } = await on.post("/client/login", given);
-    const { session } = body as { session?: string };
-    expect(session !== undefined && (await auth.lives(session))).toBe(false);
-    expect((await auth.get(`/core/users/${next.id}`)).body).toEqual({
-      id: next.id,
-      name: user.name,
-      attributes: {},
-      otpkeys: [],
-    });
-    expect((await auth.get(`/core/users/${next.id}/lock`)).body).toMatchObject({ failures: 0 });
-  });
+  ])(
+    "and whose name is taken again leaves nothing to the new user: by %s, at write %i of the throttle",
+    async (_, write, isNamed) => {
+      const [user, key] = await auth.makeOwner(hotpKey());
+      let next = { id: 0 };
+      let writes = 0;
+      const on = byOtp.anotherInstance({
+        ports: replacing("throttles", ({ save }) => ({
+          save: async (...given) => {
+            if (writes++ === write) {
+              await auth.post(`/core/users/${user.id}/delete`);
+              next = await auth.makeUser({ name: user.name });
+            }
+            return save(...given);
+          },
+        })),
+      });
+      const given = { password: user.password, otp: key.otp(0), ...(isNamed && { username: user.name }) };
+      const { body } = await on.post("/client/login", given);
+      const { session } = body as { session?: string };
+      expect(session !== undefined && (await auth.lives(session))).toBe(false);
+      expect((await auth.get(`/core/users/${next.id}`)).body).toEqual({
+        id: next.id,
+        name: user.name,
+        attributes: {},
+        otpkeys: [],
+      });
+      expect((await auth.get(`/core/users/${next.id}/lock`)).body).toMatchObject({ failures: 0 });
+    },
+  );
 });
 
 describe("the password's hash", () => {
