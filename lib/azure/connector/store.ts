@@ -2,7 +2,7 @@ import type { Changes, EventStore, LoadedRequest, RequestStore } from "../../con
 import { listKeyOf } from "../../connector/model/people-lists.ts";
 import type { RequestValues } from "../../connector/model/request.ts";
 import type { Log } from "../../log.ts";
-import type { Now } from "../../time.ts";
+import { between, type Instant, minutes, type Now } from "../../time.ts";
 import type { Tables } from "../tables/tables.ts";
 import { dueIndex, dueTable } from "./due-index.ts";
 import { eventRows, withEvents } from "./events.ts";
@@ -20,6 +20,12 @@ export const connectorTables = (shipments: string): readonly string[] => [
   listsTable,
   shipments,
 ];
+
+/**
+ * A host that is suspended for longer between the index rows of a new request and its rows writes the index rows again: a job may have
+ * removed them meanwhile, because they pointed to no request. Less than the default of `DUE_ORPHAN_SECONDS`.
+ */
+const maxSuspendedMs = minutes(1);
 
 interface StoreOptions {
   readonly shipmentsTable: string;
@@ -56,7 +62,11 @@ export function connectorStore(
     async insert(request, keys) {
       // Only a restored request has a shipment. Two requests of a backup can name the same one, if its link changed
       // while the backup was made: the first of them keeps it.
-      await index.add(undefined, { request, keys });
+      let addedAt: Instant;
+      do {
+        addedAt = now();
+        await index.add(undefined, { request, keys });
+      } while (between(addedAt, now()) > maxSuspendedMs);
       return rows.insert(request, keys);
     },
 

@@ -14,6 +14,8 @@ import { openTables } from "../../../../lib/azure/tables/tables.ts";
 import type { DueEntry, LoadedRequest } from "../../../../lib/connector/deps.ts";
 import type { Credential, CredentialRequest, Queue, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { createLog } from "../../../../lib/log.ts";
+import { hours, type Instant, plus } from "../../../../lib/time.ts";
+import { withTable } from "../../../support/connector/crashing.ts";
 import { forAll } from "../../../support/for-all.ts";
 import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 
@@ -200,6 +202,25 @@ describe("a credential request in Table storage", () => {
     expect(await store.load(id)).toBeUndefined();
     expect(await store.save(inserted, { request: least(id) })).toBeUndefined();
     await store.remove(inserted);
+  });
+
+  test("has its index rows also if its host is suspended after them, and a job removes them meanwhile", async () => {
+    let time: Instant = now;
+    const suspending = withTable("due", due => ({
+      upsert: async row => {
+        const etag = await due.upsert(row);
+        if (time === now) {
+          time = plus(now, hours(2));
+          await due.remove(row.partitionKey, row.rowKey);
+        }
+        return etag;
+      },
+    }))(tables);
+    const host = connectorStore(suspending, { shipmentsTable, now: () => time, log: createLog(() => {}) }).requests;
+    await host.insert({ ...least("suspended"), due: { queue: "shipment_key", at: now } }, []);
+    const due: string[] = [];
+    for await (const { requestId } of host.due("shipment_key")) due.push(requestId);
+    expect(due).toEqual(["suspended"]);
   });
 
   test("is not saved with a shipment that is linked to another request", async () => {
