@@ -79,10 +79,13 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
       const row = { partitionKey: prefix, rowKey: keyRow, ...toKeyColumns(next), writeId: newWriteId(tables) };
       const isIssued = next.temporaryCode?.hash !== undefined && next.temporaryCode.hash !== temporaryCode?.hash;
       // Without the index row the code still expires; only its hash stays until the OTP key is enabled or gets another code.
-      const index = () => isIssued && indexTemporaryCode(tables, { ...row, ends: next.temporaryCode.validUntil });
-      const [etag] = await Promise.all([replaceKey(row, version), finishOrLog(tables.log, async () => index())]);
+      const ends = isIssued ? next.temporaryCode.validUntil : undefined;
+      const indexed = ends === undefined ? undefined : indexTemporaryCode(tables, { ...row, ends });
+      // If the OTP key is not written, the index row is never awaited: its rejection must not end the process.
+      indexed?.catch(() => {});
+      const etag = await replaceKey(row, version);
       if (etag === undefined) return undefined;
-      await finishOrLog(tables.log, () => markClean(tables, dirty, shown));
+      await finishOrLog(tables.log, () => Promise.all([indexed, markClean(tables, dirty, shown)]));
       return { value: next, version: etag };
     },
 

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { authStore } from "../../../../../lib/azure/auth/store.ts";
+import { Fault } from "../../../../../lib/fault.ts";
 import { days, hours, plus } from "../../../../../lib/time.ts";
 import { hotpKey, type SoftwareKey, yubicoKey } from "../../../../support/auth/software-key.ts";
+import { crashingAfter } from "../../../../support/auth/store-steps.ts";
 import { testAuth } from "../../../../support/auth/test-auth.ts";
 import { storedText } from "../../../../support/storage/stored-text.ts";
 
@@ -64,6 +67,22 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
     expect(await view()).toMatchObject({ enabled: false, temporary_code: { uses_left: 0 } });
     expect(await signIn({})).toBe(401);
     expect(await auth.context.cleanUp()).toMatchObject({ temporaryCodes: 0 });
+  });
+
+  it("is not logged as a change that is not finished if storage becomes unavailable before the code is stored", async () => {
+    for (let writes = 0, status = 503; status === 503; writes++) {
+      const [, key] = await auth.makeOwner(hotpKey());
+      const failing = crashingAfter(auth.deployment.tables, writes, () => new Fault("unavailable", "no storage"));
+      const on = auth.anotherInstance({ ports: () => authStore(failing.tables, auth.deployment) });
+      const before = auth.events("change_not_finished").length;
+      const sent = { valid_until: plus(auth.now(), hours(1)) };
+      ({ status } = await on.post(`/core/otpkeys/${key.prefix}/temporary-code`, sent));
+      await failing.dead();
+      const isIssued = (await auth.context.otpkeys.find(key.prefix))?.value.temporaryCode !== undefined;
+      expect([isIssued, auth.events("change_not_finished").length > before]).toEqual(
+        status === 201 ? [true, failing.isDead()] : [false, false],
+      );
+    }
   });
 
   it("accepts the code exactly for its uses if many callers send it at once over two hosts", async () => {
