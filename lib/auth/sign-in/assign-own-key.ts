@@ -74,9 +74,9 @@ export async function assignOwnKey(
     const isDecided = error instanceof Fault && ["unauthenticated", "conflict"].includes(error.kind);
     if (!isDecided) {
       const outcome = outcomeOf(error);
-      await Promise.allSettled([
-        attempt && concludeAttempt(attempt, "withdrawn", deps),
-        outcome.outcome === "undecided" ? counted?.uncount() : undefined,
+      await Promise.all([
+        warnOnError("attempt_not_withdrawn", attempt && concludeAttempt(attempt, "withdrawn", deps), deps),
+        outcome.outcome === "undecided" && warnOnError("address_not_uncounted", counted?.uncount(), deps),
       ]);
       audit(outcome);
     }

@@ -117,6 +117,25 @@ describe("POST /client/otpkeys", () => {
     expect(on.events("attempt_not_concluded")).toHaveLength(1);
   });
 
+  it("logs an attempt that ends with an error and cannot be withdrawn", async () => {
+    const user = await auth.makeUser();
+    const headers = withSession(await auth.logIn(user));
+    let writes = 0;
+    const on = auth.anotherInstance({
+      ports: replacing("throttles", ({ save }) => ({
+        save: async (...given) => {
+          writes += 1;
+          if (writes > 1) throw new Fault("unavailable", "no storage");
+          return save(...given);
+        },
+      })),
+    });
+    const sent = { otp: hotpKey().otp(0), password: "wrong" };
+    expect(await on.post("/client/otpkeys", sent, headers)).toMatchObject({ status: 503 });
+    expect(on.events("self_assignment")).toMatchObject([{ outcome: "undecided" }]);
+    expect(on.events("attempt_not_withdrawn")).toHaveLength(1);
+  });
+
   it("costs the same storage calls in a row for a wrong password, a wrong OTP and an unknown key", async () => {
     const { assign } = await asking();
     const key = await unassigned(hotpKey());
