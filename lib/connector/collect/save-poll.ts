@@ -1,8 +1,8 @@
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
 import { postponeRequest } from "../store/next-due.ts";
-import { removeResponsesIfDeleted } from "./remove-responses.ts";
+import { removeResponsesIfDeleted } from "./remove-responses-if-deleted.ts";
 
 /** Returns the request with its lease released and its next poll: at the peer's Retry-After, else with back-off from 1 to 6 hours. */
 function withNextPoll(request: CredentialRequest, deps: ConnectorDeps, retryAfter?: number): CredentialRequest {
@@ -18,9 +18,8 @@ export async function pollLater(
   deps: ConnectorDeps,
   retryAfter?: number,
 ): Promise<void> {
-  await deps.requests.save(leased, {
-    request: { ...withNextPoll(leased.request.value, deps, retryAfter), ...changes },
-  });
+  const request = { ...withNextPoll(leased.request.value, deps, retryAfter), ...changes };
+  await saveUnlessChanged(leased, { request }, deps);
 }
 
 /** Saves the changes of a poll. Polling ends when no shipped credential waits for a response. */
@@ -36,8 +35,11 @@ export async function savePoll(
   const waiting = shipped.some(({ credentials }) => credentials.some(({ state }) => state === "processing"));
   const { lease, due, ...rest } = request;
   const next = waiting ? withNextPoll(request, deps) : rest;
-  const saved = await deps.requests.save(leased, { request: rolledUp(next, keys, deps.now()), keys: changed });
-  if (saved !== undefined) return;
+  await saveUnlessChanged(leased, { request: rolledUp(next, keys, deps.now()), keys: changed }, deps);
+}
+
+async function saveUnlessChanged(leased: LoadedRequest, changes: Changes, deps: ConnectorDeps): Promise<void> {
+  if ((await deps.requests.save(leased, changes)) !== undefined) return;
   deps.log.warn("poll_conflict", {});
-  await removeResponsesIfDeleted(request.id, deps);
+  await removeResponsesIfDeleted(leased.request.value.id, deps);
 }

@@ -1,7 +1,7 @@
 import type { Instant } from "../../time.ts";
 import { activateCredential } from "../activate/activate-credential.ts";
 import { pollAuthenticator } from "../collect/poll-authenticator.ts";
-import { removeResponsesIfDeleted } from "../collect/remove-responses.ts";
+import { removeResponsesIfDeleted } from "../collect/remove-responses-if-deleted.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
 import { isSameDue, type SecurityKey } from "../model/request.ts";

@@ -4,6 +4,7 @@ import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { personList } from "../../../../lib/connector/model/people-lists.ts";
+import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { days, hours, minutes, plus } from "../../../../lib/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
@@ -208,6 +209,36 @@ describe("erasing one recipient", () => {
       expect(await traces(connector, [requestId])).toEqual([]);
     },
   );
+
+  test("leaves nothing of a response if another host polls meanwhile and cannot read the signing key of the next one", async () => {
+    const connector = await testConnector(peers);
+    const email = newUser();
+    const { requestId } = await connector.order(orderBody([1, 1], email));
+    connector.advance(hours(1));
+    const polling = crashing("responses.put", "before", "all");
+    let isErased = false;
+    const host = connector.anotherInstance({
+      ...polling.options,
+      ports: (context, more) => {
+        const signingKey: typeof context.delivery.signingKey = async (...given) => {
+          if (isErased) throw new PeerFailure("delivery service", "signing key", "unanswered");
+          return context.delivery.signingKey(...given);
+        };
+        return polling.options.ports({ ...context, delivery: { ...context.delivery, signingKey } }, more);
+      },
+    });
+    const polled = host.runShipments();
+    await polling.died;
+    connector.advance(hours(1));
+    await connector.runJobs();
+    await eraseRecipient({ by: "email", name: email }, connector.context);
+    isErased = true;
+    polling.goOn();
+    await polled;
+    expect(host.events("signing_keys_failed")).toHaveLength(1);
+    const found = await traces(connector, [email, requestId]);
+    expect(found.filter(line => !line.startsWith("due "))).toEqual([]);
+  });
 
   test("leaves nothing when it is done again after it has died, whichever call it stopped before", async () => {
     const steps = new Set<string>();
