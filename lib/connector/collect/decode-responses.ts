@@ -71,8 +71,8 @@ export async function openAttestation(
 ): Promise<Attestation | string> {
   const credential = key.credentials[index];
   if (credential?.responseKey === undefined || credential.binding === undefined) return noResponseKey;
-  const place = { requestId, keyId: key.id, purpose: responseKeyPurpose(index) };
-  const responseKey = await openSealed(credential.responseKey, place, deps);
+  const context = { requestId, keyId: key.id, purpose: responseKeyPurpose(index) };
+  const responseKey = await openSealed(credential.responseKey, context, deps);
   if (responseKey === undefined) return sealedResponseKey;
   const privateJwk = JSON.parse(responseKey) as PrivateKey;
   try {
