@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { SealError } from "../../../../lib/seal.ts";
 import { days, minutes } from "../../../../lib/time.ts";
 import {
@@ -106,5 +107,13 @@ describe("a response key of a PIN that does not open", () => {
     connector.advance(minutes(2));
     await connector.runCredentials();
     expect((await mailOf("s-01-001")).state).toBe("sent");
+  });
+
+  test("is answered at a resend as an outage: a later call may send the mail", async () => {
+    const { connector, requestId } = await shipped(orderBody([1]));
+    await connector.runJobs();
+    const other = withUnreadable(connector, ":s-01-001", "pin-key");
+    await expect(resendPin(requestId, other.context)).rejects.toMatchObject({ kind: "unavailable" });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
   });
 });

@@ -171,14 +171,19 @@ describe("what an IdP needs to continue with a credential", () => {
     const { requestId } = await connector.orderAndPoll(withoutPins(orderBody([2])));
     await rewrite(connector, requestId, (credential, index, { credentials }) => {
       const handle = credentials[1 - index]?.idpState;
-      return { ...credential, ...(handle !== undefined && { idpState: handle }) };
+      const tried = index === 0 && { triedAt: connector.now() };
+      return { ...credential, ...tried, ...(handle !== undefined && { idpState: handle }) };
     });
     connector.advance(days(14));
     await connector.runCredentials("timer");
     expect(back).toEqual([]);
     const read = await connector.read(requestId);
     expect(read).toMatchObject({ state: "failed" });
-    expect(read.shipment?.shipment_items[0]?.credentials[0]?.error_message).toMatch(/^Not activated in time/);
+    const reason = "What its identity provider needs can not be opened.";
+    expect(read.shipment?.shipment_items[0]?.credentials.map(credential => credential.error_message)).toEqual([
+      `Not activated in time. It may be registered, check. ${reason}`,
+      `Not activated in time. ${reason}`,
+    ]);
     expect(await connector.queue("key")).toEqual([]);
   });
 
