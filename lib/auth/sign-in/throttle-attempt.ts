@@ -10,6 +10,7 @@ import {
   withdrawReservation,
 } from "../model/throttle.ts";
 import type { SignInState, ThrottleState, UserRef } from "../store.ts";
+import { warnOnError } from "./warn-on-error.ts";
 
 /** A sign-in attempt that has a slot in the throttle row (A12). */
 export interface ReservedAttempt {
@@ -56,7 +57,13 @@ export async function reserveAttempt<T>(
       const evidence = read(state);
       // If the reservation fails, the evidence is never awaited: its rejection must not end the process.
       evidence.catch(() => {});
-      const reserved = await save(state.throttle, result.next, deps);
+      const { throttle } = state;
+      const reserved = await save(throttle, result.next, deps).catch(async (error: unknown) => {
+        // The slot may be reserved although storage did not answer. Nothing was checked, so nothing failed.
+        const attempt = { userRef, slot, reserved: throttle };
+        await warnOnError("attempt_not_withdrawn", concludeAttempt(attempt, "withdrawn", deps), deps);
+        throw error;
+      });
       if (reserved !== undefined) return { attempt: { userRef, slot, reserved }, evidence };
       conflicts += 1;
       await pause(jitterMs(Math.min(10 * 2 ** conflicts, 500), deps));

@@ -1,4 +1,5 @@
 import { describe, expect, it, test } from "vitest";
+import { Fault } from "../../../../lib/fault.ts";
 import { between, days, minutes, plus, seconds } from "../../../../lib/time.ts";
 import { hotpKey, wrongOtp } from "../../../support/auth/software-key.ts";
 import {
@@ -307,6 +308,24 @@ describe("guesses side by side", () => {
     const state = await auth.context.users.signInState({ by: "id", id: user.id });
     expect(state?.throttle.value).toMatchObject({ failures: 0, reservations: [] });
     expect((await authenticate(user.name, user.password)).body).toBe(true);
+  });
+
+  it("an attempt whose reservation is written without an answer of storage gives its place back, too", async () => {
+    const user = await auth.makeUser();
+    let isAnswered = true;
+    const on = auth.anotherInstance({
+      ports: replacing("throttles", ({ save }) => ({
+        save: async (...given) => {
+          const saved = await save(...given);
+          isAnswered = !isAnswered;
+          if (!isAnswered) throw new Fault("unavailable", "no storage");
+          return saved;
+        },
+      })),
+    });
+    expect((await authenticate(user.name, user.password, undefined, on)).status).toBe(503);
+    const state = await auth.context.users.signInState({ by: "id", id: user.id });
+    expect(state?.throttle.value).toEqual({ failures: 0, reservations: [] });
   });
 });
 
