@@ -74,8 +74,9 @@ export function deletionFault(error: PeerFailure, isUnknown: boolean): Fault {
 export const tooLateToDelete = (cause: PeerFailure): Fault =>
   new Fault("conflict", "The delivery service can not delete the shipment any more.", { cause });
 
-/** Returns the fault of a cancel that a job continues, because a peer failed. */
+/** Returns the fault of a cancel that a job continues, because a peer, storage or Key Vault failed. */
 export function cancelFault(cause: unknown): Fault {
+  if (cause instanceof Fault) return cause;
   if (!(cause instanceof PeerFailure)) return internalFault(cause);
   return cause.kind === "unauthorized" ? unauthorizedFault(cause) : unavailableFault(cause, cancelContinues);
 }

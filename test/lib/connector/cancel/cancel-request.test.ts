@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { listRequests } from "../../../../lib/connector/operate/list-requests.ts";
+import { Fault } from "../../../../lib/fault.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
@@ -412,6 +413,17 @@ describe("cancels that wait for a pre-registration API that does not answer", ()
     await connector.anotherInstance({ ports: () => ({}) }).runCredentials("timer");
     expect(await connector.queue("reconcile")).toEqual([]);
   });
+});
+
+test("a cancel during which Key Vault is unavailable is answered with 503 and continued by the job", async () => {
+  const { connector, cancel, statesOf } = await ordered();
+  const unavailable = new Fault("unavailable", "Key Vault is not available at the moment.", { retryAfter: 5 });
+  const host = connector.anotherInstance({
+    ports: ({ sealer }) => ({ sealer: { ...sealer, open: () => Promise.reject(unavailable) } }),
+  });
+  expect(await refusalOf(cancel(host))).toMatchObject({ status: 503, headers: { "retry-after": "5" } });
+  await connector.runCredentials();
+  expect((await statesOf()).state).toBe("cancelled");
 });
 
 describe("a cancel of which a peer asks to wait", () => {
