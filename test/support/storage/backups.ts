@@ -60,7 +60,7 @@ export async function dumpOf(
 ): Promise<readonly string[]> {
   const found: string[] = [];
   for (const name of names)
-    for await (const { etag: _, writtenAt: __, ...row } of tables.table(name).scan())
+    for await (const { etag: _, writtenAt: __, writeId: ___, ...row } of tables.table(name).scan())
       found.push(`${name} ${JSON.stringify(row)}`);
   for (const container of containers)
     for await (const name of blobs.list(container, ""))
