@@ -5,7 +5,16 @@ import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Action } from "../tables/tables.ts";
 import { keyWithAttributes, readAssignment } from "./index/key-rows.ts";
 import { headAction, rowAction } from "./rows/row-actions.ts";
-import { attributePrefix, attributesIn, headIn, headRow, keyRow, ownerOf, valueIn } from "./rows/rows.ts";
+import {
+  attributePrefix,
+  attributesIn,
+  headIn,
+  headRow,
+  keyRow,
+  ownerOf,
+  schemaVersion,
+  valueIn,
+} from "./rows/rows.ts";
 import type { AuthTables } from "./rows/tables.ts";
 
 /** Operations on the attributes of one owner, with the results of `AttributeStore`. */
@@ -30,11 +39,8 @@ export function keyAttributes(tables: AuthTables, prefix: string, of: UserRef | 
       otpkeys.get(prefix, rowKey),
     ]);
     const id = ownerOf(keyed);
-    if (id === undefined || !assigned(id)) return undefined;
-    const isOwn = [head, row].every(each => each === undefined || ownerOf(each) === id);
-    // A foreign row was left by a deleted key, or written by a newer key since the read. Only the former may be overwritten.
-    if (!isOwn && ownerOf(await otpkeys.get(prefix, keyRow)) !== id) return conflict;
-    return { id, rowKey, row, head, was: valueIn(row, id), use: headIn(head, id) };
+    if (keyed === undefined || id === undefined || !assigned(id)) return undefined;
+    return { keyed, id, rowKey, row, head, was: valueIn(row, id), use: headIn(head, id) };
   };
 
   return {
@@ -57,12 +63,18 @@ export function keyAttributes(tables: AuthTables, prefix: string, of: UserRef | 
     set: (key, value) =>
       retryOnConflict(async () => {
         const found = await read(key);
-        if (found === undefined || found === conflict) return found;
-        const { id, rowKey, row, head, was, use } = found;
+        if (found === undefined) return undefined;
+        const { keyed, id, rowKey, row, head, was, use } = found;
         if (was === value) return accepted(use);
         const next = withAttribute(use, key, was, value);
         if (!next.ok) return next;
-        const actions = [headAction(head, id, next.value), rowAction(row, { rowKey, id, value })];
+        // A deletion of the key, also if the prefix has a new key since, gets or causes a conflict. So foreign rows are those
+        // of a deleted key, and are overwritten.
+        const actions: Action[] = [
+          { merge: { rowKey: keyRow, schema: schemaVersion }, etag: keyed.etag },
+          headAction(head, id, next.value),
+          rowAction(row, { rowKey, id, value }),
+        ];
         return (await otpkeys.transact(prefix, actions)) ? next : conflict;
       }),
 
@@ -70,7 +82,6 @@ export function keyAttributes(tables: AuthTables, prefix: string, of: UserRef | 
       retryOnConflict(async () => {
         const found = await read(key);
         if (found === undefined) return false;
-        if (found === conflict) return conflict;
         const { id, rowKey, row, head, was, use } = found;
         if (was === undefined || row === undefined) return true;
         const actions: Action[] = [

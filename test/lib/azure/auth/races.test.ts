@@ -398,6 +398,25 @@ describe("the turns that each guard is for", () => {
     expect(await storage.store.attributes.all({ otpkey: of.prefix })).toEqual({ colour: "black" });
   });
 
+  test("an attribute that is set while the OTP key is deleted leaves no row", async () => {
+    const of = names(scene++);
+    const { createKey, removeKey } = acts(of);
+    await createKey(storage.store);
+    const stage = createStage(storage.tables);
+    let set: unknown;
+    await stage.run(
+      {
+        one: async () => {
+          set = await storage.on(stage.of("one")).attributes.set({ otpkey: of.prefix }, "owner", "Ada");
+        },
+        two: () => removeKey(storage.on(stage.of("two"))),
+      },
+      inTurns([["one", /^transact otpkeys/], ["two"], ["one"]]),
+    );
+    expect(set, "there is no such OTP key any more").toBeUndefined();
+    expect(await storage.rows("otpkeys", of.prefix)).toEqual([]);
+  });
+
   test("a key that is being deleted goes on when its holder's rows have changed", async () => {
     await play(
       ({ createUser, createKey, removeKey, assign, set, byKey }) => ({
