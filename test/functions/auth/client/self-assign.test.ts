@@ -136,6 +136,17 @@ describe("POST /client/otpkeys", () => {
     expect(on.events("attempt_not_withdrawn")).toHaveLength(1);
   });
 
+  it("does not count for the limit of its address if it ends with an error", async () => {
+    const user = await auth.makeUser();
+    const headers = { ...withSession(await auth.logIn(user)), "x-forwarded-for": "203.0.113.9" };
+    const on = auth.anotherInstance({
+      settings: { AUTH_ADDRESS_LIMIT: "1" },
+      ports: replacing("hasher", () => ({ verify: () => Promise.reject(new Fault("unavailable", "no vault")) })),
+    });
+    const sent = { otp: hotpKey().otp(0), password: user.password };
+    for (let n = 0; n < 2; n++) expect((await on.post("/client/otpkeys", sent, headers)).status).toBe(503);
+  });
+
   it("costs the same storage calls in a row for a wrong password, a wrong OTP and an unknown key", async () => {
     const { assign } = await asking();
     const key = await unassigned(hotpKey());
