@@ -43,7 +43,11 @@ export async function assignOwnKey(
     place = takeHashPlace(given, { sessionOf: user.id }, deps);
     counted = await countAddress(address, deps);
     const state = await deps.users.signInState(userRef);
-    const reservation = await reserveAttempt({ userRef, state }, deps, () => readFreeKeys(given.otp, user, deps));
+    const read = () => readFreeKeys(given.otp, user, deps);
+    const onTry = (tried: ReservedAttempt | undefined) => {
+      attempt = tried;
+    };
+    const reservation = await reserveAttempt({ userRef, state, read, onTry }, deps);
     if (reservation === undefined) throw sessionRequired();
     ({ attempt } = reservation);
     const isRight = await deps.hasher.verify(given.password, state?.user?.value.password, place);
@@ -71,6 +75,8 @@ export async function assignOwnKey(
     audit({ outcome: "granted", ...found });
     return prefix;
   } catch (error) {
+    // Nothing is hashed any more, and storage may be slow or away.
+    place?.release();
     const isDecided = error instanceof Fault && ["unauthenticated", "conflict"].includes(error.kind);
     if (!isDecided) {
       const outcome = outcomeOf(error);

@@ -31,7 +31,8 @@ interface Progress {
   /** Place in the queue of password hashes. */
   place?: HashPlace | undefined;
   counted?: CountedAddress | undefined;
-  reserved?: ReservedAttempt;
+  /** Also an attempt of which it is not known whether it has a slot. */
+  reserved?: ReservedAttempt | undefined;
   user?: User | undefined;
   /** Prefix of the OTP key that identifies the user. */
   prefix?: string | undefined;
@@ -108,7 +109,10 @@ async function reserve(
   const throttled = isTrusted && pointer !== undefined ? { userRef: pointer, state: deviceState } : { userRef, state };
   const read = (current: SignInState) =>
     readEvidence(isTrusted && state !== undefined ? state : current, given, identified, deps);
-  const reservation = await reserveAttempt(throttled, deps, read);
+  const onTry = (attempt: ReservedAttempt | undefined) => {
+    progress.reserved = attempt;
+  };
+  const reservation = await reserveAttempt({ ...throttled, read, onTry }, deps);
   if (reservation === undefined) return undefined;
   progress.reserved = reservation.attempt;
   const evidence = await reservation.evidence;
@@ -149,7 +153,9 @@ async function withdraw(
   { given, progress }: { readonly given: Credentials; readonly progress: Progress },
   deps: AuthDeps,
 ): Promise<void> {
-  const { counted, reserved, user, prefix, device } = progress;
+  const { counted, reserved, user, prefix, device, place } = progress;
+  // Nothing is hashed any more, and storage may be slow or away.
+  place?.release();
   await warnOnError("attempt_not_withdrawn", reserved && concludeAttempt(reserved, "withdrawn", deps), deps);
   const outcome = outcomeOf(error);
   if (outcome.outcome === "undecided") await warnOnError("address_not_uncounted", counted?.uncount(), deps);

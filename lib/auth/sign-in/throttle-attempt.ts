@@ -10,7 +10,6 @@ import {
   withdrawReservation,
 } from "../model/throttle.ts";
 import type { SignInState, ThrottleState, UserRef } from "../store.ts";
-import { warnOnError } from "./warn-on-error.ts";
 
 /** A sign-in attempt that has a slot in the throttle row (A12). */
 export interface ReservedAttempt {
@@ -18,6 +17,19 @@ export interface ReservedAttempt {
   /** Id of the reservation. */
   readonly slot: string;
   readonly reserved: ThrottleState;
+}
+
+interface Reserving<T> {
+  readonly userRef: UserRef;
+  /** As read before. */
+  readonly state: SignInState | undefined;
+  /** Starts in parallel with the reservation; its result or error is in `evidence` of the returned value. */
+  readonly read: (state: SignInState) => Promise<T>;
+  /**
+   * Called with the attempt before each write of its slot, and with undefined after a read that did not find the slot. In between the slot
+   * may be reserved although the write had no answer: the caller withdraws the attempt if it ends with an error.
+   */
+  readonly onTry: (attempt: ReservedAttempt | undefined) => void;
 }
 
 /** No slot became free in time. Nothing was checked, so nothing failed. */
@@ -31,13 +43,10 @@ export class BusyFault extends Fault {
  * Reserves a slot before anything is checked, so that parallel guesses cannot pass together. Returns undefined for an
  * id that was never issued.
  * Throws Fault `throttled` while the username must wait, `BusyFault` if no slot becomes free in time.
- * @param state of `userRef`, as read before
- * @param read starts in parallel with the reservation; its result or error is in `evidence` of the returned value
  */
 export async function reserveAttempt<T>(
-  { userRef, state: first }: { readonly userRef: UserRef; readonly state: SignInState | undefined },
+  { userRef, state: first, read, onTry }: Reserving<T>,
   deps: AuthDeps,
-  read: (state: SignInState) => Promise<T>,
 ): Promise<{ readonly attempt: ReservedAttempt; readonly evidence: Promise<T> } | undefined> {
   const slot = Buffer.from(deps.random(12)).toString("base64url");
   const deadline = plus(deps.now(), deps.rules.slotWaitMs);
@@ -58,12 +67,8 @@ export async function reserveAttempt<T>(
       // If the reservation fails, the evidence is never awaited: its rejection must not end the process.
       evidence.catch(() => {});
       const { throttle } = state;
-      const reserved = await save(throttle, result.next, deps).catch(async (error: unknown) => {
-        // The slot may be reserved although storage did not answer. Nothing was checked, so nothing failed.
-        const attempt = { userRef, slot, reserved: throttle };
-        await warnOnError("attempt_not_withdrawn", concludeAttempt(attempt, "withdrawn", deps), deps);
-        throw error;
-      });
+      onTry({ userRef, slot, reserved: throttle });
+      const reserved = await save(throttle, result.next, deps);
       if (reserved !== undefined) return { attempt: { userRef, slot, reserved }, evidence };
       conflicts += 1;
       await pause(jitterMs(Math.min(10 * 2 ** conflicts, 500), deps));
@@ -74,9 +79,13 @@ export async function reserveAttempt<T>(
       await pause(pauseMs / 2 + jitterMs(pauseMs / 2, deps));
     }
     state = await deps.users.signInState(userRef);
+    if (!hasSlot(state?.throttle, slot)) onTry(undefined);
   }
   return undefined;
 }
+
+const hasSlot = (throttle: ThrottleState | undefined, slot: string): boolean =>
+  throttle?.value.reservations.some(({ id }) => id === slot) === true;
 
 /** Returns a random number of milliseconds below `limitMs`, so that attempts that want the same row spread out. */
 function jitterMs(limitMs: number, { random }: Pick<AuthDeps, "random">): number {
@@ -120,5 +129,6 @@ export async function concludeAttempt(
   while (current !== undefined) {
     if ((await save(current, after(current.value), deps, login)) !== undefined) return;
     current = (await users.signInState(userRef))?.throttle;
+    if (outcome === "withdrawn" && !hasSlot(current, slot)) return;
   }
 }

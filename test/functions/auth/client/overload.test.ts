@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { knownCaller, OverloadFault } from "../../../../lib/auth/passwords/hash-places.ts";
+import { Fault } from "../../../../lib/fault.ts";
 import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
 import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../support/auth/test-auth.ts";
@@ -155,5 +156,35 @@ describe("the place of an attempt", () => {
     const fields = { ...user.credentials, otp: key.otp(0) };
     expect((await checking.post("/client/authenticate", fields)).body).toBe(true);
     expect(free).toBe(6);
+  });
+
+  it.each([
+    ["a sign-in", false],
+    ["a self-assignment", true],
+  ])("is released before %s is withdrawn, which can take long if storage does not answer", async (_, isAssigning) => {
+    const user = await auth.makeUser();
+    const session = await auth.logIn(user);
+    const free: number[] = [];
+    const away = small.anotherInstance({
+      ports: ({ throttles }) => ({
+        hasher,
+        throttles: {
+          ...throttles,
+          save: async (...given) => {
+            if (free.length === 0) {
+              free.push(0);
+              throw new Fault("unavailable", "no storage");
+            }
+            free.push(fillWithUnknownCallers());
+            return throttles.save(...given);
+          },
+        },
+      }),
+    });
+    const { password } = user;
+    const { status } = isAssigning
+      ? await away.post("/client/otpkeys", { password, otp: hotpKey().otp(0) }, withSession(session))
+      : await away.post("/client/authenticate", { username: user.name, password });
+    expect([status, free]).toEqual([503, [0, 6]]);
   });
 });

@@ -327,6 +327,68 @@ describe("guesses side by side", () => {
     const state = await auth.context.users.signInState({ by: "id", id: user.id });
     expect(state?.throttle.value).toEqual({ failures: 0, reservations: [] });
   });
+
+  test.each([
+    ["the time for a free place is over", 429],
+    ["storage is away", 503],
+  ])(
+    "an attempt whose reservation is written, but its response is lost and then %s, gives its place back",
+    async (then, expected) => {
+      const user = await auth.makeUser();
+      let writes = 0;
+      let isAway = false;
+      const on = auth.anotherInstance({
+        ports: ({ throttles, users }) => ({
+          throttles: {
+            ...throttles,
+            save: async (...given) => {
+              const saved = await throttles.save(...given);
+              if (writes++ > 0) return saved;
+              if (expected === 429) auth.advance(seconds(3));
+              isAway = expected === 503;
+              return undefined;
+            },
+          },
+          users: {
+            ...users,
+            signInState: async (...given) => {
+              if (!isAway) return users.signInState(...given);
+              isAway = false;
+              throw new Fault("unavailable", "no storage");
+            },
+          },
+        }),
+      });
+      expect((await authenticate(user.name, user.password, undefined, on)).status, then).toBe(expected);
+      const state = await auth.context.users.signInState({ by: "id", id: user.id });
+      expect(state?.throttle.value).toEqual({ failures: 0, reservations: [] });
+    },
+  );
+
+  test.each([
+    ["is not known to have none", seconds(3), 2],
+    ["has read that it has none", 0, 1],
+  ])("an attempt that ends without a place and %s makes no write that is not needed", async (_, passed, expected) => {
+    const user = await auth.makeUser();
+    const taken = { failures: 0, reservations: Array.from({ length: 10 }, (_, n) => ({ id: `${n}`, at: auth.now() })) };
+    let writes = 0;
+    const on = auth.anotherInstance({
+      ports: ({ throttles }) => ({
+        sleep: async ms => auth.advance(ms),
+        throttles: {
+          ...throttles,
+          save: async (throttle, ...given) => {
+            if (writes++ > 0) return throttles.save(throttle, ...given);
+            await throttles.save(throttle, taken);
+            auth.advance(passed);
+            return throttles.save(throttle, ...given);
+          },
+        },
+      }),
+    });
+    expect((await authenticate(user.name, user.password, undefined, on)).status).toBe(429);
+    expect(writes).toBe(expected);
+  });
 });
 
 describe("wrong OTPs of a key", () => {
