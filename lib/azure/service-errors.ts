@@ -49,6 +49,19 @@ export const rejectNonJson = (service: string, timeoutMs: number): Policies[numb
   },
 });
 
+/** Gives a 429 without Retry-After the status 503, because Key Vault sends such ones and the SDKs repeat no call after them. */
+export const retryThrottled: Policies[number] = {
+  position: "perRetry",
+  policy: {
+    name: "retryThrottled",
+    async sendRequest(request, next) {
+      const response = await next(request);
+      const hasNoPause = response.status === 429 && !response.headers.has("retry-after");
+      return hasNoPause ? { ...response, status: 503 } : response;
+    },
+  },
+};
+
 /** Returns seconds. Azure's services do not send the form with a date. At most a day, so that a wrong value does not stop callers forever. */
 const parseRetryAfter = (header: string | undefined): number | undefined =>
   header !== undefined && /^\d+$/.test(header) ? Math.min(Number(header), 86_400) : undefined;

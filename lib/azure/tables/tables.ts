@@ -4,7 +4,7 @@ import { callService, type Policies, rejectNonJson, retryOptions } from "../serv
 import { checkedEtag, etagOf, undefinedIf } from "./conditions.ts";
 import { type Entity, isKey, type Row, toEntity, toRow } from "./entity.ts";
 import { type Filter, type Page, type PageOptions, readPage, type Scan } from "./query.ts";
-import { type Action, conditionalRemovals, submit } from "./transaction.ts";
+import { type Action, conditionalRemovals, retryableTransactions, submit } from "./transaction.ts";
 
 export type { Entity, Row } from "./entity.ts";
 export type { Filter, Page } from "./query.ts";
@@ -72,7 +72,7 @@ export function openTables(options: TablesOptions): Tables {
   const { timeoutMs, policies = [] } = options;
   const clientOptions: TableServiceClientOptions = {
     retryOptions,
-    additionalPolicies: [conditionalRemovals, rejectNonJson(service, timeoutMs), ...policies],
+    additionalPolicies: [conditionalRemovals, retryableTransactions, rejectNonJson(service, timeoutMs), ...policies],
   };
   const clients = new Map<string, Promise<TableClient>>();
   const clientOf = (name: string) => {

@@ -37,6 +37,22 @@ export const conditionalRemovals: Policies[number] = {
   },
 };
 
+/**
+ * Gives the response to a transaction the status of its failed action if this is one that the SDK retries. The service responds with 202
+ * to a transaction that fails because it is busy, so the SDK (13.3) would not send it again.
+ */
+export const retryableTransactions: Policies[number] = {
+  position: "perRetry",
+  policy: {
+    name: "retryableTransactions",
+    async sendRequest(request, next) {
+      const response = await next(request);
+      const failed = response.status === 202 ? /^HTTP\/1\.1 (408|5\d\d)\b/m.exec(response.bodyAsText ?? "") : null;
+      return failed === null ? response : { ...response, status: Number(failed[1]) };
+    },
+  },
+};
+
 /** JSON does not escape Unicode's line separators, and some parsers of batches, such as the emulator's, split lines at them. */
 const withoutLineEnds = (batch: string): string =>
   batch.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");

@@ -1,7 +1,14 @@
 import type { TokenCredential } from "@azure/identity";
 import type { KeyVaultSecret, SecretClient, SecretClientOptions, SecretProperties } from "@azure/keyvault-secrets";
 import { isLocalService } from "../service-access.ts";
-import { callService, isServiceError, rejectNonJson, retryOptions, unreadableResponse } from "../service-errors.ts";
+import {
+  callService,
+  isServiceError,
+  rejectNonJson,
+  retryOptions,
+  retryThrottled,
+  unreadableResponse,
+} from "../service-errors.ts";
 import { withoutTls } from "../without-tls.ts";
 
 export interface Secret {
@@ -101,7 +108,7 @@ export function openSecrets(options: SecretsOptions): Secrets {
 
 async function openClient({ endpoint, credential, timeoutMs }: SecretsOptions, local: boolean): Promise<SecretClient> {
   const { SecretClient } = await import("@azure/keyvault-secrets");
-  const policies = [rejectNonJson(service, timeoutMs)];
+  const policies = [retryThrottled, rejectNonJson(service, timeoutMs)];
   const options: SecretClientOptions = { retryOptions, additionalPolicies: policies };
   if (!local) return new SecretClient(endpoint, credential, options);
   return new SecretClient(endpoint.replace(/^http:/i, "https:"), credential, {

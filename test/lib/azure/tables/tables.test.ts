@@ -440,7 +440,7 @@ describe("storage that is away or throttling", () => {
   const answers: { status: number; headers?: Record<string, string>; body?: unknown }[] = [];
 
   beforeAll(async () => {
-    away = await startPeer("storage", { handle: () => answers[0] });
+    away = await startPeer("storage", { handle: () => (answers.length > 1 ? answers.shift() : answers[0]) });
     const connectionString = `DefaultEndpointsProtocol=http;AccountName=a;AccountKey=bG9jYWw=;TableEndpoint=${away.url}/a`;
     limited = openTables({ connectionString, timeoutMs }).table("things");
   });
@@ -460,6 +460,38 @@ describe("storage that is away or throttling", () => {
     answers.push({ status: 500 });
     await expect(limited.insert({ partitionKey: pk, rowKey: "r" })).rejects.toMatchObject({ kind: "unavailable" });
     expect(away.count("POST", /./)).toBe(4);
+  });
+
+  const transactionAnswer = (part: string) => ({
+    status: 202,
+    headers: { "content-type": "multipart/mixed; boundary=batchresponse_1" },
+    body: [
+      "--batchresponse_1\r\nContent-Type: multipart/mixed; boundary=changesetresponse_1\r\n",
+      `--changesetresponse_1\r\nContent-Type: application/http\r\n\r\nHTTP/1.1 ${part}`,
+      "--changesetresponse_1--\r\n--batchresponse_1--\r\n",
+    ].join("\r\n"),
+  });
+  const failedPart = (status: string, code: string) => {
+    const error = { code, message: { lang: "en-US", value: `0:${code}` } };
+    return transactionAnswer(
+      `${status}\r\nContent-Type: application/json\r\n\r\n${JSON.stringify({ "odata.error": error })}`,
+    );
+  };
+
+  test.each([
+    ["503 Service Unavailable", "ServerBusy"],
+    ["500 Internal Server Error", "OperationTimedOut"],
+  ])("repeats a transaction whose action fails with %s, although the response has 202", async (status, code) => {
+    answers.push(failedPart(status, code), transactionAnswer(`204 No Content\r\nETag: ${stale}\r\n\r\n`));
+    expect(await limited.transact(pk, [{ upsert: { rowKey: "r" } }])).toEqual([stale]);
+    expect(away.count("POST", /batch/)).toBe(2);
+  });
+
+  test("is unavailable if a transaction fails each time because it is busy, and is asked a bounded number of times", async () => {
+    answers.push(...Array.from({ length: 5 }, () => failedPart("503 Service Unavailable", "ServerBusy")));
+    const written = limited.transact(pk, [{ upsert: { rowKey: "r" } }]);
+    await expect(written).rejects.toMatchObject({ kind: "unavailable" });
+    expect(away.count("POST", /batch/)).toBe(4);
   });
 
   test("is unavailable where nothing listens, with the reason in the cause alone", async () => {

@@ -89,6 +89,19 @@ describe("the vault", () => {
     expect(reads()).toBe(4);
   });
 
+  test("that throttles once without naming a pause is asked again", async () => {
+    vault.set(name, "one");
+    vault.fail({ kind: "refuse", status: 429, body: { error: { code: "Throttled" } }, times: 1, path: name });
+    expect((await secrets.get(name))?.value).toBe("one");
+    expect(reads()).toBe(2);
+  });
+
+  test("that throttles without naming a pause is unavailable after a bounded number of calls", async () => {
+    vault.fail({ kind: "refuse", status: 429, body: { error: { code: "Throttled" } }, times: 9, path: name });
+    await expect(secrets.get(name)).rejects.toMatchObject({ kind: "unavailable" });
+    expect(reads()).toBe(4);
+  });
+
   test("that something else answers for is unavailable, not an empty vault", async () => {
     vault.fail({ kind: "nonsense", path: name });
     await expect(secrets.get(name)).rejects.toMatchObject({ kind: "unavailable" });
