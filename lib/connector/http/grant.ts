@@ -68,7 +68,7 @@ function refusalOf(body: unknown) {
 }
 
 /** How far the connector's clock may be ahead of the issuer's. PingOne refuses an assertion whose time is in the future. */
-const clockToleranceSeconds = 60;
+const clockToleranceSeconds = 120;
 
 /** Returns a client assertion (RFC 7523 section 3), with the thumbprint of the certificate if the PEM has one: Entra requires it. */
 async function assertion(access: PeerAccess, client: ClientCredentials, pem: string): Promise<string> {
