@@ -156,8 +156,10 @@ async function withdraw(
   const { counted, reserved, user, prefix, device, place } = progress;
   // Nothing is hashed any more, and storage may be slow or away.
   place?.release();
-  await warnOnError("attempt_not_withdrawn", reserved && concludeAttempt(reserved, "withdrawn", deps), deps);
   const outcome = outcomeOf(error);
-  if (outcome.outcome === "undecided") await warnOnError("address_not_uncounted", counted?.uncount(), deps);
+  await Promise.all([
+    warnOnError("attempt_not_withdrawn", reserved && concludeAttempt(reserved, "withdrawn", deps), deps),
+    outcome.outcome === "undecided" && warnOnError("address_not_uncounted", counted?.uncount(), deps),
+  ]);
   await audit(deps, given, { ...outcome, user, prefix, device: device || undefined });
 }

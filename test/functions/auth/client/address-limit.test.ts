@@ -127,6 +127,33 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     expect((await authenticate(address)).body).toBe(true);
   });
 
+  it("gives a place back at the same time as that of the name, so that a call in an outage does not wait for both", async () => {
+    const hasUncounted = Promise.withResolvers<void>();
+    const slow = auth.anotherInstance({
+      ports: ({ throttles, addresses }) => {
+        let [writes, counts] = [0, 0];
+        return {
+          hasher: { ...auth.context.hasher, verify: () => Promise.reject(new Error("the vault is away")) },
+          throttles: {
+            ...throttles,
+            save: async (...given) => {
+              if (writes++ > 0) await hasUncounted.promise;
+              return throttles.save(...given);
+            },
+          },
+          addresses: {
+            ...addresses,
+            save: async (...given) => {
+              if (counts++ > 0) hasUncounted.resolve();
+              return addresses.save(...given);
+            },
+          },
+        };
+      },
+    });
+    expect((await authenticate(newAddress(), slow)).status).toBe(500);
+  });
+
   it("gives a place back where storage was away before the name had its place, or for the session, and gives it back once", async () => {
     const away = async () => {
       throw new Fault("unavailable", "Storage is not available at the moment.");
