@@ -31,7 +31,7 @@ export const importTable: readonly Zone[] = [
     name: "connector domain",
     folder: "lib/connector",
     zones: [shared],
-    packages: ["zod", "jose", "cborg", "p-limit", "i18n-iso-countries", "yaml", "node:crypto"],
+    packages: ["zod", "jose", "cborg", "p-limit", "i18n-iso-countries", "yaml", "node:crypto", "node:util"],
     deployed,
   },
   {

@@ -8,6 +8,7 @@ import { deliveryProblem, isShipped } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { callInTurn, learnFromCall } from "../store/peer-calls.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../store/run.ts";
+import { saveLease } from "../store/save-lease.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 
@@ -31,7 +32,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
   const call = async () => {
     const lease = newLease(run, now(), intervals);
-    const leased = await deps.requests.save(loaded, { request: { ...request, lease } });
+    const leased = await saveLease(loaded, { request: { ...request, lease } }, deps);
     if (leased === undefined || isTooLateForAll(leased, deps)) return { leased };
     const startedAt = now();
     const answer = await toResult(delivery.getShipment(shipmentId));

@@ -10,6 +10,7 @@ import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { postponeRequest, withPollDue } from "../store/next-due.ts";
 import { callInTurn, learnFromCall } from "../store/peer-calls.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../store/run.ts";
+import { saveLease } from "../store/save-lease.ts";
 import { compensate } from "./compensate.ts";
 import { failRequest } from "./fail-request.ts";
 import { matchesOrder } from "./match-shipment.ts";
@@ -36,7 +37,7 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
     }
     return false;
   }
-  const lease = () => deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
+  const lease = () => saveLease(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } }, deps);
   if (sentAt === undefined) {
     if (mustLeaveKeys(valuesOf(loaded.keys), run, deps)) return true;
     const leased = await lease();

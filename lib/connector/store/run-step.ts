@@ -5,6 +5,7 @@ import { changeSecurityKey, securityKeyOf } from "./change-security-key.ts";
 import { releaseLease } from "./next-due.ts";
 import { callInTurn, learnFromCall } from "./peer-calls.ts";
 import { isOver, newLease, type Run } from "./run.ts";
+import { saveLease } from "./save-lease.ts";
 import type { PeerCall, PeerRead, Step } from "./step.ts";
 
 /** A security key as this run read it. */
@@ -105,7 +106,7 @@ async function renewLease(
   deps: ConnectorDeps,
 ): Promise<{ readonly loaded: LoadedRequest; readonly notAfter: Instant } | undefined> {
   const lease = newLease(run, deps.now(), deps.intervals);
-  const saved = await deps.requests.save(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] });
+  const saved = await saveLease(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] }, deps);
   const notAfter = plus(lease.until, -timeLimitMs);
   return saved === undefined || deps.now() > notAfter ? undefined : { loaded: saved, notAfter };
 }

@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
+import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector/test-connector.ts";
+
+const peers = await peersOfFile();
+
+/** Another host, for which the first save that takes a lease looks like a conflict although it was written. */
+const losing = (connector: TestConnector): TestConnector => {
+  let isLost = false;
+  return connector.anotherInstance({
+    ports: ({ requests }) => ({
+      requests: {
+        ...requests,
+        save: async (loaded, changes, options) => {
+          const saved = await requests.save(loaded, changes, options);
+          const takesLease = [changes.request, ...(changes.keys ?? [])].some(each => each?.lease !== undefined);
+          if (isLost || !takesLease) return saved;
+          isLost = true;
+          return undefined;
+        },
+      },
+    }),
+  });
+};
+
+test("a lease whose response was lost does not refuse the resend of a PIN", async () => {
+  const connector = await testConnector(peers);
+  const { requestId } = await connector.orderAndRun();
+  expect(await resendPin(requestId, losing(connector).context)).toEqual({ sent: 1 });
+  expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "sent", number: 2 });
+});
+
+test("a lease whose response was lost does not delay the poll of a shipment", async () => {
+  const connector = await testConnector(peers);
+  await connector.order();
+  expect(await losing(connector).runShipments()).toMatchObject({ answered: 1 });
+});
+
+test("a lease whose response was lost does not delay the activation of a credential", async () => {
+  const connector = await testConnector(peers);
+  const { requestId } = await connector.orderAndPoll();
+  await losing(connector).runCredentials();
+  expect(await connector.keyRow(requestId)).toMatchObject({ state: "complete" });
+});
+
+test("a lease is not taken if another writer has changed the request", async () => {
+  const connector = await testConnector(peers);
+  const { requestId } = await connector.order();
+  const outrun = connector.anotherInstance({
+    ports: ({ requests }) => ({
+      requests: {
+        ...requests,
+        save: async (loaded, changes, options) => {
+          const { value } = loaded.request;
+          await requests.save(loaded, { request: { ...value, errorMessage: "changed" } });
+          return requests.save(loaded, changes, options);
+        },
+      },
+    }),
+  });
+  expect(await outrun.runShipments()).toMatchObject({ answered: 0 });
+  expect(await connector.requestRow(requestId)).toMatchObject({ errorMessage: "changed" });
+});
