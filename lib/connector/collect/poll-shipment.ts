@@ -10,6 +10,7 @@ import { callInTurn, learnFromCall } from "../store/peer-calls.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../store/run.ts";
 import { saveLease } from "../store/save-lease.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
+import { removeResponsesIfDeleted } from "./remove-responses-if-deleted.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 
 /**
@@ -67,8 +68,12 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
     await applyShipment(leased, answer.value, deps);
     return "answered";
   } catch (error) {
+    if (!(error instanceof PeerFailure)) {
+      // Storage or Key Vault may be away: the responses of other security keys are stored already.
+      await removeResponsesIfDeleted(request.id, deps);
+      throw error;
+    }
     // Only the signing keys could not be read, so the shipment is polled again.
-    if (!(error instanceof PeerFailure)) throw error;
     log.warn("signing_keys_failed", { shipmentId, error });
     return failed(error);
   }

@@ -4,6 +4,7 @@ import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { personList } from "../../../../lib/connector/model/people-lists.ts";
+import { Fault } from "../../../../lib/fault.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { days, hours, minutes, plus } from "../../../../lib/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
@@ -210,7 +211,10 @@ describe("erasing one recipient", () => {
     },
   );
 
-  test("leaves nothing of a response if another host polls meanwhile and cannot read the signing key of the next one", async () => {
+  test.each([
+    ["cannot read the signing key", "signing_keys_failed"],
+    ["cannot open the response key, because Key Vault is away,", "vault"],
+  ])("leaves nothing of a response if another host polls meanwhile and %s of the next one", async (_, failure) => {
     const connector = await testConnector(peers);
     const email = newUser();
     const { requestId } = await connector.order(orderBody([1, 1], email));
@@ -220,22 +224,29 @@ describe("erasing one recipient", () => {
     const host = connector.anotherInstance({
       ...polling.options,
       ports: (context, more) => {
-        const signingKey: typeof context.delivery.signingKey = async (...given) => {
-          if (isErased) throw new PeerFailure("delivery service", "signing key", "unanswered");
-          return context.delivery.signingKey(...given);
+        const { delivery, sealer } = context;
+        const signingKey: typeof delivery.signingKey = async (...given) => {
+          if (isErased && failure !== "vault") throw new PeerFailure("delivery service", "signing key", "unanswered");
+          return delivery.signingKey(...given);
         };
-        return polling.options.ports({ ...context, delivery: { ...context.delivery, signingKey } }, more);
+        const open: typeof sealer.open = async (...given) => {
+          if (isErased && failure === "vault") throw new Fault("unavailable", "Key Vault is away.");
+          return sealer.open(...given);
+        };
+        const failing = { delivery: { ...delivery, signingKey }, sealer: { ...sealer, open } };
+        return { ...failing, ...polling.options.ports({ ...context, ...failing }, more) };
       },
     });
-    const polled = host.runShipments();
+    const polled = host.runShipments().catch((error: unknown) => error);
     await polling.died;
     connector.advance(hours(1));
     await connector.runJobs();
     await eraseRecipient({ by: "email", name: email }, connector.context);
     isErased = true;
     polling.goOn();
-    await polled;
-    expect(host.events("signing_keys_failed")).toHaveLength(1);
+    const result = await polled;
+    if (failure === "vault") expect(result).toMatchObject({ kind: "unavailable", message: "Key Vault is away." });
+    else expect(host.events(failure)).toHaveLength(1);
     const found = await traces(connector, [email, requestId]);
     expect(found.filter(line => !line.startsWith("due "))).toEqual([]);
   });
