@@ -8,7 +8,7 @@ export interface Call {
 }
 
 /** Every storage call goes through `around`, which decides when, and whether, it is sent. A query is one call. */
-function through(tables: Tables, around: <T>(call: Call, send: () => Promise<T>) => Promise<T>): Tables {
+export function through(tables: Tables, around: <T>(call: Call, send: () => Promise<T>) => Promise<T>): Tables {
   const wrapped = (name: string): Table => {
     const table = tables.table(name);
     const call =

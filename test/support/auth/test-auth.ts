@@ -8,7 +8,7 @@ import { readAllSettings } from "../../../functions/read-all-settings.ts";
 import { bearer } from "../../../functions/service.ts";
 import type { PasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import { authTables } from "../../../lib/azure/auth/rows/tables.ts";
-import { openTables } from "../../../lib/azure/tables/tables.ts";
+import { openTables, type Tables } from "../../../lib/azure/tables/tables.ts";
 import type { Api } from "../../../lib/http/api.ts";
 import type { Call, Cookie } from "../../../lib/http/call.ts";
 import { httpFunctions } from "../../../lib/http/http-functions.ts";
@@ -75,6 +75,8 @@ export interface AuthOptions {
   readonly fetch?: typeof fetch;
   /** Ports of the test's own around the real ones. */
   readonly ports?: (context: AuthContext) => Partial<AuthContext>;
+  /** Tables of the test's own around the real ones. */
+  readonly tables?: (tables: Tables) => Tables;
 }
 
 /** Ports for `AuthOptions` in which some functions of one are the test's own. */
@@ -159,11 +161,13 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     fetch: options.fetch ?? fetch,
     now: clock.now,
     log: createLog((_, line) => lines.push(line), "debug"),
-    tables: openTables({
-      connectionString: storage.connectionString,
-      timeoutMs: seconds(settings.deployment.STORAGE_TIMEOUT_SECONDS),
-      policies: [counter.policy],
-    }),
+    tables: (options.tables ?? (tables => tables))(
+      openTables({
+        connectionString: storage.connectionString,
+        timeoutMs: seconds(settings.deployment.STORAGE_TIMEOUT_SECONDS),
+        policies: [counter.policy],
+      }),
+    ),
   };
   const real = openAuthContext(deployment, settings.auth);
   const hashing = countingHasher(cheapHasher(deployment));
