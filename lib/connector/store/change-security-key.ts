@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
@@ -5,24 +6,32 @@ import { saveChanges } from "./save-changes.ts";
 
 /**
  * Changes one security key. If its state changes, the request's roll-up is saved in the same transaction. On a conflict, reads the request
- * again and retries while `owner` has the lease on the key (C15). Returns undefined when the lease is lost: the caller stops.
+ * again and retries while `owner` has the lease on the key (C15), unless the key already is what was to be written: then the response of
+ * the write was lost. Returns undefined when the lease is lost: the caller stops.
  */
-export function changeSecurityKey(
+export async function changeSecurityKey(
   loaded: LoadedRequest,
   keyId: string,
   owner: string,
   change: (key: SecurityKey, request: CredentialRequest) => SecurityKey,
   deps: Pick<ConnectorDeps, "requests" | "now">,
 ): Promise<LoadedRequest | undefined> {
+  let sent: SecurityKey | undefined;
+  let written: LoadedRequest | undefined;
   const changed = (current: LoadedRequest): Changes | undefined => {
     const before = securityKeyOf(current, keyId);
+    if (isDeepStrictEqual(before, sent)) {
+      written = current;
+      return undefined;
+    }
     if (current !== loaded && before.lease?.owner !== owner) return undefined;
     const after = change(before, current.request.value);
     const keys = current.keys.map(({ value }) => (value.id === keyId ? after : value));
+    sent = after;
     const request = after.state === before.state ? {} : { request: rolledUp(current.request.value, keys, deps.now()) };
     return { ...request, keys: [after] };
   };
-  return saveChanges(loaded, changed, deps);
+  return (await saveChanges(loaded, changed, deps)) ?? written;
 }
 
 /** Returns the security key of a loaded request. Throws if the request has no such key. */
