@@ -49,15 +49,15 @@ export const rejectNonJson = (service: string, timeoutMs: number): Policies[numb
   },
 });
 
-/** Gives a 429 without Retry-After the status 503, because Key Vault sends such ones and the SDKs repeat no call after them. */
+/** Changes a 429 without Retry-After to a 503. Key Vault sends such responses, and the SDKs retry a 503, but not such a 429. */
 export const retryThrottled: Policies[number] = {
   position: "perRetry",
   policy: {
     name: "retryThrottled",
     async sendRequest(request, next) {
       const response = await next(request);
-      const hasNoPause = response.status === 429 && !response.headers.has("retry-after");
-      return hasNoPause ? { ...response, status: 503 } : response;
+      const isRetryable = response.status === 429 && !response.headers.has("retry-after");
+      return isRetryable ? { ...response, status: 503 } : response;
     },
   },
 };

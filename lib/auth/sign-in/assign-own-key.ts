@@ -44,10 +44,10 @@ export async function assignOwnKey(
     counted = await countAddress(address, deps);
     const state = await deps.users.signInState(userRef);
     const read = () => readFreeKeys(given.otp, user, deps);
-    const onTry = (tried: ReservedAttempt | undefined) => {
+    const onReservation = (tried: ReservedAttempt | undefined) => {
       attempt = tried;
     };
-    const reservation = await reserveAttempt({ userRef, state, read, onTry }, deps);
+    const reservation = await reserveAttempt({ userRef, state, read, onReservation }, deps);
     if (reservation === undefined) throw sessionRequired();
     ({ attempt } = reservation);
     const isRight = await deps.hasher.verify(given.password, state?.user?.value.password, place);

@@ -109,10 +109,10 @@ async function reserve(
   const throttled = isTrusted && pointer !== undefined ? { userRef: pointer, state: deviceState } : { userRef, state };
   const read = (current: SignInState) =>
     readEvidence(isTrusted && state !== undefined ? state : current, given, identified, deps);
-  const onTry = (attempt: ReservedAttempt | undefined) => {
+  const onReservation = (attempt: ReservedAttempt | undefined) => {
     progress.reserved = attempt;
   };
-  const reservation = await reserveAttempt({ ...throttled, read, onTry }, deps);
+  const reservation = await reserveAttempt({ ...throttled, read, onReservation }, deps);
   if (reservation === undefined) return undefined;
   progress.reserved = reservation.attempt;
   const evidence = await reservation.evidence;

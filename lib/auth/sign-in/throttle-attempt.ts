@@ -21,15 +21,15 @@ export interface ReservedAttempt {
 
 interface Reserving<T> {
   readonly userRef: UserRef;
-  /** As read before. */
+  /** As the caller has read it. */
   readonly state: SignInState | undefined;
   /** Starts in parallel with the reservation; its result or error is in `evidence` of the returned value. */
   readonly read: (state: SignInState) => Promise<T>;
   /**
-   * Called with the attempt before each write of its slot, and with undefined after a read that did not find the slot. In between the slot
-   * may be reserved although the write had no answer: the caller withdraws the attempt if it ends with an error.
+   * Reports whether the slot may be reserved. Called with the attempt before each write, and with undefined after a read that did not find
+   * the slot. A write without a response may have reserved it, so the caller withdraws the last reported attempt if it ends with an error.
    */
-  readonly onTry: (attempt: ReservedAttempt | undefined) => void;
+  readonly onReservation: (attempt: ReservedAttempt | undefined) => void;
 }
 
 /** No slot became free in time. Nothing was checked, so nothing failed. */
@@ -45,7 +45,7 @@ export class BusyFault extends Fault {
  * Throws Fault `throttled` while the username must wait, `BusyFault` if no slot becomes free in time.
  */
 export async function reserveAttempt<T>(
-  { userRef, state: first, read, onTry }: Reserving<T>,
+  { userRef, state: first, read, onReservation }: Reserving<T>,
   deps: AuthDeps,
 ): Promise<{ readonly attempt: ReservedAttempt; readonly evidence: Promise<T> } | undefined> {
   const slot = Buffer.from(deps.random(12)).toString("base64url");
@@ -67,7 +67,7 @@ export async function reserveAttempt<T>(
       // If the reservation fails, the evidence is never awaited: its rejection must not end the process.
       evidence.catch(() => {});
       const { throttle } = state;
-      onTry({ userRef, slot, reserved: throttle });
+      onReservation({ userRef, slot, reserved: throttle });
       const reserved = await save(throttle, result.next, deps);
       if (reserved !== undefined) return { attempt: { userRef, slot, reserved }, evidence };
       conflicts += 1;
@@ -79,7 +79,7 @@ export async function reserveAttempt<T>(
       await pause(pauseMs / 2 + jitterMs(pauseMs / 2, deps));
     }
     state = await deps.users.signInState(userRef);
-    if (!hasSlot(state?.throttle, slot)) onTry(undefined);
+    if (!hasSlot(state?.throttle, slot)) onReservation(undefined);
   }
   return undefined;
 }

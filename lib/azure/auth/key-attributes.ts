@@ -68,8 +68,8 @@ export function keyAttributes(tables: AuthTables, prefix: string, of: UserRef | 
         if (was === value) return accepted(use);
         const next = withAttribute(use, key, was, value);
         if (!next.ok) return next;
-        // A deletion of the key, also if the prefix has a new key since, gets or causes a conflict. So foreign rows are those
-        // of a deleted key, and are overwritten.
+        // If the OTP key is deleted in the meantime, even if the prefix has a new one, this transaction or the deletion has a
+        // conflict. So a row with another id belongs to a deleted OTP key and can be overwritten.
         const actions: Action[] = [
           { merge: { rowKey: keyRow, schema: schemaVersion }, etag: keyed.etag },
           headAction(head, id, next.value),

@@ -38,8 +38,8 @@ export const conditionalRemovals: Policies[number] = {
 };
 
 /**
- * Gives the response to a transaction the status of its failed action if this is one that the SDK retries. The service responds with 202
- * to a transaction that fails because it is busy, so the SDK (13.3) would not send it again.
+ * Table storage responds with 202 to a transaction whose action failed, even with a 503, so the SDK (13.3) does not retry it. Gives the
+ * response the status of the failed action if the SDK retries that status.
  */
 export const retryableTransactions: Policies[number] = {
   position: "perRetry",
@@ -66,7 +66,8 @@ function withConditions(batch: string, etags: ReadonlyMap<string, string>): stri
     found += 1;
     return head + etag;
   });
-  if (found !== etags.size) throw new Error("The SDK's transaction has no line for the condition of a removal");
+  if (found !== etags.size)
+    throw new Error("The SDK's batch does not have an If-Match header for each conditional removal");
   return conditioned;
 }
 

@@ -6,8 +6,8 @@ import { saveChanges } from "./save-changes.ts";
 
 /**
  * Changes one security key. If its state changes, the request's roll-up is saved in the same transaction. On a conflict, reads the request
- * again and retries while `owner` has the lease on the key (C15), unless the key already is what was to be written: then the response of
- * the write was lost. Returns undefined when the lease is lost: the caller stops.
+ * again. If the key equals what was sent, the write succeeded and its response was lost. Otherwise retries while `owner` has the lease on
+ * the key (C15). Returns undefined when the lease is lost: the caller stops.
  */
 export async function changeSecurityKey(
   loaded: LoadedRequest,
@@ -17,11 +17,11 @@ export async function changeSecurityKey(
   deps: Pick<ConnectorDeps, "requests" | "now">,
 ): Promise<LoadedRequest | undefined> {
   let sent: SecurityKey | undefined;
-  let written: LoadedRequest | undefined;
+  let alreadySaved: LoadedRequest | undefined;
   const changed = (current: LoadedRequest): Changes | undefined => {
     const before = securityKeyOf(current, keyId);
     if (isDeepStrictEqual(before, sent)) {
-      written = current;
+      alreadySaved = current;
       return undefined;
     }
     if (current !== loaded && before.lease?.owner !== owner) return undefined;
@@ -31,7 +31,7 @@ export async function changeSecurityKey(
     const request = after.state === before.state ? {} : { request: rolledUp(current.request.value, keys, deps.now()) };
     return { ...request, keys: [after] };
   };
-  return (await saveChanges(loaded, changed, deps)) ?? written;
+  return (await saveChanges(loaded, changed, deps)) ?? alreadySaved;
 }
 
 /** Returns the security key of a loaded request. Throws if the request has no such key. */

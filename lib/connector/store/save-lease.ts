@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 
 /**
- * Saves changes that take or renew a lease. Returns undefined if another run or request has changed the rows. A write whose response was
- * lost looks like that too, so the rows are read again: if they have the changes, no other run works on them before the lease expires.
+ * Saves changes that take or renew a lease. Returns undefined if another run or request has changed the rows. An own write whose
+ * response was lost has a conflict, too. So the rows are read again: if they have the changes, the lease is the caller's.
  */
 export async function saveLease(
   loaded: LoadedRequest,

@@ -1,33 +1,39 @@
-import { test } from "vitest";
+import { expect, test } from "vitest";
 import { hours } from "../../../lib/time.ts";
 import { type TestAuth, testAuth } from "../../support/auth/test-auth.ts";
-import { ended } from "./auth/history.ts";
+import { endWrites } from "./auth/history.ts";
+import { createKnownState, usernames } from "./auth/known-state.ts";
 import { wrongOutcomes } from "./auth/outcome.ts";
 import { takeStep } from "./auth/steps.ts";
-import { createWorld, usernames } from "./auth/world.ts";
-import { drawBySeed, seeds } from "./draw.ts";
 import { createFaults, type Faults } from "./faults.ts";
-import { createPlay } from "./play.ts";
+import { seededRandom, seeds } from "./random.ts";
+import { withLog } from "./random-run.ts";
 
 const steps = 120;
-const shares = { calls: 0.03, requests: 0 };
+const probabilities = { calls: 0.03, requests: 0 };
 
-test.each(seeds)("three hosts with random faults do what they answer (seed %i)", { timeout: 300_000 }, async seed => {
-  const draw = drawBySeed(seed);
-  const play = createPlay(draw);
-  const world = createWorld();
-  // Sessions live longer than a run, so that only calls end them.
-  const sound = await testAuth({ settings: { SESSION_IDLE_SECONDS: "86400" } });
-  const faults = createFaults({ draw, shares, now: sound.now }, play.note);
-  const hosts = ["a", "b", "c"].map(name => hostWith(faults, name, sound));
-  await furnish(world, sound);
-  for (let step = 0; step < steps; step++) await takeStep({ draw, play, faults, world, sound, hosts });
+test.each(seeds)(
+  "the state after random faults on three hosts agrees with their responses (seed %i)",
+  { timeout: 300_000 },
+  async seed => {
+    const random = seededRandom(seed);
+    await withLog(random, async run => {
+      const known = createKnownState();
+      // Sessions expire later than the run ends, so that only calls end them.
+      const settings = { SESSION_IDLE_SECONDS: "604800", SESSION_ABSOLUTE_SECONDS: "604800" };
+      const healthyHost = await testAuth({ settings });
+      const faults = createFaults({ random, probabilities, now: healthyHost.now }, run.log);
+      const hosts = ["a", "b", "c"].map(name => hostWith(faults, name, healthyHost));
+      await createUsers(known, healthyHost);
+      for (let step = 0; step < steps; step++) await takeStep({ random, run, faults, known, healthyHost, hosts });
 
-  await play.end(faults);
-  sound.advance(hours(2));
-  await sound.context.cleanUp();
-  play.judge(await wrongOutcomes(world, sound, hosts));
-});
+      await run.end(faults);
+      healthyHost.advance(hours(2));
+      await healthyHost.context.cleanUp();
+      expect([...run.unexpectedErrors, ...(await wrongOutcomes(known, healthyHost, hosts))]).toEqual([]);
+    });
+  },
+);
 
 const hostWith = (faults: Faults, name: string, auth: TestAuth): TestAuth =>
   auth.anotherInstance({
@@ -36,17 +42,17 @@ const hostWith = (faults: Faults, name: string, auth: TestAuth): TestAuth =>
   });
 
 /** Three users with an OTP key each. */
-async function furnish(world: ReturnType<typeof createWorld>, auth: TestAuth): Promise<void> {
+async function createUsers(known: ReturnType<typeof createKnownState>, auth: TestAuth): Promise<void> {
   for (const [index, name] of usernames.entries()) {
-    const otpkey = world.otpkeys[index];
+    const otpkey = known.otpkeys[index];
     if (otpkey === undefined) throw new Error(`there is no OTP key for ${name}`);
-    const password = world.newPassword();
-    const from = world.moments.next();
+    const password = known.newPassword();
+    const from = known.clock.next();
     const made = await auth.makeUser({ name, password });
     const imported = otpkey.exists.begin("imported");
-    const user = world.addUser({ ...made, from });
+    const user = known.addUser({ ...made, from });
     const assigned = user.otpkeys.get(otpkey.prefix)?.begin(true);
     await auth.giveKey(made, otpkey.software);
-    ended([imported, ...(assigned ? [assigned] : [])], "done", world.moments.next());
+    endWrites([imported, ...(assigned ? [assigned] : [])], "done", known.clock.next());
   }
 }

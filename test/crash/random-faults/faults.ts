@@ -3,18 +3,18 @@ import type { Tables } from "../../../lib/azure/tables/tables.ts";
 import type { Fetch } from "../../../lib/connector/http/call.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { between, type Instant, seconds } from "../../../lib/time.ts";
-import { type Call, through } from "../../support/auth/store-steps.ts";
-import type { Draw } from "./draw.ts";
+import { aroundCalls, type Call } from "../../support/storage/around-calls.ts";
+import type { Random } from "./random.ts";
 
-/** How often a call has a fault, from 0 to 1. */
-export interface Shares {
+/** How probable a fault is, from 0 to 1. */
+export interface Probabilities {
   /** Of calls to storage and Key Vault. */
   readonly calls: number;
   /** Of requests to peers. */
   readonly requests: number;
 }
 
-/** Faults of what hosts call: refused, lost, sent twice, late, or as if the host was suspended meanwhile. */
+/** Injects faults: a call is refused, its response is lost, it is sent twice, it arrives late, or its host is suspended before or after it. */
 export interface Faults {
   /** The tables of a host. */
   tables(host: string, tables: Tables): Tables;
@@ -28,38 +28,46 @@ export interface Faults {
   end(): Promise<void>;
   /** Continues all suspended calls, as after a long suspension of their hosts. */
   continueAll(): void;
-  /** Whether calls are suspended: their hosts have died, if nothing continues them. */
+  /** Whether any call is suspended. A host whose call never continues counts as crashed. */
   areSuspended(): boolean;
+  /** Number of calls so far. */
+  calls(): number;
 }
 
-/** Storage ends a call after this time, so it cannot take effect later. */
-const latestMs = seconds(30);
+/** Storage ends a call after 30 s, so a late call cannot take effect after that. */
+const maxDelayMs = seconds(30);
 
 /**
  * Creates the faults of one run.
- * @param note called with a text for each fault
+ * @param log called with a text for each fault
  */
 export function createFaults(
-  { draw, shares, now }: { readonly draw: Draw; readonly shares: Shares; readonly now: () => Instant },
-  note: (text: string) => void,
+  {
+    random,
+    probabilities,
+    now,
+  }: { readonly random: Random; readonly probabilities: Probabilities; readonly now: () => Instant },
+  log: (text: string) => void,
 ): Faults {
   let hasEnded = false;
+  let calls = 0;
   const suspended: (() => void)[] = [];
   const late: Promise<unknown>[] = [];
   const suspension = () => new Promise<void>(resolve => suspended.push(resolve));
   const arriveLate = (send: () => Promise<unknown>) => {
     const sentAt = now();
-    const arrival = setTimeout(draw.pick([5, 50, 200])).then(() =>
-      between(sentAt, now()) <= latestMs ? send() : undefined,
+    const arrival = setTimeout(random.pick([5, 50, 200])).then(() =>
+      between(sentAt, now()) <= maxDelayMs ? send() : undefined,
     );
-    // Nobody waits for its response any more.
+    // The caller has stopped waiting for the response.
     late.push(arrival.catch(() => undefined));
   };
 
   const faultyCall = async <T>(host: string, { name, writes }: Call, send: () => Promise<T>): Promise<T> => {
-    if (hasEnded || !draw.chance(shares.calls)) return send();
-    const fault = draw.pick(writes ? writeFaults : readFaults);
-    note(`${fault}: ${host} ${name.slice(0, 300)}`);
+    calls++;
+    if (hasEnded || !random.chance(probabilities.calls)) return send();
+    const fault = random.pick(writes ? writeFaults : readFaults);
+    log(`${fault}: ${host} ${name.slice(0, 300)}`);
     switch (fault) {
       case "refused":
         throw unavailable();
@@ -73,9 +81,9 @@ export function createFaults(
         await send();
         return send();
       case "suspended after": {
-        const done = await send();
+        const result = await send();
         await suspension();
-        return done;
+        return result;
       }
       case "late":
         arriveLate(send);
@@ -88,9 +96,10 @@ export function createFaults(
 
   const faultyRequest = async (host: string, ...[input, init]: Parameters<Fetch>): Promise<Response> => {
     const send = () => fetch(input, init);
-    if (hasEnded || !draw.chance(shares.requests)) return send();
-    const fault = draw.pick(requestFaults);
-    note(
+    calls++;
+    if (hasEnded || !random.chance(probabilities.requests)) return send();
+    const fault = random.pick(requestFaults);
+    log(
       `${fault}: ${host} ${init?.method ?? "GET"} ${new URL(String(input instanceof Request ? input.url : input)).pathname}`,
     );
     switch (fault) {
@@ -100,7 +109,7 @@ export function createFaults(
         await send();
         throw new TypeError("fetch failed");
       case "error":
-        return new Response("{}", { status: draw.pick([500, 503]) });
+        return new Response("{}", { status: random.pick([500, 503]) });
       case "throttled":
         return new Response("{}", { status: 429, headers: { "retry-after": "90" } });
       case "error after":
@@ -120,7 +129,7 @@ export function createFaults(
   };
 
   return {
-    tables: (host, tables) => through(tables, (call, send) => faultyCall(host, call, send)),
+    tables: (host, tables) => aroundCalls(tables, (call, send) => faultyCall(host, call, send)),
     port: (host, port, name, writes = []) =>
       new Proxy(port, {
         get: (target, property, receiver) => {
@@ -135,19 +144,21 @@ export function createFaults(
       (...request) =>
         faultyRequest(host, ...request),
     continueOne: () => {
-      if (suspended.length > 0) suspended.splice(suspended.indexOf(draw.pick(suspended)), 1)[0]?.();
+      if (suspended.length > 0) suspended.splice(suspended.indexOf(random.pick(suspended)), 1)[0]?.();
     },
     end: async () => {
       hasEnded = true;
       await Promise.all(late);
     },
     continueAll: () => {
-      for (const goOn of suspended.splice(0)) goOn();
+      for (const resume of suspended.splice(0)) resume();
     },
     areSuspended: () => suspended.length > 0,
+    calls: () => calls,
   };
 }
 
+/** A read has no effect, so its caller cannot see other faults. */
 const readFaults = ["refused", "suspended before"] as const;
 const writeFaults = [...readFaults, "lost", "sent twice", "suspended after", "late", "sent twice, first late"] as const;
 const requestFaults = [

@@ -1,43 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import type { Row, Table, Tables } from "../../../lib/azure/tables/tables.ts";
-
-/** One storage call: what it is, for messages, and whether it may change anything. */
-export interface Call {
-  readonly name: string;
-  readonly writes: boolean;
-}
-
-/** Every storage call goes through `around`, which decides when, and whether, it is sent. A query is one call. */
-export function through(tables: Tables, around: <T>(call: Call, send: () => Promise<T>) => Promise<T>): Tables {
-  const wrapped = (name: string): Table => {
-    const table = tables.table(name);
-    const call =
-      <A extends unknown[], R>(method: string, writes: boolean, send: (...args: A) => Promise<R>) =>
-      (...args: A) =>
-        around({ name: `${method} ${name} ${JSON.stringify(args)}`, writes }, () => send(...args));
-    const collect = async (...args: Parameters<Table["query"]>) => {
-      const rows: Row[] = [];
-      for await (const row of table.query(...args)) rows.push(row);
-      return rows;
-    };
-    const query = call("query", false, collect);
-    return {
-      get: (...args) => call("get", false, table.get)(...args),
-      insert: call("insert", true, table.insert),
-      replace: call("replace", true, table.replace),
-      merge: call("merge", true, table.merge),
-      upsert: call("upsert", true, table.upsert),
-      remove: call("remove", true, table.remove),
-      transact: call("transact", true, table.transact),
-      query: async function* (...args) {
-        yield* await query(...args);
-      },
-      queryPage: call("queryPage", false, table.queryPage),
-      scan: table.scan,
-    };
-  };
-  return { table: wrapped, createTable: tables.createTable };
-}
+import type { Tables } from "../../../lib/azure/tables/tables.ts";
+import { aroundCalls, type Call } from "../storage/around-calls.ts";
 
 /** The process has died: none of its further calls is sent. */
 export class Crash extends Error {}
@@ -56,7 +19,7 @@ export function crashingAfter(
   let isDead = false;
   const underWay: Promise<unknown>[] = [];
   return {
-    tables: through(tables, (call, send) => {
+    tables: aroundCalls(tables, (call, send) => {
       isDead ||= call.writes && left-- === 0;
       if (isDead) return Promise.reject(error());
       const result = send();
@@ -78,7 +41,7 @@ interface Waiting extends Call {
 export function repeating(tables: Tables, write: number): { tables: Tables; isRepeated(): boolean } {
   let writes = 0;
   return {
-    tables: through(tables, async (call, send) => {
+    tables: aroundCalls(tables, async (call, send) => {
       if (call.writes && writes++ === write) await send();
       return send();
     }),
@@ -108,7 +71,7 @@ export function createStage(tables: Tables): Stage {
   const waiting: Waiting[] = [];
   return {
     of: actor =>
-      through(
+      aroundCalls(
         tables,
         (call, send) =>
           new Promise((resolve, reject) => {

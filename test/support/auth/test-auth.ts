@@ -55,6 +55,8 @@ export interface TestAuth extends People {
   advance(ms: number): void;
   /** Log lines so far, as written. */
   readonly lines: readonly string[];
+  /** Log lines of level error so far. */
+  readonly errors: readonly string[];
   /** Events of that name in the log, parsed. */
   events(name: string): readonly Readonly<Record<string, unknown>>[];
   /** Storage requests that `work` makes. */
@@ -144,6 +146,7 @@ interface Clock {
 
 function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: AuthOptions): TestAuth {
   const lines: string[] = [];
+  const errors: string[] = [];
   const counter = createCallCounter();
   const tokens = localTokens(vault);
   const settings = readAllSettings({
@@ -160,7 +163,10 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     ...opened,
     fetch: options.fetch ?? fetch,
     now: clock.now,
-    log: createLog((_, line) => lines.push(line), "debug"),
+    log: createLog((level, line) => {
+      lines.push(line);
+      if (level === "error") errors.push(line);
+    }, "debug"),
     tables: (options.tables ?? (tables => tables))(
       openTables({
         connectionString: storage.connectionString,
@@ -217,6 +223,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     token: tokens.core,
     ...clock,
     lines,
+    errors,
     events: name => lines.map(line => JSON.parse(line)).filter(({ event }) => event === name),
     counted: counter.during,
     hashes: hashing.count,

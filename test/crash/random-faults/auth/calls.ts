@@ -1,47 +1,47 @@
 import type { AuthResponse, TestAuth } from "../../../support/auth/test-auth.ts";
-import type { Draw } from "../draw.ts";
 import type { Faults } from "../faults.ts";
-import type { Play } from "../play.ts";
-import { ended, type Write } from "./history.ts";
-import type { KnownOtpKey, World } from "./world.ts";
+import type { Random } from "../random.ts";
+import type { RandomRun } from "../random-run.ts";
+import { endWrites, type Write } from "./history.ts";
+import type { KnownOtpKey, KnownState } from "./known-state.ts";
 
-export interface Stage {
-  readonly draw: Draw;
-  readonly play: Play;
+export interface StepContext {
+  readonly random: Random;
+  readonly run: RandomRun;
   readonly faults: Faults;
-  readonly world: World;
+  readonly known: KnownState;
   /** A host whose calls have no faults. */
-  readonly sound: TestAuth;
+  readonly healthyHost: TestAuth;
   readonly hosts: readonly TestAuth[];
 }
 
 /** One step: its host, and an OTP key for it. */
-export interface Step extends Stage {
+export interface Step extends StepContext {
   readonly host: TestAuth;
   readonly otpkey: KnownOtpKey;
 }
 
-/** Starts a call, and records its outcome for the values that it writes. */
-export async function change(
-  { play, world }: Pick<Step, "play" | "world">,
+/** Starts a call and records its outcome in `writes`. A 503 leaves the outcome unknown; after any other refusal nothing was written. */
+export async function startCall(
+  { run, known }: Pick<Step, "run" | "known">,
   what: string,
   call: () => Promise<AuthResponse>,
   writes: readonly (Write<unknown> | undefined)[],
-  then: (response: AuthResponse) => unknown = () => undefined,
+  onResponse: (response: AuthResponse) => unknown = () => undefined,
 ): Promise<void> {
-  await play.start(what, async () => {
+  await run.start(what, async () => {
     const response = await call();
     const { status, body } = response;
-    if (!expected.includes(status)) world.wrong.push(`${what}: ${status} ${JSON.stringify(body)}`);
+    if (!expectedStatuses.includes(status)) known.wrong.push(`${what}: ${status} ${JSON.stringify(body)}`);
     const outcome = status < 300 ? "done" : status === 503 ? "unknown" : "refused";
-    ended(
+    endWrites(
       writes.filter(write => write !== undefined),
       outcome,
-      world.moments.next(),
+      known.clock.next(),
     );
-    await then(response);
+    await onResponse(response);
     return [status, body];
   });
 }
 
-const expected = [200, 201, 204, 401, 404, 409, 429, 503];
+const expectedStatuses = [200, 201, 204, 401, 404, 409, 429, 503];

@@ -3,7 +3,7 @@ import { days, hours } from "../../../../lib/time.ts";
 import { breaches, listBreaches, readRows, residue, truthOf } from "../../../support/auth/store-truth.ts";
 import { type TestAuth, withSession } from "../../../support/auth/test-auth.ts";
 import { storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";
-import { attributeKeys, attributeValues, type KnownUser, usernames, type World } from "./world.ts";
+import { attributeKeys, attributeValues, type KnownState, type KnownUser, usernames } from "./known-state.ts";
 
 interface UserView {
   readonly id: number;
@@ -12,30 +12,30 @@ interface UserView {
   readonly otpkeys: readonly string[];
 }
 
-/** Returns a sentence for everything that must not be when the faults have ended. */
+/** Returns a sentence for each violation after the faults have ended. */
 export async function wrongOutcomes(
-  world: World,
+  known: KnownState,
   auth: TestAuth,
   hosts: readonly TestAuth[],
 ): Promise<readonly string[]> {
   const users = await list<{ id: number; name: string }>(auth, "/core/users");
   return [
-    ...world.wrong,
-    ...(await Promise.all(world.users.map(user => wrongUser(user, world, auth)))).flat(),
-    ...unknownUsers(users, world),
-    ...(await wrongOtpkeys(world, auth)),
-    ...(await wrongSessions(world, auth)),
-    ...(await wrongRows(world, auth)),
-    ...hosts.flatMap(({ lines }) => lines.filter(line => JSON.parse(line).level === "error")),
-    ...(await unusable(world, users, auth)),
-    ...(await leftAfterDeletion(world, auth)),
+    ...known.wrong,
+    ...(await Promise.all(known.users.map(user => wrongUser(user, known, auth)))).flat(),
+    ...unknownUsers(users, known),
+    ...(await wrongOtpkeys(known, auth)),
+    ...(await wrongSessions(known, auth)),
+    ...(await wrongRows(known, auth)),
+    ...(await unusableOtpKeys(known, users, auth)),
+    ...(await leftAfterDeletion(known, auth)),
+    ...[auth, ...hosts].flatMap(({ errors }) => errors),
   ];
 }
 
 const list = async <T>(auth: TestAuth, path: string, filter: Readonly<Record<string, string>> = {}) =>
   (await auth.get(path, filter)).body as readonly T[];
 
-async function wrongUser(user: KnownUser, world: World, auth: TestAuth): Promise<readonly string[]> {
+async function wrongUser(user: KnownUser, known: KnownState, auth: TestAuth): Promise<readonly string[]> {
   const { id } = user;
   const { status, body } = await auth.get(`/core/users/${id}`);
   const exists = status === 200;
@@ -56,12 +56,12 @@ async function wrongUser(user: KnownUser, world: World, auth: TestAuth): Promise
     for (const value of attributeValues)
       check(`the match of ${key}=${value}`, await isListed({ [key]: value }), [attributes[key] === value]);
   }
-  for (const { prefix } of world.otpkeys) {
+  for (const { prefix } of known.otpkeys) {
     check(`the assignment of ${prefix}`, otpkeys.includes(prefix), user.otpkeys.get(prefix)?.possible());
     check(`the match of ${prefix}`, await isListed({ otpkey: prefix }), [otpkeys.includes(prefix)]);
   }
   const valid: string[] = [];
-  for (const password of world.passwords) {
+  for (const password of known.passwords) {
     const { body: result } = await auth.post(`/core/users/${id}/validate`, { password });
     if ((result as { valid_password: boolean }).valid_password) valid.push(password);
   }
@@ -70,21 +70,22 @@ async function wrongUser(user: KnownUser, world: World, auth: TestAuth): Promise
   return wrong;
 }
 
-/** Users of no creation, and names that two users have. */
-function unknownUsers(users: readonly { id: number; name: string }[], world: World): readonly string[] {
-  const unknown = users.filter(({ id }) => world.users.every(known => known.id !== id));
-  const wrong = unknown.length > world.unknownCreates.length ? [`${unknown.length} users of no creation`] : [];
+/** Checks that each user comes from a create, and that no two users share a name. */
+function unknownUsers(users: readonly { id: number; name: string }[], known: KnownState): readonly string[] {
+  const unknown = users.filter(({ id }) => known.users.every(user => user.id !== id));
+  const wrong = unknown.length > known.unknownCreates.size ? [`${unknown.length} users that no call created`] : [];
   const names = new Set(users.map(({ name }) => name));
   return names.size < users.length ? [...wrong, "two users have one name"] : wrong;
 }
 
-async function wrongOtpkeys({ otpkeys }: World, auth: TestAuth): Promise<readonly string[]> {
+async function wrongOtpkeys({ otpkeys }: KnownState, auth: TestAuth): Promise<readonly string[]> {
   const listed = await list<{ prefix: string; enabled: boolean }>(auth, "/core/otpkeys");
   const wrong: string[] = [];
   for (const { prefix, exists, enabled } of otpkeys) {
     const { status, body } = await auth.get(`/core/otpkeys/${prefix}`);
     const entry = listed.find(each => each.prefix === prefix);
-    if ((status === 200) !== (entry !== undefined)) wrong.push(`${prefix} answers ${status}, and is listed: ${entry}`);
+    if ((status === 200) !== (entry !== undefined))
+      wrong.push(`${prefix} answers ${status}, and is listed: ${entry !== undefined}`);
     const possible = exists.possible();
     if (status === 404 && !possible.includes("absent")) wrong.push(`${prefix} is gone`);
     if (status !== 200) continue;
@@ -96,11 +97,11 @@ async function wrongOtpkeys({ otpkeys }: World, auth: TestAuth): Promise<readonl
   return wrong;
 }
 
-async function wrongSessions({ sessions }: World, auth: TestAuth): Promise<readonly string[]> {
+async function wrongSessions({ sessions }: KnownState, auth: TestAuth): Promise<readonly string[]> {
   const wrong: string[] = [];
-  for (const { value, user, lives } of sessions) {
+  for (const { value, user, isAlive } of sessions) {
     const { status } = await auth.call("GET", "/client/status", { headers: withSession(value) });
-    if (!lives.possible().includes(status === 200)) wrong.push(`a session of ${user.id} answers ${status}`);
+    if (!isAlive.possible().includes(status === 200)) wrong.push(`a session of ${user.id} answers ${status}`);
   }
   return wrong;
 }
@@ -108,18 +109,18 @@ async function wrongSessions({ sessions }: World, auth: TestAuth): Promise<reado
 const openRows = ({ storage }: TestAuth) =>
   readRows(openTables({ connectionString: storage.connectionString, timeoutMs: storageTimeoutMs }));
 
-async function wrongRows({ otpkeys }: World, auth: TestAuth): Promise<readonly string[]> {
+async function wrongRows({ otpkeys }: KnownState, auth: TestAuth): Promise<readonly string[]> {
   const rows = openRows(auth);
   const lists = otpkeys.map(({ prefix }) => listBreaches(rows, usernames, prefix));
   return [...(await breaches(rows, await truthOf(rows, usernames))), ...(await Promise.all(lists)).flat()];
 }
 
-/** Every user can get every OTP key and sign in with it, whatever came before. */
-async function unusable(world: World, users: readonly { id: number; name: string }[], auth: TestAuth) {
+/** Checks that every user can be given every OTP key and can sign in with it. */
+async function unusableOtpKeys(known: KnownState, users: readonly { id: number; name: string }[], auth: TestAuth) {
   const wrong: string[] = [];
   for (const { id, name } of users) {
-    for (const { prefix, software } of world.otpkeys) {
-      const password = world.newPassword();
+    for (const { prefix, software } of known.otpkeys) {
+      const password = known.newPassword();
       const steps = [
         await auth.post(`/core/users/${id}/unlock`),
         await auth.post(`/core/users/${id}/reset`, { password }),
@@ -136,8 +137,8 @@ async function unusable(world: World, users: readonly { id: number; name: string
   return wrong;
 }
 
-/** Deletes everything. The next owners of names inherit nothing, and no row of the former ones stays. */
-async function leftAfterDeletion({ otpkeys }: World, auth: TestAuth): Promise<readonly string[]> {
+/** Deletes everything. Checks that a new user with an old name has no old data, and that no row of the deleted users is left. */
+async function leftAfterDeletion({ otpkeys }: KnownState, auth: TestAuth): Promise<readonly string[]> {
   const wrong: string[] = [];
   for (const { prefix } of otpkeys) await auth.call("DELETE", `/core/otpkeys/${prefix}`);
   for (const username of usernames) {
@@ -149,7 +150,7 @@ async function leftAfterDeletion({ otpkeys }: World, auth: TestAuth): Promise<re
       wrong.push(`the next ${username} inherits something: ${status}`);
     await auth.call("DELETE", `/core/users/${username}`);
   }
-  // Lists and filters remove what they meet of unfinished calls, and the timer what has expired.
+  // Lists and filters delete rows of unfinished calls that they read; clean-up deletes expired rows.
   auth.advance(days(40));
   await auth.context.cleanUp();
   const values = attributeKeys.flatMap(key => attributeValues.map(value => [key, value] as const));

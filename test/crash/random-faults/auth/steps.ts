@@ -1,9 +1,9 @@
 import { hours, minutes, seconds } from "../../../../lib/time.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
 import { withSession } from "../../../support/auth/test-auth.ts";
-import { change, type Stage, type Step } from "./calls.ts";
+import { type Step, type StepContext, startCall } from "./calls.ts";
+import { attributeKeys, attributeValues, type KnownUser, usernames } from "./known-state.ts";
 import { changePasswordStep, signInStep } from "./sign-ins.ts";
-import { attributeKeys, attributeValues, type KnownUser, usernames } from "./world.ts";
 
 const weights = {
   create: 6,
@@ -11,6 +11,7 @@ const weights = {
   rename: 4,
   reset: 4,
   attribute: 7,
+  keyAttribute: 5,
   import: 5,
   deleteKey: 2,
   assign: 9,
@@ -27,54 +28,56 @@ const weights = {
   continue: 5,
 };
 
-/** One random step of a caller of either API, of the timer, or of time. */
-export async function takeStep(stage: Stage): Promise<void> {
-  const { draw, play, faults, world, sound } = stage;
-  const host = draw.pick(stage.hosts);
-  const living = world.users.filter(({ exists }) => exists.possible().includes(true));
-  const step = living.length === 0 ? "create" : draw.weighted(weights);
-  const known = { ...stage, host, otpkey: draw.pick(world.otpkeys) };
+/** Takes one random step: a call to the Core or Client API, clean-up, or an advance of the clock. */
+export async function takeStep(context: StepContext): Promise<void> {
+  const { random, run, faults, known, healthyHost } = context;
+  const host = random.pick(context.hosts);
+  const living = known.users.filter(({ exists }) => exists.possible().includes(true));
+  const step = living.length === 0 ? "create" : random.weighted(weights);
+  const given = { ...context, host, otpkey: random.pick(known.otpkeys) };
   switch (step) {
     case "create":
-      return createUser(known);
+      return createUser(given);
     case "import":
-      return importKey(known);
+      return importKey(given);
     case "deleteKey":
-      return deleteKey(known);
+      return deleteKey(given);
     case "enable":
-      return enableKey(known);
+      return enableKey(given);
+    case "keyAttribute":
+      return setKeyAttribute(given);
     case "cleanUp":
-      return play.start("clean-up", () => host.context.cleanUp());
+      return run.start("clean-up", () => host.context.cleanUp());
     case "time":
-      return sound.advance(draw.pick([seconds(5), seconds(31), minutes(2), hours(0.5)]));
+      return healthyHost.advance(random.pick([seconds(5), seconds(31), minutes(2), hours(0.5)]));
     case "continue":
       return faults.continueOne();
     case "logout":
     case "status":
     case "changePassword": {
-      if (world.sessions.length === 0) return;
-      const session = draw.pick(world.sessions);
-      if (step === "changePassword") return changePasswordStep(known, session);
-      const how = { headers: withSession(session.value) };
+      if (known.sessions.length === 0) return;
+      const session = random.pick(known.sessions);
+      if (step === "changePassword") return changePasswordStep(given, session);
+      const options = { headers: withSession(session.value) };
       if (step === "logout")
-        return change(known, `log out ${session.user.id}`, () => host.call("POST", "/client/logout", how), [
-          session.lives.begin(false),
+        return startCall(given, `log out ${session.user.id}`, () => host.call("POST", "/client/logout", options), [
+          session.isAlive.begin(false),
         ]);
-      const from = world.moments.next();
-      return change(
-        known,
+      const from = known.clock.next();
+      return startCall(
+        given,
         `status of ${session.user.id}`,
-        () => host.call("GET", "/client/status", how),
+        () => host.call("GET", "/client/status", options),
         [],
         ({ status }) => {
-          const possible = session.lives.possible(from, world.moments.next());
+          const possible = session.isAlive.possible(from, known.clock.next());
           if (status < 500 && !possible.includes(status === 200))
-            world.wrong.push(`a session of ${session.user.id} must not answer ${status}`);
+            known.wrong.push(`a session of ${session.user.id} must not answer ${status}`);
         },
       );
     }
     default:
-      return userStep({ ...known, user: draw.pick(living) }, step);
+      return userStep({ ...given, user: random.pick(living) }, step);
   }
 }
 
@@ -91,30 +94,35 @@ type UserStep =
 
 /** A step that names a user. */
 async function userStep(step: Step & { readonly user: KnownUser }, kind: UserStep): Promise<void> {
-  const { draw, world, host, user, otpkey } = step;
+  const { random, known, host, user, otpkey } = step;
   const path = `/core/users/${user.id}`;
-  const endsSessions = () => world.endSessions(session => session.user === user);
+  const endsSessions = () => known.endSessions(session => session.user === user);
   switch (kind) {
     case "delete":
-      return change(step, `delete ${user.id}`, () => host.call("DELETE", path), [
+      return startCall(step, `delete ${user.id}`, () => host.call("DELETE", path), [
         user.exists.begin(false),
         endsSessions(),
       ]);
     case "rename": {
-      const username = draw.pick(usernames);
+      const username = random.pick(usernames);
       const writes = [user.name.begin(username), endsSessions()];
-      return change(step, `rename ${user.id} to ${username}`, () => host.post(`${path}/rename`, { username }), writes);
+      return startCall(
+        step,
+        `rename ${user.id} to ${username}`,
+        () => host.post(`${path}/rename`, { username }),
+        writes,
+      );
     }
     case "reset": {
-      const password = world.newPassword();
+      const password = known.newPassword();
       const writes = [user.password.begin(password), endsSessions()];
-      return change(step, `reset ${user.id}`, () => host.post(`${path}/reset`, { password }), writes);
+      return startCall(step, `reset ${user.id}`, () => host.post(`${path}/reset`, { password }), writes);
     }
     case "attribute": {
-      const key = draw.pick(attributeKeys);
-      const value = draw.pick([...attributeValues, null]);
+      const key = random.pick(attributeKeys);
+      const value = random.pick([...attributeValues, null]);
       const writes = [user.attributes.get(key)?.begin(value)];
-      return change(
+      return startCall(
         step,
         `set ${key} of ${user.id} to ${value}`,
         () =>
@@ -126,40 +134,48 @@ async function userStep(step: Step & { readonly user: KnownUser }, kind: UserSte
     }
     case "assign": {
       const writes = [user.otpkeys.get(otpkey.prefix)?.begin(true)];
-      // Creates the key, if there is none then.
-      otpkey.exists.begin("no secret");
+      // Creates the OTP key if it does not exist.
+      const created = otpkey.exists.begin("no secret");
       const assign = () => host.post(`${path}/otpkeys`, { otpkey: otpkey.prefix });
-      return change(step, `assign ${otpkey.prefix} to ${user.id}`, assign, writes);
+      return startCall(step, `assign ${otpkey.prefix} to ${user.id}`, assign, writes, ({ status }) => {
+        // Remains unknown, because the OTP key may have existed. But nothing is created after a response.
+        if (status !== 503) created.respondedAt = known.clock.next();
+      });
     }
     case "unassign": {
       const writes = [user.otpkeys.get(otpkey.prefix)?.begin(false)];
       const unassign = () => host.call("DELETE", `${path}/otpkeys/${otpkey.prefix}`);
-      return change(step, `unassign ${otpkey.prefix} from ${user.id}`, unassign, writes);
+      return startCall(step, `unassign ${otpkey.prefix} from ${user.id}`, unassign, writes);
     }
     case "signIn":
       return signInStep(step, user);
     case "endSessions":
-      return change(step, `end sessions of ${user.id}`, () => host.post(`${path}/sessions/delete`), [endsSessions()]);
+      return startCall(step, `end sessions of ${user.id}`, () => host.post(`${path}/sessions/delete`), [
+        endsSessions(),
+      ]);
     case "unlock":
-      return change(step, `unlock ${user.id}`, () => host.post(`${path}/unlock`), []);
+      return startCall(step, `unlock ${user.id}`, () => host.post(`${path}/unlock`), []);
   }
 }
 
 async function createUser(step: Step): Promise<void> {
-  const { draw, world, host } = step;
-  const user = { username: draw.pick(usernames), password: world.newPassword() };
-  const from = world.moments.next();
+  const { random, known, host } = step;
+  const user = { username: random.pick(usernames), password: known.newPassword() };
+  const from = known.clock.next();
   const unknown = { name: user.username, password: user.password };
-  world.unknownCreates.push(unknown);
-  await change(
+  known.unknownCreates.add(unknown);
+  await startCall(
     step,
     `create ${user.username}`,
     () => host.post("/core/users", user),
     [],
     ({ status, body }) => {
       if (status === 503) return;
-      world.unknownCreates.splice(world.unknownCreates.indexOf(unknown), 1);
-      if (status === 201) world.addUser({ id: (body as { id: number }).id, ...unknown, from });
+      known.unknownCreates.delete(unknown);
+      if (status !== 201) return;
+      const { id } = body as { id: number };
+      // A sign-in can have found the user before.
+      if (known.users.every(each => each.id !== id)) known.addUser({ id, ...unknown, from });
     },
   );
 }
@@ -167,32 +183,43 @@ async function createUser(step: Step): Promise<void> {
 async function importKey(step: Step): Promise<void> {
   const { host, otpkey } = step;
   const { fields, prefix } = otpkey.software;
-  await change(step, `import ${prefix}`, () => host.post("/core/otpkeys", fields), [otpkey.exists.begin("imported")]);
+  await startCall(step, `import ${prefix}`, () => host.post("/core/otpkeys", fields), [
+    otpkey.exists.begin("imported"),
+  ]);
 }
 
 async function deleteKey(step: Step): Promise<void> {
-  const { world, host, otpkey } = step;
+  const { known, host, otpkey } = step;
   const { prefix } = otpkey;
+  // An OTP key that is created again is enabled.
   const enabled = otpkey.enabled.begin(true);
   const unassigned = { ...enabled, value: false };
-  world.keyDeletions.push({ prefix, write: unassigned });
-  for (const user of world.users) user.otpkeys.get(prefix)?.add(unassigned);
+  known.keyDeletions.push({ prefix, write: unassigned });
+  for (const user of known.users) user.otpkeys.get(prefix)?.add(unassigned);
   otpkey.software = hotpKey({ prefix });
-  otpkey.nextFactor = 0;
+  otpkey.nextCounter = 0;
   const writes = [enabled, unassigned, otpkey.exists.begin("absent")];
-  await change(step, `delete ${prefix}`, () => host.call("DELETE", `/core/otpkeys/${prefix}`), writes);
+  await startCall(step, `delete ${prefix}`, () => host.call("DELETE", `/core/otpkeys/${prefix}`), writes);
+}
+
+/** After all deletions, no row of it may be left. */
+async function setKeyAttribute(step: Step): Promise<void> {
+  const { random, host, otpkey } = step;
+  const fields = { key: random.pick(attributeKeys), value: random.pick(attributeValues) };
+  const path = `/core/otpkeys/${otpkey.prefix}/attributes`;
+  await startCall(step, `set ${fields.key} of ${otpkey.prefix}`, () => host.post(path, fields), []);
 }
 
 async function enableKey(step: Step): Promise<void> {
-  const { draw, world, host, otpkey } = step;
+  const { random, known, host, otpkey } = step;
   const { prefix } = otpkey;
-  const isEnabled = draw.chance(0.6);
-  const endsSessions = !isEnabled && draw.chance(0.5);
+  const isEnabled = random.chance(0.6);
+  const endsSessions = !isEnabled && random.chance(0.5);
   const writes = [
     otpkey.enabled.begin(isEnabled),
-    ...(endsSessions ? [world.endSessions(session => session.prefix === prefix)] : []),
+    ...(endsSessions ? [known.endSessions(session => session.prefix === prefix)] : []),
   ];
   const path = `/core/otpkeys/${prefix}/${isEnabled ? "enable" : "disable"}`;
   const fields = endsSessions ? { end_sessions: "true" } : {};
-  await change(step, `${path}${endsSessions ? " and end sessions" : ""}`, () => host.post(path, fields), writes);
+  await startCall(step, `${path}${endsSessions ? " and end sessions" : ""}`, () => host.post(path, fields), writes);
 }

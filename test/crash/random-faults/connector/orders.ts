@@ -3,16 +3,19 @@ import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { authenticator, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import { newUser, orderBody, type TestConnector } from "../../../support/connector/test-connector.ts";
-import type { Draw } from "../draw.ts";
+import type { Random } from "../random.ts";
 
-/** One order of a caller, who repeats it until there is a definite response. */
+/** One order of a caller, who repeats it until a response has its id. It is valid, so no response refuses it for good. */
 export interface Order {
   readonly idempotencyKey: string;
   readonly body: ReturnType<typeof newBody>;
   readonly email: string;
-  /** Of the response, also of one that says that the outcome is unknown. */
+  /** Users of its credentials, who are in no other order. */
+  readonly users: readonly string[];
+  /** From a response, including an error response that leaves the outcome open. */
   requestId?: string;
-  isRefused: boolean;
+  /** Other ids that repeats returned. Must stay empty. */
+  readonly otherRequestIds: string[];
   /** Number of calls for another mail of the PINs. */
   resends: number;
   isErased: boolean;
@@ -29,14 +32,14 @@ const bodies = [
   () => mixedBody([1], [authenticator(1)]),
 ];
 
-/** Every credential is for another user, at an IdP of its own. */
-function newBody(draw: Draw) {
+/** Gives every credential its own user and a random IdP. */
+function newBody(random: Random) {
   const atSomeIdp = <K extends { readonly credentials: readonly unknown[] }>(key: K) => ({
     ...key,
-    credentials: key.credentials.map(() => ({ idp_id: draw.pick(idps), user_id: newUser() })),
+    credentials: key.credentials.map(() => ({ idp_id: random.pick(idps), user_id: newUser() })),
   });
   const body: Partial<ReturnType<typeof mixedBody>> & Pick<ReturnType<typeof orderBody>, "recipient"> =
-    draw.pick(bodies)();
+    random.pick(bodies)();
   return {
     ...body,
     ...(body.shipment && {
@@ -46,18 +49,21 @@ function newBody(draw: Draw) {
   };
 }
 
-export function newOrder(draw: Draw): Order {
-  const body = newBody(draw);
+export function newOrder(random: Random): Order {
+  const body = newBody(random);
   const { email } = body.recipient;
-  return { idempotencyKey: `order for ${email}`, body, email, isRefused: false, resends: 0, isErased: false };
+  const idempotencyKey = `order for ${email}`;
+  const keys = [...(body.shipment?.shipment_items ?? []), ...(body.authenticators ?? [])];
+  const users = keys.flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id));
+  return { idempotencyKey, body, email, users, otherRequestIds: [], resends: 0, isErased: false };
 }
 
 /** Sends an order, as a caller who knows its outcome only from the response. */
 export async function submit(order: Order, { context }: TestConnector): Promise<unknown> {
   const caller = { kind: "api_token", application: "itsm" } as const;
-  const learn = (requestId: string) => {
+  const recordRequestId = (requestId: string) => {
     order.requestId ??= requestId;
-    if (order.requestId !== requestId) throw new Error(`${order.idempotencyKey} has two requests`);
+    if (order.requestId !== requestId) order.otherRequestIds.push(requestId);
   };
   try {
     const created = await createOnce(
@@ -66,15 +72,15 @@ export async function submit(order: Order, { context }: TestConnector): Promise<
       { caller, idempotencyKey: order.idempotencyKey },
       context,
     );
-    learn(created.requestId);
+    recordRequestId(created.requestId);
     return created;
   } catch (error) {
     const { kind, data } = error instanceof Fault ? error : { kind: undefined, data: undefined };
-    if (kind === "internal" && typeof data?.credential_request_id === "string") learn(data.credential_request_id);
-    if (kind === "idp_refused" || kind === "delivery_refused") order.isRefused = true;
+    if (kind === "internal" && typeof data?.credential_request_id === "string")
+      recordRequestId(data.credential_request_id);
     throw error;
   }
 }
 
 /** Whether the caller has a definite response. */
-export const isAnswered = ({ requestId, isRefused }: Order): boolean => requestId !== undefined || isRefused;
+export const isAnswered = ({ requestId }: Order): boolean => requestId !== undefined;

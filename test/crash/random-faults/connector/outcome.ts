@@ -9,7 +9,7 @@ import type { TestConnector } from "../../../support/connector/test-connector.ts
 import { storedText } from "../../../support/storage/stored-text.ts";
 import { isAnswered, type Order } from "./orders.ts";
 
-interface Played {
+interface EndedRun {
   readonly orders: readonly Order[];
   readonly peers: Peers;
   readonly connector: TestConnector;
@@ -17,28 +17,27 @@ interface Played {
   readonly hosts: readonly TestConnector[];
 }
 
-/** Returns a sentence for everything that must not be when all is repaired, and time has passed. */
-export async function wrongOutcomes(played: Played): Promise<readonly string[]> {
-  const ids = await requestIds(played.connector);
-  const requests = await Promise.all(
-    ids.map(async id => [id, await played.connector.context.requests.load(id)] as const),
-  );
+/** Returns a sentence for each violation, after all peers are repaired and all due work is done. */
+export async function wrongOutcomes(run: EndedRun): Promise<readonly string[]> {
+  const ids = await requestIds(run.connector);
+  const requests = await Promise.all(ids.map(async id => [id, await run.connector.context.requests.load(id)] as const));
   const loaded = requests.flatMap(([, request]) => request ?? []);
   return [
-    ...requests.flatMap(([id, request]) => (request === undefined ? [`${id} is half there`] : [])),
-    ...(await Promise.all(loaded.map(request => wrongRequest(request, played)))).flat(),
-    ...wrongRegistrations(loaded, played),
-    ...wrongOrders(new Set(ids), played.orders),
-    ...(await lostShipments(new Set(ids), played)),
-    ...(await traces(played)),
-    ...played.peers.rfpr
+    ...requests.flatMap(([id, request]) => (request === undefined ? [`${id} has only some of its rows`] : [])),
+    ...(await Promise.all(loaded.map(request => wrongRequest(request, run)))).flat(),
+    ...wrongRegistrations(loaded, run),
+    ...(await doubledShipments(loaded, run)),
+    ...wrongOrders(new Set(ids), run.orders),
+    ...(await lostShipments(new Set(ids), run)),
+    ...(await personalDataLeft(run)),
+    ...run.peers.rfpr
       .authenticatorRequests()
       .flatMap(({ id, state }) => (state === "waiting" ? [`${id} can still be enrolled`] : [])),
-    ...played.hosts.flatMap(unexpectedErrors),
+    ...run.hosts.flatMap(unexpectedErrors),
   ];
 }
 
-/** From the rows themselves, so that half a request is found, too. */
+/** Reads the rows directly, so that a request of which only some rows exist is found. */
 async function requestIds({ storage }: TestConnector): Promise<readonly string[]> {
   const options = { allowInsecureConnection: true };
   const table = TableClient.fromConnectionString(storage.connectionString, "credentialrequests", options);
@@ -47,23 +46,21 @@ async function requestIds({ storage }: TestConnector): Promise<readonly string[]
   return [...ids];
 }
 
-async function wrongRequest({ request, keys }: LoadedRequest, played: Played): Promise<readonly string[]> {
+async function wrongRequest({ request, keys }: LoadedRequest, run: EndedRun): Promise<readonly string[]> {
   const { id, state, delivery, lease } = request.value;
-  const shipments = (await played.peers.delivery.shipments()).filter(
-    ({ customerReference }) => customerReference === id,
-  );
+  const shipments = (await run.peers.delivery.shipments()).filter(({ customerReference }) => customerReference === id);
   const wrong: string[] = [];
   if (!isTerminal(state)) wrong.push(`${id} is ${state}`);
   if (lease !== undefined) wrong.push(`${id} has a lease`);
   if (shipments.length > 1) wrong.push(`${id} was shipped ${shipments.length} times`);
   for (const shipment of shipments)
     if (shipment.id !== delivery?.shipmentId) wrong.push(`${id} does not know its shipment ${shipment.id}`);
-  for (const { value: key } of keys) wrong.push(...(await wrongKey(id, key, played)));
-  wrong.push(...(await wrongEvents(id, played)));
+  for (const { value: key } of keys) wrong.push(...(await wrongKey(id, key, run)));
+  wrong.push(...(await wrongEvents(id, run)));
   return wrong;
 }
 
-async function wrongKey(id: string, key: SecurityKey, { peers, orders }: Played): Promise<readonly string[]> {
+async function wrongKey(id: string, key: SecurityKey, { peers, orders }: EndedRun): Promise<readonly string[]> {
   const name = `${id} ${key.id}`;
   const wrong = key.lease === undefined ? [] : [`${name} has a lease`];
   const isActive = key.credentials.some(({ state }) => state === "active");
@@ -85,7 +82,7 @@ async function wrongKey(id: string, key: SecurityKey, { peers, orders }: Played)
 }
 
 /** Every event has arrived, in order. */
-async function wrongEvents(id: string, { peers, connector }: Played): Promise<readonly string[]> {
+async function wrongEvents(id: string, { peers, connector }: EndedRun): Promise<readonly string[]> {
   const { recorded } = await connector.context.events.load(id);
   const expected = eventsIn(id, recorded).map(eventId);
   const arrived = peers.sink
@@ -98,39 +95,52 @@ async function wrongEvents(id: string, { peers, connector }: Played): Promise<re
     : [`the events of ${id} are ${expected.join()}, arrived ${first.join()}`];
 }
 
-/** Every active credential is registered once, and nothing else is. A user can have several requests, of which one succeeded. */
-function wrongRegistrations(requests: readonly LoadedRequest[], { peers }: Played): readonly string[] {
+/** Every user of an order has at most one active credential, which is registered once, and no other registration. */
+function wrongRegistrations(requests: readonly LoadedRequest[], { peers, orders }: EndedRun): readonly string[] {
   const registered = [peers.entra, peers.pingone, peers.aic].flatMap(idp => idp.registrations());
   const credentials = requests.flatMap(({ keys }) => keys.flatMap(({ value }) => value.credentials));
-  return Object.entries(Object.groupBy(credentials, ({ userId }) => userId)).flatMap(([user, own = []]) => {
+  const users = orders.filter(({ isErased }) => !isErased).flatMap(order => order.users);
+  return users.flatMap(user => {
+    const own = credentials.filter(({ userId }) => userId === user);
     const times = registered.filter(({ userId }) => userId === user).length;
     const active = own.filter(({ state }) => state === "active").length;
-    // An IdP without a look-up of devices cannot say what became of a lost response (C8).
+    // An IdP without a look-up of devices cannot tell whether a registration without a response succeeded (C8).
     const unknown = own.filter(({ errorMessage }) => errorMessage?.includes("may be registered, check")).length;
-    return active <= times && times <= active + unknown
-      ? []
-      : [`${user} is registered ${times} times: ${JSON.stringify(own)}`];
+    const isRight = active <= 1 && active <= times && times <= active + unknown;
+    return isRight ? [] : [`${user} is registered ${times} times: ${JSON.stringify(own)}`];
+  });
+}
+
+/** All requests of one order have at most one shipment. */
+async function doubledShipments(requests: readonly LoadedRequest[], { peers, orders }: EndedRun) {
+  const shipments = await peers.delivery.shipments();
+  return orders.flatMap(({ idempotencyKey, users }) => {
+    const ids = requests
+      .filter(({ keys }) => keys.some(({ value }) => value.credentials.some(({ userId }) => users.includes(userId))))
+      .map(({ request }) => request.value.id);
+    const own = shipments.filter(({ customerReference = "" }) => ids.includes(customerReference));
+    return own.length > 1 ? [`${idempotencyKey} was shipped ${own.length} times`] : [];
   });
 }
 
 const wrongOrders = (ids: ReadonlySet<string>, orders: readonly Order[]): readonly string[] =>
-  orders
-    .filter(({ isErased }) => !isErased)
-    .flatMap(order => {
-      if (!isAnswered(order)) return [`${order.idempotencyKey} has no definite response`];
-      if (order.requestId !== undefined && !ids.has(order.requestId)) return [`${order.requestId} is gone`];
-      return [];
-    });
+  orders.flatMap(order => {
+    const { idempotencyKey, requestId, otherRequestIds, isErased } = order;
+    if (otherRequestIds.length > 0) return [`${idempotencyKey} has also the requests ${otherRequestIds.join()}`];
+    if (isErased) return [];
+    if (!isAnswered(order)) return [`${idempotencyKey} has no definite response`];
+    return requestId === undefined || ids.has(requestId) ? [] : [`${requestId} is gone`];
+  });
 
-async function lostShipments(ids: ReadonlySet<string>, { peers, orders }: Played): Promise<readonly string[]> {
+async function lostShipments(ids: ReadonlySet<string>, { peers, orders }: EndedRun): Promise<readonly string[]> {
   const erased = orders.flatMap(({ isErased, requestId }) => (isErased && requestId ? [requestId] : []));
   return (await peers.delivery.shipments()).flatMap(({ id, customerReference = "" }) =>
-    ids.has(customerReference) || erased.includes(customerReference) ? [] : [`shipment ${id} is of no request`],
+    ids.has(customerReference) || erased.includes(customerReference) ? [] : [`shipment ${id} belongs to no request`],
   );
 }
 
-/** What is left of erased people: nothing with their name, and of their requests only index rows, which name an id. */
-async function traces({ connector, orders }: Played): Promise<readonly string[]> {
+/** Returns the rows that still name erased recipients. Index rows may keep a request id. */
+async function personalDataLeft({ connector, orders }: EndedRun): Promise<readonly string[]> {
   const lines = await storedText(connector.storage);
   return orders
     .filter(({ isErased }) => isErased)
@@ -144,7 +154,7 @@ async function traces({ connector, orders }: Played): Promise<readonly string[]>
     .map(line => `left of an erased person: ${line.slice(0, 300)}`);
 }
 
-/** A job that fails by something else than a peer has met what must not be. */
+/** A job logs `work_failed` with a PeerFailure if a peer fails. Any other error is a bug. */
 const unexpectedErrors = (host: TestConnector): readonly string[] =>
   host
     .events("work_failed")

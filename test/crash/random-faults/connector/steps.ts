@@ -4,14 +4,14 @@ import { sendEvents } from "../../../../lib/connector/webhooks/send-events.ts";
 import { hours, minutes, seconds } from "../../../../lib/time.ts";
 import type { Peers } from "../../../../local/peers/all.ts";
 import type { TestConnector } from "../../../support/connector/test-connector.ts";
-import type { Draw } from "../draw.ts";
 import type { Faults } from "../faults.ts";
-import type { Play } from "../play.ts";
+import type { Random } from "../random.ts";
+import type { RandomRun } from "../random-run.ts";
 import { isAnswered, newOrder, type Order, submit } from "./orders.ts";
 
-export interface Stage {
-  readonly draw: Draw;
-  readonly play: Play;
+export interface StepContext {
+  readonly random: Random;
+  readonly run: RandomRun;
   readonly faults: Faults;
   readonly connector: TestConnector;
   readonly hosts: readonly TestConnector[];
@@ -19,53 +19,53 @@ export interface Stage {
   readonly orders: Order[];
 }
 
-/** One random step of a caller, a timer, a peer, or of time. */
-export async function takeStep({ draw, play, faults, connector, hosts, peers, orders }: Stage): Promise<void> {
-  const host = draw.pick(hosts);
-  const at = `host ${hosts.indexOf(host)}`;
-  const mode = draw.chance(0.7) ? "timer" : "on_demand";
-  const open = orders.filter(order => !isAnswered(order));
-  const known = orders.filter(({ requestId }) => requestId !== undefined);
-  const order = known.length === 0 ? undefined : draw.pick(known);
+/** Takes one random step: a call of a caller, a job, a change of a peer, or an advance of the clock. */
+export async function takeStep({ random, run, faults, connector, hosts, peers, orders }: StepContext): Promise<void> {
+  const host = random.pick(hosts);
+  const hostName = `host ${hosts.indexOf(host)}`;
+  const mode = random.chance(0.7) ? "timer" : "on_demand";
+  const unanswered = orders.filter(order => !isAnswered(order));
+  const answered = orders.filter(({ requestId }) => requestId !== undefined);
+  const order = answered.length === 0 ? undefined : random.pick(answered);
   const id = order?.requestId ?? "";
-  switch (draw.weighted(weights)) {
+  switch (random.weighted(weights)) {
     case "order": {
       if (orders.length >= 6) return;
-      const made = newOrder(draw);
-      orders.push(made);
-      return play.start(`${at}: ${made.idempotencyKey}`, () => submit(made, host));
+      const added = newOrder(random);
+      orders.push(added);
+      return run.start(`${hostName}: ${added.idempotencyKey}`, () => submit(added, host));
     }
     case "repeat": {
-      if (open.length === 0) return;
-      const repeated = draw.pick(open);
-      return play.start(`${at}: ${repeated.idempotencyKey} again`, () => submit(repeated, host));
+      if (unanswered.length === 0) return;
+      const repeated = random.pick(unanswered);
+      return run.start(`${hostName}: ${repeated.idempotencyKey} again`, () => submit(repeated, host));
     }
     case "time": {
-      const ms = draw.pick([seconds(20), minutes(1), minutes(7), minutes(20), hours(1), hours(3)]);
-      play.note(`${ms / 1000} s later`);
+      const ms = random.pick([seconds(20), minutes(1), minutes(7), minutes(20), hours(1), hours(3)]);
+      run.log(`${ms / 1000} s later`);
       return connector.advance(ms);
     }
     case "shipments":
-      return play.start(`${at}: process-shipments`, () => host.runShipments(mode));
+      return run.start(`${hostName}: process-shipments`, () => host.runShipments(mode));
     case "credentials":
-      return play.start(`${at}: process-credential-requests`, () => host.runCredentials(mode));
+      return run.start(`${hostName}: process-credential-requests`, () => host.runCredentials(mode));
     case "events":
-      return play.start(`${at}: send events`, () => sendEvents(host.context));
+      return run.start(`${hostName}: send events`, () => sendEvents(host.context));
     case "cancel":
-      return order && play.start(`${at}: cancel ${id}`, () => cancelRequest(id, host.context));
+      return order && run.start(`${hostName}: cancel ${id}`, () => cancelRequest(id, host.context));
     case "resend":
       if (order === undefined) return;
       order.resends++;
-      return play.start(`${at}: resend PINs of ${id}`, () => resendPin(id, host.context));
+      return run.start(`${hostName}: resend PINs of ${id}`, () => resendPin(id, host.context));
     case "mail": {
-      const kind = draw.pick(["refuse", "drop", "cut", "nonsense"] as const);
-      play.note(`the next mail call: ${kind}`);
-      return peers.mail.fail({ kind, phase: draw.pick(["before", "after"]), times: draw.pick([1, 3]) });
+      const kind = random.pick(["refuse", "drop", "cut", "nonsense"] as const);
+      run.log(`the next mail call: ${kind}`);
+      return peers.mail.fail({ kind, phase: random.pick(["before", "after"]), times: random.pick([1, 3]) });
     }
     case "delivery":
-      return peers.delivery.settings({ shipAfterMs: draw.pick([0, 0, hours(2), hours(30)]) });
+      return peers.delivery.settings({ shipAfterMs: random.pick([0, 0, hours(2), hours(30)]) });
     case "agent":
-      return peers.rfpr.settings({ eager: draw.chance(0.7) });
+      return peers.rfpr.settings({ eager: random.chance(0.7) });
     case "continue":
       return faults.continueOne();
   }

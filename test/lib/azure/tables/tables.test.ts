@@ -266,7 +266,9 @@ describe("a transaction whose protocol is not as known", () => {
     };
     const request = { body: "DELETE /things(RowKey='r',PartitionKey='p') HTTP/1.1\r\nIf-Match: *\r\n" };
     const policy = conditionalRemovals.policy.sendRequest as (request: object, next: object) => Promise<unknown>;
-    await expect(submitBy(async () => policy(request, send))).rejects.toThrow(/no line for the condition/);
+    await expect(submitBy(async () => policy(request, send))).rejects.toThrow(
+      /If-Match header for each conditional removal/,
+    );
     expect(sent).toBe(false);
   });
 

@@ -1,8 +1,15 @@
 import { hotpKey, type SoftwareKey } from "../../../support/auth/software-key.ts";
 import { newPassword } from "../../../support/auth/test-auth.ts";
-import { beginWrite, createHistory, createMoments, type History, type Moments, type Write } from "./history.ts";
+import {
+  beginWrite,
+  createHistory,
+  createLogicalClock,
+  type History,
+  type LogicalClock,
+  type Write,
+} from "./history.ts";
 
-/** A user of whom a caller got the id. */
+/** A user whose id a caller knows. */
 export interface KnownUser {
   readonly id: number;
   readonly exists: History<boolean>;
@@ -18,15 +25,14 @@ export interface KnownOtpKey {
   readonly enabled: History<boolean>;
   /** "no secret": it was created by an assignment. */
   readonly exists: History<"imported" | "no secret" | "absent">;
-  /** What is imported next: another one after each deletion. */
+  /** What the next import has. Replaced when a deletion begins. */
   software: SoftwareKey;
-  nextFactor: number;
+  nextCounter: number;
   /** OTPs that were accepted, of all software keys of the prefix. */
   readonly accepted: {
-    readonly otp: string;
-    readonly factor: number;
-    readonly by: SoftwareKey;
-    readonly until: number;
+    readonly counter: number;
+    readonly software: SoftwareKey;
+    readonly respondedAt: number;
   }[];
 }
 
@@ -34,29 +40,29 @@ export interface KnownSession {
   readonly value: string;
   readonly user: KnownUser;
   readonly prefix: string | undefined;
-  readonly lives: History<boolean>;
+  readonly isAlive: History<boolean>;
 }
 
-/** A write that ends sessions, also those that are created while it runs. */
+/** A write that ends sessions, including those that are created while it runs. */
 export interface SessionEnd {
   readonly write: Write<boolean>;
   ends(session: KnownSession): boolean;
 }
 
 /** What callers know of users, OTP keys and sessions, from the responses to their calls. */
-export interface World {
-  readonly moments: Moments;
+export interface KnownState {
+  readonly clock: LogicalClock;
   readonly users: KnownUser[];
   readonly otpkeys: readonly KnownOtpKey[];
   readonly sessions: KnownSession[];
   readonly sessionEnds: SessionEnd[];
-  /** Deletions of OTP keys, which end assignments, also those to users who are created while they run. */
+  /** Deletions of OTP keys. A deletion ends all assignments, including those of users who are created while it runs. */
   readonly keyDeletions: { readonly prefix: string; readonly write: Write<boolean> }[];
   /** Users whose creation had no response. */
-  readonly unknownCreates: { readonly name: string; readonly password: string }[];
-  /** Every password that was ever set, or was to be. */
+  readonly unknownCreates: Set<{ readonly name: string; readonly password: string }>;
+  /** Every password that a call set or tried to set. */
   readonly passwords: string[];
-  /** A sentence for each thing that must not have happened. */
+  /** A sentence for each response that contradicts the others. */
   readonly wrong: string[];
   newPassword(): string;
   addUser(user: {
@@ -65,7 +71,7 @@ export interface World {
     readonly password: string;
     readonly from: number;
   }): KnownUser;
-  addSession(session: Omit<KnownSession, "lives"> & { readonly from: number }): void;
+  addSession(session: Omit<KnownSession, "isAlive"> & { readonly from: number }): void;
   /** Begins a write that ends sessions. */
   endSessions(ends: SessionEnd["ends"]): Write<boolean>;
 }
@@ -74,55 +80,56 @@ export const usernames = ["ann", "bob", "cia"];
 export const attributeKeys = ["k", "l"];
 export const attributeValues = ["1", "2", "3"];
 
-export function createWorld(): World {
-  const moments = createMoments();
-  const atStart = <T>(value: T) => createHistory<T>(moments, { value, from: 0, until: 0 });
-  const world: World = {
-    moments,
+export function createKnownState(): KnownState {
+  const clock = createLogicalClock();
+  const atStart = <T>(value: T) => createHistory<T>(clock, { value, calledAt: 0, respondedAt: 0 });
+  const known: KnownState = {
+    clock,
     users: [],
     otpkeys: [1, 2, 3].map(() => {
       const software = hotpKey();
       const { prefix } = software;
-      return { prefix, enabled: atStart(true), exists: atStart("absent"), software, nextFactor: 0, accepted: [] };
+      return { prefix, enabled: atStart(true), exists: atStart("absent"), software, nextCounter: 0, accepted: [] };
     }),
     sessions: [],
     sessionEnds: [],
     keyDeletions: [],
-    unknownCreates: [],
+    unknownCreates: new Set(),
     passwords: [],
     wrong: [],
     newPassword: () => {
       const password = newPassword();
-      world.passwords.push(password);
+      known.passwords.push(password);
       return password;
     },
     addUser: ({ id, name, password, from }) => {
-      const created = { from, until: moments.next() };
-      const history = <T>(value: T) => createHistory<T>(moments, { value, ...created });
+      const created = { calledAt: from, respondedAt: clock.next() };
+      const history = <T>(value: T) => createHistory<T>(clock, { value, ...created });
       const user: KnownUser = {
         id,
         exists: history(true),
         name: history(name),
         password: history(password),
         attributes: new Map(attributeKeys.map(key => [key, history<string | null>(null)])),
-        otpkeys: new Map(world.otpkeys.map(({ prefix }) => [prefix, history(false)])),
+        otpkeys: new Map(known.otpkeys.map(({ prefix }) => [prefix, history(false)])),
       };
-      for (const { prefix, write } of world.keyDeletions) user.otpkeys.get(prefix)?.add(write);
-      world.users.push(user);
+      for (const { prefix, write } of known.keyDeletions) user.otpkeys.get(prefix)?.add(write);
+      known.users.push(user);
       return user;
     },
     addSession: ({ from, ...given }) => {
-      const lives = createHistory(moments, { value: true, from, until: moments.next() });
-      const session: KnownSession = { ...given, lives };
-      for (const { write, ends } of world.sessionEnds) if (write.until > from && ends(session)) lives.add(write);
-      world.sessions.push(session);
+      const isAlive = createHistory(clock, { value: true, calledAt: from, respondedAt: clock.next() });
+      const session: KnownSession = { ...given, isAlive };
+      for (const { write, ends } of known.sessionEnds)
+        if (write.respondedAt > from && ends(session)) isAlive.add(write);
+      known.sessions.push(session);
     },
     endSessions: ends => {
-      const write = beginWrite(moments, false);
-      world.sessionEnds.push({ write, ends });
-      for (const session of world.sessions.filter(ends)) session.lives.add(write);
+      const write = beginWrite(clock, false);
+      known.sessionEnds.push({ write, ends });
+      for (const session of known.sessions.filter(ends)) session.isAlive.add(write);
       return write;
     },
   };
-  return world;
+  return known;
 }

@@ -1,25 +1,25 @@
 import * as fc from "fast-check";
 
 /** Random decisions of one run. The same seed and the same order of calls give the same decisions. */
-export interface Draw {
-  /** @param share from 0 to 1 */
-  chance(share: number): boolean;
-  /** One of a list that is not empty. */
-  pick<T>(of: readonly T[]): T;
-  /** One of the names, each as often as its number is large. */
+export interface Random {
+  /** @param probability from 0 to 1 */
+  chance(probability: number): boolean;
+  /** Returns one of a list that is not empty. */
+  pick<T>(items: readonly T[]): T;
+  /** Returns one of the names, with a probability in proportion to its weight. */
   weighted<N extends string>(weights: Readonly<Record<N, number>>): N;
 }
 
-export function drawBySeed(seed: number): Draw {
+export function seededRandom(seed: number): Random {
   const [generate] = fc.sample(fc.gen(), { seed, numRuns: 1, unbiased: true });
   if (generate === undefined) throw new Error("fast-check returned no generator");
   const below = (count: number) => generate(fc.nat, { max: count - 1 });
-  const pick: Draw["pick"] = of => {
-    if (of.length === 0) throw new Error("there is nothing to pick");
-    return of[below(of.length)] as (typeof of)[number];
+  const pick: Random["pick"] = items => {
+    if (items.length === 0) throw new Error("there is nothing to pick");
+    return items[below(items.length)] as (typeof items)[number];
   };
   return {
-    chance: share => below(10_000) < share * 10_000,
+    chance: probability => below(10_000) < probability * 10_000,
     pick,
     weighted: weights => {
       const names = Object.keys(weights) as (keyof typeof weights)[];
@@ -29,8 +29,8 @@ export function drawBySeed(seed: number): Draw {
 }
 
 /**
- * The seeds of this run of the tests: `RANDOM_RUNS` seeds from `RANDOM_SEED` on, by default one. Calls of several hosts
- * meet in an order that no seed determines, so a seed can pass once and fail another time.
+ * The seeds to run: `RANDOM_RUNS` seeds (default 1), beginning with `RANDOM_SEED` (default 1). The seed does not determine
+ * the order of calls of different hosts, so the same seed can pass and fail.
  */
 export const seeds: readonly number[] = Array.from(
   { length: Number(process.env.RANDOM_RUNS ?? 1) },

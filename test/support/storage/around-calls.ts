@@ -1,0 +1,42 @@
+import type { Row, Table, Tables } from "../../../lib/azure/tables/tables.ts";
+
+/** One storage call: what it is, for messages, and whether it may change anything. */
+export interface Call {
+  readonly name: string;
+  readonly writes: boolean;
+}
+
+/**
+ * Returns tables that send each call through `around`, except `scan` and `createTable`. `around` decides whether and when
+ * the call is sent. A query is one call: all its rows are read before the first is returned.
+ */
+export function aroundCalls(tables: Tables, around: <T>(call: Call, send: () => Promise<T>) => Promise<T>): Tables {
+  const wrapped = (name: string): Table => {
+    const table = tables.table(name);
+    const call =
+      <A extends unknown[], R>(method: string, writes: boolean, send: (...args: A) => Promise<R>) =>
+      (...args: A) =>
+        around({ name: `${method} ${name} ${JSON.stringify(args)}`, writes }, () => send(...args));
+    const collect = async (...args: Parameters<Table["query"]>) => {
+      const rows: Row[] = [];
+      for await (const row of table.query(...args)) rows.push(row);
+      return rows;
+    };
+    const query = call("query", false, collect);
+    return {
+      get: (...args) => call("get", false, table.get)(...args),
+      insert: call("insert", true, table.insert),
+      replace: call("replace", true, table.replace),
+      merge: call("merge", true, table.merge),
+      upsert: call("upsert", true, table.upsert),
+      remove: call("remove", true, table.remove),
+      transact: call("transact", true, table.transact),
+      query: async function* (...args) {
+        yield* await query(...args);
+      },
+      queryPage: call("queryPage", false, table.queryPage),
+      scan: table.scan,
+    };
+  };
+  return { table: wrapped, createTable: tables.createTable };
+}
