@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Blobs, openBlobs } from "../lib/azure/blobs.ts";
 import { writeToHost } from "../lib/azure/functions-app.ts";
@@ -14,6 +15,7 @@ import type { Caller } from "../lib/caller.ts";
 import type { TokenHashes } from "../lib/http/authenticate/api-tokens.ts";
 import { createBearerCheck } from "../lib/http/authenticate/bearer.ts";
 import type { TenantTokens } from "../lib/http/authenticate/tenant-token.ts";
+import type { RequestHeaders } from "../lib/http/call.ts";
 import { createHealthCheck } from "../lib/http/health.ts";
 import { createLog, type Log } from "../lib/log.ts";
 import { createSealer, type Sealer } from "../lib/seal.ts";
@@ -31,6 +33,8 @@ export interface Deployment {
   readonly random: (bytes: number) => Uint8Array;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly fetch: typeof fetch;
+  /** Number of processor cores that this process can use. */
+  readonly cores: number;
   readonly tables: Tables;
   readonly blobs: Blobs;
   /** The second place of backups, if the settings name one (G13). */
@@ -94,6 +98,7 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
     random: size => randomBytes(size),
     sleep: (ms, signal) => wait(ms, undefined, signal && { signal }),
     fetch: globalThis.fetch,
+    cores: availableParallelism(),
     tables,
     blobs: openBlobs({ ...access(settings.CLOUD_STORAGE_BLOB_ENDPOINT), timeoutMs }),
     ...(settings.BACKUP_STORAGE_ENDPOINT !== undefined && {
@@ -165,7 +170,7 @@ export const tokenHashesOf = ({ secrets, caching, now, log }: Deployment, api: "
 export function callerCheck(
   { settings, fetch, now }: Deployment,
   { api, role, hashes }: { api: "core" | "connector"; role: string; hashes: TokenHashes },
-): (headers: Headers) => Promise<Caller> {
+): (headers: RequestHeaders) => Promise<Caller> {
   const tenant = tenantTokens(settings);
   return createBearerCheck({
     api,

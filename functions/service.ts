@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { type Caller, callerFields } from "../lib/caller.ts";
 import type { Identify } from "../lib/http/api.ts";
+import type { RequestHeaders } from "../lib/http/call.ts";
 import type { ResponseOptions } from "../lib/http/respond.ts";
 import type { ApiName, DeploymentSettings } from "../lib/settings/deployment-settings.ts";
 import type { Environment } from "../lib/settings/read-settings.ts";
@@ -30,7 +31,7 @@ export type ApiPaths = Pick<DeploymentSettings, "CORE_PATH" | "CLIENT_PATH" | "C
 
 /** Returns the authentication of an API with bearer tokens. Open endpoints need none (G3). */
 export const bearer =
-  (check: (headers: Headers) => Promise<Caller>): Identify<never> =>
+  (check: (headers: RequestHeaders) => Promise<Caller>): Identify<never> =>
   async (access, call) => {
     if (access === "open") return {};
     const caller = await check(call.headers);

@@ -11,7 +11,7 @@ async function statusOf(url: string, method: string, path: string, header: strin
   return Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1]);
 }
 
-// Without a repair, `new Request` of @azure/functions throws before our code runs.
+// `new Request` of @azure/functions throws for such a value before our code runs; see http-invocation.ts.
 test.each([
   ["good settings", goodSettings],
   ["bad settings", { ...goodSettings, TRUSTED_PROXIES: "x" }],

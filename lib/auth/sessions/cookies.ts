@@ -21,12 +21,12 @@ export const deviceCookie = (value: string, secure: boolean, maxAgeMs: number) =
   ({ ...sessionCookie(value, secure), name: deviceCookieName(secure), maxAge: Math.floor(maxAgeMs / 1000) }) as const;
 
 /** Returns the device token of a request: from the header, else from the cookie. An empty value counts as absent. */
-export function presentedDeviceToken(headers: Headers, secure: boolean): string | undefined {
+export function presentedDeviceToken(headers: Pick<Headers, "get">, secure: boolean): string | undefined {
   return headers.get(deviceHeaderName)?.trim() || cookieValue(headers.get("cookie") ?? "", deviceCookieName(secure));
 }
 
 /** Returns the session value of a request: from the header, else from the cookie. An empty value counts as absent. */
-export function presentedSession(headers: Headers, secure: boolean): string | undefined {
+export function presentedSession(headers: Pick<Headers, "get">, secure: boolean): string | undefined {
   return headers.get(sessionHeaderName)?.trim() || cookieValue(headers.get("cookie") ?? "", sessionCookieName(secure));
 }
 

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { type Caller, callerRoles } from "../../caller.ts";
 import { Fault } from "../../fault.ts";
 import type { Now } from "../../time.ts";
+import type { RequestHeaders } from "../call.ts";
 import { badToken } from "./bad-token.ts";
 import { createTenantTokenCheck, type TenantTokens } from "./tenant-token.ts";
 
@@ -49,7 +50,7 @@ export const hashToken = (token: string): string => createHash("sha256").update(
  * without a valid token, `forbidden` for a token without the role or of another API, and `unavailable` if the issuer's keys cannot
  * be read. If neither kind of token is configured, it refuses every call.
  */
-export function createBearerCheck(options: BearerOptions): (headers: Headers) => Promise<Caller> {
+export function createBearerCheck(options: BearerOptions): (headers: RequestHeaders) => Promise<Caller> {
   const checkTenantToken = options.tenant === undefined ? undefined : createTenantTokenCheck(options.tenant, options);
   return async headers => {
     const header = headers.get("authorization") ?? "";

@@ -1,4 +1,5 @@
 import { Fault } from "../../fault.ts";
+import type { RequestHeaders } from "../call.ts";
 
 /** Headers in which Azure's front end sends the original request target. */
 const originalPathHeaders = ["x-original-url", "x-waws-unencoded-url"];
@@ -8,7 +9,7 @@ const originalPathHeaders = ["x-original-url", "x-waws-unencoded-url"];
  * `DELETE` of `users/bob/attributes/..` would delete `users/bob`. A caller that sends these headers itself can only get its own call
  * refused.
  */
-export function refuseDotSegments(headers: Headers): void {
+export function refuseDotSegments(headers: RequestHeaders): void {
   for (const name of originalPathHeaders) {
     const target = headers.get(name);
     if (target === null) continue;

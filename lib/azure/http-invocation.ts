@@ -1,0 +1,154 @@
+import { createRequire } from "node:module";
+import { InvocationContext } from "@azure/functions";
+import type { Call, Cookie, Reply } from "../http/call.ts";
+
+/**
+ * The part of `@azure/functions-core` that is used here. Only Azure's worker has that module, and no package has its
+ * types.
+ */
+interface FunctionsCore {
+  getProgrammingModel(): ProgrammingModel | undefined;
+}
+
+interface ProgrammingModel {
+  getInvocationModel(invocation: Invocation): unknown;
+}
+
+type Nullable<T> = T | null | undefined;
+
+/** An invocation as the worker gives it to the library. */
+interface Invocation {
+  readonly invocationId: string;
+  readonly metadata: {
+    readonly name?: Nullable<string>;
+    readonly bindings?: Nullable<Readonly<Record<string, { readonly type?: Nullable<string> }>>>;
+  };
+  readonly request: {
+    readonly inputData?: Nullable<readonly { readonly data?: Nullable<{ readonly http?: Nullable<RpcRequest> }> }[]>;
+    readonly traceContext?: Nullable<{
+      readonly traceParent?: Nullable<string>;
+      readonly traceState?: Nullable<string>;
+    }>;
+  };
+}
+
+type RpcValues = Nullable<Readonly<Record<string, Nullable<{ readonly value?: Nullable<string> }>>>>;
+
+interface RpcRequest {
+  readonly method?: Nullable<string>;
+  readonly url?: Nullable<string>;
+  readonly nullableHeaders?: RpcValues;
+  readonly nullableParams?: RpcValues;
+  readonly body?: Nullable<{ readonly bytes?: Nullable<Uint8Array>; readonly string?: Nullable<string> }>;
+}
+
+const functionNames = new Set<string>();
+const changedModels = new WeakSet<ProgrammingModel>();
+
+/**
+ * Lets the worker call the handler of an HTTP function with a `Call` and send its `Reply`, without the web `Request` and `Response`
+ * that `@azure/functions` (4.16.5) makes of both. They take more of the event loop than the refusal of an overloaded host. The
+ * library's request also throws on a header value with a character above U+00FF: one such cookie would make every call a 500 without a
+ * body. Call it after the registration of the function: the first one creates the programming model.
+ */
+export function invokeWithCall(functionName: string): void {
+  functionNames.add(functionName);
+  const model = functionsCore()?.getProgrammingModel();
+  if (model === undefined || changedModels.has(model)) return;
+  changedModels.add(model);
+  const original = model.getInvocationModel.bind(model);
+  model.getInvocationModel = invocation => {
+    const request = invocation.request.inputData?.[0]?.data?.http;
+    const isOwn = functionNames.has(invocation.metadata.name ?? "");
+    return isOwn && request ? invocationModel(invocation, request) : original(invocation);
+  };
+}
+
+/** What the worker calls, in this order. Its hooks see the context, the inputs and the result. */
+const invocationModel = (invocation: Invocation, request: RpcRequest) => ({
+  getArguments: async () => ({ context: contextOf(invocation), inputs: [toCall(request, invocation.invocationId)] }),
+  invokeFunction: async (context: unknown, inputs: readonly unknown[], handler: (...args: unknown[]) => unknown) =>
+    handler(...inputs, context),
+  getResponse: async (_context: unknown, reply: Reply) => ({
+    invocationId: invocation.invocationId,
+    outputData: [],
+    returnValue: { http: toRpcResponse(reply) },
+  }),
+});
+
+function contextOf({ invocationId, metadata, request: { traceContext } }: Invocation): InvocationContext {
+  const [name = "", binding] =
+    Object.entries(metadata.bindings ?? {}).find(([, { type }]) => isHttpTrigger(type)) ?? [];
+  return new InvocationContext({
+    invocationId,
+    functionName: metadata.name ?? "",
+    traceContext: {
+      traceParent: traceContext?.traceParent ?? undefined,
+      traceState: traceContext?.traceState ?? undefined,
+    },
+    options: { trigger: { ...binding, type: "httpTrigger", name } },
+  });
+}
+
+const isHttpTrigger = (type: Nullable<string>): boolean => type?.toLowerCase() === "httptrigger";
+
+function toCall({ method, url, nullableHeaders, nullableParams, body }: RpcRequest, invocationId: string): Call {
+  const upperCaseMethod = (method ?? "").toUpperCase();
+  const headers = new Map(valuesOf(nullableHeaders, name => name.toLowerCase()));
+  const bytes = body?.bytes ?? new TextEncoder().encode(body?.string ?? "");
+  return {
+    method: upperCaseMethod,
+    url: new URL(url ?? ""),
+    params: Object.fromEntries(valuesOf(nullableParams, name => name)),
+    headers: { get: name => headers.get(name.toLowerCase()) ?? null },
+    invocationId,
+    // The library drops the body of a GET too.
+    body: async () => (upperCaseMethod === "GET" ? new Uint8Array() : bytes),
+  };
+}
+
+const valuesOf = (values: RpcValues, toName: (name: string) => string): readonly (readonly [string, string])[] =>
+  Object.entries(values ?? {}).map(([name, wrapped]) => [toName(name), wrapped?.value ?? ""]);
+
+function toRpcResponse({ status, headers = {}, body, cookies = [] }: Reply) {
+  const sent: Readonly<Record<string, string>> =
+    body === undefined ? headers : { "content-type": "application/json; charset=utf-8", ...headers };
+  requireSendable(sent);
+  return {
+    statusCode: String(status),
+    headers: sent,
+    cookies: cookies.map(toRpcCookie),
+    enableContentNegotiation: false,
+    body: { bytes: new TextEncoder().encode(body === undefined ? "" : JSON.stringify(body)) },
+  };
+}
+
+/** Throws TypeError for a header that cannot be sent: a line break in a value would begin another header. */
+function requireSendable(headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (!/^[a-z0-9-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
+      throw new TypeError(`The header ${JSON.stringify(name)} cannot be sent.`);
+    }
+  }
+}
+
+const rpcSameSite = { Lax: "lax", Strict: "strict", None: "explicitNone" } as const;
+
+const toRpcCookie = ({ name, value, path, secure, httpOnly, sameSite, maxAge }: Cookie) => ({
+  name,
+  value,
+  path: { value: path },
+  secure: { value: secure },
+  httpOnly: { value: httpOnly },
+  sameSite: rpcSameSite[sameSite],
+  ...(maxAge === undefined ? {} : { maxAge: { value: maxAge } }),
+});
+
+/** Returns undefined outside of a host, where the library registers nothing either. */
+function functionsCore(): FunctionsCore | undefined {
+  try {
+    return createRequire(import.meta.url)("@azure/functions-core");
+  } catch {
+    return undefined;
+  }
+}
