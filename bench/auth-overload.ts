@@ -73,7 +73,7 @@ async function watch(forMs: number) {
   return { health, status, login, deviceLogin, rss: Math.max(...memory), frontRss };
 }
 
-async function flooded(flood: Omit<Flood, "url" | "connections" | "durationMs">) {
+async function flooded(flood: Omit<Flood, "url" | "connections" | "durationMs">, durationMs: number) {
   const child = fork(fileURLToPath(new URL("./auth/flood.ts", import.meta.url)), { stdio: "inherit" });
   bench.pinOther(child.pid ?? 0);
   child.send({ ...flood, url: bench.url, connections: Number(values.connections), durationMs } satisfies Flood);
@@ -102,7 +102,8 @@ const ms = (times: readonly number[], share: number): string => {
 const mib = (bytes: number) => (bytes / 2 ** 20).toFixed(0);
 type Seen = Awaited<ReturnType<typeof watch>>;
 
-// Warms the host up: the first hashes load their package.
+// Warms the host up: the first hashes load their package, and V8 compiles the code of refusals after some of them.
+await flooded({ waits: false, names: 0 }, 2000);
 await watch(2000);
 const before = machine();
 await bench.workerTimes();
@@ -135,7 +136,7 @@ const inWorkerCells = (of: WorkerTimes, firstRefusals: number) => {
 const workerRows = [["quiet", ...inWorkerCells(quietInWorker, 0)]];
 const rows = [["quiet", "", "", "", "", "", ...seenCells(quiet)]];
 for (const { name, ...flood } of floods) {
-  const { seen, report, loopMs, inWorker } = await flooded(flood);
+  const { seen, report, loopMs, inWorker } = await flooded(flood, durationMs);
   const { firstRefusalMs, firstRefusals, laterRefusals, statuses } = report;
   const counts = Object.entries(statuses).map(([status, count]) => `${count}× ${status}`);
   const later = `${ms(laterRefusals, 0.5)} / ${ms(laterRefusals, 0.99)}`;

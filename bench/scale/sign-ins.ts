@@ -59,7 +59,7 @@ export async function runSignIns(
   const deps = {
     ...store,
     hasher: {
-      takePlace: () => ({ release: () => {} }),
+      takePlace: () => ({ turn: async () => {}, release: () => {} }),
       hash: async () => hash,
       verify: async () => true,
       isOutdated: async () => false,

@@ -25,8 +25,12 @@ export const authSettings = z
       .flag("Whether users may assign an unassigned OTP key to themselves, with their password and an OTP of the key.")
       .prefault("false"),
     AUTH_HASHES_IN_FLIGHT: setting
-      .integer(1, 64, "Maximum number of password hashes in progress; each takes a core and 19 MiB.")
-      .prefault("4"),
+      .integer(
+        1,
+        64,
+        "Maximum number of password hashes in progress; each takes a core and 19 MiB. By default one for each core, and at most 4.",
+      )
+      .optional(),
     AUTH_HASHES_WAIT_SECONDS: setting
       .seconds("Maximum time that a password hash is expected to wait; further calls get 503 with `Retry-After`.")
       .prefault("2"),

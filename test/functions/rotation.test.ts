@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
@@ -424,7 +425,14 @@ test("the pepper: an old hash stays valid, and is replaced at the next successfu
   const caching = { maxAgeMs: maxAge, refreshAfterMs: minutes(1), now, log: createLog(() => {}) };
   const pepper = keyRing(readVault(), name, caching);
   const random = (size: number) => randomBytes(size);
-  const hasher = createPasswordHasher({ pepper, random, now, maxConcurrent: 1, maxWaitMs: minutes(1) });
+  const hasher = createPasswordHasher({
+    pepper,
+    random,
+    now,
+    sleep: setTimeout,
+    maxConcurrent: 1,
+    maxWaitMs: minutes(1),
+  });
   const verified = async ({ id, password }: { id: number; password: string }) =>
     hasher.verify(password, await storedOf(id));
   expect(await verified(returning)).toBe(true);

@@ -12,9 +12,12 @@ import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
 import type { AuthContext } from "../context.ts";
 
+/** Node hashes in its thread pool, which has four threads. More hashes would only wait there. */
+const hashingThreads = 4;
+
 /** Connects the authentication server to storage, Key Vault and validation servers. Makes no call yet. */
 export function openAuthContext(deployment: Deployment, settings: AuthSettings): AuthContext {
-  const { log, now, random, sleep, fetch, secrets, caching, sealer } = deployment;
+  const { log, now, random, sleep, fetch, cores, secrets, caching, sealer } = deployment;
   const { CORE_PATH, PUBLIC_BASE_URL, TRUSTED_PROXIES } = deployment.settings;
   const validationKey = deployment.secretText("otp-validation-key");
   const pepper = keyRing(secrets, "password-pepper", caching);
@@ -25,7 +28,8 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
       pepper,
       random,
       now,
-      maxConcurrent: settings.AUTH_HASHES_IN_FLIGHT,
+      sleep,
+      maxConcurrent: settings.AUTH_HASHES_IN_FLIGHT ?? Math.min(cores, hashingThreads),
       maxWaitMs: seconds(settings.AUTH_HASHES_WAIT_SECONDS),
     }),
     sealer,

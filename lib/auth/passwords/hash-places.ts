@@ -1,5 +1,6 @@
 import { Fault } from "../../fault.ts";
 import type { Now } from "../../time.ts";
+import { createHashTurns } from "./hash-turns.ts";
 import { createRetryTimes } from "./retry-times.ts";
 
 /** Whose password is to be hashed. Says nothing about whether a user exists. */
@@ -17,6 +18,8 @@ export const knownCaller: HashCaller = { isKnown: true };
 
 /** A place in the queue of password hashes. Repeated releases have no effect. */
 export interface HashPlace {
+  /** Resolves when an attempt should begin the storage calls that precede its hash. */
+  turn(): Promise<void>;
   release(): void;
 }
 
@@ -43,6 +46,8 @@ export interface HashPlacesOptions {
   readonly perHashMs: () => number;
   readonly now: Now;
   readonly random: (bytes: number) => Uint8Array;
+  /** Resolves after this number of milliseconds. */
+  readonly sleep: (ms: number) => Promise<void>;
 }
 
 /** Gives out the places of the queue. Throws `OverloadFault` if there is none for this caller. */
@@ -60,6 +65,8 @@ const shares = { known: 1, unknown: 3 / 4, repeated: 1 / 2 };
  * throttle allows by default.
  */
 const ofName = { share: 1 / 8, least: 10 };
+/** Number of attempts for each hash in progress that make their storage calls at once: those calls can take eight times as long as a hash. */
+const startedPerHash = 8;
 /** Bounds memory: each caller in the queue keeps its request. */
 const maxPlaces = 1000;
 
@@ -69,7 +76,7 @@ const maxPlaces = 1000;
  * while their attempts have places.
  */
 export function createHashPlaces(options: HashPlacesOptions): HashPlaces {
-  const { maxWaitMs, maxConcurrent, perHashMs, now, random } = options;
+  const { maxWaitMs, maxConcurrent, perHashMs, now, random, sleep } = options;
   const minPlaces = 4 * maxConcurrent;
   const takenBy = new Map<string, number>();
   let taken = 0;
@@ -79,6 +86,7 @@ export function createHashPlaces(options: HashPlacesOptions): HashPlaces {
     if (sum === 0) takenBy.delete(key);
     else takenBy.set(key, sum);
   };
+  const turns = createHashTurns({ maxStarted: startedPerHash * maxConcurrent, perHashMs, sleep });
   const retryOptions = { spreadMs: 2 * maxWaitMs, now, random };
   /** Known callers have times of their own, so that a flood of unknown callers does not make them wait longer. */
   const retryTimesOf = { known: createRetryTimes(retryOptions), unknown: createRetryTimes(retryOptions) };
@@ -97,10 +105,16 @@ export function createHashPlaces(options: HashPlacesOptions): HashPlaces {
       taken += 1;
       for (const key of keys) add(key, 1);
       let isTaken = true;
+      let endTurn: (() => void) | undefined;
       return {
+        async turn() {
+          endTurn = await turns.next(isKnown);
+          if (!isTaken) endTurn();
+        },
         release() {
           if (!isTaken) return;
           isTaken = false;
+          endTurn?.();
           taken -= 1;
           for (const key of keys) add(key, -1);
         },

@@ -26,6 +26,8 @@ export interface PasswordHashOptions {
   readonly pepper: KeyRing;
   readonly random: (bytes: number) => Uint8Array;
   readonly now: Now;
+  /** Resolves after this number of milliseconds. */
+  readonly sleep: (ms: number) => Promise<void>;
   /** Maximum number of hashes in progress: each takes a core and `memoryCost`, and anonymous callers start them. */
   readonly maxConcurrent: number;
   /** Maximum time that a hash is expected to wait; further callers are refused. */
@@ -61,10 +63,10 @@ const maxProven = 1000;
 const argon2id = 2;
 
 export function createPasswordHasher(options: PasswordHashOptions): PasswordHasher {
-  const { pepper, random, maxConcurrent, maxWaitMs, now, cost = defaultCost } = options;
+  const { pepper, random, maxConcurrent, maxWaitMs, now, sleep, cost = defaultCost } = options;
   const limit = pLimit(maxConcurrent);
   const { perHashMs, measure } = createHashTime(now);
-  const places = createHashPlaces({ maxWaitMs, maxConcurrent, perHashMs, now, random });
+  const places = createHashPlaces({ maxWaitMs, maxConcurrent, perHashMs, now, random, sleep });
   const parameters = { ...cost, algorithm: argon2id, outputLen: tagBytes };
   /**
    * The peppers of versions that the vault does not have, each found by a right password. With them a wrong password costs one hash,

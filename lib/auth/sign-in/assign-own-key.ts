@@ -41,6 +41,7 @@ export async function assignOwnKey(
   let place: HashPlace | undefined;
   try {
     place = takeHashPlace(given, { sessionOf: user.id }, deps);
+    await place?.turn();
     counted = await countAddress(address, deps);
     const state = await deps.users.signInState(userRef);
     const read = () => readFreeKeys(given.otp, user, deps);

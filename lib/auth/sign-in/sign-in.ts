@@ -57,6 +57,7 @@ export async function signIn(
     const device = await presentedDevice(deviceToken, deps);
     const place = takeHashPlace(given, { address, device, sessionOf }, deps);
     progress.place = place;
+    await place?.turn();
     progress.counted = await countAddress(address, deps);
     const identified = await identify(given, deps);
     const reserved = identified && (await reserve(identified, { given, progress, device }, deps));

@@ -4,6 +4,7 @@ import { Fault } from "../../../../lib/fault.ts";
 import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
 import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../support/auth/test-auth.ts";
+import { until } from "../../../support/until.ts";
 
 const auth = await testAuth();
 /** A host with eight places for passwords: at most six for unknown callers, four for a name that has one already. */
@@ -110,6 +111,56 @@ describe("a host whose queue of passwords has no place", () => {
       small.post("/client/authenticate", { username: username.toUpperCase(), password });
     expect((await authenticate(flooded)).status).toBe(503);
     expect(await authenticate(other)).toMatchObject({ status: 200, body: true });
+  });
+});
+
+describe("a host with a long queue of passwords", () => {
+  it("reads the state of eight sign-ins for each hash in progress, and of the others when those have ended", async () => {
+    const [user, key] = [await auth.makeUser(), hotpKey()];
+    const session = await auth.logIn(user);
+    await auth.post("/core/otpkeys", key.fields);
+    const reads: PromiseWithResolvers<void>[] = [];
+    let places = 0;
+    const slow = auth.anotherInstance({
+      settings: { AUTH_SELF_ASSIGN: "true" },
+      ports: ({ users, ...context }) => {
+        const hasher = cheapHasher({ ...context, sleep: () => new Promise(() => {}) }, { maxConcurrent: 1 });
+        return {
+          hasher: {
+            ...hasher,
+            takePlace(caller) {
+              places += 1;
+              return hasher.takePlace(caller);
+            },
+          },
+          users: {
+            ...users,
+            async signInState(...given) {
+              const read = Promise.withResolvers<void>();
+              reads.push(read);
+              await read.promise;
+              return users.signInState(...given);
+            },
+          },
+        };
+      },
+    });
+    const attempts = Array.from({ length: 12 }, () =>
+      slow.post("/client/authenticate", { username: newName(), password: "wrong" }),
+    );
+    const assigning = { password: user.password, otp: key.otp(0) };
+    const assignment = slow.post("/client/otpkeys", assigning, withSession(session));
+    await until(
+      () => places === 13,
+      () => `${places} places`,
+    );
+    expect(reads).toHaveLength(8);
+    const release = setInterval(() => {
+      for (const { resolve } of reads) resolve();
+    }, 5);
+    onTestFinished(() => clearInterval(release));
+    expect((await Promise.all(attempts)).map(({ body }) => body)).toEqual(attempts.map(() => false));
+    expect((await assignment).status).toBe(200);
   });
 });
 

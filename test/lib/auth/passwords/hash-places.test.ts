@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import {
   createHashPlaces,
@@ -17,6 +18,7 @@ const placesOf = (options: Partial<HashPlacesOptions> = {}) =>
     perHashMs: () => 20,
     now: () => instant(0),
     random: size => new Uint8Array(size),
+    sleep: setTimeout,
     ...options,
   });
 
@@ -108,6 +110,19 @@ describe("the queue of password hashes", () => {
     places.take(unknownCaller());
     places.take(one);
     for (const place of flood) place.release();
+  });
+
+  it("gives the turn of a place that is released to the next one, also while it waits for its turn", async () => {
+    const places = placesOf({ maxConcurrent: 1, sleep: () => new Promise(() => {}) });
+    const all = takeAll(places, () => knownCaller);
+    const begun: number[] = [];
+    const turns = all.map((place, index) => place.turn().then(() => begun.push(index)));
+    await Promise.all(turns.slice(0, 8));
+    expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    all[8]?.release();
+    all[0]?.release();
+    await Promise.all([turns[8], turns[9]]);
+    expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
   it("does not make a known caller wait for the times that a flood of unknown callers has been given", () => {

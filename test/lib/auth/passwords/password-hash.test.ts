@@ -1,5 +1,6 @@
 import * as crypto from "node:crypto";
 import { createHmac, randomBytes } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { knownCaller } from "../../../../lib/auth/passwords/hash-places.ts";
 import {
@@ -29,6 +30,7 @@ const hasherOf = (options: Partial<PasswordHashOptions> = {}) =>
     pepper: ringOf(first),
     random: bytes => randomBytes(bytes),
     now: () => instant(Date.now()),
+    sleep: setTimeout,
     maxConcurrent: 2,
     maxWaitMs: 60_000,
     cost: cheap,
