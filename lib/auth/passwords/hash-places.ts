@@ -7,18 +7,18 @@ import { createRetryTimes } from "./retry-times.ts";
 export interface HashCaller {
   /** Whether a session, a device token or an API token identifies the caller. */
   readonly isKnown: boolean;
-  /** What the attempt is for, such as the username as it was sent. Absent if places for it need no limit. */
+  /** What the attempt is for: the folded username, or the session, device or prefix. Absent if places for it need no limit. */
   readonly name?: string | undefined;
-  /** The caller's address, if it is known. Many people can share one, so it is not limited by itself. */
+  /** The group of the caller's address, if it is known. Many people can share one, so it is not limited by itself. */
   readonly address?: string | undefined;
 }
 
-/** A caller of the Core API, or work that follows a granted sign-in. */
+/** A caller of the Core API, or the new hash of a password change, for which a session identifies the caller. */
 export const knownCaller: HashCaller = { isKnown: true };
 
 /** A place in the queue of password hashes. Repeated releases have no effect. */
 export interface HashPlace {
-  /** Resolves when an attempt should begin the storage calls that precede its hash. */
+  /** Resolves when an attempt may begin the storage calls that precede its hash. A hash without storage calls before it needs no turn. */
   turn(): Promise<void>;
   release(): void;
 }
@@ -56,16 +56,16 @@ export interface HashPlaces {
 }
 
 /**
- * Shares of the queue up to which a caller gets a place. A flood of unknown callers leaves a quarter to known callers. A flood that repeats
- * names or addresses leaves half to all others.
+ * How full the queue may be for a caller to get a place, as a share of all places. A flood of unknown callers leaves a quarter to known
+ * callers. A flood that repeats names or addresses leaves half to all others.
  */
 const shares = { known: 1, unknown: 3 / 4, repeated: 1 / 2 };
 /**
- * Share of the queue that one name can have, and the number that it can have in any queue: the attempts at once that its
+ * Number of places that one name can have: this share of the queue, or ten in a short queue, which are the attempts at once that its
  * throttle allows by default.
  */
-const ofName = { share: 1 / 8, least: 10 };
-/** Number of attempts for each hash in progress that make their storage calls at once: those calls can take eight times as long as a hash. */
+const ofName = { share: 1 / 8, inShortQueue: 10 };
+/** Attempts for each hash in progress that make their storage calls at once. Those calls can take eight times as long as a hash. */
 const startedPerHash = 8;
 /** Bounds memory: each caller in the queue keeps its request. */
 const maxPlaces = 1000;
@@ -96,7 +96,9 @@ export function createHashPlaces(options: HashPlacesOptions): HashPlaces {
       const places = Math.max(minPlaces, Math.min(maxPlaces, Math.floor(maxWaitMs / perHashMs())));
       const nameKey = name === undefined ? [] : [`name ${name}`];
       const keys = address === undefined ? nameKey : [...nameKey, `address ${address}`];
-      const hasTooMany = nameKey.some(key => (takenBy.get(key) ?? 0) >= Math.max(ofName.least, places * ofName.share));
+      const hasTooMany = nameKey.some(
+        key => (takenBy.get(key) ?? 0) >= Math.max(ofName.inShortQueue, places * ofName.share),
+      );
       const isRepeated = keys.some(key => takenBy.has(key));
       const share = isRepeated ? shares.repeated : isKnown ? shares.known : shares.unknown;
       if (taken >= Math.floor(places * share) || hasTooMany) {

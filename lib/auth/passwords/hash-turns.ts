@@ -1,14 +1,15 @@
-/** The order in which attempts that have a place in the queue of password hashes begin their storage calls. */
+/** Decides when an attempt that has a place in the queue of password hashes begins its storage calls. */
 export interface HashTurns {
   /**
    * Resolves when the attempt may begin.
-   * @returns a function that ends the attempt's turn, so that the next one begins; repeated calls have no effect
+   * @param isKnown whether a session, a device token or an API token identifies the caller
+   * @returns a function to call when the attempt has its hash, or has failed before; repeated calls have no effect
    */
   next(isKnown: boolean): Promise<() => void>;
 }
 
 export interface HashTurnsOptions {
-  /** Number of attempts that begin without waiting for another one to end. */
+  /** Number of attempts between their beginning and their hash, above which further ones wait. */
   readonly maxStarted: number;
   /** Expected milliseconds from one finished hash to the next. */
   readonly perHashMs: () => number;
@@ -18,25 +19,28 @@ export interface HashTurnsOptions {
 
 /**
  * Lets only as many attempts begin as keep the hashing threads busy. Otherwise the storage calls of a full queue would occupy the event
- * loop for seconds, and delay the refusals of all other callers. Known and unknown callers begin by turns, so that neither kind waits
- * for the whole queue of the other.
+ * loop for seconds, and delay the refusals of all other callers. While known and unknown callers wait, they begin alternately, so that
+ * neither kind waits for the whole queue of the other.
  */
 export function createHashTurns({ maxStarted, perHashMs, sleep }: HashTurnsOptions): HashTurns {
   const waiting = { known: [] as (() => void)[], unknown: [] as (() => void)[] };
   let started = 0;
   let startsInTotal = 0;
-  let isKnownNext = true;
+  let wasLastKnown = false;
   let isWatching = false;
 
   const hasWaiting = () => waiting.known.length + waiting.unknown.length > 0;
   const startNext = (): void => {
-    const [first, second] = isKnownNext ? [waiting.known, waiting.unknown] : [waiting.unknown, waiting.known];
-    const start = first.shift() ?? second.shift();
+    const isKnown = waiting.unknown.length === 0 || (!wasLastKnown && waiting.known.length > 0);
+    const start = waiting[isKnown ? "known" : "unknown"].shift();
     if (start === undefined) return;
-    isKnownNext = !isKnownNext;
+    wasLastKnown = isKnown;
     start();
   };
-  /** Attempts that wait for storage, or for a slot of a throttle, must not delay the others: one begins in the time of two hashes. */
+  /**
+   * Starts an attempt beyond the maximum whenever none has begun for the time of two hashes. So attempts that wait for slow storage, or
+   * for other attempts at the same username, do not stop those that wait for their turn.
+   */
   const watch = async (): Promise<void> => {
     if (isWatching) return;
     isWatching = true;

@@ -121,7 +121,10 @@ async function reserve(
   return { attempt: reservation.attempt, evidence };
 }
 
-/** A locked device counts for nothing: a browser cannot omit its cookie, and its owner can be unlocked by the username alone. */
+/**
+ * Returns whether the throttle of a device is locked. The throttle of the username counts the attempt then: a browser cannot omit the
+ * cookie of its device, and an administrator unlocks a person by the username alone.
+ */
 const isLocked = ({ throttle }: SignInState, { rules, now }: AuthDeps): boolean =>
   lockAt(throttle.value, now(), rules.throttle).lockedUntil !== undefined;
 

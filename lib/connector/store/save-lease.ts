@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 
 /**
- * Saves changes that take or renew a lease. Returns undefined if another run or request has changed the rows. An own write whose
- * response was lost has a conflict, too. So the rows are read again: if they have the changes, the lease is the caller's.
+ * Saves changes that take or renew a lease. Returns undefined if another host, or another run or call of this one, has changed the rows. A
+ * repeated write whose first response was lost conflicts with itself. So the rows are read again after a conflict: if they have the
+ * changes, with the random owner id of this run, the lease is the caller's.
  */
 export async function saveLease(
   loaded: LoadedRequest,

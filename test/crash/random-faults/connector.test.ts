@@ -76,7 +76,7 @@ const hostWith = (faults: Faults, name: string, connector: TestConnector): TestC
     fetch: faults.fetch(name),
     ports: ({ sealer, responses }) => ({
       sealer: faults.port(name, sealer, "Key Vault"),
-      responses: faults.port(name, responses, "responses", ["put", "remove"]),
+      responses: faults.port(name, responses, "responses", ["put", "removeOf", "removeAll"]),
     }),
   });
 

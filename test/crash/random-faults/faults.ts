@@ -14,12 +14,15 @@ export interface Probabilities {
   readonly requests: number;
 }
 
-/** Injects faults: a call is refused, its response is lost, it is sent twice, it arrives late, or its host is suspended before or after it. */
+/**
+ * Injects faults: a call is refused, its response is lost, it is sent twice, it arrives late, or its host is suspended before or after it.
+ * A request to a peer may also be answered with an error or a 429. A host is an instance of the app in the process of the test.
+ */
 export interface Faults {
   /** The tables of a host. */
   tables(host: string, tables: Tables): Tables;
-  /** A port of a host: every function of it is a call. @param writes names of those that change something */
-  port<P extends object>(host: string, port: P, name: string, writes?: readonly string[]): P;
+  /** Another port (interface to an external system) of a host: every function is a call. @param writes names of those that change something */
+  port<P extends object>(host: string, port: P, name: string, writes?: readonly (keyof P & string)[]): P;
   /** The requests of a host to peers. */
   fetch(host: string): Fetch;
   /** Continues one suspended call. */
@@ -34,7 +37,7 @@ export interface Faults {
   calls(): number;
 }
 
-/** Storage ends a call after 30 s, so a late call cannot take effect after that. */
+/** Storage ends a call after 30 s of the test clock, so a late call cannot take effect after that. */
 const maxDelayMs = seconds(30);
 
 /**
@@ -116,6 +119,7 @@ export function createFaults(
         await send();
         return new Response("{}", { status: 500 });
       case "suspended before":
+        // The time limit of the request has passed meanwhile, so it is not sent.
         await suspension();
         throw timeout();
       case "suspended after":
@@ -135,7 +139,7 @@ export function createFaults(
         get: (target, property, receiver) => {
           const real: unknown = Reflect.get(target, property, receiver);
           if (typeof real !== "function") return real;
-          const call = { name: `${name} ${String(property)}`, writes: writes.includes(String(property)) };
+          const call = { name: `${name} ${String(property)}`, writes: writes.some(write => write === property) };
           return (...args: unknown[]) => faultyCall(host, call, () => real.apply(target, args));
         },
       }),
@@ -172,5 +176,5 @@ const requestFaults = [
   "late",
 ] as const;
 
-const unavailable = () => new Fault("unavailable", "Storage is not available.", { retryAfter: 1 });
+const unavailable = () => new Fault("unavailable", "A service is not available.", { retryAfter: 1 });
 const timeout = () => new DOMException("The operation was aborted due to timeout", "TimeoutError");

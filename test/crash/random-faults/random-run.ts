@@ -30,7 +30,7 @@ export async function withLog(random: Random, play: (run: RandomRun) => Promise<
   }
 }
 
-/** A sign-in waits 2 s for a slot of its throttle without a call. */
+/** Without a call for this time, only suspended hosts are left. A sign-in that waits for a slot of its throttle reads once a second. */
 const longestPauseMs = 2500;
 
 function createRun(random: Random, lines: string[]): RandomRun {

@@ -62,6 +62,15 @@ describe("the turns of attempts", () => {
     expect(turns.begun).toEqual(["a", "b", "known 1", "c", "known 2", "d", "e"]);
   });
 
+  it("give the next one to a known caller after an unknown one, however many wait", async () => {
+    const turns = turnsOf();
+    await turns.ask("a", "b", "c", "d");
+    await turns.end("a");
+    await turns.ask("known 1");
+    await turns.end("b");
+    expect(turns.begun).toEqual(["a", "b", "c", "known 1"]);
+  });
+
   it("begin one by one, in the time of two hashes each, while no other one ends", async () => {
     const turns = turnsOf();
     await turns.ask("a", "b", "c", "d", "e");
