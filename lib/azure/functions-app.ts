@@ -1,4 +1,4 @@
-import { app, type HttpHandler, type InvocationContext, type Timer } from "@azure/functions";
+import { app, type HttpHandler, type HttpMethod, type InvocationContext, type Timer } from "@azure/functions";
 import type { Call, Reply } from "../http/call.ts";
 import type { WriteLine } from "../log.ts";
 import { invokeWithCall } from "./http-invocation.ts";
@@ -21,8 +21,9 @@ export function registerHttp(
 ): void {
   app.http(name, {
     route: template,
-    methods: [...methods] as ("GET" | "POST" | "DELETE")[],
+    methods: [...methods] as HttpMethod[],
     authLevel,
+    // Called with a `Call`: see `invokeWithCall`.
     handler: answer as unknown as HttpHandler,
   });
   invokeWithCall(name);

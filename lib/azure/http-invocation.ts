@@ -7,7 +7,7 @@ import type { Call, Cookie, Reply } from "../http/call.ts";
  * types.
  */
 interface FunctionsCore {
-  getProgrammingModel(): ProgrammingModel | undefined;
+  getProgrammingModel?(): ProgrammingModel | undefined;
 }
 
 interface ProgrammingModel {
@@ -47,14 +47,18 @@ const changedModels = new WeakSet<ProgrammingModel>();
 
 /**
  * Lets the worker call the handler of an HTTP function with a `Call` and send its `Reply`, without the web `Request` and `Response`
- * that `@azure/functions` (4.16.5) makes of both. They take more of the event loop than the refusal of an overloaded host. The
- * library's request also throws on a header value with a character above U+00FF: one such cookie would make every call a 500 without a
- * body. Call it after the registration of the function: the first one creates the programming model.
+ * that `@azure/functions` (4.16.5) makes of both. These take several times as much of the event loop as the 503 of an overloaded app.
+ * The library's request also throws on a header value with a character above U+00FF: one such cookie would make every call a 500
+ * without a body. Call it after the registration of the function: the first one creates the programming model.
+ * Throws in a worker that does not have the expected interface, where each call would fail.
  */
 export function invokeWithCall(functionName: string): void {
   functionNames.add(functionName);
-  const model = functionsCore()?.getProgrammingModel();
-  if (model === undefined || changedModels.has(model)) return;
+  const core = functionsCore();
+  if (core === undefined) return;
+  const model = core.getProgrammingModel?.();
+  if (model === undefined) throw new Error("The Functions worker has no programming model after a registration.");
+  if (changedModels.has(model)) return;
   changedModels.add(model);
   const original = model.getInvocationModel.bind(model);
   model.getInvocationModel = invocation => {
@@ -64,7 +68,7 @@ export function invokeWithCall(functionName: string): void {
   };
 }
 
-/** What the worker calls, in this order. Its hooks see the context, the inputs and the result. */
+/** What the worker calls, in this order. The invocation hooks of the app, as those of telemetry, see the context, the inputs and the result. */
 const invocationModel = (invocation: Invocation, request: RpcRequest) => ({
   getArguments: async () => ({ context: contextOf(invocation), inputs: [toCall(request, invocation.invocationId)] }),
   invokeFunction: async (context: unknown, inputs: readonly unknown[], handler: (...args: unknown[]) => unknown) =>
@@ -76,9 +80,10 @@ const invocationModel = (invocation: Invocation, request: RpcRequest) => ({
   }),
 });
 
+/** Returns what hooks read. Without the library's log, because every log line goes to the console, and without retries, which no function has. */
 function contextOf({ invocationId, metadata, request: { traceContext } }: Invocation): InvocationContext {
   const [name = "", binding] =
-    Object.entries(metadata.bindings ?? {}).find(([, { type }]) => isHttpTrigger(type)) ?? [];
+    Object.entries(metadata.bindings ?? {}).find(([, { type }]) => type === "httpTrigger") ?? [];
   return new InvocationContext({
     invocationId,
     functionName: metadata.name ?? "",
@@ -90,20 +95,17 @@ function contextOf({ invocationId, metadata, request: { traceContext } }: Invoca
   });
 }
 
-const isHttpTrigger = (type: Nullable<string>): boolean => type?.toLowerCase() === "httptrigger";
-
 function toCall({ method, url, nullableHeaders, nullableParams, body }: RpcRequest, invocationId: string): Call {
-  const upperCaseMethod = (method ?? "").toUpperCase();
   const headers = new Map(valuesOf(nullableHeaders, name => name.toLowerCase()));
   const bytes = body?.bytes ?? new TextEncoder().encode(body?.string ?? "");
   return {
-    method: upperCaseMethod,
+    // The host passes the letter case of the caller on.
+    method: (method ?? "").toUpperCase(),
     url: new URL(url ?? ""),
     params: Object.fromEntries(valuesOf(nullableParams, name => name)),
     headers: { get: name => headers.get(name.toLowerCase()) ?? null },
     invocationId,
-    // The library drops the body of a GET too.
-    body: async () => (upperCaseMethod === "GET" ? new Uint8Array() : bytes),
+    body: async () => bytes,
   };
 }
 

@@ -49,15 +49,14 @@ export const rejectNonJson = (service: string, timeoutMs: number): Policies[numb
   },
 });
 
-/** Changes a 429 without Retry-After to a 503. Key Vault sends such responses, and the SDKs retry a 503, but not such a 429. */
+/** Changes a 429 to a 503. Key Vault sends a 429 without Retry-After, and the SDKs retry such a 503, but not such a 429. */
 export const retryThrottled: Policies[number] = {
   position: "perRetry",
   policy: {
     name: "retryThrottled",
     async sendRequest(request, next) {
       const response = await next(request);
-      const isRetryable = response.status === 429 && !response.headers.has("retry-after");
-      return isRetryable ? { ...response, status: 503 } : response;
+      return response.status === 429 ? { ...response, status: 503 } : response;
     },
   },
 };

@@ -12,7 +12,7 @@ import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
 import type { AuthContext } from "../context.ts";
 
-/** Node hashes in its thread pool, which has four threads. More hashes would only wait there. */
+/** Node hashes in its thread pool, which has four threads by default. More hashes would only wait there. */
 const hashingThreads = 4;
 
 /** Connects the authentication server to storage, Key Vault and validation servers. Makes no call yet. */

@@ -38,15 +38,15 @@ export function createHashTurns({ maxStarted, perHashMs, sleep }: HashTurnsOptio
     start();
   };
   /**
-   * Starts an attempt beyond the maximum whenever none has begun for the time of two hashes. So attempts that wait for slow storage, or
-   * for other attempts at the same username, do not stop those that wait for their turn.
+   * Starts an attempt beyond the maximum whenever none has begun for the time of a hash. So attempts that wait for slow storage, or for
+   * other attempts at the same username, do not stop those that wait for their turn: the threads always have a hash.
    */
   const watch = async (): Promise<void> => {
     if (isWatching) return;
     isWatching = true;
     while (hasWaiting()) {
       const before = startsInTotal;
-      await sleep(2 * perHashMs());
+      await sleep(perHashMs());
       if (startsInTotal === before) startNext();
     }
     isWatching = false;

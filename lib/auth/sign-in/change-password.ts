@@ -34,7 +34,7 @@ export async function changePassword(
   const place = deps.hasher.takePlace(knownCaller);
   try {
     const given = { username: owner.name, password: oldpass, otp };
-    const result = await signIn(given, deps, { address, deviceToken, sessionOf: owner.id });
+    const result = await signIn(given, deps, { address, deviceToken, sessionOf: owner.id, nextPlace: place });
     if (!result.granted || password === undefined) throw new Fault("unauthenticated", "Invalid credentials!");
     const epoch = nextEpoch(owner.epoch);
     await replacePassword(result.user, { owner, hash: await deps.hasher.hash(password, place), epoch }, deps);

@@ -22,6 +22,8 @@ export interface SignInOptions {
   readonly deviceToken?: string | undefined;
   /** Id of the user whose session the caller has, if any. */
   readonly sessionOf?: number | undefined;
+  /** Place of a hash that follows a granted attempt, released if the attempt fails. */
+  readonly nextPlace?: HashPlace | undefined;
   /** Runs in parallel with the last write of a granted attempt; creates the session. */
   readonly onGranted?: OnGranted;
 }
@@ -49,7 +51,7 @@ interface Progress {
 export async function signIn(
   credentials: Credentials,
   deps: AuthDeps,
-  { address, deviceToken, sessionOf, onGranted = async () => {} }: SignInOptions = {},
+  { address, deviceToken, sessionOf, nextPlace, onGranted = async () => {} }: SignInOptions = {},
 ): Promise<SignInResult> {
   const given = omitEmpty(credentials);
   const progress: Progress = {};
@@ -69,6 +71,7 @@ export async function signIn(
       deps,
     );
   } catch (error) {
+    nextPlace?.release();
     await withdraw(error, { given, progress }, deps);
     throw error;
   } finally {
@@ -115,7 +118,6 @@ async function reserve(
   };
   const reservation = await reserveAttempt({ ...throttled, read, onReservation }, deps);
   if (reservation === undefined) return undefined;
-  progress.reserved = reservation.attempt;
   const evidence = await reservation.evidence;
   progress.user = evidence.state.user?.value;
   return { attempt: reservation.attempt, evidence };

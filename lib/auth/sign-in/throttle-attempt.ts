@@ -26,8 +26,8 @@ interface Reserving<T> {
   /** Starts in parallel with the reservation; its result or error is in `evidence` of the returned value. */
   readonly read: (state: SignInState) => Promise<T>;
   /**
-   * Reports whether the slot may be reserved. Called with the attempt before each write, and with undefined after a read that did not find
-   * the slot. A write without a response may have reserved it, so the caller withdraws the last reported attempt if it ends with an error.
+   * Reports whether the slot may be reserved. Called with the attempt before and after each write, and with undefined after a read that did
+   * not find the slot. A write without a response may have reserved it, so the caller withdraws the last reported attempt if it ends with an error.
    */
   readonly onReservation: (attempt: ReservedAttempt | undefined) => void;
 }
@@ -69,7 +69,11 @@ export async function reserveAttempt<T>(
       const { throttle } = state;
       onReservation({ userRef, slot, reserved: throttle });
       const reserved = await save(throttle, result.next, deps);
-      if (reserved !== undefined) return { attempt: { userRef, slot, reserved }, evidence };
+      if (reserved !== undefined) {
+        const attempt = { userRef, slot, reserved };
+        onReservation(attempt);
+        return { attempt, evidence };
+      }
       conflicts += 1;
       await pause(jitterMs(Math.min(10 * 2 ** conflicts, 500), deps));
     } else {

@@ -47,7 +47,8 @@ export const retryableTransactions: Policies[number] = {
     name: "retryableTransactions",
     async sendRequest(request, next) {
       const response = await next(request);
-      const failed = response.status === 202 ? /^HTTP\/1\.1 (408|5\d\d)\b/m.exec(response.bodyAsText ?? "") : null;
+      const failed =
+        response.status === 202 ? /^HTTP\/1\.1 (408|500|502|503|504)\b/m.exec(response.bodyAsText ?? "") : null;
       return failed === null ? response : { ...response, status: Number(failed[1]) };
     },
   },

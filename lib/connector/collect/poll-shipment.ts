@@ -70,7 +70,9 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
   } catch (error) {
     if (!(error instanceof PeerFailure)) {
       // Storage or Key Vault may be away: the responses of other security keys are stored already.
-      await removeResponsesIfDeleted(request.id, deps);
+      await removeResponsesIfDeleted(request.id, deps).catch((failure: unknown) =>
+        log.warn("responses_not_removed", { credentialRequestId: request.id, error: failure }),
+      );
       throw error;
     }
     // Only the signing keys could not be read, so the shipment is polled again.

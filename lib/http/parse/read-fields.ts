@@ -48,7 +48,8 @@ const [plus, blank] = ["+".charCodeAt(0), " ".charCodeAt(0)];
  * a hundred times as long.
  */
 function plusToBlank(bytes: Uint8Array): Uint8Array {
-  const replaced = bytes.slice();
+  // Not `slice`, which shares the memory of a Buffer.
+  const replaced = Uint8Array.from(bytes);
   for (let at = 0; at < replaced.length; at++) if (replaced[at] === plus) replaced[at] = blank;
   return replaced;
 }

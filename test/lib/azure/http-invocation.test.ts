@@ -1,6 +1,8 @@
+import { createRequire } from "node:module";
 import { app, type HttpRequest, type HttpResponseInit, type InvocationContext } from "@azure/functions";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { registerHttp } from "../../../lib/azure/functions-app.ts";
+import { invokeWithCall } from "../../../lib/azure/http-invocation.ts";
 import type { Call, Reply } from "../../../lib/http/call.ts";
 import type { InvocationResponse, RpcInput } from "../../../local/host/core-contract.ts";
 import { type LocalHost, startHost } from "../../../local/host/host.ts";
@@ -134,10 +136,8 @@ describe("an invocation", () => {
     expect([inputs.length, call.method, call.headers.get("x-thing"), call.invocationId]).toEqual([1, "GET", "a", "i"]);
   });
 
-  it("has no body for a GET, and the bytes of a text else", async () => {
-    const body = { string: "größe" };
-    expect(await (await invoke("own", { url, method: "GET", body })).call.body()).toEqual(new Uint8Array());
-    const { call } = await invoke("own", { url, method: "POST", body });
+  it("has the bytes of a body that is a text", async () => {
+    const { call } = await invoke("own", { url, method: "POST", body: { string: "größe" } });
     expect(Buffer.from(await call.body()).toString()).toBe("größe");
   });
 
@@ -161,6 +161,16 @@ describe("an invocation", () => {
     expect(of(own)).toEqual(of(library));
     expect(own.context.functionName).toBe("own");
     expect(own.context.options.trigger).toMatchObject({ route: "own/{id}/{rest?}" });
+  });
+
+  it("is refused at the registration if the worker has no programming model, because each call would fail", () => {
+    const api = createRequire(import.meta.url)("@azure/functions-core") as { getProgrammingModel: unknown };
+    const { getProgrammingModel } = api;
+    onTestFinished(() => void Object.assign(api, { getProgrammingModel }));
+    for (const broken of [undefined, () => undefined]) {
+      api.getProgrammingModel = broken;
+      expect(() => invokeWithCall("own")).toThrow("programming model");
+    }
   });
 
   it.each([

@@ -114,7 +114,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     expect([response.status, response.headers.get("retry-after")]).toEqual([429, "3600"]);
   });
 
-  it("gives a place back where the attempt ended undecided", async () => {
+  it("uncounts an attempt that ended undecided", async () => {
     const address = newAddress();
     const broken = auth.anotherInstance({
       ports: replacing("hasher", () => ({
@@ -127,7 +127,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     expect((await authenticate(address)).body).toBe(true);
   });
 
-  it("gives a place back at the same time as that of the name, so that a call in an outage does not wait for both", async () => {
+  it("uncounts an attempt at the same time as its slot is released, so that a call in an outage does not wait for both", async () => {
     const hasUncounted = Promise.withResolvers<void>();
     const slow = auth.anotherInstance({
       ports: ({ throttles, addresses }) => {
@@ -154,7 +154,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     expect((await authenticate(newAddress(), slow)).status).toBe(500);
   });
 
-  it("gives a place back where storage was away before the name had its place, or for the session, and gives it back once", async () => {
+  it("uncounts an attempt once if storage was away before it had its slot, or for the session", async () => {
     const away = async () => {
       throw new Fault("unavailable", "Storage is not available at the moment.");
     };

@@ -210,9 +210,10 @@ describe("the place of an attempt", () => {
   });
 
   it.each([
-    ["a sign-in", false],
-    ["a self-assignment", true],
-  ])("is released before %s is withdrawn, which can take long if storage does not answer", async (_, isAssigning) => {
+    ["a sign-in", "authenticate"],
+    ["a self-assignment", "otpkeys"],
+    ["the sign-in of a password change, as that of its new hash,", "password"],
+  ])("is released before %s is withdrawn, which can take long if storage does not answer", async (_, name) => {
     const user = await auth.makeUser();
     const session = await auth.logIn(user);
     const free: number[] = [];
@@ -233,9 +234,15 @@ describe("the place of an attempt", () => {
       }),
     });
     const { password } = user;
-    const { status } = isAssigning
-      ? await away.post("/client/otpkeys", { password, otp: hotpKey().otp(0) }, withSession(session))
-      : await away.post("/client/authenticate", { username: user.name, password });
+    const fields: Readonly<Record<string, string>> = {
+      username: user.name,
+      password,
+      otp: hotpKey().otp(0),
+      oldpass: password,
+      newpass: newPassword(),
+    };
+    const headers = name === "authenticate" ? {} : withSession(session);
+    const { status } = await away.post(`/client/${name}`, fields, headers);
     expect([status, free]).toEqual([503, [0, 6]]);
   });
 });

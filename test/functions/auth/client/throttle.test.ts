@@ -283,7 +283,7 @@ describe("guesses side by side", () => {
     expect((await authenticate(user.name, user.password)).body).toBe(true);
   });
 
-  it("an attempt that ends undecided, for want of storage or vault, gives its place back and counts nothing", async () => {
+  it("an attempt that ends undecided, for want of storage or vault, releases its slot and counts nothing", async () => {
     const user = await auth.makeUser();
     const broken = auth.anotherInstance({
       ports: ({ hasher, otpkeys }) => ({
@@ -310,7 +310,7 @@ describe("guesses side by side", () => {
     expect((await authenticate(user.name, user.password)).body).toBe(true);
   });
 
-  it("an attempt whose reservation is written without an answer of storage gives its place back, too", async () => {
+  it("an attempt whose reservation is written without an answer of storage releases its slot, too", async () => {
     const user = await auth.makeUser();
     let isAnswered = true;
     const on = auth.anotherInstance({
@@ -329,10 +329,10 @@ describe("guesses side by side", () => {
   });
 
   test.each([
-    ["the time for a free place is over", 429],
+    ["the time for a free slot is over", 429],
     ["storage is away", 503],
   ])(
-    "an attempt whose reservation is written, but its response is lost and then %s, gives its place back",
+    "an attempt whose reservation is written, but its response is lost and then %s, releases its slot",
     async (then, expected) => {
       const user = await auth.makeUser();
       let writes = 0;

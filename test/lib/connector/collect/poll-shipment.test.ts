@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { Fault } from "../../../../lib/fault.ts";
 import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
 import {
   type ConnectorOptions,
@@ -386,6 +387,33 @@ describe("polling", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(peers.mail.mails().filter(({ text }) => text?.includes(one.users[0] ?? ""))).toHaveLength(1);
   });
+});
+
+test("an error of a poll is reported also if storage becomes unavailable at the same time", async () => {
+  const one = await ordered({ state: 103 });
+  one.connector.advance(hours(1));
+  let hasFailed = false;
+  const host = one.connector.anotherInstance({
+    ports: ({ sealer, requests }) => ({
+      sealer: {
+        ...sealer,
+        open: async () => {
+          hasFailed = true;
+          throw new RangeError("a bug");
+        },
+      },
+      requests: {
+        ...requests,
+        load: async (...given) => {
+          if (hasFailed) throw new Fault("unavailable", "no storage");
+          return requests.load(...given);
+        },
+      },
+    }),
+  });
+  await host.runShipments().catch(() => undefined);
+  expect(host.events("responses_not_removed")).toMatchObject([{ credentialRequestId: one.requestId }]);
+  expect(host.events("work_failed")).toMatchObject([{ error: { message: "a bug" } }]);
 });
 
 describe("a shipment that the service does not know", () => {

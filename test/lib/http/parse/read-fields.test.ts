@@ -177,6 +177,13 @@ describe("parameters of the authentication server", () => {
     expect(await read(call({ type: form, body: "a+b=+%2B+é+" }))).toEqual({ "a b": " + é " });
   });
 
+  it("leave the bytes of a form unchanged, which belong to the host", async () => {
+    const bytes = Buffer.from("a=b+c");
+    const sent = { ...call({ type: form }), body: async () => bytes };
+    expect([await read(sent), await read(sent)]).toEqual([{ a: "b c" }, { a: "b c" }]);
+    expect(bytes.toString()).toBe("a=b+c");
+  });
+
   it("are refused in JSON with too many values inside, before it is parsed", async () => {
     const body = `{"a":[${"{},".repeat(5000)}{}]}`;
     expect(await refusalOf({ type: "application/json", body })).toEqual({ kind: "too_large", problems: [] });
