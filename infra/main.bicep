@@ -664,9 +664,10 @@ module alerts 'modules/alerts.bicep' = {
 }
 
 // A proxy keeps the tests from the app's own address.
-module clientAvailability 'modules/availability.bicep' = if (availabilityTests && (empty(clientProxyId) || !empty(clientPublicBaseUrl))) {
+module clientAvailability 'modules/availability.bicep' = {
   params: {
     name: 'health-client-${token}'
+    enabled: availabilityTests && (empty(clientProxyId) || !empty(clientPublicBaseUrl))
     location: location
     tags: allTags
     url: empty(clientPublicBaseUrl) ? client.outputs.url : clientPublicBaseUrl
@@ -675,9 +676,10 @@ module clientAvailability 'modules/availability.bicep' = if (availabilityTests &
   }
 }
 
-module connectorAvailability 'modules/availability.bicep' = if (availabilityTests && (empty(connectorProxyId) || !empty(connectorPublicBaseUrl))) {
+module connectorAvailability 'modules/availability.bicep' = {
   params: {
     name: 'health-connector-${token}'
+    enabled: availabilityTests && (empty(connectorProxyId) || !empty(connectorPublicBaseUrl))
     location: location
     tags: allTags
     url: empty(connectorPublicBaseUrl) ? connector.outputs.url : connectorPublicBaseUrl

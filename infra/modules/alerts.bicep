@@ -53,30 +53,28 @@ var ages = {
 }
 
 var hourlyJobs = map(
-  concat(
-    [
-      { name: 'processShipments', app: appNames.connector }
-      { name: 'processCredentialRequests', app: appNames.connector }
-      { name: 'dataCleanup', app: appNames.connector }
-      { name: 'sessionCleanup', app: appNames.client }
-    ],
-    events ? [{ name: 'sendEvents', app: appNames.connector }] : []
-  ),
-  job => { name: job.name, app: job.app, age: ages[jobWindow] }
+  [
+    { name: 'processShipments', app: appNames.connector, runs: true }
+    { name: 'processCredentialRequests', app: appNames.connector, runs: true }
+    { name: 'dataCleanup', app: appNames.connector, runs: true }
+    { name: 'sessionCleanup', app: appNames.client, runs: true }
+    { name: 'sendEvents', app: appNames.connector, runs: events }
+  ],
+  job => { name: job.name, app: job.app, runs: job.runs, age: ages[jobWindow] }
 )
 
 // A backup is created every day, sometimes some minutes later than the day before.
-var backupJobs = backups
-  ? [
-      { name: 'scheduledAuthBackUp', app: appNames.core, age: '26h' }
-      { name: 'scheduledConnectorBackUp', app: appNames.connector, age: '26h' }
-    ]
-  : []
+var backupJobs = [
+  { name: 'scheduledAuthBackUp', app: appNames.core, runs: backups, age: '26h' }
+  { name: 'scheduledConnectorBackUp', app: appNames.connector, runs: backups, age: '26h' }
+]
 
 // A job is expected once its app has been running for that long: an app that is not deployed yet raises no alert. Two days are the longest
-// time that a log alert looks back, so the alert stays open until a person closes it, and is mailed once a day.
+// time that a log alert looks back, so the alert stays open until a person closes it, and is mailed once a day. The rule of a job that
+// is switched off is disabled, not left out: a deployment deletes nothing, so a former rule would stay and raise an alert every day.
 var jobRules = map(concat(hourlyJobs, backupJobs), job => {
   id: 'job-not-run-${toLower(job.name)}'
+  enabled: job.runs
   title: 'Job ${job.name} has not run'
   text: 'The timer of ${job.name} has not completed a run for ${job.age}. Look for its failures, and whether its app is up.'
   severity: 1
@@ -325,7 +323,7 @@ resource group 'Microsoft.Insights/actionGroups@2023-01-01' = if (empty(existing
 var actionGroupId = empty(existingActionGroupId) ? group!.id : existingActionGroupId
 
 resource rules 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
-  for rule in concat(jobRules, map(otherRules, rule => union({ lookBack: rule.window }, rule))): {
+  for rule in concat(jobRules, map(otherRules, rule => union({ enabled: true, lookBack: rule.window }, rule))): {
     name: '${name}-${rule.id}'
     location: location
     tags: tags
@@ -334,7 +332,7 @@ resource rules 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
       displayName: rule.title
       description: rule.text
       severity: rule.severity
-      enabled: true
+      enabled: rule.enabled
       scopes: [
         rule.scope
       ]

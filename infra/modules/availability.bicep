@@ -1,4 +1,4 @@
-metadata description = 'Calls /health of a public app from several places, and an alert when it does not respond.'
+metadata description = 'Calls /health of a public app from several places, and an alert when it does not respond. Both are created disabled where no calls are wanted: a deployment deletes nothing, so those of an earlier run would go on.'
 
 @description('Name of the test.')
 param name string
@@ -8,6 +8,9 @@ param location string
 
 @description('Tags of every resource.')
 param tags object
+
+@description('Whether the app is called. A disabled test makes no calls, which are what it costs.')
+param enabled bool
 
 @description('Address of the app, without /health.')
 param url string
@@ -31,7 +34,7 @@ resource test 'Microsoft.Insights/webtests@2022-06-15' = {
     SyntheticMonitorId: name
     Name: name
     Description: 'Storage and vault of the app respond.'
-    Enabled: true
+    Enabled: enabled
     Kind: 'standard'
     Frequency: 900
     Timeout: 30
@@ -57,7 +60,7 @@ resource alert 'Microsoft.Insights/metricAlerts@2026-01-01' = {
   properties: {
     description: 'Two places or more got no good response from ${url}/health.'
     severity: 1
-    enabled: true
+    enabled: enabled
     scopes: [
       test.id
       componentId

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { existingNetworkId, existingResources } from "./azd/existing-resources.ts";
 import { azdParameters } from "./azd/parameters.ts";
+import type { Deployment } from "./bicep/deploy.ts";
 import { place } from "./bicep/functions.ts";
 import { valueAt } from "./isolation.ts";
 import { appSettings, deployed, ofType, required, sample, templates } from "./templates.ts";
@@ -12,6 +13,9 @@ const network = [
   "Microsoft.Network/privateDnsZones",
   "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
 ];
+
+const enabledTests = (deployment: Deployment) =>
+  ofType(deployment, "Microsoft.Insights/webtests").filter(({ body }) => valueAt(body.properties, "Enabled") === true);
 
 describe("existing resources of a platform team", () => {
   const given = deployed({ ...sample, ...existingResources });
@@ -244,7 +248,7 @@ describe("zones, cost and availability", () => {
 
   const tested = { ...sample, availabilityTests: true };
   const urls = (given: object) =>
-    ofType(deployed({ ...tested, ...given }), "Microsoft.Insights/webtests").map(({ body }) =>
+    enabledTests(deployed({ ...tested, ...given })).map(({ body }) =>
       String(valueAt(body.properties, "Request.RequestUrl")),
     );
 
@@ -253,7 +257,7 @@ describe("zones, cost and availability", () => {
       expect.stringMatching(/^https:\/\/func-client-.*\/health$/),
       expect.stringMatching(/^https:\/\/func-connector-.*\/health$/),
     ]);
-    expect(ofType(deployed(sample), "Microsoft.Insights/webtests")).toEqual([]);
+    expect(enabledTests(deployed(sample))).toEqual([]);
     for (const { body } of ofType(deployed(tested), "Microsoft.Insights/webtests"))
       expect(
         new Set((valueAt(body.properties, "Locations") as readonly { Id: string }[]).map(({ Id }) => Id)).size,
@@ -303,7 +307,7 @@ describe("the stages", () => {
     const count = (type: string) => ["dev", "test", "prod"].map(stage => ofType(of(stage), type).length);
     expect(count("Microsoft.Network/privateEndpoints")).toEqual([0, 7, 7]);
     expect(count("Microsoft.Authorization/locks")).toEqual([0, 0, 4]);
-    expect(count("Microsoft.Insights/webtests")).toEqual([0, 0, 2]);
+    expect(["dev", "test", "prod"].map(stage => enabledTests(of(stage)).length)).toEqual([0, 0, 2]);
     const [plan] = ofType(of("prod"), "Microsoft.Web/serverfarms");
     expect(valueAt(plan?.body.properties, "zoneRedundant")).toBe(true);
   });

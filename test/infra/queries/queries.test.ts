@@ -127,9 +127,10 @@ describe("the queries of alerts and workbook", () => {
 });
 
 describe("alerts", () => {
-  const withSinks = (sinks: string) =>
+  const withSinks = (sinks: string, backups = "") =>
     deployed({
       ...sample,
+      everyAppSettings: { CRON_BACKUP_SCHEDULE: backups },
       alertMailTo: "a@example.com, b@example.com",
       connectorSettings: { ...sample.connectorSettings, EVENT_SINK_URLS: sinks },
     });
@@ -141,11 +142,12 @@ describe("alerts", () => {
   };
 
   it.each([
-    ["without a sink of events", ""],
-    ["with a removed sink only", "none"],
-    ["with a sink", "none, https://itsm.example.com"],
-  ])("watch the timer of every job %s", (_, sinks) => {
-    const deployment = withSinks(sinks);
+    ["without a sink of events", "", ""],
+    ["with a removed sink only", "none", ""],
+    ["with a sink", "none, https://itsm.example.com", ""],
+    ["without backups", "", "none"],
+  ])("watch the timer of every job %s", (_, sinks, backups) => {
+    const deployment = withSinks(sinks, backups);
     const [first, second] = (["client", "connector"] as const).map(api =>
       readAllSettings(appSettings(deployment, api)),
     );
@@ -157,7 +159,7 @@ describe("alerts", () => {
       ...Object.keys(backUpJobs(connectorBackedUp, second.deployment)),
     ];
     const watched = rulesOf(deployment).flatMap(({ name, body }) => {
-      if (!name.includes("job-not-run")) return [];
+      if (!name.includes("job-not-run") || valueAt(body.properties, "enabled") !== true) return [];
       return askedBy(String(valueAt(body.properties, "criteria.allOf.0.query"))).values.filter(
         value => value !== "timer",
       );
