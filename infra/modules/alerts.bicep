@@ -138,17 +138,34 @@ var otherRules = [
   }
   {
     id: 'failures'
-    title: 'Calls or work fail by bugs or outages'
-    text: 'Calls were answered by a bare 500, or work was given up. The events failed, work_failed, event_sink_failed, row_failed, reseal_failed and task_failed have the errors.'
+    title: 'Calls or deliveries of events fail by bugs or outages'
+    text: 'Calls were answered by a bare 500, or runs could not read or store deliveries of events. The events failed and event_sink_failed have the errors. A few of them in an outage need no action.'
     severity: 2
     scope: componentId
-    query: 'traces | where message in ("failed", "work_failed", "event_sink_failed", "row_failed", "reseal_failed", "task_failed") | summarize failures = count() by event = message'
+    query: 'traces | where message in ("failed", "event_sink_failed") | summarize failures = count() by event = message'
     column: 'failures'
     aggregation: 'Maximum'
     operator: 'GreaterThan'
     threshold: 5
     window: 'PT15M'
     frequency: 'PT15M'
+    dimension: 'event'
+  }
+  // Each of these comes once, or once in each hourly run, and does not end by itself. The window is longer than the interval of the
+  // jobs, so that an error of every run is one alert and not one in each hour.
+  {
+    id: 'failed-item'
+    title: 'A row, a request or a task failed'
+    text: 'A row or a sealed value cannot be read, work on a request failed, or a maintenance task ended with an error. The event names what failed; docs/telemetry.md explains it.'
+    severity: 2
+    scope: componentId
+    query: 'traces | where message in ("row_failed", "work_failed", "task_failed", "reseal_failed", "sealed_value_unreadable", "abort_failed", "reconcile_not_scheduled") | summarize failures = count() by event = message'
+    column: 'failures'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'PT6H'
+    frequency: 'PT30M'
     dimension: 'event'
   }
   {

@@ -23,6 +23,22 @@ const events = new Set(
     ].flatMap(([, first = ""]) => [...first.matchAll(/"([^"]+)"/g)].map(([, name = ""]) => name)),
   ),
 );
+/** Those of them that are logged as errors. */
+const errors = new Set(
+  globSync("{lib,functions}/**/*.ts").flatMap(path =>
+    [
+      ...readFileSync(path, "utf8").matchAll(
+        /\b(?:log(?:\.error|\[[^\]]*"error"[^\]]*\])\(\s*|writeLine\("error", JSON\.stringify\(\{ event: )"([^"]+)"/g,
+      ),
+    ].map(([, name = ""]) => name),
+  ),
+);
+
+/** Errors that raise no alert, each with the reason. */
+const withoutAlert: Readonly<Record<string, string>> = {
+  telemetry_lost: "an outage of telemetry itself, of which the exporter repeats what it can",
+};
+
 const described = readFileSync("docs/telemetry.md", "utf8");
 
 describe("the queries of alerts and workbook", () => {
@@ -96,6 +112,28 @@ describe("the queries of alerts and workbook", () => {
     );
   });
 
+  it("of all alerts together query every error that the code logs, unless a reason is given here", () => {
+    const all = [...queries()].filter(([place]) => !place.startsWith("workbook")).map(([, query]) => askedBy(query));
+    const alerted = new Set(all.flatMap(each => each.events));
+    expect(errors.size).toBeGreaterThan(20);
+    expect([...errors].filter(name => !alerted.has(name)).sort()).toEqual(Object.keys(withoutAlert).sort());
+  });
+
+  it("raise an alert by a single error of a row, a request or a task, which comes once, and by several of calls", () => {
+    const thresholds = new Map(
+      ofType(deployed(), "Microsoft.Insights/scheduledQueryRules").flatMap(({ body }) => {
+        const criterion = valueAt(body.properties, "criteria.allOf.0");
+        return askedBy(String(valueAt(criterion, "query"))).events.map(
+          event => [event, [valueAt(criterion, "threshold"), valueAt(criterion, "dimensions.0.name")]] as const,
+        );
+      }),
+    );
+    const once = ["row_failed", "work_failed", "task_failed", "reseal_failed", "sealed_value_unreadable"];
+    for (const event of [...once, "abort_failed", "reconcile_not_scheduled"])
+      expect(thresholds.get(event), event).toEqual([0, "event"]);
+    for (const event of ["failed", "event_sink_failed"]) expect(thresholds.get(event), event).toEqual([5, "event"]);
+  });
+
   it("of the workbook draw states, jobs, sign-ins, callers and the latency of identity providers", () => {
     const all = [...queries()].filter(([place]) => place.startsWith("workbook")).map(([, query]) => query);
     const drawn = all.map(askedBy);
@@ -109,6 +147,9 @@ describe("the queries of alerts and workbook", () => {
         "event_given_up",
         "event_sink_stopped",
         "event_sink_failed",
+        "sealed_value_unreadable",
+        "abort_failed",
+        "reconcile_not_scheduled",
       ]),
     );
     expect(drawn.flatMap(each => each.metrics)).toEqual(expect.arrayContaining(["job.duration", "peer.call.duration"]));
