@@ -251,6 +251,11 @@ var ofConnector = union(
   )
 )
 
+// An app without a proxy of its own is called directly if the other app has one. With no id at all the number stays as it is given, so
+// that an app that trusts more proxies than the platform's own refuses to start.
+var clientTrustedProxies = empty(clientProxyId) && !empty(connectorProxyId) ? '1' : everyApp.TRUSTED_PROXIES
+var connectorTrustedProxies = empty(connectorProxyId) && !empty(clientProxyId) ? '1' : everyApp.TRUSTED_PROXIES
+
 var takesStaticTokens = everyApp.CALLER_STATIC_TOKENS == 'true'
 
 var apps = [
@@ -586,7 +591,7 @@ module client 'modules/app.bicep' = {
     proxyId: clientProxyId
     proxyIdHeader: everyApp.PROXY_ID_HEADER
     proxySource: proxySource
-    trustedProxies: everyApp.TRUSTED_PROXIES
+    trustedProxies: clientTrustedProxies
     deployRange: ''
     settings: union(everyApp, ofAuth, {
       PUBLIC_BASE_URL: clientPublicBaseUrl
@@ -623,7 +628,7 @@ module connector 'modules/app.bicep' = {
     proxyId: connectorProxyId
     proxyIdHeader: everyApp.PROXY_ID_HEADER
     proxySource: proxySource
-    trustedProxies: everyApp.TRUSTED_PROXIES
+    trustedProxies: connectorTrustedProxies
     deployRange: ''
     settings: union(everyApp, ofConnector, {
       PUBLIC_BASE_URL: connectorPublicBaseUrl

@@ -424,6 +424,18 @@ describe("a proxy before Client and the connector", () => {
     expect(settings).toEqual(["3", "a long id of a gateway", "X-Gateway-Id"]);
   });
 
+  it.each([
+    ["client", "connector"],
+    ["connector", "client"],
+  ])(
+    "counts for the app that it is before: %s trusts two more, %s is called directly and trusts none",
+    (api, other) => {
+      const given = { [`${api}ProxyId`]: frontDoor, everyAppSettings: { TRUSTED_PROXIES: "3" } };
+      expect(access(given, api).settings).toEqual(["3", frontDoor, "X-Azure-FDID"]);
+      expect(access(given, other)).toEqual(direct);
+    },
+  );
+
   it("is missed by the app where more proxies are trusted without an id, except by Core, which has none", () => {
     const given = { everyAppSettings: { TRUSTED_PROXIES: "2" } };
     expect(access(given, "client").settings.slice(0, 2)).toEqual(["2", ""]);
