@@ -726,6 +726,9 @@ output AUTH_STORAGE_NAME string = names.authStore
 @description('Name of the storage account of the connector.')
 output CONNECTOR_STORAGE_NAME string = names.connectorStore
 
+@description('Object id of the identity of Core, for roles on resources of yours, as a second storage account for backups.')
+output CORE_PRINCIPAL_ID string = identities[0].outputs.principalId
+
 @description('Object id of the identity of the connector, which an identity provider of kind B trusts.')
 output CONNECTOR_PRINCIPAL_ID string = identities[2].outputs.principalId
 

@@ -5,12 +5,15 @@ import { authTasks } from "../../functions/auth/start/maintenance-tasks.ts";
 import { connectorJobs } from "../../functions/connector/jobs.ts";
 import { connector } from "../../functions/connector/routes.ts";
 import { connectorTasks } from "../../functions/connector/start/maintenance-tasks.ts";
+import type { Blobs } from "../../lib/azure/blobs.ts";
+import { backupsOf } from "../../lib/azure/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { httpFunctions } from "../../lib/http/http-functions.ts";
 import { taskTemplate } from "../../lib/http/task.ts";
 import { readSettings } from "../../lib/settings/read-settings.ts";
 import { openKusto } from "../infra/queries/kusto.ts";
 import { askedBy } from "../infra/queries/queries.ts";
+import { deployed, templates } from "../infra/templates.ts";
 
 const runbooks = readFileSync("docs/operate.md", "utf8");
 const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = ""]) => found);
@@ -98,6 +101,29 @@ describe("docs/operate.md", () => {
       expect(fields).toEqual(expect.arrayContaining(["application", "subject", "route", "status", "requestId"]));
       for (const name of fields) expect(described).toContain(`\`${name}\``);
     }
+  });
+
+  it("names outputs of the template in angle brackets, and parameters of the templates that it deploys", () => {
+    const names = matches(runbooks, /<([A-Z][A-Z_]+)>/g);
+    expect(names).toEqual(expect.arrayContaining(["CORE_PRINCIPAL_ID", "CONNECTOR_PRINCIPAL_ID"]));
+    expect(names.filter(name => !(name in deployed().outputs))).toEqual([]);
+    for (const [, path = "", parameters = ""] of runbooks.matchAll(
+      /--template-file infra\/(\S+) \\\n +--parameters ((?:.*\\\n)*.*)/g,
+    )) {
+      const declared = templates.get(path)?.declarations.flatMap(({ kind, name }) => (kind === "param" ? [name] : []));
+      expect(matches(parameters, /(\w+)=/g).sort()).toEqual(declared?.sort());
+    }
+  });
+
+  it("keeps the backups of each service below the path that the role on a second storage account admits", async () => {
+    const prefixes: string[] = [];
+    const list = async function* (container: string, prefix: string) {
+      prefixes.push(`${container}/${prefix}`);
+      yield* [];
+    };
+    for (const service of ["auth", "connector"] as const) await backupsOf({ list } as unknown as Blobs, service);
+    const paths = matches(templates.get("backup-role.bicep")?.source ?? "", /path: '([^']+)'/g);
+    expect(prefixes).toEqual(paths.map(path => `backups/${path}`));
   });
 
   it("stops the connector's timers by their names", () => {

@@ -150,6 +150,13 @@ describe("the resources against Azure's own types", () => {
     expect(typeFaults(folder, deploy("secret.bicep", secret, azure))).toEqual([]);
   });
 
+  it("are compared with them if a person gives roles on a second storage account", context => {
+    if (folder === undefined) return context.skip(absent);
+    const roles = { accountName: "stcopies", corePrincipalId: "core", connectorPrincipalId: "connector" };
+    const azure = { files: templates, text: () => "", propertiesOnceDeployed: () => ({}) };
+    expect(typeFaults(folder, deploy("backup-role.bicep", roles, azure))).toEqual([]);
+  });
+
   it.for([
     ["an undocumented value", "modules/app.bicep", "type: 'blobContainer'", "type: 'blob'", 'storage.type is "blob"'],
     [

@@ -127,10 +127,10 @@ describe("main.bicep", () => {
     expect(ids.filter((id, position) => ids.indexOf(id) !== position)).toEqual([]);
   });
 
-  it("uses every template but the one that a person runs", () => {
+  it("uses every template but those that a person runs", () => {
     const used = new Set(deployed({ ...sample, availabilityTests: true }).resources.map(({ file }) => file));
     expect([...templates.keys()].filter(path => !used.has(path)).sort()).toEqual(
-      ["main.bicep", "secret.bicep"].filter(path => !used.has(path)),
+      ["backup-role.bicep", "main.bicep", "secret.bicep"].filter(path => !used.has(path)),
     );
   });
 
@@ -312,4 +312,29 @@ it("secret.bicep puts one secret into a vault, with an end", () => {
   const [secret] = resources.filter(({ existing }) => !existing);
   expect(secret?.name).toBe("kv-conn-sample/delivery-api-token");
   expect(secret?.body.properties).toEqual({ value: "sample", attributes: { exp: 1_900_000_000 } });
+});
+
+it("backup-role.bicep gives each app a role for the backups of its own service, and for no others in the container", () => {
+  const given = { accountName: "stcopies", corePrincipalId: "core", connectorPrincipalId: "connector" };
+  const azure = { files: templates, text: () => "", propertiesOnceDeployed: () => ({}) };
+  const roles = deploy("backup-role.bicep", given, azure).resources.filter(({ existing }) => !existing);
+  const blobs = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs";
+  const action = (name: string) => `ActionMatches{'${blobs}/${name}'}`;
+  const others = ["write", "add/action", "delete"].map(name => ` AND !(${action(name)})`).join("");
+  const condition = (path: string) =>
+    `((!(${action("read")} AND NOT SubOperationMatches{'Blob.List'})${others}) OR (@Resource[${blobs}:path] StringStartsWith '${path}'))` +
+    ` AND (!(${action("read")} AND SubOperationMatches{'Blob.List'}) OR (@Request[${blobs}:prefix] StringStartsWith '${path}'))`;
+  expect(roles.map(({ body }) => body.properties)).toEqual(
+    [
+      ["core", "auth/"],
+      ["connector", "connector/"],
+    ].map(([principalId, path = ""]) => ({
+      roleDefinitionId: expect.stringMatching(/\/ba92f5b4-2d11-453d-a403-e96b0029c9fe$/),
+      principalId,
+      principalType: "ServicePrincipal",
+      condition: condition(path),
+      conditionVersion: "2.0",
+    })),
+  );
+  for (const { id } of roles) expect(id).toContain("/stcopies/blobServices/default/containers/backups/providers/");
 });
