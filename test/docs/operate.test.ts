@@ -5,7 +5,11 @@ import { authTasks } from "../../functions/auth/start/maintenance-tasks.ts";
 import { connectorJobs } from "../../functions/connector/jobs.ts";
 import { connector } from "../../functions/connector/routes.ts";
 import { connectorTasks } from "../../functions/connector/start/maintenance-tasks.ts";
+import { backUpJobs } from "../../functions/maintenance.ts";
+import { readAllSettings } from "../../functions/read-all-settings.ts";
+import { authBackedUp } from "../../lib/azure/auth/backup-items.ts";
 import type { Blobs } from "../../lib/azure/blobs.ts";
+import { connectorBackedUp } from "../../lib/azure/connector/restore.ts";
 import { backupsOf } from "../../lib/azure/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { httpFunctions } from "../../lib/http/http-functions.ts";
@@ -13,7 +17,7 @@ import { taskTemplate } from "../../lib/http/task.ts";
 import { readSettings } from "../../lib/settings/read-settings.ts";
 import { openKusto } from "../infra/queries/kusto.ts";
 import { askedBy } from "../infra/queries/queries.ts";
-import { deployed, templates } from "../infra/templates.ts";
+import { appSettings, deployed, templates } from "../infra/templates.ts";
 
 const runbooks = readFileSync("docs/operate.md", "utf8");
 const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = ""]) => found);
@@ -126,7 +130,7 @@ describe("docs/operate.md", () => {
     expect(prefixes).toEqual(paths.map(path => `backups/${path}`));
   });
 
-  it("stops the connector's timers by their names", () => {
+  it("stops before a restore every timer of the app that restores, backups included, and closes it to callers", () => {
     const address = "https://sample.example.com";
     const settings = readSettings(connectorSettings, {
       EMAIL_API_SEND_ENDPOINT: address,
@@ -136,8 +140,21 @@ describe("docs/operate.md", () => {
       DELIVERY_JWKS_TRANSPORT_ENDPOINT: address,
       EVENT_SINK_URLS: address,
     });
-    expect(matches(runbooks, /AzureWebJobs\.(\w+)\.Disabled/g).sort()).toEqual(
-      [...Object.keys(connectorJobs(settings)), "scheduledConnectorBackUp"].sort(),
+    const { deployment } = readAllSettings(appSettings(deployed(), "core"));
+    const commands = matches(runbooks, /(az functionapp config appsettings set [\s\S]*?)\n *```/g);
+    const stops = Object.fromEntries(
+      commands.map(text => [
+        /--name <(\w+)>/.exec(text)?.[1],
+        matches(text, /AzureWebJobs\.(\w+)\.Disabled=true/g).sort(),
+      ]),
     );
+    expect(stops).toEqual({
+      CORE_APP_NAME: Object.keys(backUpJobs(authBackedUp, deployment)),
+      CONNECTOR_APP_NAME: [
+        ...Object.keys(connectorJobs(settings)),
+        ...Object.keys(backUpJobs(connectorBackedUp, deployment)),
+      ].sort(),
+    });
+    for (const text of commands) expect(text).toContain("--settings CALLER_AUDIENCES= CALLER_STATIC_TOKENS=false ");
   });
 });
