@@ -1,12 +1,14 @@
 // What azd puts into infra/main.parameters.json goes there as it is, so that a quote would end the text. Checked before azd reads the file.
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
 
-/** Returns a sentence for each variable whose value would break the file of parameters. */
+/** Returns a sentence for each variable whose value would break the file of parameters or mean something else to the template. */
 export function brokenValues(environment) {
   // Not import.meta.dirname, which Node has from 20.11 on.
   const file = readFileSync(new URL("../main.parameters.json", import.meta.url), "utf8");
   const names = [...new Set([...file.matchAll(/\$\{(\w+)/g)].map(([, name]) => name))];
-  const broken = names.flatMap(name => (fits(environment[name] ?? "") ? [] : [sentence(name)]));
+  const unfit = names.flatMap(name => (fits(environment[name] ?? "") ? [] : [sentence(name)]));
+  const broken = [...unfit, ...bareAddresses(environment)];
   const subnets = names.filter(name => name.startsWith("SUBNET_ID_"));
   const missing = subnets.filter(name => !environment[name]);
   if (missing.length === subnets.length) return [...broken, ...missingPrefix(environment)];
@@ -15,6 +17,16 @@ export function brokenValues(environment) {
     return [...broken, `Either all subnets are yours or none: ${missing.join(", ")} must be set too.`];
   return [...broken, ...missingZones(names, environment)];
 }
+
+/** The template takes a source without a slash for the name of a service tag. */
+const bareAddresses = ({ PROXY_SOURCE = "" }) =>
+  PROXY_SOURCE.split(",")
+    .map(source => source.trim())
+    .filter(source => isIP(source) !== 0)
+    .map(
+      address =>
+        `PROXY_SOURCE: ${address} is an address without a prefix length. Write ${address}/${isIP(address) === 4 ? 32 : 128}.`,
+    );
 
 /** The default is a range of a new network. */
 const missingPrefix = ({ NETWORK_ID, NETWORK_PREFIX }) =>

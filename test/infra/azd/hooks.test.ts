@@ -474,6 +474,18 @@ describe("a value that would break the file of parameters", () => {
   });
 });
 
+describe("an address of a proxy without a prefix length", () => {
+  it.each(["preup", "preprovision"])(
+    "is refused by %s, because the template takes it for a service tag",
+    async hook => {
+      await expect(ran(hook, {}, { PROXY_SOURCE: "203.0.113.7" })).rejects.toThrow("Write 203.0.113.7/32.");
+      await expect(ran(hook, {}, { PROXY_SOURCE: "203.0.113.0/24, 2001:db8::7" })).rejects.toThrow("2001:db8::7/128");
+      for (const source of ["", "AzureFrontDoor.Backend", "203.0.113.0/24"])
+        expect(await ran(hook, {}, { SKIP_PREFLIGHT: "true", PROXY_SOURCE: source })).toBe("");
+    },
+  );
+});
+
 describe("subnets of yours", () => {
   it("are refused before a provision if not all of them are named", async () => {
     await expect(ran("preup", {}, { SUBNET_ID_CORE: "/a", SUBNET_ID_CLIENT: "/b" })).rejects.toThrow(
