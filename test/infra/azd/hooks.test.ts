@@ -276,6 +276,23 @@ describe("preflight", () => {
     expect(problems).toEqual(expect.arrayContaining([expect.stringContaining(expected)]));
   });
 
+  it("accepts for locks a Contributor with User Access Administrator, as docs/pipelines.md says, and no role that only assigns roles", () => {
+    const contributor = {
+      actions: ["*"],
+      notActions: ["Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write"],
+    };
+    const withRole = (...actions: readonly string[]) =>
+      flown({ permissions: { value: [contributor, { actions }] } }, { RESOURCE_LOCKS: "true" }).problems;
+    expect(withRole("*/read", "Microsoft.Authorization/*")).toEqual([]);
+    expect(withRole("*/read", "Microsoft.Authorization/roleAssignments/write")).toEqual([
+      expect.stringContaining("for locks Owner or User Access Administrator"),
+    ]);
+    for (const page of ["deploy", "pipelines"]) {
+      const text = readFileSync(`docs/${page}.md`, "utf8");
+      expect(text, page).toMatch(/^.*RESOURCE_LOCKS.*(\n.*)?User Access Administrator/m);
+    }
+  });
+
   it("stops the provision before a key is made, and prints every problem", async () => {
     const answers = { "list-flexconsumption-runtimes": [], "account list-locations": [{ name: "swedencentral" }] };
     const failure = await ran("preprovision", answers).catch((error: Error) => error.message);
