@@ -232,12 +232,12 @@ export interface OtpKeys {
   list(range: Range, filter?: OtpKeyFilter): Promise<Page<OtpKeySummary>>;
   /**
    * Assigns an OTP key. Succeeds also if it is assigned to this user already. With `onlyIfFree` returns `taken` if
-   * another user has it, or is about to get it.
+   * another user has it, or is about to get it. With `epoch` returns `no_user` if the user's credential epoch is another.
    */
   assign(
     userRef: UserRef,
     prefix: string,
-    options?: { readonly onlyIfFree?: boolean },
+    options?: { readonly onlyIfFree?: boolean; readonly epoch?: number },
   ): Promise<"assigned" | "no_user" | "no_key" | "taken">;
   /** Returns false if there is no such user, or the OTP key is not assigned to the user. */
   unassign(userRef: UserRef, prefix: string): Promise<boolean>;

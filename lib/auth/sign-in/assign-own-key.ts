@@ -5,7 +5,7 @@ import { splitTemporaryOtp } from "../otp/temporary-code.ts";
 import type { HashPlace } from "../passwords/hash-places.ts";
 import type { LiveSession } from "../sessions/manage-sessions.ts";
 import { sessionRequired } from "../sessions/manage-sessions.ts";
-import type { OtpKey, Stored, User, UserPointer } from "../store.ts";
+import type { OtpKey, SignInState, Stored, User, UserPointer } from "../store.ts";
 import { outcomeOf } from "./audit.ts";
 import { checkOtp, type OtpResult } from "./check-otp.ts";
 import { type CountedAddress, countAddress } from "./count-address.ts";
@@ -22,6 +22,7 @@ interface Given {
 /**
  * Assigns an unassigned OTP key to the user of a session, who sends one of its OTPs. Checks the password and throttles
  * attempts as at a sign-in. Does not check an OTP of a key that is assigned to another user, so that it is not used up.
+ * The session must not end before the assignment is written.
  * Throws Fault `forbidden` if the deployment does not allow it, `unauthenticated` for wrong credentials, `conflict` if
  * the key was assigned to another user meanwhile, `throttled`, `unavailable`.
  * @returns the prefix of the assigned key
@@ -39,20 +40,27 @@ export async function assignOwnKey(
   let counted: CountedAddress | undefined;
   let attempt: ReservedAttempt | undefined;
   let place: HashPlace | undefined;
+  /** Whether the attempt is concluded and has its audit event. */
+  let isDecided = false;
+  const decided = (fault: Fault): Fault => {
+    isDecided = true;
+    return fault;
+  };
   try {
     place = takeHashPlace(given, { sessionOf: user.id }, deps);
-    await place?.turn();
+    await place.turn();
     counted = await countAddress(address, deps);
     const state = await deps.users.signInState(userRef);
-    const read = () => readFreeKeys(given.otp, user, deps);
+    const read = async (current: SignInState) => ({ current, free: await readFreeKeys(given.otp, user, deps) });
     const onReservation = (tried: ReservedAttempt | undefined) => {
       attempt = tried;
     };
     const reservation = await reserveAttempt({ userRef, state, read, onReservation }, deps);
     if (reservation === undefined) throw sessionRequired();
     ({ attempt } = reservation);
-    const isRight = await deps.hasher.verify(given.password, state?.user?.value.password, place);
-    const free = await reservation.evidence;
+    const { current, free } = await reservation.evidence;
+    if (current.user?.value.epoch !== user.epoch) throw sessionRequired();
+    const isRight = await deps.hasher.verify(given.password, current.user.value.password, place);
     const result = isRight ? await checkFreeKey(given.otp, free, deps) : undefined;
     const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
     if (result?.outcome !== "valid" || result.key === undefined) {
@@ -60,25 +68,26 @@ export async function assignOwnKey(
       // reveal whether the password was right.
       await concludeAttempt(result?.written ? attempt : await padTiming(attempt, deps), "failed", deps);
       audit({ outcome: "refused", reason: isRight ? "wrong_otp" : "wrong_password", ...found });
-      throw new Fault("unauthenticated", "Invalid credentials!");
+      throw decided(new Fault("unauthenticated", "Invalid credentials!"));
     }
     const { prefix } = result.key;
     const [outcome] = await Promise.all([
-      deps.otpkeys.assign(userRef, prefix, { onlyIfFree: true }),
+      deps.otpkeys.assign(userRef, prefix, { onlyIfFree: true, epoch: user.epoch }),
       // The assignment decides the outcome: a slot that is not released counts as a failure later.
       warnOnError("attempt_not_concluded", concludeAttempt(attempt, "succeeded", deps), deps),
       warnOnError("address_not_uncounted", counted?.uncount(), deps),
     ]);
     if (outcome !== "assigned") {
       audit({ outcome: "refused", reason: outcome, ...found });
-      throw outcome === "no_user" ? sessionRequired() : new Fault("conflict", "The otpkey is assigned already.");
+      throw decided(
+        outcome === "no_user" ? sessionRequired() : new Fault("conflict", "The otpkey is assigned already."),
+      );
     }
     audit({ outcome: "granted", ...found });
     return prefix;
   } catch (error) {
     // Nothing is hashed any more, and storage may be slow or away.
     place?.release();
-    const isDecided = error instanceof Fault && ["unauthenticated", "conflict"].includes(error.kind);
     if (!isDecided) {
       const outcome = outcomeOf(error);
       await Promise.all([

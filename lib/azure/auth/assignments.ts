@@ -40,7 +40,7 @@ export function assignments(tables: AuthTables): Pick<OtpKeys, "assign" | "unass
   };
 
   return {
-    async assign(userRef, prefix, { onlyIfFree = false } = {}) {
+    async assign(userRef, prefix, { onlyIfFree = false, epoch } = {}) {
       let at = userRef;
       return retryOnConflict(async () => {
         const [snapshot, rows] = await Promise.all([
@@ -49,6 +49,8 @@ export function assignments(tables: AuthTables): Pick<OtpKeys, "assign" | "unass
         ]);
         const key = rows.find(({ rowKey }) => rowKey === keyRow);
         if (snapshot === undefined) return "no_user";
+        // The entry is written by the version of the row `user`, so the epoch is the same then.
+        if (epoch !== undefined && epoch !== snapshot.user.epoch) return "no_user";
         at = pointerTo(snapshot);
         const keyId = ownerOf(key);
         if (key === undefined || keyId === undefined) return "no_key";

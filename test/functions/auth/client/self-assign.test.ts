@@ -4,7 +4,7 @@ import { Fault } from "../../../../lib/fault.ts";
 import { minutes } from "../../../../lib/time.ts";
 import { hotpKey, type SoftwareKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
 import { Crash, crashingAfter } from "../../../support/auth/store-steps.ts";
-import { type MadeUser, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
+import { type MadeUser, newPassword, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth({ settings: { AUTH_SELF_ASSIGN: "true" } });
 
@@ -187,6 +187,74 @@ describe("POST /client/otpkeys", () => {
       users.map(({ id }) => auth.context.otpkeys.assign({ by: "id", id }, key.prefix, { onlyIfFree: true })),
     );
     expect(outcomes.sort()).toEqual(["assigned", "taken", "taken"]);
+  });
+
+  it.each([
+    ["the end of all sessions", "before the password is checked", "sessions/delete"],
+    ["a reset", "before the password is checked", "reset"],
+    ["the end of all sessions", "before the assignment is written", "sessions/delete"],
+    ["a reset", "before the assignment is written", "reset"],
+  ])("assigns no key after %s %s, because the session has ended", async (_, when, change) => {
+    const user = await auth.makeUser();
+    const key = await unassigned(hotpKey());
+    const isEarly = when === "before the password is checked";
+    let hasEnded = false;
+    const end = async () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      expect((await auth.post(`/core/users/${user.id}/${change}`, { password: newPassword() })).status).toBe(204);
+    };
+    const on = auth.anotherInstance({
+      settings: { AUTH_SELF_ASSIGN: "true" },
+      ports: ({ users, otpkeys }) => ({
+        users: {
+          ...users,
+          signInState: async (...given) => {
+            if (isEarly) await end();
+            return users.signInState(...given);
+          },
+        },
+        otpkeys: {
+          ...otpkeys,
+          save: async (...given) => {
+            if (!isEarly) await end();
+            return otpkeys.save(...given);
+          },
+        },
+      }),
+    });
+    const session = await auth.logIn(user);
+    const sent = { otp: key.otp(1), password: user.password };
+    expect(await on.post("/client/otpkeys", sent, withSession(session))).toMatchObject({
+      status: 401,
+      body: { error: "Session required!" },
+    });
+    expect(on.events("self_assignment")).toMatchObject([
+      isEarly ? { outcome: "undecided", reason: "unauthenticated" } : { outcome: "refused", reason: "no_user" },
+    ]);
+    expect((await auth.get(`/core/users/${user.id}/otpkeys`)).body).toEqual([]);
+    expect(await failuresOf(user)).toBe(0);
+  });
+
+  it("checks the password that the user has when the attempt gets its slot", async () => {
+    const user = await auth.makeUser();
+    const key = await unassigned(hotpKey());
+    const session = await auth.logIn(user);
+    const state = await auth.context.users.signInState({ by: "id", id: user.id });
+    if (state === undefined) throw new Error("there is no user");
+    const reservations = Array.from({ length: 10 }, (_, n) => ({ id: `${n}`, at: auth.now() }));
+    await auth.context.throttles.save(state.throttle, { failures: 0, reservations }, undefined);
+    const on = auth.anotherInstance({
+      settings: { AUTH_SELF_ASSIGN: "true" },
+      ports: () => ({
+        sleep: async () => {
+          await auth.post(`/core/users/${user.id}/reset`, { password: newPassword() });
+        },
+      }),
+    });
+    const sent = { otp: key.otp(1), password: user.password };
+    expect((await on.post("/client/otpkeys", sent, withSession(session))).status).toBe(401);
+    expect((await auth.get(`/core/users/${user.id}/otpkeys`)).body).toEqual([]);
   });
 
   it("requires a session, and responds 403 unless the deployment allows it", async () => {
