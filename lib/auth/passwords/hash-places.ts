@@ -61,6 +61,11 @@ export interface HashPlaces {
  */
 const shares = { known: 1, unknown: 3 / 4, repeated: 1 / 2 };
 /**
+ * Share of all places that callers of a kind get in any case. When hashes become slower, as at the start of a flood, there are fewer
+ * places, and the flood may have taken them all before.
+ */
+const reserved = { known: 1 / 4, unknown: 1 / 4, repeated: 0 };
+/**
  * Number of places that one name can have: this share of the queue, or ten in a short queue, which are the attempts at once that its
  * throttle allows by default.
  */
@@ -80,6 +85,7 @@ export function createHashPlaces(options: HashPlacesOptions): HashPlaces {
   const minPlaces = 4 * maxConcurrent;
   const takenBy = new Map<string, number>();
   let taken = 0;
+  const takenByKind = { known: 0, unknown: 0, repeated: 0 };
 
   const add = (key: string, count: number): void => {
     const sum = (takenBy.get(key) ?? 0) + count;
@@ -99,12 +105,14 @@ export function createHashPlaces(options: HashPlacesOptions): HashPlaces {
       const hasTooMany = nameKey.some(
         key => (takenBy.get(key) ?? 0) >= Math.max(ofName.inShortQueue, places * ofName.share),
       );
-      const isRepeated = keys.some(key => takenBy.has(key));
-      const share = isRepeated ? shares.repeated : isKnown ? shares.known : shares.unknown;
-      if (taken >= Math.floor(places * share) || hasTooMany) {
+      const kind = keys.some(key => takenBy.has(key)) ? "repeated" : isKnown ? "known" : "unknown";
+      const isFull =
+        taken >= Math.floor(places * shares[kind]) && takenByKind[kind] >= Math.floor(places * reserved[kind]);
+      if (isFull || hasTooMany) {
         throw new OverloadFault(retryTimesOf[isKnown ? "known" : "unknown"].next(perHashMs()));
       }
       taken += 1;
+      takenByKind[kind] += 1;
       for (const key of keys) add(key, 1);
       let isTaken = true;
       let endTurn: (() => void) | undefined;
@@ -118,6 +126,7 @@ export function createHashPlaces(options: HashPlacesOptions): HashPlaces {
           isTaken = false;
           endTurn?.();
           taken -= 1;
+          takenByKind[kind] -= 1;
           for (const key of keys) add(key, -1);
         },
       };

@@ -58,11 +58,13 @@ export interface Checked {
  * @param given `place` is the attempt's place in the queue of password hashes
  */
 export async function checkFactors(
-  { password, otp, place }: Credentials & { readonly place?: HashPlace | undefined },
+  { password, otp, place }: Credentials & { readonly place: HashPlace },
   { state: { user, otpkeys: assigned }, candidates, hasSecondFactor }: Evidence,
   deps: AuthDeps,
 ): Promise<Checked> {
   const stored = user?.value.password;
+  // An OTP can take long at a validation server.
+  if (password === undefined) place.release();
   const isRight = password !== undefined && (await deps.hasher.verify(password, stored, place));
   const passwordFact = password === undefined ? "absent" : isRight ? "right" : "wrong";
   const userHasPassword = user === undefined || stored !== undefined;

@@ -59,7 +59,7 @@ export async function signIn(
     const device = await presentedDevice(deviceToken, deps);
     const place = takeHashPlace(given, { address, device, sessionOf }, deps);
     progress.place = place;
-    await place?.turn();
+    await place.turn();
     progress.counted = await countAddress(address, deps);
     const identified = await identify(given, deps);
     const reserved = identified && (await reserve(identified, { given, progress, device }, deps));
@@ -134,11 +134,7 @@ const isLocked = ({ throttle }: SignInState, { rules, now }: AuthDeps): boolean 
  * Refuses an attempt that cannot name a user, so there is no throttle to write. Hashes the password and does reads in place
  * of the writes of other attempts, so that the time and the number of storage calls are the same (A5).
  */
-async function refuseUnidentified(
-  given: Credentials,
-  place: HashPlace | undefined,
-  deps: AuthDeps,
-): Promise<SignInResult> {
+async function refuseUnidentified(given: Credentials, place: HashPlace, deps: AuthDeps): Promise<SignInResult> {
   const { password, otp } = given;
   const pad = () => deps.users.signInState(noUser);
   await pad();

@@ -15,15 +15,14 @@ interface Presented {
 }
 
 /**
- * Takes a place in the queue of password hashes before any storage call. Returns undefined for an attempt without a password. Depends
- * on the credentials as they were sent and not on whether a user exists. Throws `OverloadFault`.
+ * Takes a place in the queue of password hashes before any storage call, also for an attempt without a password, whose storage calls are
+ * the same. Depends on the credentials as they were sent and not on whether a user exists. Throws `OverloadFault`.
  */
 export function takeHashPlace(
   given: Credentials,
   { address, device, sessionOf }: Presented,
   { hasher, rules }: Pick<AuthDeps, "hasher" | "rules">,
-): HashPlace | undefined {
-  if (given.password === undefined) return undefined;
+): HashPlace {
   // No username contains a slash, so these names are no user's.
   if (sessionOf !== undefined) return hasher.takePlace({ isKnown: true, name: `session/${sessionOf}` });
   if (device !== undefined)

@@ -42,6 +42,10 @@ describe("a host whose queue of passwords has no place", () => {
       { username: "no/such/name", password: "wrong" },
       { password: "wrong" },
       { password: "wrong", otp: hotpKey().otp(0) },
+      { username: user.name },
+      { username: user.name, otp: hotpKey().otp(0) },
+      { otp: hotpKey().otp(0) },
+      {},
     ]) {
       const { total, result } = await small.counted(() => small.post(`/client/${name}`, fields, from));
       expect(total).toBe(0);
@@ -93,12 +97,11 @@ describe("a host whose queue of passwords has no place", () => {
     expect((await small.post("/client/password", change, withSession(session))).status).toBe(200);
   });
 
-  it("serves attempts without a password, which need no hash", async () => {
+  it("serves calls that check no credentials", async () => {
+    const session = await auth.logIn(await auth.makeUser());
     expect(fillWithUnknownCallers()).toBe(6);
-    expect(await small.post("/client/authenticate", { username: newName() })).toMatchObject({
-      status: 200,
-      body: false,
-    });
+    expect((await small.get("/client/status", {}, withSession(session))).status).toBe(200);
+    expect((await small.post("/client/logout", {}, withSession(session))).body).toBe(true);
   });
 
   it("serves a name that has no place when another name has many", async () => {
@@ -145,8 +148,8 @@ describe("a host with a long queue of passwords", () => {
         };
       },
     });
-    const attempts = Array.from({ length: 12 }, () =>
-      slow.post("/client/authenticate", { username: newName(), password: "wrong" }),
+    const attempts = Array.from({ length: 12 }, (_, n) =>
+      slow.post("/client/authenticate", { username: newName(), ...(n % 2 === 0 ? { password: "wrong" } : {}) }),
     );
     const assigning = { password: user.password, otp: key.otp(0) };
     const assignment = slow.post("/client/otpkeys", assigning, withSession(session));
@@ -189,25 +192,31 @@ describe("the place of an attempt", () => {
     expect(fillWithUnknownCallers()).toBe(6);
   });
 
-  it("is released before the OTP is checked, which can take long at a validation server", async () => {
-    const [user, key] = await auth.makeOwner(hotpKey());
-    let free = 0;
-    const checking = small.anotherInstance({
-      ports: ({ otpkeys }) => ({
-        hasher,
-        otpkeys: {
-          ...otpkeys,
-          save: async (...given) => {
-            free = fillWithUnknownCallers();
-            return otpkeys.save(...given);
+  it.each([
+    ["with a password", true],
+    ["without one", false],
+  ])(
+    "is released before the OTP of an attempt %s is checked, which can take long at a validation server",
+    async (_, hasPassword) => {
+      const [user, key] = await auth.makeOwner(hotpKey());
+      let free = 0;
+      const checking = small.anotherInstance({
+        ports: ({ otpkeys }) => ({
+          hasher,
+          otpkeys: {
+            ...otpkeys,
+            save: async (...given) => {
+              free = fillWithUnknownCallers();
+              return otpkeys.save(...given);
+            },
           },
-        },
-      }),
-    });
-    const fields = { ...user.credentials, otp: key.otp(0) };
-    expect((await checking.post("/client/authenticate", fields)).body).toBe(true);
-    expect(free).toBe(6);
-  });
+        }),
+      });
+      const fields = { ...(hasPassword ? user.credentials : { username: user.name }), otp: key.otp(0) };
+      expect((await checking.post("/client/authenticate", fields)).body).toBe(hasPassword);
+      expect(free).toBe(6);
+    },
+  );
 
   it.each([
     ["a sign-in", "authenticate"],

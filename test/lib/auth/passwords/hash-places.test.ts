@@ -60,6 +60,21 @@ describe("the queue of password hashes", () => {
     expect(takeAll(places, () => knownCaller)).toHaveLength(25);
   });
 
+  it("keeps a quarter for known callers, and one for other unknown callers, also when hashes become slower in a flood", () => {
+    let perHashMs = 20;
+    const places = placesOf({ perHashMs: () => perHashMs });
+    const flood = takeAll(places, n => ({ isKnown: false, name: `flooded ${n % 20}` }));
+    expect(flood).toHaveLength(50);
+    perHashMs = 50;
+    // 40 places now, fewer than are taken.
+    expect(takeAll(places, n => ({ isKnown: false, name: `flooded ${n % 20}` }))).toHaveLength(0);
+    const known = takeAll(places, () => knownCaller);
+    expect(known).toHaveLength(10);
+    for (const place of [...known, ...flood.slice(0, 20)]) place.release();
+    expect(takeAll(places, unknownCaller)).toHaveLength(10);
+    expect(takeAll(places, () => knownCaller)).toHaveLength(10);
+  });
+
   it("keeps half for names that are not in it, when others repeat theirs", () => {
     const places = placesOf();
     const flood = takeAll(places, n => ({ isKnown: false, name: `flooded ${n % 20}` }));
