@@ -67,7 +67,8 @@ also ends all its credentials, by the event \`request_failed\`.
 
 A request whose order was not answered is \`started\` when a look-up finds the shipment. It is \`received\` again if the
 shipment proves to belong to another request, and the look-up continues ([C6](decisions/connector.md#c6)). Its
-authenticators may be active then, so that it ends \`partial\` if its own shipment is never found.
+authenticators may be active then, so that it ends \`partial\` if its own shipment is never found. If one of them still
+waits for its activation, the request is \`started\` until that has ended.
 
 ${diagram(requestStates, requestArrows())}
 
@@ -91,7 +92,7 @@ function requestArrows(): Arrow[] {
   const endOf = (event: CredentialEvent) => rollUpSecurityKey([transition("processing", event)]);
   const fromReceived = (...keys: SecurityKeyState[]) => rollUpRequest("received", keys);
   return [
-    ["received", startRequest("received"), "every order is accepted"],
+    ["received", startRequest("received"), "every order is accepted, or an authenticator continues without it"],
     ["received", fromReceived(endOf("request_failed")), "request_failed"],
     ["received", fromReceived(endOf("cancelled")), "cancelled"],
     ["received", fromReceived("complete", endOf("request_failed")), "request_failed after a rejected link"],

@@ -6,6 +6,10 @@ import type { Credential, CredentialRequest, SecurityKey } from "./request.ts";
 export const isWaiting = ({ credentials }: Pick<SecurityKey, "credentials">): boolean =>
   credentials.some(({ state }) => state === "processing");
 
+/** Whether any credential of the security key had a response, or has ended. */
+export const hasProgressed = ({ credentials }: Pick<SecurityKey, "credentials">): boolean =>
+  credentials.some(({ state }) => state !== "processing");
+
 /** Whether the challenge of every credential without a response has expired, so that no response can be activated any more. */
 export const isTooLateFor = ({ credentials }: SecurityKey, request: CredentialRequest, clock: Clock): boolean =>
   credentials

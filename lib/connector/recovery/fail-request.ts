@@ -1,36 +1,48 @@
 import type { Instant } from "../../time.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
-import type { CredentialRequest } from "../model/request.ts";
-import { endAll, rolledUp } from "../model/roll-up.ts";
+import { hasProgressed } from "../model/credential.ts";
+import type { CredentialRequest, SecurityKey } from "../model/request.ts";
+import { endAll, endWaiting, rolledUp } from "../model/roll-up.ts";
+import { isTerminal, startRequest } from "../model/states.ts";
+import { releaseLease } from "../store/next-due.ts";
 
-/**
- * Ends a request that never started as `failed`, with its security keys and credentials. Returns undefined on a conflict.
- * @param order `never_sent` removes the order intent; `never_confirmed` keeps it, because a shipment may exist
- */
+/** Ends a request that was never sent to the delivery service as `failed`, with its security keys and credentials. Returns undefined on a conflict. */
 export const failRequest = (
   loaded: LoadedRequest,
   reason: string,
   deps: Pick<ConnectorDeps, "requests" | "now">,
-  order: "never_sent" | "never_confirmed" = "never_sent",
-): Promise<LoadedRequest | undefined> => deps.requests.save(loaded, failedRequest(loaded, reason, deps.now(), order));
+): Promise<LoadedRequest | undefined> => deps.requests.save(loaded, failedRequest(loaded, reason, deps.now()));
 
 /** Returns the changes by which `failRequest` ends a request. */
-export function failedRequest(
-  loaded: LoadedRequest,
-  reason: string,
-  now: Instant,
-  order: "never_sent" | "never_confirmed" = "never_sent",
-): Required<Changes> {
-  const keys = endAll(
-    loaded.keys.map(({ value }) => value),
-    "request_failed",
-    reason,
-    now,
-  );
-  const { value } = loaded.request;
-  const unsent = order === "never_sent" ? { ...withoutOrderIntent(value), neverSent: true } : value;
+export function failedRequest(loaded: LoadedRequest, reason: string, now: Instant): Required<Changes> {
+  const keys = endAll(valuesOf(loaded), "request_failed", reason, now);
+  const unsent = { ...withoutOrderIntent(loaded.request.value), neverSent: true };
   return { request: rolledUp({ ...unsent, errorMessage: reason }, keys, now), keys };
 }
+
+/**
+ * Ends the security keys of a request whose order was never confirmed, and the request if none is left. Authenticators with a response
+ * continue: they were enrolled while a shipment was linked tentatively, and are in use. Keeps the order intent, because a shipment may
+ * exist. Returns undefined on a conflict.
+ */
+export function endUnconfirmed(
+  loaded: LoadedRequest,
+  reason: string,
+  deps: Pick<ConnectorDeps, "requests" | "now" | "intervals">,
+): Promise<LoadedRequest | undefined> {
+  const now = deps.now();
+  const isEnded = (key: SecurityKey) => !isTerminal(key.state) && !hasProgressed(key);
+  const all = valuesOf(loaded).map(key =>
+    isEnded(key) ? releaseLease(endWaiting(key, "request_failed", reason, now), deps) : key,
+  );
+  const keys = all.filter((key, index) => key !== loaded.keys[index]?.value);
+  const { lease, due, ...value } = loaded.request.value;
+  const ended = rolledUp({ ...value, errorMessage: reason }, all, now);
+  const request = isTerminal(ended.state) ? ended : { ...ended, state: startRequest(ended.state), attempts: 0 };
+  return deps.requests.save(loaded, { request, keys });
+}
+
+const valuesOf = ({ keys }: LoadedRequest): readonly SecurityKey[] => keys.map(({ value }) => value);
 
 /** Returns the request without its order intent, for an order that was not sent or was refused. */
 export function withoutOrderIntent({ delivery: _, ...request }: CredentialRequest): CredentialRequest {

@@ -2,6 +2,7 @@ import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
+import { hasProgressed } from "../model/credential.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { referenceOf } from "../model/shipment.ts";
@@ -12,7 +13,7 @@ import { callInTurn, learnFromCall } from "../store/peer-calls.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../store/run.ts";
 import { saveLease } from "../store/save-lease.ts";
 import { compensate } from "./compensate.ts";
-import { failRequest } from "./fail-request.ts";
+import { endUnconfirmed, failRequest } from "./fail-request.ts";
 import { matchesOrder } from "./match-shipment.ts";
 import { mustLeaveKeys, peersInTurn } from "./peers-in-turn.ts";
 
@@ -115,17 +116,17 @@ async function lookUp(
   return undefined;
 }
 
-/** Compensates a request whose shipment was never found, and ends it as failed. */
+/** Compensates a request whose shipment was never found, and ends it, but for authenticators with a response. */
 async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   const reason =
     "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
   const failure = await compensateOnSite(leased, run, deps);
-  if (failure === undefined) await failRequest(leased, reason, deps, "never_confirmed");
+  if (failure === undefined) await endUnconfirmed(leased, reason, deps);
   else await reconcileLater(leased, reason, deps, failure.retryAfter);
 }
 
 /**
- * Compensates for the authenticators of a request that never starts, so that they are not enrolled. Returns the failure of a peer, after
+ * Compensates for the authenticators without a response of a request that never starts, so that they are not enrolled. Returns the failure of a peer, after
  * which the compensation has to be repeated.
  */
 async function compensateOnSite(
@@ -134,7 +135,7 @@ async function compensateOnSite(
   deps: ConnectorDeps,
 ): Promise<PeerFailure | undefined> {
   const leaseUntil = request.value.lease?.until ?? deps.now();
-  const waiting = valuesOf(keys).filter(key => isOnSite(key) && key.state === "processing");
+  const waiting = valuesOf(keys).filter(key => isOnSite(key) && key.state === "processing" && !hasProgressed(key));
   try {
     await compensate(request.value.id, waiting, { ...deps, ...peersInTurn(deps, leaseUntil, run, deps) });
     return undefined;

@@ -1,0 +1,91 @@
+import { describe, expect, test } from "vitest";
+import { days, hours, minutes } from "../../../../lib/time.ts";
+import { authenticator, idAt, mixedBody } from "../../../support/connector/on-site.ts";
+import {
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
+
+const peers = await peersOfFile();
+
+/** A request with a shipped key and an authenticator, whose order was not answered, and whose tentative shipment turned out to be another one's. */
+async function withRejectedShipment(connector: TestConnector): Promise<string> {
+  peers.delivery.fail({ kind: "drop", method: "POST", phase: "after" });
+  const { body } = await refusalOf(connector.order(mixedBody([1], [authenticator(1)])));
+  const requestId = (body as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
+  connector.advance(minutes(16));
+  await connector.runCredentials("timer");
+  const { shipment } = await connector.read(requestId);
+  await peers.delivery.control(shipment?.shipment_id ?? "", { sabotage: "wrong-key" });
+  await connector.runShipments("timer");
+  expect((await connector.read(requestId)).state).toBe("received");
+  return requestId;
+}
+
+async function runFor(connector: TestConnector, time: number): Promise<void> {
+  for (let passed = 0; passed < time; passed += hours(5)) {
+    connector.advance(hours(5));
+    await connector.runCredentials("timer");
+  }
+}
+
+const mailsOf = async (connector: TestConnector, requestId: string) => {
+  const { recipient } = await connector.requestRow(requestId);
+  return peers.mail.mails().filter(({ to }) => to.includes(recipient.email));
+};
+
+describe("a request whose order is never confirmed, with an authenticator that was enrolled meanwhile", () => {
+  test("ends without its shipped key, and still mails the PIN that the mail service did not take", async () => {
+    const connector = await testConnector(peers);
+    const requestId = await withRejectedShipment(connector);
+    await peers.rfpr.enroll(idAt(requestId));
+    peers.mail.fail({ kind: "refuse", status: 500, times: 10_000 });
+    await runFor(connector, days(4));
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "partial",
+      authenticators: [{ state: "complete" }],
+      shipment: { shipment_items: [{ state: "failed" }] },
+      error_message: expect.stringContaining("never confirmed the shipment"),
+    });
+    expect(await mailsOf(connector, requestId)).toEqual([]);
+    peers.mail.clearFaults();
+    await runFor(connector, days(1));
+    expect(await mailsOf(connector, requestId)).toHaveLength(1);
+  });
+
+  test("deletes the copy of its PIN response at its time", async () => {
+    const connector = await testConnector(peers);
+    const requestId = await withRejectedShipment(connector);
+    await peers.rfpr.enroll(idAt(requestId));
+    await runFor(connector, days(4));
+    expect(await mailsOf(connector, requestId)).toHaveLength(1);
+    expect((await connector.read(requestId)).state).toBe("partial");
+    expect((await connector.queue("purge")).map(({ keyId }) => keyId)).toEqual(["a-01"]);
+  });
+
+  test("stays started until an activation without an answer is read back, and then ends with it", async () => {
+    const connector = await testConnector(peers);
+    const requestId = await withRejectedShipment(connector);
+    await runFor(connector, hours(70));
+    expect((await connector.read(requestId)).state).toBe("received");
+    await peers.rfpr.enroll(idAt(requestId));
+    const registered = peers.entra.registrations().length;
+    peers.entra.fail({ kind: "refuse", status: 500, phase: "after", method: "POST", path: "fido2Methods$" });
+    peers.entra.fail({ kind: "refuse", status: 503, method: "GET", path: "fido2Methods$", times: 6 });
+    await runFor(connector, hours(10));
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "started",
+      authenticators: [{ credentials: [{ state: "activation_pending" }] }],
+      shipment: { shipment_items: [{ state: "failed" }] },
+    });
+    await runFor(connector, days(2));
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "partial",
+      authenticators: [{ state: "complete" }],
+    });
+    expect(peers.entra.registrations()).toHaveLength(registered + 1);
+    expect(await mailsOf(connector, requestId)).toHaveLength(1);
+  });
+});
