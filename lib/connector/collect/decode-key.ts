@@ -12,10 +12,8 @@ import { type DecodedCredential, decodeResponses } from "./decode-responses.ts";
 export interface DecodedKey {
   /** Applies the responses to the current security key. Only credentials without a response change. */
   readonly apply: (key: SecurityKey) => SecurityKey;
-  /** The number of responses that opened with the response keys. */
+  /** The number of responses that opened with the response key at their position. */
   readonly opened: number;
-  /** The number of responses that did not open. */
-  readonly unopened: number;
 }
 
 /**
@@ -30,7 +28,7 @@ export async function decodeKey(
   deps: ConnectorDeps,
 ): Promise<DecodedKey> {
   const read = responses && (await decodeResponses(request.id, key, responses, deps));
-  const { opened = 0, unopened = 0 } = read ?? {};
+  const opened = read?.opened ?? 0;
   // The responses of an authenticator are read under our own id. A shipment may belong to another request.
   const isOurs = key.provisioning === "on_site" || opened > 0;
   const blob = responses !== undefined && isOurs ? await storeResponses(request.id, key, responses, deps) : undefined;
@@ -48,7 +46,7 @@ export async function decodeKey(
     );
     return withRollUp({ ...current, ...named, credentials }, now);
   };
-  return { apply, opened, unopened };
+  return { apply, opened };
 }
 
 /**

@@ -17,12 +17,8 @@ export interface DecodedCredential {
 export interface DecodedResponses {
   /** By position; undefined if there is no response. */
   readonly credentials: readonly (DecodedCredential | undefined)[];
-  /**
-   * The number of responses that opened with the response keys, and of those for other keys. Malformed responses, and those whose response
-   * key itself does not open, count as neither.
-   */
+  /** The number of responses that opened with the response key at their position. */
   readonly opened: number;
-  readonly unopened: number;
 }
 
 /**
@@ -37,7 +33,6 @@ export async function decodeResponses(
 ): Promise<DecodedResponses> {
   const credentials: (DecodedCredential | undefined)[] = [];
   let opened = 0;
-  let unopened = 0;
   for (const index of key.credentials.keys()) {
     const response = responses.credentials[index];
     if (response === undefined || response === "") {
@@ -45,21 +40,22 @@ export async function decodeResponses(
       continue;
     }
     const result = await openAttestation(requestId, key, index, response, deps);
-    if (result === "undecryptable" || result === noResponseKey) unopened++;
-    else if (result !== "malformed" && result !== sealedResponseKey) opened++;
+    if (typeof result !== "string" || !unopenedReasons.includes(result)) opened++;
     credentials.push(
       typeof result === "string"
         ? { problem: `The key maker's response can not be used: ${result}.` }
         : { credentialId: result.credentialId },
     );
   }
-  return { credentials, opened, unopened };
+  return { credentials, opened };
 }
 
 const noResponseKey = "no response key";
 
 /** Why a response cannot be used yet: its response key may open when the vault has its key version again. */
 export const sealedResponseKey = "its response key does not open";
+
+const unopenedReasons = ["undecryptable", "malformed", noResponseKey, sealedResponseKey];
 
 /** Returns the attestation in a response, or why the response cannot be used for this credential. */
 export async function openAttestation(

@@ -13,10 +13,8 @@ const readyStates = [103, 104, 105, 106];
 export interface DecodedShipment {
   /** All shipped security keys in order, with or without changes. */
   readonly keys: readonly SecurityKey[];
-  /** The number of responses that opened with the response keys. */
+  /** The number of responses that opened with the response key at their position. */
   readonly opened: number;
-  /** The number of responses that did not open. */
-  readonly unopened: number;
 }
 
 /**
@@ -29,20 +27,22 @@ export async function decodeShipment(
   shipment: DeliveryShipment | undefined,
   deps: ConnectorDeps,
 ): Promise<DecodedShipment> {
-  const items = shipment !== undefined && readyStates.includes(shipment.state.id) ? shipment.items : [];
+  const items = shipment === undefined ? [] : readyItems(shipment);
   const keys: SecurityKey[] = [];
   let opened = 0;
-  let unopened = 0;
   for (const [item, securityKeys] of shippedItems(stored.map(({ value }) => value)).entries()) {
     for (const [position, key] of securityKeys.entries()) {
       const read = await decodeShippedKey(request, key, items[item]?.keys[position], deps);
       keys.push(read.key);
       opened += read.opened;
-      unopened += read.unopened;
     }
   }
-  return { keys, opened, unopened };
+  return { keys, opened };
 }
+
+/** Returns the items of a shipment with their responses; none in a state in which responses are not read. */
+export const readyItems = ({ state, items }: DeliveryShipment): DeliveryShipment["items"] =>
+  readyStates.includes(state.id) ? items : [];
 
 /** Whether the challenge of every shipped credential without a response has expired, so that the delivery service need not be asked. */
 export const isTooLateForAll = ({ request, keys }: LoadedRequest, deps: ConnectorDeps): boolean =>
@@ -55,12 +55,12 @@ async function decodeShippedKey(
   key: SecurityKey,
   responses: KeyResponses | undefined,
   deps: ConnectorDeps,
-): Promise<{ readonly key: SecurityKey; readonly opened: number; readonly unopened: number }> {
-  if (!isWaiting(key)) return { key, opened: 0, unopened: 0 };
-  const { apply, opened, unopened } = await decodeKey(request, key, responses, deps);
+): Promise<{ readonly key: SecurityKey; readonly opened: number }> {
+  if (!isWaiting(key)) return { key, opened: 0 };
+  const { apply, opened } = await decodeKey(request, key, responses, deps);
   const changed = apply(key);
   const ready = changed.credentials.some(({ state }) => state === "activation_pending");
   const { notBefore, ...due } = nextDue(changed) ?? { queue: queueOf(key) };
   const readyKey = { ...changed, due: { ...due, at: deps.now() } };
-  return { key: ready ? readyKey : withPurgeDue(changed, deps), opened, unopened };
+  return { key: ready ? readyKey : withPurgeDue(changed, deps), opened };
 }

@@ -10,6 +10,7 @@ import { callInTurn, learnFromCall } from "../store/peer-calls.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../store/run.ts";
 import { saveLease } from "../store/save-lease.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
+import { findShipmentOwner } from "./find-shipment-owner.ts";
 import { removeResponsesIfDeleted } from "./remove-responses-if-deleted.ts";
 import { pollLater, savePoll } from "./save-poll.ts";
 
@@ -101,9 +102,11 @@ async function applyShipment(leased: LoadedRequest, shipment: DeliveryShipment, 
   const problem = errorStates.includes(state.id) ? deliveryProblem(answered) : undefined;
   const seen: CredentialRequest = { ...rest, delivery: answered, ...(problem && { errorMessage: problem }) };
 
-  const { keys, opened, unopened } = await decodeShipment(leased, shipment, deps);
-  if (request.delivery?.tentative === true && opened === 0 && unopened > 0) return unlinkShipment(leased, deps);
-  return savePoll(leased, opened > 0 ? withConfirmedLink(seen) : seen, keys, deps);
+  const { keys, opened } = await decodeShipment(leased, shipment, deps);
+  const isUnproven = request.delivery?.tentative === true && opened === 0;
+  const owner = isUnproven ? await findShipmentOwner(leased, shipment, deps) : "this_request";
+  if (owner === "another_request") return unlinkShipment(leased, deps);
+  return savePoll(leased, owner === "this_request" ? withConfirmedLink(seen) : seen, keys, deps);
 }
 
 function withConfirmedLink(request: CredentialRequest): CredentialRequest {

@@ -73,10 +73,7 @@ export async function openEnvelope<T>(
   payload: z.ZodType<T>,
 ): Promise<T> {
   headerOf(jwe, jweHeader);
-  const opened = await compactDecrypt(jwe, privateJwk, {
-    keyManagementAlgorithms: [...openedAlgorithms],
-    contentEncryptionAlgorithms: [contentAlgorithm],
-  }).catch(() => refused("undecryptable"));
+  const opened = await decrypt(jwe, privateJwk).catch(() => refused("undecryptable"));
   const jws = new TextDecoder().decode(opened.plaintext);
   const key = (await findSigningKey(headerOf(jws, jwsHeader).kid)) ?? refused("unknown_key");
   const verified = await compactVerify(jws, key, { algorithms: [signatureAlgorithm] }).catch(() =>
@@ -84,6 +81,28 @@ export async function openEnvelope<T>(
   );
   return orMalformed(() => payload.parse(JSON.parse(new TextDecoder().decode(verified.payload))));
 }
+
+/** Returns the `kid` of the key that a compact JWE is encrypted to; undefined if it names none or its header is not allowed. */
+export function recipientKid(jwe: string): string | undefined {
+  try {
+    return headerOf(jwe, jweHeader).kid;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a compact JWE decrypts with the key. Does not verify the JWS in it. */
+export const decryptsWith = (jwe: string, privateJwk: PrivateKey): Promise<boolean> =>
+  decrypt(jwe, privateJwk).then(
+    () => true,
+    () => false,
+  );
+
+const decrypt = (jwe: string, privateJwk: PrivateKey) =>
+  compactDecrypt(jwe, privateJwk, {
+    keyManagementAlgorithms: [...openedAlgorithms],
+    contentEncryptionAlgorithms: [contentAlgorithm],
+  });
 
 const headerOf = <T>(token: string, allowed: z.ZodType<T>): T =>
   orMalformed(() => allowed.parse(decodeProtectedHeader(token)));

@@ -1,0 +1,63 @@
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { decryptsWith, type PrivateKey, recipientKid } from "../exchange/envelope.ts";
+import { hasPinMail, isOnSite, type SecurityKey } from "../model/request.ts";
+import type { DeliveryShipment } from "../peers/delivery-wire.ts";
+import { openSealed } from "../store/open-sealed.ts";
+import { pinKeyPurpose, responseKeyPurpose } from "../store/seal-contexts.ts";
+import { readyItems } from "./decode-shipment.ts";
+
+/** How many responses to unknown keys are tried with all response keys: 150 keys take about a second for each. */
+const triedResponses = 3;
+
+/**
+ * Finds out which request a tentatively linked shipment belongs to, if no response opens with the response key at its position. The
+ * responses may be at wrong positions, so they are compared with all response keys of the request (C11).
+ * @returns `unknown` if nothing is proven, because responses are missing, malformed or damaged
+ */
+export async function findShipmentOwner(
+  { request, keys }: LoadedRequest,
+  shipment: DeliveryShipment,
+  deps: Pick<ConnectorDeps, "sealer" | "log">,
+): Promise<"this_request" | "another_request" | "unknown"> {
+  const received = readyItems(shipment).flatMap(item => item.keys);
+  const credentials = received.flatMap(key => key.credentials).filter(response => response !== "");
+  if (credentials.length === 0) return "unknown";
+  const shipped = keys.map(({ value }) => value).filter(key => !isOnSite(key));
+  const responseKeys = await openResponseKeys(request.value.id, shipped, deps);
+  // A response to a key that is missing here would look like one of another request.
+  if (responseKeys === undefined) return "unknown";
+
+  const byKid = new Map(responseKeys.map(key => [key.kid, key]));
+  const pins = received.flatMap(({ pin }) => pin ?? []);
+  for (const response of [...credentials, ...pins]) {
+    const named = byKid.get(recipientKid(response) ?? "");
+    if (named !== undefined && (await decryptsWith(response, named))) return "this_request";
+  }
+  // Decryption fails in the same way for another key and for damaged text: only the `kid` shows the difference.
+  const isForAnotherKey = (kid: string | undefined) => kid !== undefined && !byKid.has(kid);
+  if (!credentials.every(response => isForAnotherKey(recipientKid(response)))) return "unknown";
+  // The key maker may name the keys in its own way. A rejected shipment is never linked again, so this is tried before.
+  for (const response of credentials.slice(0, triedResponses))
+    for (const key of responseKeys) if (await decryptsWith(response, key)) return "this_request";
+  return "another_request";
+}
+
+/** Returns the response keys of all credentials and PINs, or undefined if one of them is missing or does not open. */
+async function openResponseKeys(
+  requestId: string,
+  keys: readonly SecurityKey[],
+  deps: Pick<ConnectorDeps, "sealer" | "log">,
+): Promise<readonly PrivateKey[] | undefined> {
+  const opened: PrivateKey[] = [];
+  for (const key of keys) {
+    const sealed = key.credentials.map(({ responseKey }, index) => [responseKey, responseKeyPurpose(index)] as const);
+    if (hasPinMail(key)) sealed.push([key.pinKey, pinKeyPurpose]);
+    for (const [value, purpose] of sealed) {
+      const context = { requestId, keyId: key.id, purpose };
+      const json = value === undefined ? undefined : await openSealed(value, context, deps);
+      if (json === undefined) return undefined;
+      opened.push(JSON.parse(json) as PrivateKey);
+    }
+  }
+  return opened;
+}
