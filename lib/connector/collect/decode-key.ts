@@ -32,9 +32,11 @@ export async function decodeKey(
   // The responses of an authenticator are read under our own id. A shipment may belong to another request.
   const isOurs = key.provisioning === "on_site" || opened > 0;
   const blob = responses !== undefined && isOurs ? await storeResponses(request.id, key, responses, deps) : undefined;
+  // Only an open response proves that the entry is of this security key. Its position may be wrong (C11).
+  const proven = opened > 0 ? responses : undefined;
   const named = {
-    ...(responses?.serial && { serial: responses.serial }),
-    ...(responses?.firmware && { firmware: responses.firmware }),
+    ...(proven?.serial && { serial: proven.serial }),
+    ...(proven?.firmware && { firmware: proven.firmware }),
     ...(blob && { responses: blob }),
   };
   const now = deps.now();

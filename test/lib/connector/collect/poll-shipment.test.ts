@@ -574,6 +574,23 @@ describe("a delivery service that does not accept the connector", () => {
 
 describe("a response that is not to be believed", () => {
   // jobs/failures/shipments.test.ts has responses of a wrong signature, key, request or form.
+  test("because it is for a key of another request does not unlink a shipment that was not found by look-up", async () => {
+    const others = await testConnector(peers);
+    const { shipmentId: theirs = "" } = await others.order();
+    await peers.delivery.control(theirs, { ship: true });
+    const foreign = (await others.context.delivery.getShipment(theirs)).items[0]?.keys[0]?.credentials ?? [];
+    const one = await ordered(
+      { state: 103 },
+      answering(shipment => {
+        Object.assign(shipment.shipment_items[0].product_data[0], { fido_credential_responses: foreign });
+        return shipment;
+      }),
+    );
+    await one.connector.runShipments();
+    expect((await one.connector.requestRow(one.requestId)).delivery).toMatchObject({ shipmentId: one.shipmentId });
+    expect(one.connector.events("shipment_link_rejected")).toEqual([]);
+  });
+
   test("because two were swapped is not activated, and says so; an honest one is", async () => {
     const one = await ordered({ body: orderBody([2, 1]) });
     const { connector, requestId, shipmentId, users } = one;
@@ -617,6 +634,41 @@ describe("a response that is not to be believed", () => {
     await one.connector.runShipments();
     await one.connector.runCredentials();
     expect(await one.connector.read(one.requestId)).toMatchObject({ state: "complete" });
+  });
+
+  test.each([
+    ["first", 1],
+    ["second", 2],
+  ])("in the %s poll does not change the serial number and firmware of the security key", async (_, wrongPoll) => {
+    let poll = 0;
+    const one = await ordered(
+      { body: orderBody([2]) },
+      answering(shipment => {
+        const [key] = shipment.shipment_items[0].product_data;
+        // The second response is not ready, so that the shipment is polled again.
+        key.fido_credential_responses[1] = "";
+        if (++poll !== wrongPoll) return shipment;
+        const wrong = { serial_number: "99999999", firmware_version: "1.0.0", fido_credential_responses: ["garbage"] };
+        Object.assign(key, wrong);
+        return shipment;
+      }),
+    );
+    const { connector, requestId, users } = one;
+    const { serial } = (await peers.delivery.control(one.shipmentId, { ship: true }))?.keys[0] ?? {};
+    const seen = [];
+    for (let run = 1; run <= 2; run++) {
+      await connector.runShipments();
+      const { serial, firmware } = await connector.keyRow(requestId);
+      seen.push({ serial, firmware });
+    }
+    const proven = { serial, firmware: "5.7.4" };
+    expect(seen).toEqual([wrongPoll === 1 ? {} : proven, proven]);
+    await connector.runCredentials();
+    expect(registered(users).map(({ displayName }) => displayName)).toEqual([
+      expect.stringContaining(serial ?? "none"),
+    ]);
+    const [mail] = peers.mail.mails().filter(({ text }) => text?.includes(users[0] ?? "none"));
+    expect(mail?.subject).toContain(serial);
   });
 
   test("that is stored but cannot be opened any more ends failed instead of being registered", async () => {
