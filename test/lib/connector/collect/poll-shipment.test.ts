@@ -582,7 +582,9 @@ describe("a response that is not to be believed", () => {
     const one = await ordered(
       { state: 103 },
       answering(shipment => {
-        Object.assign(shipment.shipment_items[0].product_data[0], { fido_credential_responses: foreign });
+        const [key] = shipment.shipment_items[0].product_data;
+        key.fido_credential_responses = foreign;
+        delete key.fido_pin_response;
         return shipment;
       }),
     );
