@@ -38,10 +38,15 @@ export interface DeliveryService {
   ): Promise<{ readonly shipmentId: string }>;
   getShipment(shipmentId: string, signal?: AbortSignal): Promise<DeliveryShipment>;
   /**
-   * Returns the readable shipments with the reference, newest first, each once. Returns `cannot_tell` if the service has no such search or
-   * too many results. Fails if it found none and some shipments were not readable.
+   * Returns the readable shipments with the reference, newest first, each once, without the responses of their security keys. In a list that
+   * is newest first, it need not return those requested at `since` or before. Returns `cannot_tell` if the service has no such search or too
+   * many results. Fails if it found none and some shipments were not readable.
    */
-  findByReference(reference: string, signal?: AbortSignal): Promise<readonly DeliveryShipment[] | "cannot_tell">;
+  findByReference(
+    reference: string,
+    since: Instant,
+    signal?: AbortSignal,
+  ): Promise<readonly DeliveryShipment[] | "cannot_tell">;
   /** Fails as `missing` if the shipment does not exist, and as `refused` (409) if it is too late. */
   deleteShipment(shipmentId: string, signal?: AbortSignal): Promise<void>;
   transportKeys(signal?: AbortSignal): Promise<readonly PublicKey[]>;
@@ -49,8 +54,15 @@ export interface DeliveryService {
   signingKey(kid: string, signal?: AbortSignal): Promise<PublicKey | undefined>;
 }
 
-const pageSize = 100;
-const mostPages = 10;
+/** A look-up reads at most 1,000 shipments: a caller may use one reference for all its orders. */
+const pageSize = 10;
+const mostPages = 100;
+/**
+ * The maximum length of a page, in bytes. A shipment has at most 100 credentials, with responses of about 20 kB each (a challenge of Entra ID
+ * has about 7,000 characters), and 50 security keys with PIN responses of about 2 kB: 2.1 MB, and a page of 10 about 21 MB. A page
+ * of a service that ignores the page size fits too if its shipments are small.
+ */
+const longestPage = 24 * 1024 * 1024;
 
 export function connectDelivery({
   token,
@@ -99,12 +111,13 @@ export function connectDelivery({
       withToken("get shipment", signal, call =>
         readPeer(access, { ...call, method: "GET", url: urlOf(shipmentId), answer: shipment }),
       ),
-    findByReference: (reference, signal) =>
+    findByReference: (reference, since, signal) =>
       withToken("find shipments", signal, async call => {
         // A shipment that is created meanwhile moves others to the next page, where they appear again.
         const found = new Map<string, DeliveryShipment>();
         let hasUnreadable = false;
         let seen = 0;
+        const isComplete = endsBefore(since);
         for (let page = 0; page < mostPages; page++) {
           const query = new URLSearchParams({
             search_field: "customer_reference",
@@ -113,18 +126,18 @@ export function connectDelivery({
             offset: String(seen),
           });
           const url = `${shipments}?${query}`;
-          const answer = await readPeer(access, { ...call, method: "GET", url, answer: shipmentList }).catch(
-            unsupported,
-          );
+          const list = { ...call, method: "GET", url, answer: shipmentList } as const;
+          const answer = await readPeer({ ...access, longestAnswer: longestPage }, list).catch(unsupported);
           if (answer === "cannot_tell") return answer;
           for (const each of answer.shipments) {
             hasUnreadable ||= each === undefined;
             // A service that ignores an unknown search field would list all shipments.
             if ((each?.customerReference ?? reference) === reference && each !== undefined)
-              found.set(each.shipmentId, each);
+              found.set(each.shipmentId, withoutResponses(each));
           }
           seen += answer.shipments.length;
-          if (answer.shipments.length > 0 && seen < (answer.total_count ?? seen)) continue;
+          const hasMore = answer.shipments.length > 0 && seen < (answer.total_count ?? seen);
+          if (hasMore && !isComplete(answer.shipments)) continue;
           if (found.size > 0 || !hasUnreadable) return [...found.values()];
           const detail = "A shipment is not readable.";
           throw new PeerFailure(access.peer, call.operation, "unanswered", { detail });
@@ -137,6 +150,29 @@ export function connectDelivery({
       }),
     transportKeys: transportKeys.all,
     signingKey: signingKeys.find,
+  };
+}
+
+/** Returns a shipment without the responses of its security keys, which would use up memory in a long list. */
+const withoutResponses = ({ items, ...shipment }: DeliveryShipment): DeliveryShipment => ({
+  ...shipment,
+  items: items.map(item => ({ ...item, keys: [] })),
+});
+
+/**
+ * Returns a function that gets each page of a list in turn, and returns whether all further pages are from `since` or before. Relies on
+ * the documented order only if the list shows it: every shipment has a time, no page has a later time after an earlier one, and the times
+ * are not all equal.
+ */
+function endsBefore(since: Instant): (page: readonly (DeliveryShipment | undefined)[]) => boolean {
+  let newest: Instant | undefined;
+  let isNewestFirst = true;
+  return page => {
+    const times = page.map(shipment => shipment?.requestedAt);
+    isNewestFirst &&= times.every((time, index) => time !== undefined && time <= (times[index - 1] ?? time));
+    newest ??= times[0];
+    const last = times.at(-1);
+    return isNewestFirst && newest !== undefined && last !== undefined && last < newest && last <= since;
   };
 }
 

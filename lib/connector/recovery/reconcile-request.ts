@@ -157,8 +157,9 @@ async function findCandidates(
   deps: ConnectorDeps,
 ): Promise<{ readonly found: readonly DeliveryShipment[]; readonly failure?: PeerFailure }> {
   const request = leased.request.value;
+  const earliest = plus(sentAt, -5 * 60_000);
   const startedAt = deps.now();
-  const found = await deps.delivery.findByReference(referenceOf(request)).catch((error: unknown) => {
+  const found = await deps.delivery.findByReference(referenceOf(request), earliest).catch((error: unknown) => {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("look_up_failed", { error });
     return error;
@@ -167,7 +168,6 @@ async function findCandidates(
   learnFromCall({ peer: deliveryService, startedAt, failure, isRead: true }, run, deps);
   if (found instanceof PeerFailure) return { found: [], failure: found };
   if (found === "cannot_tell") return { found: [] };
-  const earliest = plus(sentAt, -5 * 60_000);
   const matching = found.filter(
     shipment =>
       (shipment.requestedAt ?? "") > earliest &&

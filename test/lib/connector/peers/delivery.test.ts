@@ -15,7 +15,7 @@ import {
   type DeliveryService,
 } from "../../../../lib/connector/peers/delivery.ts";
 import type { DeliveryOrder } from "../../../../lib/connector/peers/delivery-wire.ts";
-import { plus } from "../../../../lib/time.ts";
+import { days, plus } from "../../../../lib/time.ts";
 import { type Delivery as SimulatedDelivery, startDelivery } from "../../../../local/peers/delivery/delivery.ts";
 import { failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
@@ -384,13 +384,17 @@ describe("a shipment", () => {
 });
 
 describe("a search by reference", () => {
+  const since = "2026-01-01T00:00:00.000Z";
+  const ids = (found: Awaited<ReturnType<DeliveryService["findByReference"]>>) =>
+    found === "cannot_tell" ? [] : found.map(({ shipmentId }) => shipmentId);
+
   test("finds exactly the shipments with the reference, newest first, with recipient and address", async () => {
     const { order } = await newOrder();
     const ids: string[] = [];
     for (const customerReference of ["a & b", "other", "a & b"]) {
       ids.unshift((await delivery.createShipment({ ...order, customerReference })).shipmentId);
     }
-    const found = await delivery.findByReference("a & b");
+    const found = await delivery.findByReference("a & b", since);
     expect(found).toMatchObject([
       {
         shipmentId: ids[0],
@@ -405,52 +409,119 @@ describe("a search by reference", () => {
       },
       { shipmentId: ids[2] },
     ]);
-    expect(await delivery.findByReference("none")).toEqual([]);
+    expect(await delivery.findByReference("none", since)).toEqual([]);
   });
 
   test.each([404, 405, 501])("returns cannot_tell if the service responds %d", async status => {
     service.fail({ kind: "refuse", status, times: 9 });
-    expect(await delivery.findByReference("a")).toBe("cannot_tell");
+    expect(await delivery.findByReference("a", since)).toBe("cannot_tell");
   });
 
   test("returns cannot_tell if the service has no search", async () => {
     service.settings({ search: false });
-    expect(await delivery.findByReference("a")).toBe("cannot_tell");
+    expect(await delivery.findByReference("a", since)).toBe("cannot_tell");
   });
 
   test("fails with any other failure, which may be temporary", async () => {
     service.fail({ kind: "refuse", status: 500, times: 9 });
-    expect(await kindOf(delivery.findByReference("a"))).toBe("unanswered");
+    expect(await kindOf(delivery.findByReference("a", since))).toBe("unanswered");
   });
 
-  const listing = (total: number, seen: string[] = [], totalCount = total, perPage = 100) =>
-    oddServer((request, response) => {
+  interface Listing {
+    readonly totalCount?: number;
+    /** The page size of a service that ignores `limit`. */
+    readonly perPage?: number;
+    /** Changes the shipment at an index. */
+    readonly change?: (index: number) => object;
+  }
+  /** A service with shipments of which every second one has the reference `ours`, and the queries that it got. */
+  async function listing(total: number, { totalCount = total, perPage, change = () => ({}) }: Listing = {}) {
+    const queries: string[] = [];
+    const baseUrl = await oddServer((request, response) => {
       const { searchParams } = new URL(request.url ?? "", "http://any");
-      seen.push(searchParams.get("offset") ?? "");
-      const from = Number(searchParams.get("offset"));
-      const shipments = Array.from({ length: Math.max(0, Math.min(perPage, total - from)) }, (_, n) => ({
+      const [from, limit] = [Number(searchParams.get("offset")), Number(searchParams.get("limit"))];
+      queries.push(`${limit} from ${from}`);
+      const shipments = Array.from({ length: Math.max(0, Math.min(perPage ?? limit, total - from)) }, (_, n) => ({
         shipment_id: `s${from + n}`,
         customer_reference: (from + n) % 2 === 0 ? "ours" : "theirs",
         shipment_state: { shipment_state_id: 101 },
+        ...change(from + n),
       }));
       response.end(JSON.stringify({ count: shipments.length, total_count: totalCount, shipments }));
     });
+    const patience = { tries: 1, firstWaitMs: 0, longestWaitMs: 0 };
+    return { queries, find: () => connect({ baseUrl, patience }).findByReference("ours", since) };
+  }
 
-  test("reads all pages, and returns only shipments with the reference", async () => {
-    const seen: string[] = [];
-    const found = await connect({ baseUrl: await listing(250, seen) }).findByReference("ours");
-    expect(found).toHaveLength(125);
-    expect(seen).toEqual(["0", "100", "200"]);
-    const short = connect({ baseUrl: await listing(250, [], 250, 50) });
-    expect(await short.findByReference("ours")).toHaveLength(125);
+  test("asks for pages of 10 until the end, and returns only shipments with the reference", async () => {
+    const { queries, find } = await listing(25);
+    expect(await find()).toHaveLength(13);
+    expect(queries).toEqual(["10 from 0", "10 from 10", "10 from 20"]);
+  });
+
+  test.each([4, 50, 100])("reads all pages of a service that has %i shipments in each", async perPage => {
+    expect(await (await listing(250, { perPage })).find()).toHaveLength(125);
   });
 
   test("ends at an empty page, with any total count", async () => {
-    expect(await connect({ baseUrl: await listing(100, [], 5000) }).findByReference("ours")).toHaveLength(50);
+    expect(await (await listing(100, { totalCount: 5000 })).find()).toHaveLength(50);
   });
 
-  test("returns cannot_tell if there are too many pages", async () => {
-    expect(await connect({ baseUrl: await listing(5000) }).findByReference("ours")).toBe("cannot_tell");
+  test("reads 1,000 shipments, and returns cannot_tell if there are more", async () => {
+    expect(await (await listing(1000)).find()).toHaveLength(500);
+    const { queries, find } = await listing(1001);
+    expect(await find()).toBe("cannot_tell");
+    expect(queries).toHaveLength(100);
+  });
+
+  /** Times of a list that is newest first, one day apart; `newer` of them are after `since`. */
+  const newestFirst = (newer: number) => (index: number) => ({
+    shipment_request_date: plus(since, days(newer - index)),
+  });
+
+  test.each([
+    [1, 1],
+    [9, 1],
+    [10, 2],
+    [19, 2],
+  ])(
+    "that is newest first ends at the first page with an older shipment: %i newer ones, pages %i",
+    async (newer, pages) => {
+      const { queries, find } = await listing(5000, { change: newestFirst(newer) });
+      const newerIds = Array.from({ length: newer }, (_, index) => `s${index}`).filter((_, index) => index % 2 === 0);
+      expect(ids(await find()).slice(0, newerIds.length)).toEqual(newerIds);
+      expect(queries).toHaveLength(pages);
+    },
+  );
+
+  test.each<[string, (index: number) => object | undefined]>([
+    ["has a shipment without a time", index => (index === 2 ? { shipment_request_date: null } : undefined)],
+    ["has a shipment that is not readable", index => (index === 2 ? { shipment_state: null } : undefined)],
+    ["has a later shipment after an earlier one", index => (index === 2 ? newestFirst(1)(-1) : undefined)],
+    ["is oldest first", index => newestFirst(0)(30 - index)],
+    ["has equal times only", () => newestFirst(0)(1)],
+  ])("goes on to the end of a list that %s", async (_, odd) => {
+    const { queries, find } = await listing(30, { change: index => odd(index) ?? newestFirst(1)(index) });
+    const found = await find();
+    expect(ids(found)).toContain("s28");
+    expect(queries).toHaveLength(3);
+  });
+
+  /** A page of 10 shipments whose responses have `length` characters each: the largest that the connector orders. */
+  const largest = (length: number) => {
+    const data = { fido_pin_response: "p".repeat(2000), fido_credential_responses: Array(2).fill("c".repeat(length)) };
+    const shipment_items = [{ product_id: 1, product_quantity: 50, product_data: Array(50).fill(data) }];
+    return listing(10, { change: () => ({ shipment_items }) });
+  };
+
+  test("reads a page of the largest shipments, and returns them without responses", async () => {
+    const found = await (await largest(20_000)).find();
+    expect(found).toHaveLength(5);
+    expect(found).toMatchObject(Array(5).fill({ items: [{ productId: 1, quantity: 50, keys: [] }] }));
+  });
+
+  test("fails if a page has more than 24 MiB", async () => {
+    expect(await kindOf((await largest(26_000)).find())).toBe("unanswered");
   });
 });
 
