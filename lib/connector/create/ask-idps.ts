@@ -74,10 +74,13 @@ export async function askIdps(
     // A running call is not aborted with the others: its answer is needed to compensate the registration that it begins.
     const signal = AbortSignal.timeout(intervals.idpCallMs);
     try {
-      challenges.set(
-        credentialSlot(keyId, index),
-        await idp.creationOptions(optionsRequestOf(requestId, keyId, index, credential), signal),
-      );
+      const challenge = await idp.creationOptions(optionsRequestOf(requestId, keyId, index, credential), signal);
+      // An unusable challenge is kept too: its IdP state is needed to compensate the registration.
+      challenges.set(credentialSlot(keyId, index), challenge);
+      if (hasExpired(challenge, now())) {
+        const detail = "The challenge has already expired.";
+        failure ??= { idp, error: new PeerFailure(idpName(idp.id), "creation options", "unanswered", { detail }) };
+      }
     } catch (error) {
       if (error instanceof PeerFailure && error.kind === "unanswered") unanswered.add(credentialSlot(keyId, index));
       failure ??= { idp, error };
@@ -88,6 +91,10 @@ export async function askIdps(
   );
   return { challenges, unanswered, ...(failure && { failure }) };
 }
+
+/** Whether a challenge is of no use: its security key would be ordered, and its credential never activated. */
+const hasExpired = ({ expiresAt }: Challenge, now: Instant): boolean =>
+  expiresAt !== undefined && expiresAt.getTime() <= Date.parse(now);
 
 /** Returns the fault of a create for which an IdP returned no creation options. */
 export function idpFault(failure: AskFailure, pathOf: (field: DraftLocation) => string): Fault {

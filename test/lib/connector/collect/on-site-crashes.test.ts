@@ -6,6 +6,8 @@ import { days, hours, minutes } from "../../../../lib/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
+  type ConnectorOptions,
+  idpsOf,
   peersOfFile,
   refusalOf,
   type TestConnector,
@@ -110,6 +112,16 @@ describe("a create handler that dies at any of its calls", () => {
   });
 });
 
+/** Challenges have no end: the simulated IdP, whose clock is the real one, issues them for the day of the first step. */
+const withoutExpiry: NonNullable<ConnectorOptions["ports"]> = context => ({
+  idps: idpsOf(context, idp => ({
+    creationOptions: async (wanted, signal) => {
+      const { expiresAt: _, ...challenge } = await idp.creationOptions(wanted, signal);
+      return challenge;
+    },
+  })),
+});
+
 /** Lets a job die at each of its calls in turn, and heals. @returns at which calls it died */
 async function dyingJobs(
   arrange: (connector: TestConnector) => Promise<{ requestId: string; body: Body }>,
@@ -117,7 +129,7 @@ async function dyingJobs(
   check: (connector: TestConnector, requestId: string, body: Body, call: string) => Promise<void>,
 ): Promise<readonly string[]> {
   const calls: string[] = [];
-  const connector = await testConnector(peers);
+  const connector = await testConnector(peers, { ports: withoutExpiry });
   for (let step = 0; ; step++) {
     const { requestId, body } = await arrange(connector);
     const dying = crashing(step, "before", "all");
