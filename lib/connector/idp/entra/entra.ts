@@ -15,6 +15,7 @@ import {
   displayNameOf,
   findMethod,
   type Method,
+  mayBeCredential,
   methodList,
   refusalOf,
   registrationAnswer,
@@ -76,7 +77,13 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
         const operation = "registration";
         const url = methodsOf(userOf(operation, stored));
         const body = registrationBody(attestation, displayNameOf(name));
-        await callPeer(access, { ...call, operation, method: "POST", url, body, notAfter, answer: registrationAnswer });
+        const registration = { ...call, operation, method: "POST", url, body, notAfter } as const;
+        const { id: methodId } = await callPeer(access, { ...registration, answer: registrationAnswer });
+        // The answer is that of another call: only the list of keys shows whether this credential is registered.
+        if (!mayBeCredential(methodId, attestation.credentialId)) {
+          const detail = "The answer has the id of another credential.";
+          throw new PeerFailure(access.peer, operation, "unanswered", { detail });
+        }
       }),
 
     isRegistered: (stored, query, outer) =>

@@ -71,6 +71,12 @@ export function spellings(credentialId: string): ReadonlySet<string> {
   return new Set([credentialId, padded, `${credentialId}${padded.length - padded.replaceAll("=", "").length}`]);
 }
 
+const guid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Whether the id of a new method can be that of a credential: the credential id in any spelling, or a GUID, which has no relation to it. */
+export const mayBeCredential = (id: string, credentialId: string): boolean =>
+  guid.test(id) || unpadded(id) === credentialId || spellings(credentialId).has(id);
+
 const algorithm = z.union([
   z.int(),
   z

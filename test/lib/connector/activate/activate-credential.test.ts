@@ -50,6 +50,23 @@ const changed = (change: (idp: Idp) => Partial<Idp>): ConnectorOptions => ({
   ports: context => ({ idps: idpsOf(context, change) }),
 });
 
+test("an activation that is answered with the id of another credential is read back, and then repeated", async () => {
+  const { connector, users, credential } = await ready();
+  const id = Buffer.alloc(32, 7).toString("base64url");
+  failing({ kind: "nonsense", status: 201, body: { id } });
+  await connector.runCredentials();
+  expect(registrationsOf(users[0] ?? "")).toBe(0);
+  expect(await credential()).toMatchObject({
+    state: "activation_pending",
+    error_message: expect.stringContaining("the id of another credential"),
+  });
+  connector.advance(minutes(1));
+  await connector.runCredentials();
+  expect({ posts: posts(), readBacks: readBacks() }).toEqual({ posts: 2, readBacks: 1 });
+  expect(registrationsOf(users[0] ?? "")).toBe(1);
+  expect(await credential()).toMatchObject({ state: "active" });
+});
+
 describe("an activation that fails for a passing reason", () => {
   // jobs/failures/shipments.test.ts has the other reasons.
   test("because it is answered 503 stays activation_pending with a message, and is tried again", async () => {

@@ -329,6 +329,19 @@ describe("responses of Graph in some tenants", () => {
     }
   });
 
+  test.each([
+    [Buffer.alloc(32, 7).toString("base64url"), "unanswered"],
+    ["6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11", "accepted"],
+  ])("to a registration, with %s instead of the credential id, are %s", async (id, outcome) => {
+    const activation = (await answering({ id })).activate({ userId: user }, answerTo(await ask()), "k", { signal });
+    expect(
+      await activation.then(
+        () => "accepted",
+        ({ kind }) => kind,
+      ),
+    ).toBe(outcome);
+  });
+
   test("are unanswered without options", async () => {
     expect(await kindOf(ask(await answering(...Array(3).fill({ publicKey: { ...publicKey, challenge: "" } }))))).toBe(
       "unanswered",

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   creationOptionsAnswer,
+  mayBeCredential,
   normalizeId,
   refusalOf,
   spellings,
@@ -45,6 +46,18 @@ describe("credential ids in Graph's spellings", () => {
     });
     fc.assert(samples);
   });
+});
+
+test("the id of a new method may be the credential's in any spelling, or a GUID, and no other credential's", () => {
+  const guid = "6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11";
+  const samples = fc.property(bytes, bytes, (id, other) => {
+    const text = base64url(id);
+    const padded = `${text}${"=".repeat(padding(id.length))}`;
+    for (const spelling of [...spellings(text), padded, guid]) expect(mayBeCredential(spelling, text)).toBe(true);
+    fc.pre(!spellings(text).has(base64url(other)));
+    for (const spelling of spellings(base64url(other))) expect(mayBeCredential(spelling, text)).toBe(false);
+  });
+  fc.assert(samples);
 });
 
 test("creation options of Graph have no member for a null one", () => {
