@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { Caller } from "../../../../lib/caller.ts";
 import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import type { CreatedIds } from "../../../../lib/connector/model/draft.ts";
 import { scopeOf } from "../../../../lib/connector/model/idempotency.ts";
 import type { DeliveryService } from "../../../../lib/connector/peers/delivery.ts";
-import { days, minutes } from "../../../../lib/time.ts";
+import { days, hours, minutes } from "../../../../lib/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import {
   newUser,
@@ -39,6 +40,17 @@ describe("a create with an Idempotency-Key", () => {
     expect(await once(connector, body)).toEqual(first);
     connector.advance(days(7) - 1);
     expect(await once(connector.anotherInstance(), body)).toEqual(first);
+    expect(ordered()).toBe(1);
+  });
+
+  test("answers the 201 again after the request was cancelled", async () => {
+    peers.delivery.settings({ shipAfterMs: hours(1) });
+    const connector = await testConnector(peers);
+    const body = orderBody();
+    const first = await once(connector, body);
+    await cancelRequest(first.requestId, connector.context);
+    expect(await connector.read(first.requestId)).toMatchObject({ state: "cancelled" });
+    expect(await once(connector, body)).toEqual(first);
     expect(ordered()).toBe(1);
   });
 
