@@ -1,6 +1,6 @@
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { decryptsWith, type PrivateKey, recipientKid } from "../exchange/envelope.ts";
-import { hasPinMail, isOnSite, type SecurityKey } from "../model/request.ts";
+import { isOnSite, type SecurityKey } from "../model/request.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { openSealed } from "../store/open-sealed.ts";
 import { pinKeyPurpose, responseKeyPurpose } from "../store/seal-contexts.ts";
@@ -22,10 +22,10 @@ export async function findShipmentOwner(
   const received = readyItems(shipment).flatMap(item => item.keys);
   const credentials = received.flatMap(key => key.credentials).filter(response => response !== "");
   if (credentials.length === 0) return "unknown";
-  // Those of an authenticator that was enrolled meanwhile may be gone, and no response of a shipment is for them.
+  // No response of a shipment is for an authenticator.
   const securityKeys = keys.map(({ value }) => value).filter(key => !isOnSite(key));
   const responseKeys = await openResponseKeys(request.value.id, securityKeys, deps);
-  // A response to a key that is missing here would look like one of another request.
+  // A response to a key that does not open would look like one of another request.
   if (responseKeys === undefined) return "unknown";
 
   const byKid = new Map(responseKeys.map(key => [key.kid, key]));
@@ -43,19 +43,21 @@ export async function findShipmentOwner(
   return "another_request";
 }
 
-/** Returns the response keys of all credentials and PINs, or undefined if one of them is missing or does not open. */
+/**
+ * Returns the response keys of all credentials and PINs, or undefined if one of them does not open. A request that was restored from before
+ * its keys were stored has none.
+ */
 async function openResponseKeys(
   requestId: string,
   keys: readonly SecurityKey[],
   deps: Pick<ConnectorDeps, "sealer" | "log">,
 ): Promise<readonly PrivateKey[] | undefined> {
   const opened: PrivateKey[] = [];
-  for (const key of keys) {
-    const sealed = key.credentials.map(({ responseKey }, index) => [responseKey, responseKeyPurpose(index)] as const);
-    if (hasPinMail(key)) sealed.push([key.pinKey, pinKeyPurpose]);
-    for (const [value, purpose] of sealed) {
-      const context = { requestId, keyId: key.id, purpose };
-      const json = value === undefined ? undefined : await openSealed(value, context, deps);
+  for (const { id, credentials, pinKey } of keys) {
+    const sealed = credentials.map(({ responseKey }, index) => [responseKey, responseKeyPurpose(index)] as const);
+    for (const [value, purpose] of [...sealed, [pinKey, pinKeyPurpose] as const]) {
+      if (value === undefined) continue;
+      const json = await openSealed(value, { requestId, keyId: id, purpose }, deps);
       if (json === undefined) return undefined;
       opened.push(JSON.parse(json) as PrivateKey);
     }
