@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { days, hours, minutes } from "../../../../lib/time.ts";
 import { authenticator, idAt, mixedBody } from "../../../support/connector/on-site.ts";
@@ -7,18 +8,21 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
+import { altered } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
 
-/** A request with a shipped key and an authenticator, whose order was not answered, and whose tentative shipment turned out to be another one's. */
+/** A request with a shipped key and an authenticator, whose order did not arrive, and whose tentative shipment proved to be of another system. */
 async function withRejectedShipment(connector: TestConnector): Promise<string> {
-  peers.delivery.fail({ kind: "drop", method: "POST", phase: "after" });
-  const { body } = await refusalOf(connector.order(mixedBody([1], [authenticator(1)])));
-  const requestId = (body as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
+  const body = altered(mixedBody([1], [authenticator(1)]), { "shipment.customer_reference": randomUUID() });
+  const { authenticators: _, ...shipped } = body;
+  await (await testConnector(peers)).order(shipped);
+  peers.delivery.fail({ kind: "drop", method: "POST", phase: "before" });
+  const { body: refusal } = await refusalOf(connector.order(body));
+  const requestId = (refusal as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
   connector.advance(minutes(16));
   await connector.runCredentials("timer");
-  const { shipment } = await connector.read(requestId);
-  await peers.delivery.control(shipment?.shipment_id ?? "", { sabotage: "wrong-key" });
+  expect((await connector.requestRow(requestId)).delivery?.tentative).toBe(true);
   await connector.runShipments("timer");
   expect((await connector.read(requestId)).state).toBe("received");
   return requestId;
