@@ -1,6 +1,6 @@
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { decryptsWith, type PrivateKey, recipientKid } from "../exchange/envelope.ts";
-import { isOnSite, type SecurityKey } from "../model/request.ts";
+import type { SecurityKey } from "../model/request.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { openSealed } from "../store/open-sealed.ts";
 import { pinKeyPurpose, responseKeyPurpose } from "../store/seal-contexts.ts";
@@ -22,8 +22,7 @@ export async function findShipmentOwner(
   const received = readyItems(shipment).flatMap(item => item.keys);
   const credentials = received.flatMap(key => key.credentials).filter(response => response !== "");
   if (credentials.length === 0) return "unknown";
-  // No response of a shipment is for an authenticator.
-  const securityKeys = keys.map(({ value }) => value).filter(key => !isOnSite(key));
+  const securityKeys = keys.map(({ value }) => value);
   const responseKeys = await openResponseKeys(request.value.id, securityKeys, deps);
   // A response to a key that does not open would look like one of another request.
   if (responseKeys === undefined) return "unknown";

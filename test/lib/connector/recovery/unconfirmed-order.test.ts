@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import type { Changes, ConnectorDeps } from "../../../../lib/connector/deps.ts";
+import { endUnconfirmed } from "../../../../lib/connector/recovery/fail-request.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";
 import { authenticator, idAt, mixedBody } from "../../../support/connector/on-site.ts";
 import {
@@ -39,6 +41,34 @@ const mailsOf = async (connector: TestConnector, requestId: string) => {
   const { recipient } = await connector.requestRow(requestId);
   return peers.mail.mails().filter(({ to }) => to.includes(recipient.email));
 };
+
+test("of an authenticator with a response for one credential the other credential continues too", async () => {
+  const connector = await testConnector(peers);
+  const { requestId } = await connector.order(mixedBody([1], [authenticator(2)]));
+  const loaded = await connector.context.requests.load(requestId);
+  if (loaded === undefined) throw new Error("there is no request");
+  const keys = loaded.keys.map(stored => {
+    const { provisioning, credentials } = stored.value;
+    const [first, ...others] = credentials;
+    if (provisioning !== "on_site" || first === undefined) return stored;
+    return {
+      ...stored,
+      value: { ...stored.value, credentials: [{ ...first, state: "activation_pending" }, ...others] } as const,
+    };
+  });
+  const request = { ...loaded.request, value: { ...loaded.request.value, state: "received" as const } };
+  let saved: Changes = {};
+  const requests: ConnectorDeps["requests"] = {
+    ...connector.context.requests,
+    save: async (unsaved, changes) => {
+      saved = changes;
+      return unsaved;
+    },
+  };
+  await endUnconfirmed({ ...loaded, request, keys }, "never", { ...connector.context, requests });
+  expect(saved.request?.state).toBe("started");
+  expect(saved.keys?.map(({ provisioning, state }) => [provisioning, state])).toEqual([["shipped", "failed"]]);
+});
 
 describe("a request whose order is never confirmed, with an authenticator that was enrolled meanwhile", () => {
   test("ends without its shipped key, and still mails the PIN that the mail service did not take", async () => {
@@ -84,6 +114,8 @@ describe("a request whose order is never confirmed, with an authenticator that w
       authenticators: [{ credentials: [{ state: "activation_pending" }] }],
       shipment: { shipment_items: [{ state: "failed" }] },
     });
+    const taken = peers.rfpr.authenticatorRequests().map(({ id }) => id);
+    expect(taken, "it is not compensated").toContain(idAt(requestId));
     await runFor(connector, days(2));
     expect(await connector.read(requestId)).toMatchObject({
       state: "partial",
