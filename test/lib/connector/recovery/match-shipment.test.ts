@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import { createShipmentBodyV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
+import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
+import { receivedRequest } from "../../../../lib/connector/model/draft.ts";
+import type { DeliveryShipment } from "../../../../lib/connector/peers/delivery-wire.ts";
+import { matchesOrder } from "../../../../lib/connector/recovery/match-shipment.ts";
+import { instant } from "../../../../lib/time.ts";
+import { shipmentBodyV1 } from "../api/v1/shipment-body.ts";
+import { altered, type Body } from "../api/v2/bodies.ts";
+
+/** An order of two items: two security keys of one model, and one of another. */
+function orderOfTwoItems(): Body {
+  const body = shipmentBodyV1("ada@example.com", 2);
+  const [item] = body.delivery_shipment_request.shipment_items;
+  const other = { ...item, product_id: 2, product_quantity: 1 };
+  return altered(body, { "delivery_shipment_request.shipment_items": [item, other] });
+}
+
+function loaded(body: Body): LoadedRequest {
+  const { request, keys } = receivedRequest(createShipmentBodyV1.parse(body), {
+    id: "5c5dd8d4-6e8b-4a6c-8c1c-0d6f5d1f7d11",
+    origin: "v1_shipment",
+    now: instant(0),
+    receivedMaxAgeMs: 0,
+    defaultIdp: "entra",
+  });
+  return { request: { value: request, etag: "" }, keys: keys.map(value => ({ value, etag: "" })) };
+}
+
+/** The shipment that the delivery service returns for the order. */
+const shipment: DeliveryShipment = {
+  shipmentId: "one",
+  state: { id: 101 },
+  recipient: { email: "ada@example.com", firstName: "Ada", lastName: "Lovelace", telephone: "+15550100" },
+  mailingAddress: {
+    streetLine1: "12 Analytical Way",
+    city: "Dedham",
+    region: "MA",
+    postalCode: "02026",
+    countryCode: "US",
+  },
+  items: [
+    { productId: 1, inventoryProductId: 15, quantity: 2, keys: [] },
+    { productId: 2, inventoryProductId: 15, quantity: 1, keys: [] },
+  ],
+};
+
+const matches = (values: Readonly<Record<string, unknown>> = {}) =>
+  matchesOrder(loaded(orderOfTwoItems()), altered(shipment, values) as DeliveryShipment);
+
+describe("a shipment of the delivery service", () => {
+  test("matches the order with the same recipient, address and items", () => {
+    expect(matches()).toBe(true);
+  });
+
+  test("matches where only letter case and outer spaces differ, or a blank field is absent", () => {
+    expect(matches({ "recipient.firstName": " ADA ", "recipient.company": " " })).toBe(true);
+  });
+
+  test.each([
+    ["email", { "recipient.email": "other@example.com" }],
+    ["first name", { "recipient.firstName": "Ida" }],
+    ["last name", { "recipient.lastName": "Byron" }],
+    ["company", { "recipient.company": "Analytical Engines" }],
+    ["telephone", { "recipient.telephone": "+15550199" }],
+    ["street", { "mailingAddress.streetLine1": "13 Analytical Way" }],
+    ["second street line", { "mailingAddress.streetLine2": "Floor 2" }],
+    ["city", { "mailingAddress.city": "Boston" }],
+    ["region", { "mailingAddress.region": undefined }],
+    ["postal code", { "mailingAddress.postalCode": "02027" }],
+    ["country", { "mailingAddress.countryCode": "CA" }],
+    ["product", { "items[1].productId": 3 }],
+    ["subscription", { "items[1].inventoryProductId": 16 }],
+    ["quantity", { "items[0].quantity": 1 }],
+    ["order of items", { items: shipment.items.toReversed() }],
+  ])("does not match with another %s", (_, values) => {
+    expect(matches(values)).toBe(false);
+  });
+
+  test("does not match with an item more or less", () => {
+    expect(matches({ items: [...shipment.items, shipment.items[0]] })).toBe(false);
+    expect(matches({ items: shipment.items.slice(0, 1) })).toBe(false);
+  });
+
+  test("does not match a request without a shipment", () => {
+    const { request, keys } = loaded(orderOfTwoItems());
+    const { shipment: _, ...value } = request.value;
+    expect(matchesOrder({ request: { ...request, value }, keys }, shipment)).toBe(false);
+  });
+});
