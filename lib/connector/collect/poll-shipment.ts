@@ -1,12 +1,11 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
-import { toResult } from "../http/to-result.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { deliveryProblem, isShipped } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { callInTurn, learnFromCall } from "../store/peer-calls.ts";
+import { callAndLearn, callInTurn } from "../store/peer-calls.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../store/run.ts";
 import { saveLease } from "../store/save-lease.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
@@ -36,11 +35,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
     const lease = newLease(run, now(), intervals);
     const leased = await saveLease(loaded, { request: { ...request, lease } }, deps);
     if (leased === undefined || isTooLateForAll(leased, deps)) return { leased };
-    const startedAt = now();
-    const answer = await toResult(delivery.getShipment(shipmentId));
-    const failure = "error" in answer && answer.error instanceof PeerFailure ? answer.error : undefined;
-    learnFromCall({ peer: deliveryService, startedAt, failure }, run, deps);
-    return { leased, answer };
+    return { leased, answer: await callAndLearn(deliveryService, run, deps, () => delivery.getShipment(shipmentId)) };
   };
   const made = await callInTurn(deliveryService, run, deps, { mayStart: () => !isOver(run, deps), call });
   if (made === "left") return "left";

@@ -4,6 +4,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { type Due, isSameDue } from "../model/request.ts";
 import { forEachDue } from "../store/queue.ts";
 import { type Run, startRun } from "../store/run.ts";
+import { answersForOthers } from "./answers-for-others.ts";
 import { continueAfterPauses } from "./continue-after-pauses.ts";
 import { emptyReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
 
@@ -20,8 +21,8 @@ export interface ShipmentsReport {
 
 /**
  * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Ends the run with an
- * error event if the delivery service rejects the connector's token, or knows none of the polled shipments. If a peer
- * throttles, a timer run waits for the end of its Retry-After and continues with the peer's work.
+ * error event if the delivery service rejects the connector's token, or knows neither the polled shipments nor others
+ * that it has known before. If a peer throttles, a timer run waits for the end of its Retry-After and continues with the peer's work.
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);
@@ -40,7 +41,8 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   });
   const { answered, failed } = counts;
   const polled = { answered, missing: missing.size, failed };
-  const allMissing = missing.size > 0 && answered === 0;
+  const allMissing =
+    counts.refused_us === 0 && missing.size > 0 && answered === 0 && !(await answersForOthers(missing, run, deps));
   if (counts.refused_us > 0 || allMissing) {
     if (allMissing) deps.log.error("all_shipments_missing", { count: missing.size });
     else deps.log.error("delivery_token_refused", {});

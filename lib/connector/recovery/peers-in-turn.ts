@@ -1,11 +1,10 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { toResult } from "../http/to-result.ts";
 import { idpName, preRegistrationApi } from "../model/peer-names.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { isTerminal } from "../model/states.ts";
-import { callInTurn, learnFromCall, mustLeave } from "../store/peer-calls.ts";
+import { callAndLearn, callInTurn, mustLeave } from "../store/peer-calls.ts";
 import type { Run } from "../store/run.ts";
 
 type Peers = Pick<ConnectorDeps, "idps" | "rfpr">;
@@ -37,13 +36,7 @@ export function peersInTurn({ idps, rfpr }: Peers, leaseUntil: Instant, run: Run
     const notAfter = plus(leaseUntil, -timeLimitMs);
     const made = await callInTurn(peer, run, deps, {
       mayStart: () => deps.now() <= notAfter,
-      call: async () => {
-        const startedAt = deps.now();
-        const ended = await toResult(call());
-        const failure = "error" in ended && ended.error instanceof PeerFailure ? ended.error : undefined;
-        learnFromCall({ peer, startedAt, failure }, run, deps);
-        return ended;
-      },
+      call: () => callAndLearn(peer, run, deps, call),
     });
     if (made === "left") throw notCalled(peer, operation, run, deps);
     if ("error" in made) throw made.error;

@@ -1,7 +1,8 @@
-import type { PeerFailure } from "../../peers/peer-failure.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import { earliest, type Instant } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isNoToken } from "../http/access-token.ts";
+import { toResult } from "../http/to-result.ts";
 import type { Run } from "./run.ts";
 import type { Outcome } from "./step.ts";
 
@@ -50,6 +51,20 @@ export function callInTurn<T>(
 ): Promise<T | "left"> {
   if (!run.peers.has(peer)) run.peers.set(peer, newPeer);
   return deps.paces.of(peer).run(async () => (mayStart() && !mustLeave(peer, run, deps) ? call() : "left"));
+}
+
+/** Makes a call, and adapts the limit of its peer and the run to its end. Returns its value or its error. */
+export async function callAndLearn<T>(
+  peer: string,
+  run: Run,
+  deps: Pick<ConnectorDeps, "paces" | "now" | "log">,
+  call: () => Promise<T>,
+): ReturnType<typeof toResult<T>> {
+  const startedAt = deps.now();
+  const ended = await toResult(call());
+  const failure = "error" in ended && ended.error instanceof PeerFailure ? ended.error : undefined;
+  learnFromCall({ peer, startedAt, failure }, run, deps);
+  return ended;
 }
 
 /** A call that has ended. */

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { createShipmentBodyV1, createShipmentV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
+import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
 import {
@@ -11,6 +13,7 @@ import {
   testConnector,
 } from "../../../support/connector/test-connector.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
+import { shipmentBodyV1 } from "../api/v1/shipment-body.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
@@ -536,6 +539,69 @@ describe("a shipment that the service does not know", () => {
     expect(read.state).toBe("partial");
     expect(read.shipment?.shipment_items.map(({ state }) => state)).toEqual(["complete", "cancelled"]);
     expect((await connector.queue("purge")).map(({ keyId }) => keyId)).toEqual(["s-01-001"]);
+  });
+
+  /** A deleted shipment that is alone in its runs, and complete ones, the first of which was ordered `ageMs` before it. */
+  const missingAlone = async (count: number, ageMs = minutes(count)) => {
+    const others: Ordered[] = [];
+    const connector = await testConnector(peers);
+    connector.advance(-ageMs);
+    for (let n = 0; n < count; n++) {
+      others.push(await ordered({ state: 103, on: connector }));
+      connector.advance(ageMs / count);
+    }
+    await connector.runJobs();
+    const gone = await ordered({ on: connector });
+    await peers.delivery.control(gone.shipmentId, { delete: true });
+    peers.delivery.resetRequests();
+    return { gone, others, connector };
+  };
+  const pollThreeTimes = async (connector: TestConnector) => {
+    for (const _ of [1, 2, 3]) {
+      connector.advance(hours(12));
+      await connector.runShipments("timer");
+    }
+  };
+
+  test("and that is alone in its runs counts as cancelled, because the service answers for one that it has known", async () => {
+    const { gone, others, connector } = await missingAlone(4);
+    await peers.delivery.control(others[0]?.shipmentId ?? "", { delete: true });
+    await pollThreeTimes(connector);
+    expect(await connector.read(gone.requestId)).toMatchObject({ state: "cancelled" });
+    expect(connector.events("all_shipments_missing")).toEqual([]);
+    expect(polls()).toBe(3 * 3);
+  });
+
+  test("and that is alone in its runs does not stop the activation of other version 1 shipments", async () => {
+    const connector = await testConnector(peers);
+    const waiting = await createRequest(
+      createShipmentBodyV1.parse(shipmentBodyV1()),
+      createShipmentV1,
+      connector.context,
+    );
+    peers.entra.fail({ kind: "refuse", method: "POST", path: "/fido2Methods$", status: 503 });
+    await connector.runShipments();
+    const gone = await ordered({ on: connector });
+    await peers.delivery.control(gone.shipmentId, { delete: true });
+    connector.advance(hours(1));
+    expect(await connector.runShipments("timer")).toMatchObject({ missing: 1, activated: 1 });
+    expect(await connector.read(waiting.requestId)).toMatchObject({ state: "complete" });
+  });
+
+  test("is asked for with at most three others, if these are unknown too, and stops the job", async () => {
+    const { gone, others, connector } = await missingAlone(5);
+    for (const { shipmentId } of others) await peers.delivery.control(shipmentId, { delete: true });
+    await pollThreeTimes(connector);
+    expect(await connector.read(gone.requestId)).toMatchObject({ state: "started" });
+    expect(connector.events("all_shipments_missing")).toHaveLength(3);
+    expect(polls()).toBe(3 * 4);
+  });
+
+  test("is not compared with shipments of more than 30 days ago, which the service may have removed", async () => {
+    const { others, connector } = await missingAlone(1, days(31));
+    await connector.runShipments();
+    expect(connector.events("all_shipments_missing")).toHaveLength(1);
+    expect(peers.delivery.count("GET", new RegExp(others[0]?.shipmentId ?? "-"))).toBe(0);
   });
 
   test("while every shipment of the run is unknown, stops the job with an error event and changes no item", async () => {
