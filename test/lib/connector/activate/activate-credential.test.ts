@@ -433,6 +433,21 @@ describe("an activation that is not answered", () => {
     expect(posts()).toBe(2);
   });
 
+  test("and then refused ends failed, and may be registered, if no read-back is answered until retryable_until", async () => {
+    const { connector, users, credential } = await ready();
+    failing({ kind: "drop", phase: "before" });
+    await connector.runCredentials();
+    peers.entra.setUser(users[0] ?? "", "blocked");
+    await connector.runCredentials();
+    connector.advance(days(15));
+    peers.entra.fail({ kind: "refuse", method: "GET", path: "fido2Methods$", times: 3 });
+    await connector.runCredentials();
+    expect(await credential()).toMatchObject({
+      state: "failed",
+      error_message: expect.stringContaining("It may be registered, check."),
+    });
+  });
+
   describe("at an identity provider that offers no read-back", () => {
     const blind = (idp: Idp): Partial<Idp> => ({ ...idp, isRegistered: async () => undefined });
     test("is sent once more", async () => {
