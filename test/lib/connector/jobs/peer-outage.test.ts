@@ -350,4 +350,28 @@ describe("the read-backs of unanswered activations", () => {
     expect(await another.runCredentials("timer")).toMatchObject({ processed: 4, activated: 4 });
     expect(most).toBe(1);
   });
+
+  test("stop the run's calls to the IdP after three without an answer", async () => {
+    const settings = { JOB_CONCURRENCY: "1" };
+    const { connector } = await pendingAt(times(5, "slow"), () => Promise.reject(failed("unanswered")), { settings });
+    await connector.runCredentials("timer");
+    await connector.runCredentials("timer");
+    connector.advance(minutes(20));
+    let readBacks = 0;
+    const another = connector.anotherInstance({
+      settings,
+      ports: () => ({
+        sealer: connector.context.sealer,
+        idps: idpsOf(connector.context, () => ({
+          isRegistered: async () => {
+            readBacks++;
+            throw failed("unanswered");
+          },
+        })),
+      }),
+    });
+    expect(await another.runCredentials("timer")).toMatchObject({ processed: 3, left: 2 });
+    expect(readBacks).toBe(3);
+    expect(another.events("peer_stopped")).toMatchObject([{ peer: "IdP slow" }]);
+  });
 });
