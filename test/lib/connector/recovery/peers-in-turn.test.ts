@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { peersInTurn } from "../../../../lib/connector/recovery/peers-in-turn.ts";
+import type { SecurityKey } from "../../../../lib/connector/model/request.ts";
+import { mustLeaveKeys, peersInTurn } from "../../../../lib/connector/recovery/peers-in-turn.ts";
 import { learnFromCall } from "../../../../lib/connector/store/peer-calls.ts";
 import { startRun } from "../../../../lib/connector/store/run.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
@@ -54,3 +55,28 @@ test("a peer that has refused the connector gets no call, and the failure does n
   });
   expect(calls).toEqual([]);
 });
+
+test.each<[string, Partial<SecurityKey>, string, boolean]>([
+  ["an IdP of an open security key", {}, "IdP entra", true],
+  ["an IdP of another security key", {}, "IdP other", false],
+  ["an IdP of a security key that has ended", { state: "failed" }, "IdP entra", false],
+  ["the pre-registration API, for an authenticator", { provisioning: "on_site" }, "pre-registration API", true],
+  ["the pre-registration API, for a shipped security key", {}, "pre-registration API", false],
+])(
+  "the security keys of a request are left to a later run while this peer is paused: %s",
+  async (_, values, peer, isLeft) => {
+    const { context, now } = await testConnector(peers);
+    const key: SecurityKey = {
+      id: "s-01-001",
+      provisioning: "shipped",
+      state: "processing",
+      credentials: [{ userId: "ada", idpId: "entra", state: "processing" }],
+      mail: { state: "none", number: 0 },
+      ...values,
+    };
+    context.paces
+      .of(peer)
+      .learn(now(), new PeerFailure(peer, "compensate", "throttled", { status: 429, retryAfter: 90 }));
+    expect(mustLeaveKeys([key], startRun("timer", context), context)).toBe(isLeft);
+  },
+);
