@@ -45,10 +45,10 @@ interface Known {
 }
 
 async function check({ password, otp }: Given, { user, assigned, candidates }: Known, deps: AuthDeps) {
-  const [validPassword, result] = await Promise.all([
-    user.password !== undefined && password ? deps.hasher.verify(password, user.password) : false,
-    otp ? checkOtp(otp, candidates, { assigned, counts: () => false }, deps) : undefined,
-  ]);
+  // The password first: if its check fails with an error, as on an overloaded host, the OTP is not used up.
+  const validPassword =
+    user.password !== undefined && password ? await deps.hasher.verify(password, user.password) : false;
+  const result = otp ? await checkOtp(otp, candidates, { assigned, counts: () => false }, deps) : undefined;
   const validOtp = result?.outcome === "valid" && assigned.some(({ id }) => id === result.key?.id);
   return { validPassword, validOtp, result };
 }

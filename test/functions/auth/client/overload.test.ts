@@ -97,6 +97,18 @@ describe("a host whose queue of passwords has no place", () => {
     expect((await small.post("/client/password", change, withSession(session))).status).toBe(200);
   });
 
+  it("refuses Core's validate before the OTP is used up", async () => {
+    const [user, key] = await auth.makeOwner(hotpKey());
+    const check = { password: user.password, otp: key.otp(0) };
+    const places = Array.from({ length: 8 }, () => hasher.takePlace(knownCaller));
+    expect((await small.post(`/core/users/${user.id}/validate`, check)).status).toBe(503);
+    for (const place of places) place.release();
+    expect((await small.post(`/core/users/${user.id}/validate`, check)).body).toEqual({
+      valid_password: true,
+      valid_otp: true,
+    });
+  });
+
   it("serves calls that check no credentials", async () => {
     const session = await auth.logIn(await auth.makeUser());
     expect(fillWithUnknownCallers()).toBe(6);
