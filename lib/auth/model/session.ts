@@ -93,6 +93,13 @@ export function accessToStore(
 /** Returns the epoch that ends all sessions of a user. */
 export const nextEpoch = (epoch: number): number => epoch + 1;
 
+/**
+ * Returns the epoch of a user who is restored from a backup. The user may have had later epochs, so it contains the time: else a device
+ * token that was revoked since the backup would count again.
+ */
+export const restoredEpoch = (epoch: number, now: Instant): number =>
+  Math.max(nextEpoch(epoch), Math.floor(unixSeconds(now)));
+
 /** Returns Unix seconds with a fraction. */
 export const unixSeconds = (time: Instant): number => Date.parse(time) / 1000;
 

@@ -1,4 +1,5 @@
 import { noAttributes, withAttribute } from "../../auth/model/attributes.ts";
+import { restoredEpoch } from "../../auth/model/session.ts";
 import type { KeyForm, OtpWindows } from "../../auth/otp/contract.ts";
 import { otpKind } from "../../auth/otp/kinds.ts";
 import { withoutHash } from "../../auth/otp/temporary-code.ts";
@@ -20,8 +21,8 @@ export interface AuthRestored {
 }
 
 /**
- * Writes the users and OTP keys of a backup into empty tables. Sessions and throttles are not restored. No OTP key
- * accepts an OTP that may have been used since the backup. Keeps one file of the backup in memory, prefix and id of
+ * Writes the users and OTP keys of a backup into empty tables. Sessions and throttles are not restored, and no device
+ * token of before counts. No OTP key accepts an OTP that may have been used since the backup. Keeps one file of the backup in memory, prefix and id of
  * every OTP key, and id and partition of every user.
  * @param uses maximum number of uses of an OTP key since the backup
  */
@@ -80,7 +81,7 @@ async function restoreKey(tables: AuthTables, { key, attributes }: KeyItem, list
 
 async function restoreUser(
   tables: AuthTables,
-  { user: { id, name, userHash }, row, login, attributes, assigned: allAssigned }: UserItem,
+  { user: { id, name, userHash, epoch }, row, login, attributes, assigned: allAssigned }: UserItem,
   { keyIds, lists }: { readonly keyIds: ReadonlyMap<string, number>; readonly lists: Lists },
 ): Promise<void> {
   // An OTP key that was deleted during the backup is not restored, and neither are its assignments.
@@ -101,7 +102,7 @@ async function restoreUser(
     ),
   ]);
   await upsertAll(tables.users, [
-    row,
+    { ...row, epoch: restoredEpoch(epoch, tables.now()) },
     ...(login === undefined ? [] : [login]),
     ...[...attributes, ...assigned].map(each => each.row),
     ...headOf(userHash, id, attributes),

@@ -52,7 +52,7 @@ interface Manifest {
   readonly tables: Readonly<Record<string, readonly object[]>>;
 }
 
-/** Every row and blob that is stored, without what differs at each write. */
+/** Every row and blob that is stored, without what differs at each write or restore. */
 export async function dumpOf(
   { tables, blobs }: { readonly tables: Tables; readonly blobs: Blobs },
   names: readonly string[],
@@ -60,7 +60,7 @@ export async function dumpOf(
 ): Promise<readonly string[]> {
   const found: string[] = [];
   for (const name of names)
-    for await (const { etag: _, writtenAt: __, writeId: ___, ...row } of tables.table(name).scan())
+    for await (const { etag: _, writtenAt: __, writeId: ___, epoch: ____, ...row } of tables.table(name).scan())
       found.push(`${name} ${JSON.stringify(row)}`);
   for (const container of containers)
     for await (const name of blobs.list(container, ""))

@@ -199,6 +199,29 @@ describe("a restore of a backup", () => {
     expect((await auth.post("/client/login", user.credentials)).status).toBe(200);
   });
 
+  it("accepts no device token that was issued before the restore, also after the next change of the credentials", async () => {
+    const user = await auth.makeUser();
+    const remember = async () => {
+      const { body } = await auth.post("/client/login", { ...user.credentials, remember_device: "true" });
+      return (body as { device: string }).device;
+    };
+    const endSessions = () => auth.post(`/core/users/${user.id}/sessions/delete`);
+    const counts = async (device: string) => {
+      await auth.post("/client/authenticate", user.credentials, { "x-service-device": device });
+      return auth.events("authentication").at(-1)?.device === true;
+    };
+    const early = await remember();
+    const backup = await backUp();
+    await endSessions();
+    const late = await remember();
+    expect([await counts(early), await counts(late)]).toEqual([false, true]);
+    await restore(backup);
+    expect([await counts(early), await counts(late)]).toEqual([false, false]);
+    await endSessions();
+    expect([await counts(early), await counts(late)]).toEqual([false, false]);
+    expect(await counts(await remember())).toBe(true);
+  });
+
   it("accepts no OTP that was used since, for as many uses as the input allows for", async () => {
     const [user, hotp, totp, yubico] = [await auth.makeUser(), hotpKey(), totpKey(), yubicoKey()];
     for (const key of [hotp, totp, yubico]) await auth.giveKey(user, key);
