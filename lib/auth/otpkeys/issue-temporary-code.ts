@@ -4,13 +4,14 @@ import { between, days, type Instant } from "../../time.ts";
 import type { AuthDeps } from "../deps.ts";
 import { createTemporaryCode, hashTemporaryCode, withoutHash } from "../otp/temporary-code.ts";
 import { noSuchKey } from "./manage-otpkeys.ts";
+import type { Validity } from "./validity.ts";
 
 const maxValidMs = days(31);
 
 /**
  * Disables a lost OTP key and issues a code that its user types in place of an OTP. Replaces an earlier code. Only the
- * hash is stored, so the code cannot be shown again. Throws Fault `not_found`, `invalid` for a time that is past or too
- * far away.
+ * hash is stored, so the code cannot be shown again. Throws Fault `not_found`, `invalid` for a time that is past, too far
+ * away, or outside the validity of the key, in which alone the code would be accepted.
  * @returns the text to type: the prefix and the code
  */
 export async function issueTemporaryCode(
@@ -19,15 +20,14 @@ export async function issueTemporaryCode(
   deps: AuthDeps,
 ): Promise<string> {
   const validMs = between(deps.now(), validUntil);
-  if (validMs <= 0 || validMs > maxValidMs) {
-    const problems = [{ path: "valid_until", reason: "must be in the future, at most 31 days away" }];
-    throw new Fault("invalid", "The request is not valid.", { problems });
-  }
+  if (validMs <= 0 || validMs > maxValidMs) throw invalidTime("must be in the future, at most 31 days away");
   const code = createTemporaryCode(deps.random);
   const temporaryCode = { hash: hashTemporaryCode(code), usesLeft: uses, validUntil };
   await retryOnConflict(async () => {
     const key = await deps.otpkeys.find(prefix);
     if (key === undefined) throw noSuchKey();
+    if (!isWithin(key.value, validUntil))
+      throw invalidTime("must be within the validity of the otpkey: change that first");
     // A stop would also refuse the code. OTPs of a disabled key are refused anyway, so the count of wrong ones can
     // start again.
     const { stoppedAt: _, ...lost } = key.value;
@@ -37,6 +37,12 @@ export async function issueTemporaryCode(
   deps.log.info("otpkey_temporary_code_issued", { prefix, uses, validUntil });
   return `${prefix}-${code}`;
 }
+
+const invalidTime = (reason: string): Fault =>
+  new Fault("invalid", "The request is not valid.", { problems: [{ path: "valid_until", reason }] });
+
+const isWithin = ({ validFrom, validUntil }: Validity, time: Instant): boolean =>
+  (validFrom === undefined || time > validFrom) && (validUntil === undefined || time <= validUntil);
 
 /**
  * Revokes the temporary code of an OTP key. The key stays disabled, and its user still needs an OTP. Throws Fault

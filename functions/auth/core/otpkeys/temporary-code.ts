@@ -38,7 +38,9 @@ export const issueTemporaryCode = endpoint({
         error: `must be a whole number from 1 to ${maxUses}`,
       }),
     ).describe(`How often the code is accepted, 1 to ${maxUses}; default: 1.`),
-    valid_until: requiredTime("The code is accepted before this time, ISO 8601; at most 31 days away."),
+    valid_until: requiredTime(
+      "The code is accepted before this time, ISO 8601; at most 31 days away, and within the validity of the otpkey.",
+    ),
     end_sessions: optionalFlag("Whether to end the sessions that were opened with the otpkey; default: false."),
   }),
   answers: { 201: { description: "The code.", schema: issued } },

@@ -142,6 +142,26 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
   });
 
   it.each([
+    ["has expired", -1],
+    ["expires before the code", 2],
+    ["is not valid before the code expires", 4],
+  ])("refuses a code that would not be accepted because the key %s: 400", async (_, atHours) => {
+    const [user, key] = await auth.makeOwner(hotpKey());
+    const path = `/core/otpkeys/${key.prefix}`;
+    const limit = plus(auth.now(), hours(atHours));
+    await auth.post(`${path}/validity`, atHours > 3 ? { valid_from: limit } : { valid_until: limit });
+    const valid_until = plus(auth.now(), hours(3));
+    expect(await auth.post(`${path}/temporary-code`, { valid_until })).toMatchObject({
+      status: 400,
+      body: { error: "valid_until must be within the validity of the otpkey: change that first" },
+    });
+    expect((await auth.get(path)).body).toMatchObject({ enabled: true });
+    await auth.post(`${path}/validity`, { valid_until });
+    const { code } = (await auth.post(`${path}/temporary-code`, { valid_until })).body as { code: string };
+    expect((await auth.post("/client/login", { ...user.credentials, otp: code })).status).toBe(200);
+  });
+
+  it.each([
     [{}, "Missing required parameter(s)! valid_until"],
     [{ valid_until: "2020-01-01T00:00:00Z" }, "valid_until must be in the future, at most 31 days away"],
     [{ days: 32 }, "valid_until must be in the future, at most 31 days away"],
