@@ -95,6 +95,8 @@ function readCompact(fields: readonly string[], line: number, { digits, identifi
   const secret = fourth === "0" ? "" : fourth;
   if (third === "") return { line, reason: "it is not about a key that makes OTPs" };
   if (third.length === 12) return checkKey(line, publicId, "yubico", { secret, privateId: third });
+  // A spreadsheet writes a private id such as 12e456789012 as a number. The line must not become an OATH key.
+  if (Number.isNaN(numberOf(third))) return { line, reason: "its third column is neither a private id nor a counter" };
   const typed = publicId === "" && identifier !== undefined ? `${identifier}${serial.padStart(8, "0")}` : publicId;
   return checkKey(line, typedIdentifier(typed, hasNumber(typed) ? 4 : 12), "hotp", {
     secret,
@@ -111,12 +113,12 @@ function readSeed(fields: readonly string[], line: number, { digits = 6 }: LogOp
   const [serial = "", seed = "", kind = "", digitsText = "", step = "", hash = ""] = fields;
   const name = kind.toLowerCase() || "hotp";
   if (name !== "hotp" && name !== "totp") return { line, reason: "it is of no known kind of key" };
-  const length = digitsText === "" ? digits : (numberOf(digitsText) ?? 0);
+  const length = digitsText === "" ? digits : numberOf(digitsText);
   const algorithm = hash === "" ? "SHA1" : algorithmOf(hash);
   if (algorithm === undefined || (name === "hotp" && algorithm !== "SHA1")) {
     return { line, reason: "its hash function is not for this kind of key" };
   }
-  const timed = name === "totp" && { period: step === "" ? 30 : (numberOf(step) ?? 0), algorithm };
+  const timed = name === "totp" && { period: step === "" ? 30 : numberOf(step), algorithm };
   return checkKey(line, serial, name, { secret: seed, digits: length, ...timed });
 }
 
@@ -135,4 +137,8 @@ function typedIdentifier(publicId: string, inModhex: number): string {
 /** Returns whether the rest of an identifier can be a serial number. This layout does not say which part is typed in digits. */
 const hasNumber = (publicId: string): boolean => /^[cbdefghijk]*$/.test(publicId.slice(4));
 
-const numberOf = (text: string): number | undefined => (/^[0-9]{1,10}$/.test(text) ? Number(text) : undefined);
+/** Returns the number, undefined for an empty text. Any other text is NaN, which every rule refuses: a default would hide it. */
+function numberOf(text: string): number | undefined {
+  if (text === "") return undefined;
+  return /^[0-9]{1,10}$/.test(text) ? Number(text) : Number.NaN;
+}

@@ -76,6 +76,8 @@ describe("the traditional layout", () => {
     [yubico.replace("ab86c04de6a3", "ab86"), "its private id must have 6 bytes"],
     [oath("ubhebdefghij").replace(seed, seed.slice(0, 26)), "its secret must have 14 to 64 bytes"],
     [oath("ubhebdefghij", "0,1,0", 0), "its digits must be 6, 7 or 8"],
+    [oath("ubhebdefghij").replace(",6,0,0,", ",six,0,0,"), "its digits must be 6, 7 or 8"],
+    [oath("ubhebdefghij").replace(",6,0,0,", ",6,1E+05,0,"), `its counter must be a whole number from 0 to ${2 ** 52}`],
   ])("refuses a line that is wrong, and says why without its secret (%#)", (line, reason) => {
     expect(reasonOf(line)).toBe(reason);
   });
@@ -110,6 +112,14 @@ describe("the Yubico layout", () => {
     expect(reasonOf(oath(""))).toBe("it has no prefix, by which its OTPs would be recognised");
     expect(keysOf(oath(""), { identifier: "ubhe" })).toMatchObject([{ prefix: "ubhe00508327" }]);
   });
+
+  it.each(["1.23E+11", "83cebdfb7b", "12345678901", "100 000", "-1"])(
+    "refuses a line whose third column is %s, instead of an import as an OATH key with counter 0",
+    third => {
+      const reason = "its third column is neither a private id nor a counter";
+      expect(reasonOf(yubico.replace("83cebdfb7b93", third))).toBe(reason);
+    },
+  );
 
   it("refuses what is no OTP key, and what has no secret", () => {
     expect(reasonOf(`508329,,,${aes},,2013-12-12T08:44:34,`)).toBe("it is not about a key that makes OTPs");
