@@ -34,7 +34,11 @@ const dotWarning =
 const user = z
   .string()
   .transform((segment): UserRef | undefined => parseUserReference(segment))
-  .meta({ description: "The user's numeric id, or the username percent-encoded once, with `%` as `%25`." });
+  .meta({
+    description:
+      "The user's numeric id, or the username percent-encoded once, with `%` as `%25`. In Azure a username with `%` and " +
+      "two hexadecimal digits is 400 here: use the id.",
+  });
 
 /** `<prefix>` of a path. Undefined for a segment that cannot be a prefix, which gives 404. */
 const prefix = z

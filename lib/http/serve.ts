@@ -6,10 +6,10 @@ import { callerAddress } from "./authenticate/caller-address.ts";
 import { cameThroughProxy, type ProxyProof, requireProxy } from "./authenticate/proxy-proof.ts";
 import type { Call, Reply } from "./call.ts";
 import type { Access, Endpoint, Identity, RawInput } from "./endpoint.ts";
+import { checkOriginalPath } from "./parse/check-original-path.ts";
 import { readFields } from "./parse/read-fields.ts";
 import { readJson } from "./parse/read-json.ts";
 import { readQuery } from "./parse/read-pairs.ts";
-import { refuseDotSegments } from "./parse/refuse-dot-segments.ts";
 import { canRefuse, requireListedReply } from "./refusals.ts";
 import { respond } from "./respond.ts";
 import type { RouteParts } from "./route.ts";
@@ -154,7 +154,7 @@ function logRefusedCaller(
 const isReplayed = (error: unknown): boolean => error instanceof Fault && error.cause === undefined;
 
 async function readInput<D, S>(api: Api<D, S>, endpoint: Endpoint<D, S>, call: Call): Promise<RawInput> {
-  refuseDotSegments(call.headers);
+  checkOriginalPath(call);
   const { params } = call;
   if (api.input === "fields") {
     const fields = await readFields(call, api.bodyLimitBytes);

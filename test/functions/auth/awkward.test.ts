@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { core as coreApi } from "../../../functions/auth/routes.ts";
 import { createAuthResources } from "../../support/auth/auth-resources.ts";
+import { throughFrontEnd } from "../../support/host/front-end.ts";
 import { startMain } from "../main-process.ts";
 
 const { settings, bearer } = await createAuthResources();
@@ -274,6 +275,30 @@ describe("names that become equal by one more decoding", () => {
       expect(await login({ username, password })).toBe(401);
     },
   );
+});
+
+describe("a path that Azure's front end decodes before the host does", () => {
+  const viaFrontEnd = (method: string, path: string, fields?: Fields) => {
+    const passedOn = throughFrontEnd(`/core${path}`);
+    return send(method, passedOn.path, fields, { ...bearer, ...passedOn.headers });
+  };
+
+  test.each(["dora", "do ra", "d\u00f6ra", "d+o:r@a", "100% dora", "dora%"])("names the user %s", async username => {
+    const { id } = (await core("POST", "/users", { username, password })).body as { id: number };
+    expect(await viaFrontEnd("GET", `/users/${segment(username)}`)).toMatchObject({ status: 200, body: { id } });
+    expect((await viaFrontEnd("DELETE", `/users/${segment(username)}`)).status).toBe(204);
+  });
+
+  test.each([
+    ["DELETE", "/users/bystande%2572", "the name bystande%72"],
+    ["DELETE", "/users/bystander%2Fattributes%2Fmine", "the name bystander/attributes/mine"],
+    ["DELETE", "/users/bystander%5Cattributes%5Cmine", "the name bystander\\attributes\\mine"],
+    ["DELETE", "/users/bystander/attributes/min%2565", "the key min%65"],
+    ["DELETE", "/users/bystander/attributes/%2e%2e", "the key .."],
+  ])("never changes another user: %s of %s is refused, which has %s", async (method, path) => {
+    expect((await viaFrontEnd(method, path)).status).toBe(400);
+    expect((await core("GET", "/users/bystander")).body).toMatchObject({ attributes: { mine: "x" } });
+  });
 });
 
 test("who was not meant is as before", async () => {

@@ -143,9 +143,27 @@ describe("a call", () => {
     ["X-WAWS-Unencoded-URL", "/things/%2E%5cx"],
   ])("is refused with 400 where the original path in %s has dots as a segment: %s", async (name, path) => {
     const { send } = served(echo());
-    expect(await send({ ...json({}), headers: { [name]: path } })).toMatchObject({ status: 400 });
-    const same = path.replace(/(?:\.|%2e)+/gi, "dots");
-    expect(await send({ ...json({}), headers: { [name]: `${same}?a=/../b` } })).toMatchObject({ status: 200 });
+    expect(await send({ ...json({}), headers: { [name]: path } })).toMatchObject({
+      status: 400,
+      body: { message: "The path must not have . or .. as a segment." },
+    });
+    const same = path.replace(/(?:\.|%2e)+/gi, "dots").replace(/%2f|%5c/gi, "/");
+    const sent = { ...json({}), path: "things/dots", headers: { [name]: `${same}?a=/../b` } };
+    expect(await send(sent)).toMatchObject({ status: 200 });
+  });
+
+  it.each([
+    ["/things/a%2562", "ab"],
+    ["/things/a%2Fb", "b"],
+    ["/things/a%5cb", "b"],
+    ["https://auth.example/things/a%252562?b", "a%62"],
+  ])("is refused with 400 where Azure has passed on the path %s with the segment %s", async (path, segment) => {
+    const { send } = served(echo({ params: z.object({ id: z.string() }) }));
+    const asPassedOn = { ...json({}), path: `things/${encodeURIComponent(segment)}` };
+    expect(await send({ ...asPassedOn, headers: { "x-waws-unencoded-url": path } })).toMatchObject({ status: 400 });
+    expect(await send({ ...asPassedOn, headers: { "x-original-url": path } })).toMatchObject({ status: 200 });
+    const same = `/things/${encodeURIComponent(segment)}/?b=/a`;
+    expect(await send({ ...asPassedOn, headers: { "x-waws-unencoded-url": same } })).toMatchObject({ status: 200 });
   });
 
   it("is refused where a query parameter is repeated or no UTF-8", async () => {

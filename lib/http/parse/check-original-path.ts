@@ -1,0 +1,44 @@
+import { Fault } from "../../fault.ts";
+import type { Call } from "../call.ts";
+
+/** The header in which Azure's front end sends the request target exactly as it received it. */
+const exactTargetHeader = "x-waws-unencoded-url";
+/** Headers in which proxies send the original request target. */
+const originalTargetHeaders = ["x-original-url", exactTargetHeader];
+
+/**
+ * Throws Fault `invalid` if the original path has `.` or `..` as a segment, or if a path parameter is not one of its segments, decoded
+ * once. The host resolves dot segments before it routes, so a `DELETE` of `users/bob/attributes/..` would delete `users/bob`. Azure's front
+ * end decodes the path before the host does, so a `DELETE` of `users/bo%2562` would delete `bob` in place of `bo%62`, and
+ * `users/bob%2Fattributes%2Fx` would be an attribute of `bob`. A caller that sends these headers itself can only get its own call refused.
+ */
+export function checkOriginalPath({ headers, params }: Pick<Call, "headers" | "params">): void {
+  for (const name of originalTargetHeaders) {
+    const path = originalPath(headers.get(name));
+    if (path === undefined) continue;
+    const decoded = path.replace(/%2e/gi, ".").replace(/%2f|%5c|\\/gi, "/");
+    if (decoded.split("/").some(segment => segment === "." || segment === "..")) {
+      throw new Fault("invalid", "The path must not have . or .. as a segment.");
+    }
+  }
+  const exact = originalPath(headers.get(exactTargetHeader));
+  if (exact === undefined) return;
+  const segments = exact.split("/").map(decodeOnce);
+  if (Object.values(params).some(value => !segments.includes(value))) {
+    const unsafe = "%2F, %5C, or %25 before two hexadecimal digits";
+    throw new Fault("invalid", `The path must not contain ${unsafe}: Azure would pass on another path.`);
+  }
+}
+
+/** Returns the path of a request target, which can be a URL. */
+const originalPath = (target: string | null): string | undefined =>
+  target?.replace(/^[a-z]+:\/\/[^/]*/i, "").split(/[?#]/)[0];
+
+const decodeOnce = (segment: string): string =>
+  segment.replace(/(?:%[0-9a-f]{2})+/gi, escapes => {
+    try {
+      return decodeURIComponent(escapes);
+    } catch {
+      return escapes;
+    }
+  });
