@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { traceSdkCalls } from "../../../../lib/azure/telemetry/sdk-calls.ts";
 import { openTelemetry, type TelemetryOptions } from "../../../../lib/azure/telemetry/telemetry.ts";
+import { logExpiry } from "../../../../lib/azure/vault/log-expiry.ts";
+import type { Secrets } from "../../../../lib/azure/vault/secrets.ts";
 import { inTrace, type Tracer } from "../../../../lib/telemetry.ts";
 import { type Collector, startCollector } from "../../../support/host/telemetry-collector.ts";
 
@@ -69,6 +71,17 @@ describe("telemetry", () => {
     });
     const [metric] = collector.metrics().filter(({ name }) => name === "peer.call.duration");
     expect(metric).toMatchObject({ unit: "s", histogram: { dataPoints: [{ sum: 1.5, attributes: { peer: "p" } }] } });
+  });
+
+  it("reports an expired secret too, although OpenTelemetry drops values below zero", async () => {
+    const { telemetry, tracer } = telemetryTo({ otlpEndpoint: collector.url });
+    const expired = { value: "v", version: "1", expiresOn: new Date("2026-10-31T12:00:00Z") };
+    const vault = { get: async () => expired } as Partial<Secrets> as Secrets;
+    const secrets = logExpiry(vault, () => "2026-11-01T12:00:00.000Z");
+    await inTrace(tracer, { name: "call", labels: {} }, async () => void (await secrets.get("idp-secret")));
+    await telemetry.flush();
+    const [metric] = collector.metrics().filter(({ name }) => name === "secret.days_left");
+    expect(metric?.histogram.dataPoints).toMatchObject([{ count: 1, max: 0, attributes: { secret: "idp-secret" } }]);
   });
 
   it("says on the console what it could not send, once a minute, and quotes nothing", async () => {

@@ -33,9 +33,9 @@ it("a secret that expires is logged with its days left and its name, nothing els
   expect(await measuredOf(expiring("2026-11-04T00:00:00Z"))).toEqual([["secret.days_left", 2.5, labels]]);
 });
 
-it("an expired secret has less than none", async () => {
+it("an expired secret has no days left", async () => {
   const labels = { secret: "delivery-api-token" };
-  expect(await measuredOf(expiring("2026-10-31T12:00:00Z"))).toEqual([["secret.days_left", -1, labels]]);
+  expect(await measuredOf(expiring("2026-10-31T12:00:00Z"))).toEqual([["secret.days_left", 0, labels]]);
 });
 
 it("a secret without a date and a missing secret log nothing", async () => {
