@@ -9,13 +9,14 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { resourceFromAttributes } from "@opentelemetry/resources";
-import { BatchLogRecordProcessor, LoggerProvider, type LogRecordExporter } from "@opentelemetry/sdk-logs";
+import { LoggerProvider, type LogRecordExporter } from "@opentelemetry/sdk-logs";
 import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from "@opentelemetry/sdk-metrics";
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from "@opentelemetry/sdk-trace-base";
 import type { Level } from "../../log.ts";
 import { type Metric, metrics } from "../../metrics.ts";
 import type { Labels, Span, SpanContext, TelemetrySink } from "../../telemetry.ts";
 import { version } from "../../version.ts";
+import { queueLogs } from "./log-queue.ts";
 
 /** The exporters to one destination. */
 export interface Exporters {
@@ -50,7 +51,7 @@ const silent = () => {};
 
 /**
  * Opens OpenTelemetry's batching, aggregation and sending for the spans, metrics and log events of this app.
- * @param lost gets the exporters' errors
+ * @param lost gets the exporters' errors, and the reason for which log events are dropped
  */
 export function openTelemetrySdk(
   targets: readonly Exporters[],
@@ -69,7 +70,7 @@ export function openTelemetrySdk(
   });
   const loggers = new LoggerProvider({
     resource,
-    processors: targets.map(({ logs }) => new BatchLogRecordProcessor({ exporter: logs })),
+    processors: targets.map(({ logs }) => queueLogs(logs, lost)),
   });
   const logger = loggers.getLogger(scope.name, scope.version);
   const meter = meters.getMeter(scope.name, scope.version);

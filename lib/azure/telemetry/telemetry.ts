@@ -67,6 +67,7 @@ export function openTelemetry(options: TelemetryOptions): Telemetry | undefined 
     withoutSpan(() => {
       if (sdk !== undefined) take(sdk);
       else if (waiting.length < maxWaiting) waiting.push(take);
+      else lost("more telemetry than can wait for OpenTelemetry");
       if (loading === undefined) timer ??= setTimeout(load, loadDelayMs);
     });
   const withLimit = (work: (loaded: TelemetrySdk) => Promise<void>): Promise<void> =>

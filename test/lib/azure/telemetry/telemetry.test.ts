@@ -100,6 +100,23 @@ describe("telemetry", () => {
     expect(lines.join()).not.toContain("words of the collector");
   });
 
+  it("sends every log event of a flood, and reports on the console that it drops further ones", async () => {
+    const { telemetry, lines } = telemetryTo({ otlpEndpoint: collector.url });
+    const logAtOnce = (event: string, count: number) => {
+      for (let each = 0; each < count; each++) telemetry.writeLine("info", JSON.stringify({ event }));
+    };
+    const sent = (event: string) => collector.logs().filter(({ body }) => body.stringValue === event).length;
+    logAtOnce("first", 1);
+    await telemetry.flush();
+    logAtOnce("flood", 5000);
+    await telemetry.flush();
+    expect([sent("flood"), lines]).toEqual([5000, []]);
+    logAtOnce("too much", 20_000);
+    expect(lines.map(line => JSON.parse(line))).toEqual([
+      { event: "telemetry_lost", reason: "more log events than can be sent" },
+    ]);
+  });
+
   it("does not report itself: the calls that send it are part of no trace", async () => {
     traceSdkCalls();
     const { connectionString, url: otlpEndpoint } = collector;
