@@ -18,6 +18,7 @@ import type { TenantTokens } from "../lib/http/authenticate/tenant-token.ts";
 import type { RequestHeaders } from "../lib/http/call.ts";
 import { createHealthCheck } from "../lib/http/health.ts";
 import { createLog, type Log } from "../lib/log.ts";
+import { createPreciseClock } from "../lib/precise-clock.ts";
 import { createSealer, type Sealer } from "../lib/seal.ts";
 import type { DeploymentSettings } from "../lib/settings/deployment-settings.ts";
 import type { Environment } from "../lib/settings/read-settings.ts";
@@ -133,7 +134,10 @@ function openTracing(
   { site, instance }: Platform,
   identity: Deployment["identity"],
 ): Tracing | undefined {
-  const clock = () => performance.timeOrigin + performance.now();
+  const clock = createPreciseClock(
+    () => Date.now(),
+    () => performance.now(),
+  );
   const authentication = settings.APPLICATIONINSIGHTS_AUTHENTICATION_STRING;
   const [, clientId] = /(?:^|;)ClientId=([^;]+)/i.exec(authentication ?? "") ?? [];
   const sink = openTelemetry({
