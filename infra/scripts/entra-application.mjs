@@ -139,6 +139,7 @@ export async function ensurePasskeyPermission(graph, principalId, { broad, tell 
   else {
     await graph.post(path, { principalId, resourceId: resource.id, appRoleId: wanted.id }, { retryStatuses: [404] });
     tell(`Gave ${wanted.value} to the connector's identity.`);
+    tell("It takes effect within 24 hours, because Azure caches the tokens of managed identities.");
   }
   const other = [roleOf(narrowPermission), roleOf(broadPermission)].find(
     role => role && role.id !== wanted.id && holds(role),

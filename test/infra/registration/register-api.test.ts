@@ -119,7 +119,7 @@ describe("the registration of the API with Entra", () => {
 
   it("takes the broad permission where the tenant has no narrow one, or where it is asked for", async () => {
     const connector = randomUUID();
-    await register("--passkeys", connector, "--broad");
+    expect(await register("--passkeys", connector, "--broad")).toContain("It takes effect within 24 hours");
     const assignments = () =>
       graph.assignments.map(({ appRoleId }) => graph.graphRoles.find(({ id }) => id === appRoleId)?.value);
     expect(assignments()).toEqual([broad]);
