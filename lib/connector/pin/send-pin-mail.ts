@@ -11,9 +11,11 @@ import type { Outcome, Step } from "../store/step.ts";
 import { composePinMail } from "./compose-pin-mail.ts";
 import { fetchPin, openStoredPin } from "./fetch-pin.ts";
 
-/** The number of look-ups of an accepted mail before it is left to the next run, and the first wait between them. */
-const lookUps = 4;
-const firstWaitMs = 150;
+/**
+ * The waits before the look-ups of an accepted mail; afterwards it is left to the next run. The mail service allows two look-ups for each
+ * mail: 60 a minute and 200 an hour on a new domain, against 30 and 100 mails.
+ */
+const lookUpWaitsMs = [300, 900];
 
 /** Accepted sends after which a mail that the mail service does not know counts as sent: each of them may be one more mail. */
 const mostAccepted = 2;
@@ -145,12 +147,15 @@ async function deliver(
  */
 async function awaitSent({ id, mail }: SecurityKey, operation: string, deps: ConnectorDeps): Promise<Outcome> {
   let failure: PeerFailure | undefined;
-  for (let look = 0; look < lookUps && failure === undefined; look++) {
-    if (look > 0) await deps.sleep(firstWaitMs * 2 ** (look - 1));
+  for (const waitMs of lookUpWaitsMs) {
+    await deps.sleep(waitMs);
     const status = await lookUp(operation, deps.mailer);
     if (status === "succeeded") return sent(id, deps);
     if (status === "failed") return sendLater("The mail service could not deliver the PIN mail.", {}, deps);
-    if (status instanceof PeerFailure) failure = status;
+    if (status instanceof PeerFailure) {
+      failure = status;
+      break;
+    }
   }
   const wait = Math.max(deps.intervals.mailRunningMs, (failure?.retryAfter ?? 0) * 1000);
   return mailAt(plus(deps.now(), wait), [], { accepted: (mail.accepted ?? 0) + 1 });

@@ -48,7 +48,8 @@ export async function startMail({
   });
   let outcomes: z.output<typeof mailOutcome>[] = [];
   let limit: z.output<typeof mailQuota> | undefined;
-  let accepted: number[] = [];
+  let accepted: readonly number[] = [];
+  let lookedUp: readonly number[] = [];
 
   const nextOutcome = () => {
     const [outcome = mailOutcome.parse({}), ...others] = outcomes;
@@ -56,13 +57,15 @@ export async function startMail({
     return outcome;
   };
 
-  /** Returns the seconds until the quota allows a send; 0 for now. */
-  const wait = (now: number) => {
-    if (limit === undefined) return 0;
-    const { sends, seconds } = limit;
-    accepted = accepted.filter(at => at > now - seconds * 1000);
-    if (accepted.length < sends) return 0;
-    return Math.max(1, Math.ceil(((accepted.at(-sends) ?? now) + seconds * 1000 - now) / 1000));
+  /** Returns the calls of the period of the quota. */
+  const inPeriod = (calls: readonly number[], now: number) =>
+    calls.filter(at => at > now - (limit?.seconds ?? 0) * 1000);
+
+  /** Returns the response to a call that the quota does not allow. @param earlier the calls of the period */
+  const throttled = (earlier: readonly number[], most: number | undefined, now: number): PeerAnswer | undefined => {
+    if (limit === undefined || most === undefined || earlier.length < most) return undefined;
+    const seconds = Math.max(1, Math.ceil(((earlier.at(-most) ?? now) + limit.seconds * 1000 - now) / 1000));
+    return refused(429, "TooManyRequests", "Too many requests", { "retry-after": String(seconds) });
   };
 
   const send = (call: PeerCall): PeerAnswer => {
@@ -71,9 +74,10 @@ export async function startMail({
     const reading = readBody(mailMessage, call.body);
     if (!reading.ok) return refused(400, "BadRequest", reading.error);
     const now = Date.now();
-    const seconds = wait(now);
-    if (seconds > 0) return refused(429, "TooManyRequests", "Too many e-mails", { "retry-after": String(seconds) });
-    accepted.push(now);
+    accepted = inPeriod(accepted, now);
+    const refusal = throttled(accepted, limit?.sends, now);
+    if (refusal !== undefined) return refusal;
+    accepted = [...accepted, now];
 
     const id = String(operationId);
     const { status, error, runningPolls } = nextOutcome();
@@ -100,6 +104,11 @@ export async function startMail({
   };
 
   const lookUp = (id: string): PeerAnswer => {
+    const now = Date.now();
+    lookedUp = inPeriod(lookedUp, now);
+    const refusal = throttled(lookedUp, limit?.lookUps, now);
+    if (refusal !== undefined) return refusal;
+    lookedUp = [...lookedUp, now];
     const operation = state.value.operations[id];
     if (operation === undefined) return refused(404, "NotFound", `There is no operation ${id}`);
     if (operation.runningPolls === 0)

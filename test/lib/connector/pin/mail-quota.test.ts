@@ -27,3 +27,15 @@ test("the mail service's quota slows the mails of many keys down and loses and d
   expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   expect(await connector.queue("key")).toEqual([]);
 });
+
+test("an accepted mail is looked up twice in its run, which is what the quota of look-ups allows for each mail", async () => {
+  const connector = await testConnector(peers);
+  const { requestId } = await connector.orderAndPoll(orderBody(Array<number>(3).fill(1)));
+  peers.mail.outcome({ runningPolls: 2, times: 3 });
+  await connector.runCredentials("timer");
+  expect(peers.mail.count("GET", /operations/)).toBe(6);
+  connector.advance(hours(1));
+  await connector.runCredentials("timer");
+  expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  expect(await connector.queue("key")).toEqual([]);
+});

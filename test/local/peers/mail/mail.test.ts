@@ -112,6 +112,18 @@ describe("the mail service", () => {
     expect(mail.mails()).toHaveLength(1);
   });
 
+  test("throttles look-ups above their own quota, with the seconds to wait", async () => {
+    const operationId = randomUUID();
+    mail.outcome({ runningPolls: 0 });
+    await client.beginSend(message, { operationId });
+    mail.quota({ sends: 1, lookUps: 2, seconds: 3600 });
+    const statuses = [];
+    for (let n = 0; n < 3; n++) statuses.push((await lookUp(operationId))?.status);
+    expect(statuses).toContain(429);
+    mail.quota(undefined);
+    expect(await lookUp(operationId)).toMatchObject({ status: 200 });
+  });
+
   test("throttles sends above its quota, with the seconds to wait", async () => {
     mail.quota({ sends: 1, seconds: 60 });
     await client.beginSend(message);
