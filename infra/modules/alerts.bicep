@@ -174,7 +174,7 @@ var otherRules = [
     text: 'Counted by the platform, not by the apps. Refused sign-ins do not count as failures.'
     severity: 2
     scope: componentId
-    query: 'requests | where toint(resultCode) >= 500 | summarize failures = count() by app = cloud_RoleName'
+    query: 'requests | where toint(resultCode) >= 500 | summarize failures = sum(itemCount) by app = cloud_RoleName'
     column: 'failures'
     aggregation: 'Maximum'
     operator: 'GreaterThan'

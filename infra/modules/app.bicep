@@ -110,6 +110,12 @@ var heapLimits = instanceMemoryMB > 512
       languageWorkers__node__arguments: '--max-old-space-size=128 --max-semi-space-size=8'
     }
 
+// Newer exporters record 5 traces a second if nobody says otherwise. The alert of server errors counts recorded calls.
+var everyTrace = {
+  OTEL_TRACES_SAMPLER: 'microsoft.fixed_percentage'
+  OTEL_TRACES_SAMPLER_ARG: '1.0'
+}
+
 resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
   name: '${name}-plan'
   location: location
@@ -217,7 +223,7 @@ resource noDeployPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicie
 resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: site
   name: 'appsettings'
-  properties: union(heapLimits, settings, {
+  properties: union(heapLimits, everyTrace, settings, {
     SERVICE_APIS: api
     TRUSTED_PROXIES: closed || (proxied && trustedProxies == '1') ? (proxied ? '2' : '1') : trustedProxies
     PROXY_ID: proxied ? proxyId : ''

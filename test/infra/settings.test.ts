@@ -27,6 +27,8 @@ const hostSettings = [
   "AzureFunctionsWebHost__hostid",
   "AzureFunctionsJobHost__telemetryMode",
   "AzureWebJobsDisableHomepage",
+  "OTEL_TRACES_SAMPLER",
+  "OTEL_TRACES_SAMPLER_ARG",
 ];
 
 const apis = ["core", "client", "connector"] as const;
@@ -97,6 +99,16 @@ describe("app settings", () => {
       });
     }
     expect(appSettings(deployed(given), "connector")).toMatchObject(sample.connectorSettings);
+  });
+
+  it("let the host record every call, which the alert of server errors counts, unless another share is given", () => {
+    const sampling = (given: typeof sample) => {
+      const { OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG } = appSettings(deployed(given), "client");
+      return [OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG];
+    };
+    expect(sampling(sample)).toEqual(["microsoft.fixed_percentage", "1.0"]);
+    const given = { ...sample, everyAppSettings: { OTEL_TRACES_SAMPLER_ARG: "0.1" } };
+    expect(sampling(given)).toEqual(["microsoft.fixed_percentage", "0.1"]);
   });
 
   it("never name another API, identity or store, with any given settings", () => {

@@ -23,7 +23,7 @@ const common = "timestamp: datetime, cloud_RoleName: string, operation_Id: strin
 const tables = {
   traces: `(${common}, message: string, severityLevel: int)`,
   customMetrics: `(${common}, name: string, valueSum: real, valueCount: int, valueMin: real, valueMax: real)`,
-  requests: `(${common}, name: string, resultCode: string, success: string, duration: real)`,
+  requests: `(${common}, name: string, resultCode: string, success: string, duration: real, itemCount: int)`,
   AzureDiagnostics: "(TimeGenerated: datetime, ResourceProvider: string, OperationName: string)",
 };
 

@@ -89,6 +89,15 @@ describe("the queries of alerts and workbook", () => {
     }
   });
 
+  it("count the calls for which a recorded one stands, where the host may record a share of them", () => {
+    const ofRequests = [...queries()].filter(([, query]) => query.startsWith("requests"));
+    expect(ofRequests).not.toEqual([]);
+    for (const [place, query] of ofRequests) {
+      expect(query, place).toContain("sum(itemCount)");
+      expect(query, place).not.toContain("count()");
+    }
+  });
+
   it("of all alerts together query every event that an operator must know", () => {
     const all = [...queries()].filter(([place]) => !place.startsWith("workbook")).map(([, query]) => askedBy(query));
     expect(all.flatMap(each => each.events)).toEqual(
