@@ -4,8 +4,9 @@ import { BatchLogRecordProcessor, type LogRecordExporter, type LogRecordProcesso
 const maxQueued = 10_000;
 
 /**
- * Returns a processor that sends log events in batches, and reports that it drops events because its queue is full. OpenTelemetry's own
- * queue holds 2,048 events, which a flood of calls fills, and drops further ones without a report, audit events included.
+ * Returns a processor that sends log events in batches, and reports that it drops events because its queue is full.
+ * OpenTelemetry's own queue holds 2,048 events, which a flood of calls fills, and drops further ones without a
+ * report, audit events included.
  * @param lost gets the reason
  */
 export function queueLogs(exporter: LogRecordExporter, lost: (reason: string) => void): LogRecordProcessor {
