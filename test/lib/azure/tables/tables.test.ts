@@ -106,7 +106,7 @@ describe("a row", () => {
     expect((await table.get(pk, "r"))?.text).toBe(text);
   });
 
-  test.each(["it's", "''", "a b", "50%", "%2F", "a+b", "&=:;,@!$()*[]~", "é日🔑", "", "x".repeat(512)])(
+  test.each(["it's", "''", "a b", "a+b", "&=:;,@!$()*[]~", "é日🔑", "", "x".repeat(512)])(
     "has the key %j in every operation",
     async key => {
       const partitionKey = pk + key.slice(0, 200);
@@ -120,7 +120,8 @@ describe("a row", () => {
     },
   );
 
-  test.each(["a/b", "a\\b", "a#b", "a?b", "a\tb", "a\u0080b", "\ud800", "x".repeat(513)])(
+  // Table storage decodes a key in a path twice, and the emulator once: `%2F` would be `/`, and `50%` an error.
+  test.each(["a/b", "a\\b", "a#b", "a?b", "50%", "%2F", "a\tb", "a\u0080b", "\ud800", "x".repeat(513)])(
     "with the impossible key %j is nowhere and cannot be written",
     async key => {
       expect(await table.get(key, "r")).toBeUndefined();
