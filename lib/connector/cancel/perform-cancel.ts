@@ -6,9 +6,9 @@ import { toResult } from "../http/to-result.ts";
 import { isWaiting } from "../model/credential.ts";
 import { type CredentialRequest, isOnSite, type SecurityKey } from "../model/request.ts";
 import { endWaiting, rolledUp } from "../model/roll-up.ts";
-import { isTerminal } from "../model/states.ts";
+import { isTerminal, startRequest } from "../model/states.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
-import { postponeRequest, releaseLease } from "../store/next-due.ts";
+import { postponeRequest, releaseLease, withPollDue } from "../store/next-due.ts";
 import { newLease, type Run, retryAfterLease } from "../store/run.ts";
 import { saveChanges } from "../store/save-changes.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
@@ -44,7 +44,7 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
 
   current = await renewCancelLease(current, run, {}, deps);
   const cancellable = waiting().filter(key => keyIds.includes(key.id));
-  const compensated = await toResult(compensateAtIdps(id, cancellable.map(withOpenCredentials), deps));
+  const compensated = await toResult(compensateAtIdps(id, cancellable, deps));
   if ("error" in compensated) {
     throw await endCancelRun(current, run, { fault: cancelFault(compensated.error), next: "continues" }, deps);
   }
@@ -52,14 +52,6 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
   deps.log.info("request_cancelled", { keys: keyIds.length });
   return cancelled;
 }
-
-/** Returns the security key with IdP states only on credentials that are not produced, so that only these are compensated. */
-const withOpenCredentials = (key: SecurityKey): SecurityKey => ({
-  ...key,
-  credentials: key.credentials.map(({ idpState, ...credential }) =>
-    credential.state === "processing" && idpState !== undefined ? { ...credential, idpState } : credential,
-  ),
-});
 
 /** Takes or renews the lease right before calls that change something, and schedules the job for the case that this process dies. */
 async function renewCancelLease(
@@ -124,13 +116,20 @@ async function writeCancelled(
   let ended: LoadedRequest | undefined;
   const changed = (current: LoadedRequest): Changes | undefined => {
     const all = current.keys.map(({ value }) => (keyIds.includes(value.id) ? cancelledKey(value, deps) : value));
-    const { lease, due, cancelling, ...request } = current.request.value;
+    const cancelled = all.filter(({ id }) => keyIds.includes(id));
+    const { lease, due, cancelling, ...before } = current.request.value;
     // A job has ended the request meanwhile.
-    if (cancelling === undefined || isTerminal(request.state)) {
+    if (cancelling === undefined || isTerminal(before.state)) {
       ended = current;
       return undefined;
     }
-    return { request: rolledUp(request, all, deps.now()), keys: all.filter(({ id }) => keyIds.includes(id)) };
+    const request = rolledUp(before, all, deps.now());
+    if (request.state !== "received") return { request, keys: cancelled };
+    // Its create was interrupted, so no job polls the authenticators that were enrolled meanwhile.
+    return {
+      request: { ...request, state: startRequest(request.state) },
+      keys: [...cancelled, ...withPollDue(all, deps)],
+    };
   };
   const written = (await saveChanges(loaded, changed, deps)) ?? ended;
   if (written === undefined) throw new Error("the request was removed while it was cancelled");

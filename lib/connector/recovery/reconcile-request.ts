@@ -102,7 +102,7 @@ async function lookUp(
     const delivery = { ...request.delivery, shipmentId: shipment.shipmentId, tentative: true };
     const due = { queue: "poll", at: now(), peer: deliveryService } as const;
     const started = { ...rest, state: startRequest(request.state), delivery, attempts: 0, due };
-    const linked = await requests.save(leased, { request: started, keys: withPollDue(leased, deps) });
+    const linked = await requests.save(leased, { request: started, keys: withPollDue(valuesOf(leased.keys), deps) });
     // On a conflict the lease expires, and the next look-up sees whether the shipment is linked to another request.
     if (linked !== undefined) log.info("shipment_linked", { shipmentId: shipment.shipmentId });
     return undefined;

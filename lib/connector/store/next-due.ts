@@ -1,5 +1,5 @@
 import { earliest, type Instant, plus } from "../../time.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
 import { deliveryService, idpName, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { type CredentialRequest, type Due, isOnSite, type Queue, queueOf, type SecurityKey } from "../model/request.ts";
@@ -72,16 +72,10 @@ function purgeDue(
   return { queue: "purge", at: plus(since, intervals.retryForMs) };
 }
 
-/**
- * Returns the authenticators that wait to be enrolled, each with its first poll.
- */
-export function withPollDue(
-  { keys }: LoadedRequest,
-  { now, intervals }: Pick<ConnectorDeps, "now" | "intervals">,
-): readonly SecurityKey[] {
+/** Returns the authenticators that wait to be enrolled and are not polled yet, each with its first poll. */
+export function withPollDue(keys: readonly SecurityKey[], { now, intervals }: Clock): readonly SecurityKey[] {
   const at = plus(now(), intervals.enrollmentPoll.minMs);
   return keys
-    .map(({ value }) => value)
     .filter(key => isOnSite(key) && key.state === "processing" && key.enrollment === undefined)
     .map(key => ({ ...key, enrollment: firstAttempt(at), due: { queue: queueOf(key), at, peer: preRegistrationApi } }));
 }

@@ -175,6 +175,26 @@ describe("a cancel", () => {
     });
   });
 
+  test("polls an authenticator that was enrolled after its create was interrupted, and mails its PIN", async () => {
+    const connector = await testConnector(peers);
+    const dying = crashing("credentialrequests.replace", "before");
+    const lost = connector.anotherInstance(dying.options).order(mixedBody([1], [authenticator(1)]));
+    await Promise.race([dying.died, lost]);
+    const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
+    await peers.rfpr.enroll(idAt(requestId));
+    connector.advance(minutes(6));
+    expect((await cancelRequest(requestId, connector.context)).request.value.state).toBe("started");
+    connector.advance(hours(1));
+    await connector.runCredentials("timer");
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "partial",
+      authenticators: [{ state: "complete" }],
+      shipment: { shipment_items: [{ state: "cancelled" }] },
+    });
+    const { recipient } = await connector.requestRow(requestId);
+    expect(peers.mail.mails().filter(({ to }) => to.includes(recipient.email))).toHaveLength(1);
+  });
+
   test("touches no shipment that was found by look-up and may be another's", async () => {
     const connector = await testConnector(peers);
     peers.delivery.fail({ kind: "drop", phase: "after", method: "POST" });
