@@ -24,8 +24,8 @@ export async function compensate(
 }
 
 /**
- * Removes the registrations that were started at the IdPs, including those of unanswered calls, whose ids are not known. Throws the first
- * failure. May be repeated.
+ * Removes the registrations that were started at the IdPs for credentials without a response, including those of unanswered calls, whose
+ * ids are not known. Throws the first failure. May be repeated.
  * @param idpAnswers those of a running create; without them, each credential without an IdP state may have an unanswered call
  */
 export async function compensateAtIdps(
@@ -56,7 +56,9 @@ export async function compensateAtIdps(
   };
   await Promise.all(
     keys.flatMap(({ id, credentials }) =>
-      credentials.map((credential, index) => limit(compensateCredential, id, index, credential)),
+      credentials.map((credential, index) =>
+        credential.state === "processing" ? limit(compensateCredential, id, index, credential) : undefined,
+      ),
     ),
   );
 }

@@ -153,14 +153,16 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
         }
       }),
 
-    compensate: (stored, outer) =>
-      operate(outer, async call => {
-        const operation = "compensate";
-        const of = stateOf(operation, stored);
-        const found = await find(call, operation, of);
+    compensate: async (stored, outer) => {
+      const { data: of } = idpState.safeParse(stored);
+      // The IdP was of another kind when the request was created, so there is no device here.
+      if (of === undefined) return;
+      await operate(outer, async call => {
+        const found = await find(call, "compensate", of);
         // An activated device belongs to its user.
         if (found?.status === "ACTIVATION_REQUIRED") await remove(call, of).catch(undefinedIfGone);
-      }),
+      });
+    },
   };
 }
 

@@ -117,3 +117,40 @@ describe("a device that PingOne began without its answer being read", () => {
     expect(await connector.read(kept)).toMatchObject({ state: "started" });
   });
 });
+
+test("a cancel leaves the device of a credential whose response has arrived, which is activated", async () => {
+  const connector = await testConnector(peers, {
+    settings,
+    fetch: async (url, init) => {
+      const response = await fetch(url, init);
+      if (init?.method !== "GET" || !/shipments\/[^/]+$/.test(String(url)) || !response.ok) return response;
+      // Only the response for the first credential has arrived.
+      return new Response((await response.text()).replace(/("fido_credential_responses":\["[^"]*"),"[^"]*"/, "$1"));
+    },
+  });
+  const { requestId, shipmentId = "" } = await connector.order(orderBody([2]));
+  await connector.runShipments();
+  // The service can delete the shipment again.
+  await peers.delivery.control(shipmentId, { state: 101 });
+  await cancelRequest(requestId, connector.context);
+  expect(removals()).toBe(1);
+  await connector.runCredentials();
+  const [item] = (await connector.read(requestId)).shipment?.shipment_items ?? [];
+  expect(item?.credentials.map(({ state }) => state)).toEqual(["active", "cancelled"]);
+});
+
+test("a cancel does not wait for a device if its identity provider was of another kind when the request was created", async () => {
+  const connector = await testConnector(peers, { settings: { ...settings, IDP_DEFAULT: "entra" } });
+  const { requestId, shipmentId = "" } = await connector.order();
+  await peers.delivery.control(shipmentId, { state: 101 });
+  const changed = join(directory, "changed-idps.yaml");
+  writeFileSync(
+    changed,
+    idpFile(peers)
+      .replace(/^entra:/m, "former:")
+      .replace(/^pingone:/m, "entra:"),
+  );
+  const other = connector.anotherInstance({ settings: { IDP_CONFIGURATION_PATH: changed } });
+  await cancelRequest(requestId, other.context);
+  expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
+});
