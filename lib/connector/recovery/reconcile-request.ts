@@ -6,7 +6,7 @@ import { hasProgressed } from "../model/credential.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { referenceOf } from "../model/shipment.ts";
-import { startRequest } from "../model/states.ts";
+import { isTerminal, startRequest } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { postponeRequest, withPollDue } from "../store/next-due.ts";
 import { callInTurn, learnFromCall } from "../store/peer-calls.ts";
@@ -95,7 +95,7 @@ async function lookUp(
 ): Promise<"never_confirmed" | undefined> {
   const { requests, now, intervals, log } = deps;
   const request = leased.request.value;
-  const { found, failure } = await findCandidates(leased, sentAt, run, deps);
+  const { found, isContested, failure } = await findCandidates(leased, sentAt, run, deps);
   const [shipment] = found;
   if (found.length === 1 && shipment !== undefined) {
     const { errorMessage, lease, ...rest } = request;
@@ -108,7 +108,7 @@ async function lookUp(
     return undefined;
   }
   const isKnown = failure === undefined || request.attempts >= leastLookUps;
-  if (between(sentAt, now()) > intervals.reconcileForMs && isKnown) {
+  if (between(sentAt, now()) > intervals.reconcileForMs && isKnown && !isContested) {
     log.error("shipment_not_found", { candidates: found.length });
     return "never_confirmed";
   }
@@ -148,14 +148,19 @@ async function compensateOnSite(
 
 /**
  * Returns the shipments that may be the order of this request: created at most 5 minutes before the order intent, equal in content, and
- * linked to no other request. If the delivery service did not answer, returns none, with its failure.
+ * linked to no other request. If the delivery service did not answer, returns none, with its failure. `isContested` means that one more is
+ * linked to another request tentatively: its responses will show which of the two requests it belongs to.
  */
 async function findCandidates(
   leased: LoadedRequest,
   sentAt: string,
   run: Run,
   deps: ConnectorDeps,
-): Promise<{ readonly found: readonly DeliveryShipment[]; readonly failure?: PeerFailure }> {
+): Promise<{
+  readonly found: readonly DeliveryShipment[];
+  readonly isContested?: boolean;
+  readonly failure?: PeerFailure;
+}> {
   const request = leased.request.value;
   const earliest = plus(sentAt, -5 * 60_000);
   const startedAt = deps.now();
@@ -175,7 +180,17 @@ async function findCandidates(
       request.delivery?.rejectedShipmentIds?.includes(shipment.shipmentId) !== true,
   );
   const owners = await Promise.all(matching.map(({ shipmentId }) => deps.requests.requestOfShipment(shipmentId)));
-  return { found: matching.filter((_, index) => owners[index] === undefined || owners[index] === request.id) };
+  const others = owners.flatMap(owner => (owner === undefined || owner === request.id ? [] : owner));
+  return {
+    found: matching.filter((_, index) => !others.includes(owners[index] ?? "")),
+    isContested: (await Promise.all(others.map(owner => isTentative(owner, deps)))).includes(true),
+  };
+}
+
+/** Whether a request waits for the responses of a shipment that is linked tentatively. */
+async function isTentative(requestId: string, { requests }: ConnectorDeps): Promise<boolean> {
+  const other = (await requests.load(requestId))?.request.value;
+  return other?.delivery?.tentative === true && !isTerminal(other.state);
 }
 
 /** Releases the lease and schedules the next attempt, with back-off. @param retryAfter seconds that a peer asked to wait */

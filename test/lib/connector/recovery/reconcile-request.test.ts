@@ -478,6 +478,28 @@ describe("a shipment that looks like the order", () => {
     expect(states.toSorted()).toEqual(["received", "started"]);
   });
 
+  test("and was linked to another request that waited for it completes the right one, also if it ships after the 3 days", async () => {
+    const body = referenced();
+    const connector = await testConnector(peers);
+    const other = await unanswered(connector, { body });
+    connector.advance(minutes(1));
+    const requestId = await unanswered(connector, { body, taken: true });
+    const shipmentId = (await peers.delivery.shipments()).at(-1)?.id ?? "";
+    await peers.delivery.control(shipmentId, { state: 101 });
+    connector.advance(minutes(14));
+    await connector.runCredentials("timer");
+    expect(await connector.context.requests.requestOfShipment(shipmentId)).toBe(other);
+    await lookUpToTheEnd(connector);
+    expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: message });
+
+    await peers.delivery.control(shipmentId, { ship: true });
+    await connector.runShipments("timer");
+    connector.advance(hours(6));
+    for (let run = 0; run < 2; run++) await connector.runJobs();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete", shipment: { shipment_id: shipmentId } });
+    expect(await connector.read(other)).toMatchObject({ state: "failed" });
+  });
+
   test("is not linked where there are several", async () => {
     const body = referenced();
     const others = await testConnector(peers);
