@@ -1,3 +1,5 @@
+import { retryAfterSeconds } from "../../lib/peers/http-failure.ts";
+import { type Now, seconds } from "../../lib/time.ts";
 import type { Api, ApiAnswer } from "../api.ts";
 
 /** The run cannot continue with any key. The message says why. */
@@ -16,7 +18,10 @@ export interface Calling {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Returns a number from 0 to 1. */
   readonly random: () => number;
+  /** Monotonic, in milliseconds. */
   readonly now: () => number;
+  /** The time of day, for a Retry-After that is a date. */
+  readonly timeOfDay: Now;
   /** Called when all calls have to wait. */
   readonly waits: (seconds: number) => void;
 }
@@ -34,7 +39,7 @@ const maxWaitMs = 120_000;
  * Creates the function that calls Core. The calls are idempotent (A10), so a call without a response is repeated. A `Retry-After` delays all
  * calls. A 500 that persists is returned, because it may concern this call only.
  */
-export function createAsk({ api, stop, cut, sleep, random, now, waits }: Calling): Ask {
+export function createAsk({ api, stop, cut, sleep, random, now, timeOfDay, waits }: Calling): Ask {
   let notBefore = 0;
 
   const answered = async (method: "GET" | "POST", path: string, body: object | undefined) => {
@@ -63,7 +68,7 @@ export function createAsk({ api, stop, cut, sleep, random, now, waits }: Calling
       if (tried === maxTries && !isFailure && answer.status === 500) return answer;
       const problem = isFailure ? answer.message : `${api.url} responds with ${answer.status}`;
       if (tried === maxTries) throw new ImportStopped(`${problem}; tried ${maxTries} times`);
-      const requestedMs = isFailure ? 0 : retryAfterMs(answer.headers, now());
+      const requestedMs = isFailure ? 0 : seconds(retryAfterSeconds(answer.headers.get("retry-after"), timeOfDay) ?? 0);
       if (requestedMs > maxWaitMs)
         throw new ImportStopped(`${problem}, and requests a wait of ${Math.ceil(requestedMs / 1000)} s`);
       if (requestedMs > 0 && now() + requestedMs > notBefore) {
@@ -74,10 +79,4 @@ export function createAsk({ api, stop, cut, sleep, random, now, waits }: Calling
       if (!(await wait(Math.max(requestedMs, backOff / 2 + (backOff / 2) * random())))) return undefined;
     }
   };
-}
-
-function retryAfterMs(headers: Headers, now: number): number {
-  const text = headers.get("retry-after") ?? "";
-  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now;
-  return Number.isFinite(ms) ? Math.max(0, ms) : 0;
 }

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { instant } from "../../lib/time.ts";
+import { instant, type Now } from "../../lib/time.ts";
 import { type Api, connectApi } from "../api.ts";
 import { type ImportArguments, importArguments } from "./arguments.ts";
 import { createAsk, ImportStopped } from "./calls.ts";
@@ -11,6 +11,8 @@ import { checkReport, writeReport } from "./report.ts";
 import { runImport } from "./run-import.ts";
 import { createScreen, type Output, type Screen } from "./screen.ts";
 import { checkCore, sendKeys } from "./send.ts";
+
+const timeOfDay: Now = () => instant(Date.now());
 
 const exitCodes = { done: 0, someFailed: 1, notStarted: 2, stopped: 3 };
 
@@ -65,7 +67,7 @@ async function prepare(given: ImportArguments, { environment }: CommandProcess):
     ? undefined
     : connectApi(given.url, await readToken(given.tokenFile, environment.API_TOKEN), { timeoutMs: given.timeoutMs });
   const texts = await readTexts(given.files);
-  const lines = readLines(texts, { log: given.log, preSharedKey, now: instant(Date.now()) });
+  const lines = readLines(texts, { log: given.log, preSharedKey, now: timeOfDay() });
   if (lines.length === 0) throw new Error("The files contain no OTP key.");
   return { given, lines, ...(api && { api }) };
 }
@@ -102,6 +104,7 @@ async function send(
     stop,
     cut,
     now,
+    timeOfDay,
     random: Math.random,
     sleep: (ms, signal) => pause(ms, undefined, { signal }),
     waits: seconds => screen.note(`${api.url} requests a wait of ${seconds} s.`),

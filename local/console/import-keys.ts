@@ -20,6 +20,7 @@ export async function importKeyFile(file: z.output<typeof keyFile>, core: string
     stop: gone,
     cut: gone,
     now: () => performance.now(),
+    timeOfDay: () => instant(Date.now()),
     random: Math.random,
     sleep: (ms, signal) => pause(ms, undefined, { signal }),
     waits: () => {},

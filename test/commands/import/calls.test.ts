@@ -3,6 +3,7 @@ import type { Api, ApiAnswer } from "../../../commands/api.ts";
 import { createAsk, ImportStopped } from "../../../commands/import/calls.ts";
 import type { Line } from "../../../commands/import/lines.ts";
 import { runImport } from "../../../commands/import/run-import.ts";
+import { instant } from "../../../lib/time.ts";
 
 const answer = (status: number, headers: Record<string, string> = {}): ApiAnswer => ({
   status,
@@ -15,7 +16,8 @@ const started = Date.parse("2031-01-01T00:00:00Z");
 function simulated(answers: readonly (ApiAnswer | Error)[], untilAwake: Promise<void> = Promise.resolve()) {
   const stop = new AbortController();
   const waited: number[] = [];
-  let [now, calls] = [started, 0];
+  let [now, calls] = [3000, 0];
+  const bootedAt = started - now;
   const api: Api = {
     url: "https://core.example/core",
     call: async () => {
@@ -36,6 +38,7 @@ function simulated(answers: readonly (ApiAnswer | Error)[], untilAwake: Promise<
     },
     random: () => 1,
     now: () => now,
+    timeOfDay: () => instant(bootedAt + now),
     waits: () => {},
   });
   return { ask, stop, waited, calls: () => calls };
