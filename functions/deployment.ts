@@ -75,10 +75,10 @@ export const platformOf = (environment: Environment): Platform => ({
 /** Creates the clients that all APIs share, without any call. */
 export function openDeployment(settings: DeploymentSettings, platform: Platform = {}): Deployment {
   const now: Now = () => instant(Date.now());
-  const identity = managedIdentity(settings.AZURE_CLIENT_ID);
+  const timeoutMs = seconds(settings.STORAGE_TIMEOUT_SECONDS);
+  const identity = managedIdentity({ clientId: settings.AZURE_CLIENT_ID, timeoutMs });
   const tracing = openTracing(settings, platform, identity);
   const log = createLog(tracing?.sink.writeLine ?? writeToHost, levels[settings.LOGGING_LEVEL_COM_SERVICE]);
-  const timeoutMs = seconds(settings.STORAGE_TIMEOUT_SECONDS);
   const connectionString = settings.CLOUD_STORAGE_CONNECTION_STRING;
   const access = (endpoint = "") =>
     connectionString === undefined ? { endpoint, credential: identity } : { connectionString };
@@ -140,9 +140,10 @@ function openTracing(
   );
   const authentication = settings.APPLICATIONINSIGHTS_AUTHENTICATION_STRING;
   const [, clientId] = /(?:^|;)ClientId=([^;]+)/i.exec(authentication ?? "") ?? [];
+  const timeoutMs = seconds(settings.STORAGE_TIMEOUT_SECONDS);
   const sink = openTelemetry({
     connectionString: settings.APPLICATIONINSIGHTS_CONNECTION_STRING,
-    ...(authentication && { credential: clientId === undefined ? identity : managedIdentity(clientId) }),
+    ...(authentication && { credential: clientId === undefined ? identity : managedIdentity({ clientId, timeoutMs }) }),
     otlpEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT,
     resource: {
       "service.name": site ?? "fido-credential-backend",

@@ -1,4 +1,5 @@
 import type { TokenCredential } from "@azure/identity";
+import { withTimeout } from "../async/with-timeout.ts";
 import { Fault } from "../fault.ts";
 
 /** How to reach a service: with managed identity in Azure, with a connection string locally. */
@@ -6,12 +7,18 @@ export type Access =
   | { readonly connectionString: string }
   | { readonly endpoint: string; readonly credential: TokenCredential };
 
+export interface IdentityOptions {
+  /** Of a user-assigned identity; absent: the system-assigned one. */
+  readonly clientId?: string | undefined;
+  /** Time limit of one call to the platform, retries included. The SDK has none, and all callers wait for the same call. */
+  readonly timeoutMs: number;
+}
+
 /**
  * Returns the app's managed identity. Loads the identity SDK, which caches the tokens, at the first call. If there is no token, throws
  * Fault `unavailable`: nothing was sent to the service.
- * @param clientId of a user-assigned identity; absent: the system-assigned one
  */
-export function managedIdentity(clientId?: string): TokenCredential {
+export function managedIdentity({ clientId, timeoutMs }: IdentityOptions): TokenCredential {
   let loaded: Promise<TokenCredential> | undefined;
   const load = async () => {
     const { ManagedIdentityCredential } = await import("@azure/identity");
@@ -21,7 +28,7 @@ export function managedIdentity(clientId?: string): TokenCredential {
     getToken: async (scopes, options) => {
       loaded ??= load();
       const identity = await loaded;
-      return identity.getToken(scopes, options).catch((cause: unknown) => {
+      return withTimeout(timeoutMs, () => identity.getToken(scopes, options)).catch((cause: unknown) => {
         throw new Fault("unavailable", "The service's identity is not available at the moment.", {
           retryAfter: 5,
           cause,

@@ -4,6 +4,7 @@ import { type Peer, type PeerCall, startPeer } from "../../../local/peers/peer.t
 
 describe("the managed identity", () => {
   const scope = "https://storage.azure.com/.default";
+  const timeoutMs = 10_000;
   const asked: PeerCall[] = [];
   let platform: Peer;
 
@@ -12,6 +13,9 @@ describe("the managed identity", () => {
     platform = await startPeer("identity", {
       handle: call => {
         asked.push(call);
+        const isFirst =
+          asked.filter(({ query }) => query.get("client_id") === call.query.get("client_id")).length === 1;
+        if (call.query.get("client_id") === "slow" && isFirst) return new Promise(() => {});
         if (call.query.get("client_id") === "wrong") return { status: 400, body: { message: "no such identity" } };
         const expires_on = String(Math.floor(Date.now() / 1000) + 86_400);
         return { status: 200, body: { access_token: "token", expires_on, resource: "x", token_type: "Bearer" } };
@@ -26,13 +30,21 @@ describe("the managed identity", () => {
   });
 
   test("gives the platform's token for the identity that is named", async () => {
-    expect((await managedIdentity("our-client").getToken(scope))?.token).toBe("token");
+    expect((await managedIdentity({ clientId: "our-client", timeoutMs }).getToken(scope))?.token).toBe("token");
     expect(asked.at(-1)?.query.get("client_id")).toBe("our-client");
     expect(asked.at(-1)?.query.get("resource")).toBe("https://storage.azure.com");
   });
 
   test("that gives no token is unavailable", async () => {
-    await expect(managedIdentity("wrong").getToken(scope)).rejects.toMatchObject({ kind: "unavailable" });
+    await expect(managedIdentity({ clientId: "wrong", timeoutMs }).getToken(scope)).rejects.toMatchObject({
+      kind: "unavailable",
+    });
+  });
+
+  test("is unavailable after the time limit if the platform does not answer, and asked again by the next call", async () => {
+    const identity = managedIdentity({ clientId: "slow", timeoutMs: 200 });
+    await expect(identity.getToken(scope)).rejects.toMatchObject({ kind: "unavailable" });
+    expect((await identity.getToken(scope))?.token).toBe("token");
   });
 });
 
