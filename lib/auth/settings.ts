@@ -84,9 +84,9 @@ export const authSettings = z
       .text("Client id at the validation servers; its key is stored in Key Vault.")
       .regex(/^[0-9]{1,15}$/, { error: "must be a number" })
       .optional(),
-    OTP_VALIDATION_TIMEOUT_SECONDS: setting.seconds("Time limit of a call to one validation server.").prefault("5"),
+    OTP_VALIDATION_TIMEOUT_SECONDS: setting.timeLimit("Time limit of a call to one validation server.").prefault("5"),
     OTP_VALIDATION_TOTAL_SECONDS: setting
-      .seconds("Time limit of the calls to all validation servers together.")
+      .timeLimit("Time limit of the calls to all validation servers together.")
       .prefault("15"),
     OTP_SPENT_DAYS: setting.days("Time for which used OTPs of kind `remote` are stored.").prefault("30"),
 

@@ -98,7 +98,7 @@ export const connectorSettings = z
       .integer(1, 720, "How long a failing delivery of an event is tried again, in hours. Then it is given up.")
       .prefault("72"),
     EVENT_TIMEOUT_SECONDS: setting
-      .seconds("Time limit of one call to an event sink, at most 15.")
+      .timeLimit("Time limit of one call to an event sink, at most 15.")
       .refine(limit => limit <= maxEventSeconds, {
         error: `must be at most ${maxEventSeconds}: a run of the event timer must end before the next one begins`,
       })
@@ -141,11 +141,11 @@ export const connectorSettings = z
     LEASE_SECONDS: setting
       .seconds("Duration of a lease, the exclusive right of a job to work on a row.")
       .prefault("180"),
-    IDP_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to an IdP.").prefault("30"),
-    DELIVERY_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the delivery service.").prefault("60"),
-    ENROLLMENT_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the enrollment services.").prefault("30"),
-    MAIL_TIMEOUT_SECONDS: setting.seconds("Time limit of one call to the mail service.").prefault("30"),
-    CREATE_TIMEOUT_SECONDS: setting.seconds("Time limit of a create.").prefault("150"),
+    IDP_TIMEOUT_SECONDS: setting.timeLimit("Time limit of one call to an IdP.").prefault("30"),
+    DELIVERY_TIMEOUT_SECONDS: setting.timeLimit("Time limit of one call to the delivery service.").prefault("60"),
+    ENROLLMENT_TIMEOUT_SECONDS: setting.timeLimit("Time limit of one call to the enrollment services.").prefault("30"),
+    MAIL_TIMEOUT_SECONDS: setting.timeLimit("Time limit of one call to the mail service.").prefault("30"),
+    CREATE_TIMEOUT_SECONDS: setting.timeLimit("Time limit of a create.").prefault("150"),
     ORDER_INTENT_MAX_AGE_SECONDS: setting
       .seconds("Maximum age of an order intent at which the delivery service is still called.")
       .prefault("10"),

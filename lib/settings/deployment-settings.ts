@@ -99,7 +99,7 @@ export const deploymentSettings = z
       .text("Client id of the user-assigned managed identity. By default the system-assigned identity.")
       .optional(),
 
-    STORAGE_TIMEOUT_SECONDS: setting.seconds("Time limit of one storage call, including retries.").prefault("15"),
+    STORAGE_TIMEOUT_SECONDS: setting.timeLimit("Time limit of one storage call, including retries.").prefault("15"),
     SECRETS_MAX_AGE_SECONDS: setting.seconds("Age at which a cached secret is read again.").prefault("300"),
     SECRETS_REFRESH_SECONDS: setting
       .seconds("Minimum time between two secret reads that an unknown token or a failed read causes.")
@@ -113,7 +113,9 @@ export const deploymentSettings = z
         error: "must be none, or a cron expression of six fields, seconds first",
       })
       .prefault("0 45 1 * * *"),
-    BACKUP_KEEP_DAYS: setting.days("Retention of backups. Each backup deletes older ones.").prefault("30"),
+    BACKUP_KEEP_DAYS: setting
+      .integer(1, 36_500, "Retention of backups in days. Each backup deletes older ones.")
+      .prefault("30"),
     BACKUP_STORAGE_ENDPOINT: setting
       .address(
         "Blob endpoint of a second storage account, to whose container `backups` every backup is copied. Each deployment needs an account of its own: the retention of one deletes the backups of another. The app's identity needs the role Storage Blob Data Contributor there.",

@@ -8,7 +8,15 @@ const text = z.string();
 const flag = z.enum(["true", "false"], { error: "must be true or false" }).transform(value => value === "true");
 const list = text.transform(value => splitList(value));
 const integer = text.transform(value => (/^\d{1,15}$/.test(value) ? Number(value) : Number.NaN));
-const durations = { seconds: duration("seconds"), days: duration("days") };
+const duration = { seconds: numberOf("seconds"), days: numberOf("days") };
+/** More than 100 years: the text of a time after the year 9999 does not sort. */
+const maxDays = 36_500;
+const days = duration.days.refine(value => value <= maxDays, { error: `must be at most ${maxDays} days` });
+/** A timer of more than 24 days fires at once. */
+const maxLimitSeconds = 86_400;
+const timeLimit = duration.seconds.refine(value => value > 0 && value <= maxLimitSeconds, {
+  error: `must be more than 0 and at most ${maxLimitSeconds} seconds`,
+});
 const address = text
   .refine(isAddress, { error: "must be an https address (http only on the loopback), without credentials" })
   .transform(value => trimEnd(value, "/"));
@@ -29,8 +37,10 @@ export const setting = {
       .refine(value => value >= min && value <= max, { error: `must be a whole number from ${min} to ${max}` })
       .meta({ description }),
   /** Seconds or days, also fractions. The parsed value has the same unit; lib/time.ts converts it to milliseconds. */
-  seconds: (description: string) => durations.seconds.meta({ description }),
-  days: (description: string) => durations.days.meta({ description }),
+  seconds: (description: string) => duration.seconds.meta({ description }),
+  days: (description: string) => days.meta({ description }),
+  /** The time limit of calls in seconds. Every call would end at once with 0, and with a time that a timer cannot have. */
+  timeLimit: (description: string) => timeLimit.meta({ description }),
   /**
    * An absolute https URL without credentials or fragment. `readSettings` allows http on the loopback in local runs.
    */
@@ -46,7 +56,7 @@ export const splitList = (text: string): readonly string[] =>
     .map(entry => entry.trim())
     .filter(entry => entry !== "");
 
-function duration(unit: "seconds" | "days") {
+function numberOf(unit: "seconds" | "days") {
   return text.regex(/^\d{1,9}(\.\d{1,3})?$/, { error: `must be a number of ${unit}` }).transform(Number);
 }
 

@@ -176,6 +176,16 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, ENROLLMENT_TIMEOUT_SECONDS: "180" })).toEqual(["ENROLLMENT_TIMEOUT_SECONDS"]);
   });
 
+  it("refuse a time limit of 0, with which every call would fail", () => {
+    const { deployment, auth, connector } = readAllSettings({ ...goodSettings, SERVICE_APIS: "client,connector" });
+    const limits = Object.keys({ ...deployment, ...auth, ...connector?.settings }).filter(name =>
+      /_TIMEOUT_SECONDS$|_TOTAL_SECONDS$/.test(name),
+    );
+    expect(limits).toHaveLength(9);
+    const settings = { ...goodSettings, SERVICE_APIS: "client,connector" };
+    for (const name of limits) expect(problemsOf({ ...settings, [name]: "0" })).toEqual([name]);
+  });
+
   it("name the half of the enrollment services that is missing", () => {
     const [token, api] = ["ENROLLMENT_SERVICE_API_BASE_URL", "RFPR_API_BASE_URL"];
     const url = "https://enrollment.example";

@@ -34,6 +34,21 @@ describe("the APIs of a deployment", () => {
   });
 });
 
+describe("the retention of backups", () => {
+  it("is at least a day, because with 0 a backup would delete itself", () => {
+    expect(read({ BACKUP_KEEP_DAYS: "1" }).BACKUP_KEEP_DAYS).toBe(1);
+    const reason = "must be a whole number from 1 to 36500";
+    expect(wrong({ BACKUP_KEEP_DAYS: "0" })).toEqual([{ path: "BACKUP_KEEP_DAYS", reason }]);
+  });
+});
+
+describe("the time limit of storage calls", () => {
+  it("is more than 0", () => {
+    const reason = "must be more than 0 and at most 86400 seconds";
+    expect(wrong({ STORAGE_TIMEOUT_SECONDS: "0" })).toEqual([{ path: "STORAGE_TIMEOUT_SECONDS", reason }]);
+  });
+});
+
 describe("the paths of the APIs", () => {
   it.each(["admin", "Administration/core", "/runtime", "RuntimeX"])(
     "are not %s, which the host keeps for itself",
