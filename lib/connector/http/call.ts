@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { withTimeoutSignal } from "../../async/with-timeout-signal.ts";
 import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "../../peers/http-failure.ts";
 import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "../../peers/peer-failure.ts";
 import { traceCall } from "../../peers/trace-call.ts";
@@ -59,22 +60,6 @@ const unreadable = Symbol("no JSON");
 
 /** Accepts any 2xx body except non-JSON: that is a proxy's page, and the call never reached the peer. */
 export const anyResponse: z.ZodType<unknown> = z.unknown().refine(body => body !== unreadable);
-
-/** Runs `work` with a signal that fires at the end of the time limit or when `outer` fires. */
-export async function withTimeoutSignal<T>(
-  timeLimitMs: number,
-  outer: AbortSignal | undefined,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const limit = new AbortController();
-  // AbortSignal.timeout would keep about 1 KiB for each call until its time limit, also after the call has ended.
-  const timer = setTimeout(() => limit.abort(new DOMException("time limit reached", "TimeoutError")), timeLimitMs);
-  try {
-    return await work(outer === undefined ? limit.signal : AbortSignal.any([limit.signal, outer]));
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 /**
  * Calls a peer once. Redirects are not followed, because they would send the token to another host.

@@ -1,5 +1,6 @@
+import { withTimeoutSignal } from "../../async/with-timeout-signal.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
-import { callPeer, type Patience, type PeerAccess, type PeerRequest, withTimeoutSignal } from "./call.ts";
+import { callPeer, type Patience, type PeerAccess, type PeerRequest } from "./call.ts";
 
 const usual: Patience = { tries: 3, firstWaitMs: 250, longestWaitMs: 3000 };
 

@@ -1,9 +1,10 @@
 import * as z from "zod";
 import { raceAbort } from "../../async/race-abort.ts";
+import { withTimeoutSignal } from "../../async/with-timeout-signal.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
-import { anyResponse, callPeer, type PeerAccess, type PeerTools, withTimeoutSignal } from "../http/call.ts";
+import { anyResponse, callPeer, type PeerAccess, type PeerTools } from "../http/call.ts";
 import { createKeySet, type KeySetOptions, type PublicKey } from "../http/jwks.ts";
 import { readPeer } from "../http/retry-peer.ts";
 import { deliveryService } from "../model/peer-names.ts";

@@ -1,8 +1,9 @@
 import * as z from "zod";
+import { withTimeoutSignal } from "../../async/with-timeout-signal.ts";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
 import type { AccessTokens } from "../http/access-token.ts";
-import { anyResponse, type PeerAccess, type PeerRequest, type PeerTools, withTimeoutSignal } from "../http/call.ts";
+import { anyResponse, type PeerAccess, type PeerRequest, type PeerTools } from "../http/call.ts";
 import { retryPeer } from "../http/retry-peer.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
 import { type AuthenticatorOrder, authenticatorAnswer, authenticatorBody, type Enrollment } from "./rfpr-wire.ts";

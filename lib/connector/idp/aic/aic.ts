@@ -1,7 +1,8 @@
 import * as z from "zod";
+import { withTimeoutSignal } from "../../../async/with-timeout-signal.ts";
 import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { type Instant, plus } from "../../../time.ts";
-import { callPeer, type PeerAccess, type PeerRequest, withTimeoutSignal } from "../../http/call.ts";
+import { callPeer, type PeerAccess, type PeerRequest } from "../../http/call.ts";
 import { retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Idp } from "../contract.ts";

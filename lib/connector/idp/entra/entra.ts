@@ -1,8 +1,9 @@
 import * as z from "zod";
+import { withTimeoutSignal } from "../../../async/with-timeout-signal.ts";
 import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { minutes, plus } from "../../../time.ts";
 import { type AccessTokens, createAccessTokens } from "../../http/access-token.ts";
-import { callPeer, type PeerAccess, withTimeoutSignal } from "../../http/call.ts";
+import { callPeer, type PeerAccess } from "../../http/call.ts";
 import { grantByClientCredentials } from "../../http/grant.ts";
 import { readPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";

@@ -1,7 +1,8 @@
 import * as z from "zod";
+import { withTimeoutSignal } from "../../../async/with-timeout-signal.ts";
 import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { days, plus } from "../../../time.ts";
-import { anyResponse, callPeer, type PeerAccess, withTimeoutSignal } from "../../http/call.ts";
+import { anyResponse, callPeer, type PeerAccess } from "../../http/call.ts";
 import { readPeer, retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge } from "../../model/webauthn.ts";

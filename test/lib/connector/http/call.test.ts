@@ -5,13 +5,7 @@ import type { AddressInfo } from "node:net";
 import { X509CertificateGenerator } from "@peculiar/x509";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
-import {
-  anyResponse,
-  callPeer,
-  type PeerAccess,
-  type PeerRequest,
-  withTimeoutSignal,
-} from "../../../../lib/connector/http/call.ts";
+import { anyResponse, callPeer, type PeerAccess, type PeerRequest } from "../../../../lib/connector/http/call.ts";
 import { errorFields } from "../../../../lib/log.ts";
 import { plus } from "../../../../lib/time.ts";
 import { type Peer, type PeerAnswer, startPeer } from "../../../../local/peers/peer.ts";
@@ -355,14 +349,6 @@ describe("a failure of a call", () => {
     next = { status: 409 };
     expect((await failureOf(call())).message).toBe("thing: make refused (409)");
   });
-});
-
-test("leaves no listener on the caller's signal", async () => {
-  const { signal } = new AbortController();
-  const added = vi.spyOn(signal, "addEventListener");
-  const removed = vi.spyOn(signal, "removeEventListener");
-  await withTimeoutSignal(1000, signal, async () => {});
-  expect(added.mock.calls.map(([, listener]) => listener)).toEqual(removed.mock.calls.map(([, listener]) => listener));
 });
 
 const asctime = (time: string) => {
