@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Fault, FaultKind } from "../../lib/fault.ts";
 import type { Reply } from "../../lib/http/call.ts";
+import { retryAfterHeader } from "../../lib/http/retry-after.ts";
 
 /** HTTP status of each kind of Fault (A1). */
 const statusOf: Record<FaultKind, number> = {
@@ -29,9 +30,8 @@ export const refuseClient = (fault: Fault): Reply => refuse(fault, {});
 
 function refuse(fault: Fault, challenge: Readonly<Record<string, string>>): Reply {
   const status = statusOf[fault.kind];
-  const retryAfter =
-    fault.retryAfter === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(fault.retryAfter))) };
-  return { status, headers: { ...retryAfter, ...(status === 401 ? challenge : {}) }, body: { error: sentence(fault) } };
+  const headers = { ...retryAfterHeader(fault), ...(status === 401 ? challenge : {}) };
+  return { status, headers, body: { error: sentence(fault) } };
 }
 
 /** Returns the error text. Existing clients compare the text for missing parameters. */

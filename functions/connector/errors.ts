@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Fault, FaultKind } from "../../lib/fault.ts";
 import type { Reply } from "../../lib/http/call.ts";
+import { retryAfterHeader } from "../../lib/http/retry-after.ts";
 
 type ErrorType = "validation" | "authentication" | "not_found" | "conflict" | "throttled" | "internal";
 
@@ -72,7 +73,7 @@ export function refuse(fault: Fault): Reply {
   return {
     status,
     headers: {
-      ...(fault.retryAfter === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(fault.retryAfter))) }),
+      ...retryAfterHeader(fault),
       ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
     },
     body: { error_code: code, error_message: fault.message, ...(code === "idp_error" ? {} : { error_data: data }) },

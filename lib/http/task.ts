@@ -5,6 +5,7 @@ import type { Call, Reply } from "./call.ts";
 import { problemsOf } from "./parse/problems.ts";
 import { decodeUtf8, parseJson, readBytes } from "./parse/read-body.ts";
 import { type ResponseOptions, respond } from "./respond.ts";
+import { retryAfterHeader } from "./retry-after.ts";
 
 /**
  * A maintenance task, which an administrator starts from inside the network (G13). `run` returns a report, which is logged and sent,
@@ -71,11 +72,11 @@ function toErrorReply(error: unknown, log: Log): Reply {
     log.error("task_failed", { error });
     return { status: 500, body: { error: "Internal error." } };
   }
-  const { kind, message, problems: fields, retryAfter } = error;
+  const { kind, message, problems: fields } = error;
   log.warn("task_refused", { error });
   return {
     status: statusOf[kind],
-    headers: retryAfter === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(retryAfter))) },
+    headers: retryAfterHeader(error),
     body: { error: message, ...(fields.length > 0 && { fields }) },
   };
 }
