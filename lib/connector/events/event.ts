@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import { omitUndefined } from "../../omit-undefined.ts";
 import type { Instant } from "../../time.ts";
+import { derivedGuid } from "../model/derived-guid.ts";
 import type { Lease } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
 import { requestStates } from "../model/states.ts";
@@ -43,8 +43,8 @@ export interface RequestEvent extends Occurrence {
 }
 
 /**
- * Returns the id of an event: a GUID that is derived from the occurrence. So the same occurrence has the same id after
- * a crash, and also when it happens again to a request that was restored from a backup.
+ * Returns the id of an event, which is derived from the occurrence. So the same occurrence has the same id after a
+ * crash, and also when it happens again to a request that was restored from a backup.
  */
 export function eventId({
   requestId,
@@ -56,8 +56,7 @@ export function eventId({
 }: Omit<RequestEvent, "sequence" | "at">): string {
   const ended = state === undefined ? [] : [state];
   const what = [requestId, type, keyId, credential, mail, ...ended].map(part => part ?? "").join("/");
-  const hex = createHash("sha256").update(`event/${what}`).digest("hex");
-  return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-8$3-8$4-$5");
+  return derivedGuid(`event/${what}`);
 }
 
 /** The events of one change of a request, as they are stored in one row. */

@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import type { Mailer, MailStatus } from "../../peers/mail.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { derivedGuid } from "../model/derived-guid.ts";
 import { deliveryService, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { displayName, isOnSite, type PinMail, type SecurityKey } from "../model/request.ts";
@@ -185,11 +185,9 @@ function notAccepted(keyId: string, failure: PeerFailure, inDoubt: boolean, deps
   return sendLater(lastError, { retryAfter, mayBeDone: inDoubt }, deps);
 }
 
-/** Returns the GUID of one send of a security key. It is the same after a crash. */
-export function operationId(requestId: string, keyId: string, number: number): string {
-  const hex = createHash("sha256").update(`pin-mail/${requestId}/${keyId}/${number}`).digest("hex");
-  return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-8$3-8$4-$5");
-}
+/** Returns the operation id of one send of a security key. It is the same after a crash. */
+export const operationId = (requestId: string, keyId: string, number: number): string =>
+  derivedGuid(`pin-mail/${requestId}/${keyId}/${number}`);
 
 const withMail =
   (changes: Partial<PinMail>, dropped: readonly (keyof PinMail)[] = []) =>
