@@ -3,7 +3,7 @@ import { type Caller, callerFields } from "../lib/caller.ts";
 import type { Identify } from "../lib/http/api.ts";
 import type { RequestHeaders } from "../lib/http/call.ts";
 import type { ResponseOptions } from "../lib/http/respond.ts";
-import type { ApiName, DeploymentSettings } from "../lib/settings/deployment-settings.ts";
+import { type ApiName, type DeploymentSettings, isInAzure, proxiesOf } from "../lib/settings/deployment-settings.ts";
 import type { Environment } from "../lib/settings/read-settings.ts";
 import type { Deployment } from "./deployment.ts";
 
@@ -37,3 +37,15 @@ export const bearer =
     const caller = await check(call.headers);
     return { caller, logFields: callerFields(caller) };
   };
+
+/** Returns how a deployment serves calls: the log, the header for TLS, the check for listed responses, and its proxies. */
+export function servingOf({ settings, log }: Deployment) {
+  const inAzure = isInAzure(settings);
+  return { log, strictTransport: inAzure, onlyListed: !inAzure, ...proxiesOf(settings) };
+}
+
+/** Returns the function that gives the base URL of an API, for absolute links in the response to a call (G2). */
+export const apiUrl =
+  ({ PUBLIC_BASE_URL }: Pick<DeploymentSettings, "PUBLIC_BASE_URL">, path: string) =>
+  (call: URL): string =>
+    [PUBLIC_BASE_URL ?? call.origin, path].filter(part => part !== "").join("/");

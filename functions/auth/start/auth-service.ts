@@ -1,11 +1,10 @@
 import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
 import { authBackedUp } from "../../../lib/azure/auth/backup-items.ts";
 import { lowerThreadPoolPriority } from "../../../lib/azure/thread-priority.ts";
-import { isInAzure, proxiesOf } from "../../../lib/settings/deployment-settings.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
-import { bearer, type Service } from "../../service.ts";
+import { bearer, type Service, servingOf } from "../../service.ts";
 import { identifySession } from "../client/identify-session.ts";
 import { authJobs } from "../jobs.ts";
 import { client, core } from "../routes.ts";
@@ -39,8 +38,7 @@ export const authService: Service<AuthSettings> = {
 function register(deployment: Deployment, settings: AuthSettings, auth: ReturnType<typeof openAuthContext>): void {
   const { SERVICE_APIS, CORE_PATH, CLIENT_PATH } = deployment.settings;
   const { log } = deployment;
-  const inAzure = isInAzure(deployment.settings);
-  const common = { log, strictTransport: inAzure, onlyListed: !inAzure, ...proxiesOf(deployment.settings) };
+  const common = servingOf(deployment);
   if (SERVICE_APIS.includes("core")) {
     const hashes = tokenHashesOf(deployment, "core");
     const identify = bearer(callerCheck(deployment, { api: "core", role: "Core.Admin", hashes }));

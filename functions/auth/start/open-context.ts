@@ -10,6 +10,7 @@ import { callerAddress } from "../../../lib/http/authenticate/caller-address.ts"
 import { isInAzure } from "../../../lib/settings/deployment-settings.ts";
 import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
+import { apiUrl } from "../../service.ts";
 import type { AuthContext } from "../context.ts";
 
 /** Node hashes in its thread pool, which has four threads by default. More hashes would only wait there. */
@@ -57,6 +58,6 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
     callerAddress: call => callerAddress(call, TRUSTED_PROXIES),
     ...(!isInAzure(deployment.settings) && { originHint: " To allow one, add its origin to CLIENT_ALLOWED_ORIGINS." }),
     ...(PUBLIC_BASE_URL !== undefined && { publicOrigin: new URL(PUBLIC_BASE_URL).origin }),
-    coreUrl: call => [PUBLIC_BASE_URL ?? call.origin, CORE_PATH].filter(part => part !== "").join("/"),
+    coreUrl: apiUrl(deployment.settings, CORE_PATH),
   };
 }

@@ -1,12 +1,11 @@
 import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
 import { connectorSettings } from "../../../lib/connector/settings.ts";
 import type { Identify } from "../../../lib/http/api.ts";
-import { isInAzure, proxiesOf } from "../../../lib/settings/deployment-settings.ts";
 import type { Environment } from "../../../lib/settings/read-settings.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
-import { bearer, type Service } from "../../service.ts";
+import { bearer, type Service, servingOf } from "../../service.ts";
 import type { ConnectorContext } from "../context.ts";
 import { connectorJobs } from "../jobs.ts";
 import { connector } from "../routes.ts";
@@ -41,8 +40,7 @@ const connectorService: Omit<Service<ConnectorStart>, "read"> = {
 
 function register(deployment: Deployment, { settings }: ConnectorStart, context: ConnectorContext): void {
   const { log } = deployment;
-  const inAzure = isInAzure(deployment.settings);
-  const common = { log, strictTransport: inAzure, onlyListed: !inAzure, ...proxiesOf(deployment.settings) };
+  const common = servingOf(deployment);
   const hashes = tokenHashesOf(deployment, "connector");
   registerApi(connector, deployment.settings.CONNECTOR_PATH, {
     ...common,

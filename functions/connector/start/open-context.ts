@@ -22,6 +22,7 @@ import { sendEventsAfterJob } from "../../../lib/connector/webhooks/send-events.
 import type { Mailer } from "../../../lib/peers/mail.ts";
 import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
+import { apiUrl } from "../../service.ts";
 import type { ConnectorContext } from "../context.ts";
 import { idpFileReader } from "./idp-file.ts";
 import { postToPublicAddresses } from "./post-event.ts";
@@ -34,7 +35,6 @@ export function openConnectorContext(
   { settings, settingTexts, idps: source }: ConnectorStart,
 ): ConnectorContext {
   const { log, now, random, sleep } = deployment;
-  const { PUBLIC_BASE_URL, CONNECTOR_PATH } = deployment.settings;
   const idps = openIdps(deployment, settings, source);
   const rfpr = openRfpr(deployment, settings);
   const shipmentsTable = settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME;
@@ -80,7 +80,7 @@ export function openConnectorContext(
     sleep,
     settingTexts,
     cleanUpCompletedDays: settings.CRON_DATA_CLEANUP_COMPLETED_DAYS,
-    connectorUrl: call => [PUBLIC_BASE_URL ?? call.origin, CONNECTOR_PATH].filter(part => part !== "").join("/"),
+    connectorUrl: apiUrl(deployment.settings, deployment.settings.CONNECTOR_PATH),
   };
 }
 
