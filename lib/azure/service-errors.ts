@@ -19,12 +19,10 @@ export async function callService<T>(
   service: string,
   timeoutMs: number,
   work: (signal: AbortSignal) => Promise<T>,
-  signal?: AbortSignal,
 ): Promise<T> {
   try {
-    return await withTimeout(timeoutMs, work, signal);
+    return await withTimeout(timeoutMs, work);
   } catch (error) {
-    signal?.throwIfAborted();
     throw toFault(service, error);
   }
 }

@@ -49,7 +49,6 @@ export interface QueryOptions {
   /** Maximum number of rows. */
   readonly limit?: number;
   readonly select?: readonly string[];
-  readonly signal?: AbortSignal;
 }
 
 export interface Tables {
@@ -98,8 +97,8 @@ async function openClient(access: Access, name: string, options: TableServiceCli
 }
 
 function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
-  const call = <T>(work: (client: TableClient, abortSignal: AbortSignal) => Promise<T>, signal?: AbortSignal) =>
-    callService(service, timeoutMs, async abortSignal => work(await open(), abortSignal), signal);
+  const call = <T>(work: (client: TableClient, abortSignal: AbortSignal) => Promise<T>) =>
+    callService(service, timeoutMs, async abortSignal => work(await open(), abortSignal));
 
   const update = (mode: "Replace" | "Merge") => (entity: Entity, etag: string) =>
     undefinedIf(["changed", "missing"], () =>
@@ -109,8 +108,8 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
       }),
     );
 
-  const queryPage = (filter: Filter | Scan, options: PageOptions, signal?: AbortSignal) =>
-    call((client, abortSignal) => readPage(client, filter, options, abortSignal), signal);
+  const queryPage = (filter: Filter | Scan, options: PageOptions) =>
+    call((client, abortSignal) => readPage(client, filter, options, abortSignal));
 
   return {
     get: async (partitionKey, rowKey) =>
@@ -143,18 +142,18 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
         : undefinedIf(["changed", "missing", "exists"], () =>
             call((client, abortSignal) => submit(client, partitionKey, actions, abortSignal)),
           ),
-    query: async function* (filter, { limit = Number.POSITIVE_INFINITY, select, signal } = {}) {
+    query: async function* (filter, { limit = Number.POSITIVE_INFINITY, select } = {}) {
       let left = limit;
       let continuation: string | undefined;
       while (left > 0) {
-        const page = await queryPage(filter, { top: Math.min(left, 1000), continuation, select }, signal);
+        const page = await queryPage(filter, { top: Math.min(left, 1000), continuation, select });
         yield* page.rows;
         left -= page.rows.length;
         continuation = page.continuation;
         if (continuation === undefined) return;
       }
     },
-    queryPage: (filter, options) => queryPage(filter, options),
+    queryPage,
     scan: async function* (range = {}) {
       let continuation: string | undefined;
       do {

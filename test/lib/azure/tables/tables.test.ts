@@ -330,32 +330,6 @@ describe("a query", () => {
     for await (const row of table.query({ partitionKey: pk }, { select: ["a", "absent"] }))
       expect(row).toEqual({ partitionKey: pk, rowKey: "r", etag: expect.stringContaining("W/"), a: 1 });
   });
-
-  test("ends by its caller's signal with the caller's reason", async () => {
-    const signal = AbortSignal.abort(new Error("time budget spent"));
-    await expect(all(table.query({ partitionKey: pk }, { signal }))).rejects.toThrow("time budget spent");
-    expect(requests).toEqual([]);
-    await fill(["a", "b"]);
-    const ending = new AbortController();
-    const rows = table.query({ partitionKey: pk }, { limit: 5, signal: ending.signal });
-    ending.abort();
-    await expect(all(rows)).rejects.toMatchObject({ name: "AbortError" });
-  });
-
-  test("that is ended while it waits for storage is not unavailable", async () => {
-    const proxy = await startPausingProxy(storage.tableUrl);
-    const connectionString = proxy.through(storage.connectionString);
-    const hold = proxy.hold({ phase: "request" });
-    const ending = new AbortController();
-    const waiting = openTables({ connectionString, timeoutMs })
-      .table("things")
-      .query({ partitionKey: pk }, { signal: ending.signal });
-    const read = all(waiting);
-    await hold.untilHeld();
-    ending.abort();
-    await expect(read).rejects.toMatchObject({ name: "AbortError" });
-    await proxy.close();
-  });
 });
 
 describe("a table that does not exist", () => {
