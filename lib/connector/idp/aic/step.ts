@@ -57,11 +57,13 @@ export const outputOf = ({ output }: Callback, wanted: string): unknown =>
 /** Returns the types of a step's callbacks, for messages. */
 export const typesOf = ({ callbacks }: Step): string => callbacks.map(({ type }) => type).join(", ");
 
+/** Seconds since 1970, up to the year 9999: the text of a later time does not sort. */
+const expiry = z.number().min(0).max(253_402_300_799);
+
 /** Returns the time until which AM accepts the step, from its `authId`; undefined if that is not readable. */
 export function endOf({ authId }: Step): Date | undefined {
   try {
-    const { exp } = decodeJwt(authId);
-    return exp === undefined ? undefined : new Date(exp * 1000);
+    return new Date(expiry.parse(decodeJwt(authId).exp) * 1000);
   } catch {
     return undefined;
   }

@@ -428,7 +428,8 @@ describe("creation options of kind C", () => {
     expect(Math.abs((await wait({})) - 3_600_000)).toBeLessThan(60_000);
     expect(Math.abs((await wait({ "challenge-timeout-milliseconds": 86_400_000 })) - 3_600_000)).toBeLessThan(60_000);
     expect(await wait({ "challenge-timeout-milliseconds": 60_000 })).toBe(60_000);
-    for (const authId of ["no JWT", new UnsecuredJWT({}).encode()]) {
+    const until = (exp: unknown) => new UnsecuredJWT({ exp } as { exp: number }).encode();
+    for (const authId of ["no JWT", new UnsecuredJWT({}).encode(), until("soon"), until(Date.now()), until(-1e15)]) {
       const { with: changed } = await answering(...[1, 2].flatMap(() => [nameStep, { ...credentialStep(), authId }]));
       expect((await ask(changed({}))).expiresAt).toBeUndefined();
       const set = await ask(changed({ "challenge-timeout-milliseconds": 60_000 }));
