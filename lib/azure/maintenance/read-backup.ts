@@ -20,6 +20,7 @@ import {
 
 /** A finished backup. Every read throws Fault `conflict` if a file is missing or was changed. */
 export interface Backup {
+  readonly id: string;
   readonly startedAt: Instant;
   /** Yields the rows of a table sorted by their keys. */
   rows(table: string): AsyncGenerator<Entity>;
@@ -60,6 +61,7 @@ export async function openBackup(
     }
   }
   return {
+    id,
     startedAt: files.startedAt as Instant,
     rows: table => linesOf(files.tables[table], rowSchema),
     blobsOf: container => linesOf(files.containers[container], blobSchema),

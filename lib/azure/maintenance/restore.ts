@@ -37,7 +37,7 @@ export async function restore<R>(
   const skipped = await steps.verify();
   for (const container of target.containers)
     await forEachConcurrently(backup.blobsOf(container), async entry => void (await backup.blob(container, entry)));
-  stores.log.info("restore_verified", { skipped });
+  stores.log.info("restore_verified", { backup: backup.id, replace, skipped });
   if (skipped > 0 && !skip) {
     const message = `${skipped} items of the backup cannot be read; the log names them. Send skip_unreadable: true to restore the others.`;
     throw new Fault("conflict", message);

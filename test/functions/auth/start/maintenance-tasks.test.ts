@@ -169,6 +169,7 @@ describe("a restore of a backup", () => {
     await auth.post(`/core/otpkeys/${key.prefix}/delete`);
     const later = await auth.makeUser();
     expect(await restore(backup)).toMatchObject({ users: expect.any(Number), otpkeys: expect.any(Number) });
+    expect(auth.events("restore_verified").at(-1)).toMatchObject({ backup, replace: true, skipped: 0 });
 
     expect((await auth.get(`/core/users/${one.id}`)).body).toEqual(view.body);
     expect((await auth.get(`/core/users/${one.name}`)).body).toEqual(view.body);
