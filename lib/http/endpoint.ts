@@ -5,6 +5,7 @@ import type { Fields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
 import { findIgnoredFields } from "./parse/ignored-fields.ts";
 import { problemsOf } from "./parse/problems.ts";
+import { safeParse } from "./parse/safe-parse.ts";
 import type { Route } from "./route.ts";
 
 /**
@@ -158,7 +159,7 @@ export function endpoint<
     async run(raw, deps, context) {
       const found: Problem[] = [];
       const parse = <T extends z.ZodType | undefined>(schema: T, value: unknown): Parsed<T> => {
-        const result = schema && check(schema, value);
+        const result = schema && safeParse(schema, value);
         if (result?.success === false) found.push(...problemsOf(result.error));
         return result?.data as Parsed<T>;
       };
@@ -179,26 +180,6 @@ export function endpoint<
     },
   };
 }
-
-/**
- * Returns the result of a schema. Zod compares the `length` of every value that has one, also of an object in the place of a text or list.
- * If that `length` is an object with a member `toString`, the comparison throws. Throws Fault `invalid` then.
- */
-function check(schema: z.ZodType, value: unknown): z.ZodSafeParseResult<unknown> {
-  try {
-    return schema.safeParse(value);
-  } catch (error) {
-    if (!hasObjectAsLength(value)) throw error;
-    throw new Fault("invalid", "The request must not have an object in the place of a text or list.");
-  }
-}
-
-const hasObjectAsLength = (value: unknown): boolean =>
-  typeof value === "object" &&
-  value !== null &&
-  Object.entries(value).some(
-    ([name, member]) => (name === "length" && typeof member === "object") || hasObjectAsLength(member),
-  );
 
 /** Returns the values of the headers that a schema names. */
 const headersOf = (schema: z.ZodObject | undefined, { headers }: Call): Record<string, string | undefined> =>

@@ -4,6 +4,7 @@ import type { Caller } from "../../../../lib/caller.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { ok } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { safeParse } from "../../../../lib/http/parse/safe-parse.ts";
 import type { AuthContext } from "../../context.ts";
 import { refuseCore } from "../../errors.ts";
 import { importFields, importFieldsId, problemsOfRefused, toImportedKey } from "./import-fields.ts";
@@ -78,17 +79,18 @@ interface Entry {
 function readEntries(elements: readonly unknown[], caller: Caller): readonly Entry[] {
   const firstOf = new Map<string, number>();
   return elements.map((element, index) => {
-    const { data } = importFields.safeParse(element);
-    if (data === undefined) return { key: invalid(problemsOfRefused(element)) };
-    const { prefix } = data;
-    const first = firstOf.get(prefix);
-    if (first === undefined) firstOf.set(prefix, index);
-    const problems = first === undefined ? [] : [{ path: "prefix", reason: `is also that of the element ${first}` }];
+    let prefix: string | undefined;
     try {
+      const { data } = safeParse(importFields, element);
+      if (data === undefined) return { key: invalid(problemsOfRefused(element)) };
+      ({ prefix } = data);
+      const first = firstOf.get(prefix);
+      if (first === undefined) firstOf.set(prefix, index);
+      const problems = first === undefined ? [] : [{ path: "prefix", reason: `is also that of the element ${first}` }];
       return { prefix, key: { ...toImportedKey(data, caller), problems } };
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      return { prefix, key: error };
+      return { ...(prefix !== undefined && { prefix }), key: error };
     }
   });
 }

@@ -119,6 +119,15 @@ describe("POST /core/otpkeys/batch", () => {
     expect(refused.filter(prefix => there.has(prefix))).toEqual([]);
   });
 
+  it("refuses an element with an object that has an object as length, and imports the other elements", async () => {
+    const results = await importing([
+      { ...hotpKey().fields, secret_base32: { length: { toString: 1 } } },
+      hotpKey().fields,
+    ]);
+    expect(statusesOf(results)).toEqual([400, 201]);
+    expect(auth.errors).toEqual([]);
+  });
+
   it("reports the problems of all kinds that an element has together", async () => {
     const [user, first] = [await auth.makeUser(), hotpKey()];
     const [early, late] = ["2027-01-01T00:00:00Z", "2027-01-02T00:00:00Z"];
