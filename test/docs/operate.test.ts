@@ -130,6 +130,28 @@ describe("docs/operate.md", () => {
     expect(prefixes).toEqual(paths.map(path => `backups/${path}`));
   });
 
+  it("names every audit event of a revocation that a restore takes back", () => {
+    const [, section = ""] = runbooks.split("### What a restore brings back");
+    const [users = ""] = section.split("*OTPs that could be replayed*");
+    expect(matches(users, /`((?:otpkey|user|password)_\w+)`/g).sort()).toEqual(
+      [
+        // A temporary code disables its OTP key without an event `otpkey_disabled`.
+        "otpkey_temporary_code_issued",
+        "otpkey_disabled",
+        "otpkey_secret_replaced",
+        "otpkey_validity_set",
+        "otpkey_unassigned",
+        "otpkey_deleted",
+        "password_changed",
+        "password_reset",
+        "user_deleted",
+        // These name the user of an event without an id.
+        "user_created",
+        "user_renamed",
+      ].sort(),
+    );
+  });
+
   it("stops before a restore every timer of the app that restores, backups included, and closes it to callers", () => {
     const address = "https://sample.example.com";
     const settings = readSettings(connectorSettings, {
