@@ -9,7 +9,7 @@ import { raiseCounter } from "../otp/raise-counter.ts";
 import type { NewOtpKey, OtpKey } from "../store.ts";
 import { type ImportedKey, type PreparedKey, prepare } from "./imported-key.ts";
 import { newKey } from "./manage-otpkeys.ts";
-import { changeValidity, type Validity } from "./validity.ts";
+import { changeValidity, hasSameValidity, logValiditySet, type Validity } from "./validity.ts";
 
 /**
  * Imports one OTP key: creates it, or adds the secret to one that has none. Importing the same secret again only raises
@@ -36,7 +36,8 @@ export async function importKey(
     // An import that is repeated changes nothing, and needs no write.
     const saved = isDeepStrictEqual(next, there.value) ? there : await deps.otpkeys.save(there, next);
     if (saved === undefined) return conflict;
-    deps.log.info(event, { prefix, kind });
+    if (event !== undefined) deps.log.info(event, { prefix, kind });
+    if (!hasSameValidity(there.value, saved.value)) logValiditySet(saved.value, deps);
     return { key: saved.value, isNew, isCreated: false };
   });
 }
@@ -60,16 +61,16 @@ async function mergeInto(
   there: OtpKey,
   imported: ImportedKey,
   deps: AuthDeps,
-): Promise<{ readonly next?: NewOtpKey; readonly event: string; readonly isNew: boolean }> {
+): Promise<{ readonly next?: NewOtpKey; readonly event?: string | undefined; readonly isNew: boolean }> {
   const merged = await mergeImport(there, imported, prepare(imported), deps);
   const isNew = imported.kind !== undefined && there.kind === undefined;
-  if (merged === undefined) return { event: "", isNew };
+  if (merged === undefined) return { isNew };
   if (!isNew && !imported.mayChangeValidity) requireSameValidity(there, imported.validity);
   return { next: changeValidity(merged.key, imported.validity), event: merged.event, isNew };
 }
 
-function requireSameValidity(there: OtpKey, { validFrom = there.validFrom, validUntil = there.validUntil }: Validity) {
-  if (validFrom === there.validFrom && validUntil === there.validUntil) return;
+function requireSameValidity(there: OtpKey, validity: Validity) {
+  if (hasSameValidity(there, { ...there, ...validity })) return;
   throw new Fault("forbidden", "To change the validity of an existing otpkey, the API token needs the role admin.", {
     reason: "no_role",
   });
@@ -81,9 +82,9 @@ async function mergeImport(
   { kind, replace, prefix, counter, validity, ...given }: ImportedKey,
   prepared: PreparedKey,
   deps: AuthDeps,
-): Promise<{ readonly key: NewOtpKey; readonly event: string } | undefined> {
+): Promise<{ readonly key: NewOtpKey; readonly event?: string } | undefined> {
   if (kind === undefined) {
-    return Object.keys(validity).length === 0 ? undefined : { key: there, event: "otpkey_validity_set" };
+    return Object.keys(validity).length === 0 ? undefined : { key: there };
   }
   if (there.kind === kind && (await hasSecret(there, prepared.secret, deps))) {
     // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again.

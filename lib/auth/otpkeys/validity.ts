@@ -42,5 +42,14 @@ export async function setValidity(prefix: string, validity: Validity, deps: Auth
     const { validFrom: _from, validUntil: _until, ...unlimited } = stored.value;
     return (await deps.otpkeys.save(stored, changeValidity(unlimited, validity))) ?? conflict;
   });
-  deps.log.info("otpkey_validity_set", { prefix, ...validity });
+  logValiditySet({ prefix, ...validity }, deps);
 }
+
+/** Writes the audit event of a changed validity, with the limits that apply now. */
+export const logValiditySet = (
+  { prefix, validFrom, validUntil }: Validity & { readonly prefix: string },
+  { log }: Pick<AuthDeps, "log">,
+): void => log.info("otpkey_validity_set", { prefix, validFrom, validUntil });
+
+export const hasSameValidity = (one: Validity, other: Validity): boolean =>
+  one.validFrom === other.validFrom && one.validUntil === other.validUntil;

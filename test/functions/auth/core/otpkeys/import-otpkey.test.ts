@@ -304,6 +304,22 @@ describe("the time in which OTPs of a key are accepted", () => {
   });
 });
 
+describe("an import that changes the validity of an existing OTP key", () => {
+  it("has an audit event with the limits, with and without a kind, and none if it changes nothing", async () => {
+    const key = hotpKey();
+    const [validFrom, validUntil] = ["2030-01-01T00:00:00.000Z", "2040-01-01T00:00:00.000Z"];
+    await importing(key.fields);
+    const events = () => auth.events("otpkey_validity_set").filter(({ prefix }) => prefix === key.prefix);
+    await importing({ ...key.fields, valid_until: validUntil });
+    expect(events()).toEqual([expect.objectContaining({ validUntil, callerKind: "api_token" })]);
+    await importing({ prefix: key.prefix, valid_from: validFrom });
+    expect(events()[1]).toMatchObject({ validFrom, validUntil });
+    await importing({ ...key.fields, valid_until: validUntil });
+    await importing({ prefix: key.prefix, valid_from: validFrom });
+    expect(events()).toHaveLength(2);
+  });
+});
+
 describe("an import with the name of a user", () => {
   it("assigns the key, also again, with at most 8 storage calls in a row", async () => {
     const key = hotpKey();
