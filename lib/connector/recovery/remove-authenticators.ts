@@ -13,13 +13,16 @@ export async function removeAuthenticators(
   keys: readonly SecurityKey[],
   deps: Pick<ConnectorDeps, "rfpr" | "concurrency">,
 ): Promise<void> {
-  const authenticators = keys.filter(key => isOnSite(key) && hasResponseKey(key));
+  const authenticators = keys.filter(key => isOnSite(key) && mayHaveBeenSent(key));
   if (authenticators.length === 0) return;
   const rfpr = requireRfpr(deps);
   const limit = pLimit(deps.concurrency);
   await Promise.all(authenticators.map(({ id }) => limit(() => rfpr.remove(enrollmentId(requestId, id)))));
 }
 
-/** Response keys are stored before an authenticator is sent, so one without them was never sent. */
-const hasResponseKey = ({ credentials }: SecurityKey): boolean =>
-  credentials.some(({ responseKey }) => responseKey !== undefined);
+/**
+ * Response keys are stored before an authenticator is sent, so one without them was never sent, except after a backup in which its
+ * credentials count as attempted.
+ */
+const mayHaveBeenSent = ({ credentials }: SecurityKey): boolean =>
+  credentials.some(({ responseKey, triedAt }) => responseKey !== undefined || triedAt !== undefined);

@@ -7,7 +7,7 @@ import type { Fetch } from "../../../../lib/connector/http/call.ts";
 import { enrollmentId } from "../../../../lib/connector/model/key-ids.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
-import { mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
+import { authenticatorsOf, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   type ConnectorOptions,
   peersOfFile,
@@ -153,9 +153,11 @@ describe("a request restored from a backup is read back before any call", () => 
 
   test("made before the keys of its authenticator were stored: everything that was handed over is removed", async () => {
     const { connector, backup, requestId } = await backedUpAt(/GET .*creationOptions/, onSiteBody());
+    expect(authenticatorsOf(peers, requestId)).toHaveLength(1);
     await restore(connector, backup);
     await finish(connector);
     expect((await connector.read(requestId)).state).toBe("failed");
+    expect(authenticatorsOf(peers, requestId)).toEqual([]);
   });
 
   test("is due again, at its time, with its shipment id and its copy of the responses", async () => {
