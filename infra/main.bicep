@@ -26,7 +26,7 @@ param tags object = {}
 @allowed(['22', '24'])
 param nodeVersion string = '24'
 
-@description('The most instances of each app at once. All Flex Consumption apps of a subscription share a quota in a region.')
+@description('The most instances at once for the HTTP functions of each app, and for each timer, which needs one. All Flex Consumption apps of a subscription share a quota in a region.')
 @minValue(40)
 @maxValue(1000)
 param maximumInstanceCount int = 40

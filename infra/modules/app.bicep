@@ -24,7 +24,7 @@ param subnetId string
 @description('Version of Node.')
 param nodeVersion string
 
-@description('The most instances at once.')
+@description('The most instances at once for the HTTP functions, and for each timer.')
 param maximumInstanceCount int
 
 @description('Whether the instances are spread over availability zones.')
