@@ -42,10 +42,11 @@ async function start(environment: Environment): Promise<void> {
   void isDone(ready());
   if (opened.length === 0) log.warn("no_api", { setting: "SERVICE_APIS" });
   for (const service of opened) service.register();
-  onTerminate(async () => {
+  const close = async () => {
     log.info("stopped", {});
     await tracing?.sink.close();
-  });
+  };
+  onTerminate(close, { inAzure: isInAzure(settings) });
 }
 
 /** Loads the services of the enabled APIs only, which keeps the cold start short. */

@@ -37,9 +37,18 @@ export function registerTimer(name: string, schedule: string, run: (invocationId
   });
 }
 
-/** Runs `close` before the host stops the app. */
-export function onTerminate(close: () => Promise<void>): void {
-  app.hook.appTerminate(close);
+/**
+ * Runs `close` before the host stops the app. In Azure also at SIGTERM: the platform sends it to this process when it removes an
+ * instance, without a word from the host, and Node would end at once.
+ */
+export function onTerminate(close: () => Promise<void>, { inAzure }: { readonly inAzure: boolean }): void {
+  let closed: Promise<void> | undefined;
+  const closeOnce = () => {
+    closed ??= close();
+    return closed;
+  };
+  app.hook.appTerminate(closeOnce);
+  if (inAzure) process.once("SIGTERM", () => void closeOnce().finally(() => process.exit()));
 }
 
 /** The console is what the host collects, also outside an invocation. */
