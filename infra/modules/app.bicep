@@ -102,7 +102,7 @@ var byRange = contains(proxySource, '/')
 var byId = toLower(proxyIdHeader) == 'x-azure-fdid'
 
 // The host takes about 190 MB. The process of the app takes 200 MB with these limits, and 320 MB or more without
-// (bench/README.md), for which larger instances have room. They get no arguments: with arguments the platform can not use
+// (bench/README.md), for which larger instances have room. They get no arguments: with arguments the platform cannot use
 // the process that it has started in advance, and a cold start takes longer.
 var heapLimits = instanceMemoryMB > 512
   ? {}

@@ -30,7 +30,7 @@ export const tooLateFault = (): Fault =>
 /** Returns the fault of a create whose transport keys cannot be read. It does not mean that the shipment was refused. */
 export function transportKeysFault(error: unknown): Fault {
   if (error instanceof PeerFailure && error.passing) return unavailableFault(error, nothingOrdered);
-  return new Fault("internal", "The delivery service's transport keys can not be read.", { cause: error });
+  return new Fault("internal", "The delivery service's transport keys cannot be read.", { cause: error });
 }
 
 /** Returns the fault of a create whose order the delivery service refused or did not receive. */
@@ -72,7 +72,7 @@ export function deletionFault(error: PeerFailure, isUnknown: boolean): Fault {
 
 /** Returns the fault of a cancel whose shipment is in production. */
 export const tooLateToDelete = (cause: PeerFailure): Fault =>
-  new Fault("conflict", "The delivery service can not delete the shipment any more.", { cause });
+  new Fault("conflict", "The delivery service cannot delete the shipment any more.", { cause });
 
 /** Returns the fault of a cancel that a job continues, because a peer, storage or Key Vault failed. */
 export function cancelFault(cause: unknown): Fault {

@@ -39,7 +39,7 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
 
   const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps);
   // The next credential of the security key and its PIN mail do not wait for it.
-  if (idpState === undefined) return cannotBeSent("What its identity provider needs can not be opened.");
+  if (idpState === undefined) return cannotBeSent("What its identity provider needs cannot be opened.");
   const open = { ...target, credential, idp, idpState };
   if (credential.triedAt === undefined) return afterReadBack(open, false, deps);
   const name = hasOwnName(target) ? registeredName(key) : undefined;
@@ -170,8 +170,8 @@ async function attestationOf(
   });
   // The signing key may be back later: the signature was valid when the response was received.
   if (opened === "unknown_key") return { lastError: "The key maker's signing key is not known at present." };
-  if (opened === sealedResponseKey) return { lastError: `The key maker's response can not be used: ${opened}.` };
-  return typeof opened === "string" ? `The key maker's response can not be used: ${opened}.` : opened;
+  if (opened === sealedResponseKey) return { lastError: `The key maker's response cannot be used: ${opened}.` };
+  return typeof opened === "string" ? `The key maker's response cannot be used: ${opened}.` : opened;
 }
 
 function end(

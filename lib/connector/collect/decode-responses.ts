@@ -43,7 +43,7 @@ export async function decodeResponses(
     if (typeof result !== "string" || !unopenedReasons.includes(result)) opened++;
     credentials.push(
       typeof result === "string"
-        ? { problem: `The key maker's response can not be used: ${result}.` }
+        ? { problem: `The key maker's response cannot be used: ${result}.` }
         : { credentialId: result.credentialId },
     );
   }

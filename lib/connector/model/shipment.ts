@@ -45,7 +45,7 @@ function processingError(request: CredentialRequest, keys: readonly SecurityKey[
 /** States of the normal course: in work, shipped, delivered. */
 const expectedStates = [101, 102, 103, 104];
 
-/** Whether a state of the delivery service means that the shipment can not be deleted any more. */
+/** Whether a state of the delivery service means that the shipment cannot be deleted any more. */
 export const isProduced = (stateId: number): boolean => stateId >= 102 && stateId <= 106;
 
 /** Whether a state of the delivery service means that the security keys were shipped. */

@@ -52,7 +52,7 @@ export const credentialTransitions: Readonly<
 /** Returns the credential's state after an event. Throws if the table has no such transition. */
 export function transition(from: CredentialState, event: CredentialEvent): CredentialState {
   const to = credentialTransitions[from][event];
-  if (to === undefined) throw new Error(`a credential that is ${from} can not be ${event}`);
+  if (to === undefined) throw new Error(`a credential that is ${from} cannot be ${event}`);
   return to;
 }
 
@@ -70,7 +70,7 @@ export const rollUpRequest = (current: RequestState, keys: readonly SecurityKeyS
 
 /** Returns the state of a request whose order was accepted by all peers. Throws if the current state is not `received`. */
 export function startRequest(current: RequestState): RequestState {
-  if (current !== "received") throw new Error(`a request that is ${current} can not be started`);
+  if (current !== "received") throw new Error(`a request that is ${current} cannot be started`);
   return "started";
 }
 

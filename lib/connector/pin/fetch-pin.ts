@@ -59,7 +59,7 @@ async function tryToOpen(
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("signing_keys_unread", { keyId: key.id, error });
-    return { problem: "The key maker's signing keys can not be read.", passing: true, retryAfter: error.retryAfter };
+    return { problem: "The key maker's signing keys cannot be read.", passing: true, retryAfter: error.retryAfter };
   }
 }
 

@@ -22,7 +22,7 @@ export async function openPin(
   try {
     return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
   } catch (error) {
-    if (error instanceof ExchangeError) return { problem: `The PIN response can not be used: ${error.reason}.` };
+    if (error instanceof ExchangeError) return { problem: `The PIN response cannot be used: ${error.reason}.` };
     throw error;
   }
 }

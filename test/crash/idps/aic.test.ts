@@ -37,7 +37,7 @@ describe("a host that is killed while it activates at Advanced Identity Cloud", 
       atWrite(proxy, "response", ofRequest(requestId, writes.activationTry)),
     [`in the call, before it is done: ${once}`]: ({ system }) => inCall(system.peers.aic, journey),
   };
-  // What was registered can not be looked up there, and the same answer once more is refused.
+  // What was registered cannot be looked up there, and the same answer once more is refused.
   const possibly = "registered once, and reported as possibly registered";
   const doubtful: KillPoints = {
     [`in the call, after it is done: ${possibly}`]: {
@@ -61,7 +61,7 @@ describe("a host that is killed while it activates at Advanced Identity Cloud", 
     expect(await outcome(name)).toEqual({ ...fulfilledKey, ...(name in doubtful && doubt) });
   });
 
-  test("calls a second time only where it can not know that the first call was done", () => {
+  test("calls a second time only where it cannot know that the first call was done", () => {
     const credentials = Object.keys(points).length + 2 * Object.keys(doubtful).length;
     // Two steps of each in a create, the last one in an activation.
     expect(lane().system.peers.aic.count("POST", /\/authenticate$/)).toBe(3 * credentials + 3);

@@ -30,7 +30,7 @@ describe("the maintenance function that erases a recipient", () => {
       body: {
         data: {
           erased: 1,
-          left: [{ credential_request_id: locked, reason: expect.stringContaining("can not delete") }],
+          left: [{ credential_request_id: locked, reason: expect.stringContaining("cannot delete") }],
         },
       },
     });

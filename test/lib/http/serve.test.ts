@@ -216,7 +216,7 @@ describe("a JSON body", () => {
     });
   });
 
-  it.each(["name", "parts"])("is refused where %s is an object whose length can not be compared", async field => {
+  it.each(["name", "parts"])("is refused where %s is an object whose length cannot be compared", async field => {
     const { send, lines } = served(echo({ body: body.extend({ parts: body.shape.parts.unwrap().max(2) }) }));
     const reply = await send(json({ name: "n", parts: [], [field]: { length: { toString: 1 } } }));
     expect(reply).toMatchObject({ status: 400, body: { kind: "invalid" } });
@@ -299,7 +299,7 @@ describe("an unknown field", () => {
     for (const path of paths) expect(path.length).toBeLessThanOrEqual(200);
   });
 
-  it("can not put anything into the header", async () => {
+  it("cannot put anything into the header", async () => {
     const { header } = await ask({ name: "n", "a\r\nset-cookie: x": 1, [`x${"😀".repeat(101)}`]: 1, ["__proto__"]: 1 });
     expect(header).toMatch(/^[\x21-\x7e ]+$/);
     expect(decodeURIComponent(header ?? "")).toContain("set-cookie");

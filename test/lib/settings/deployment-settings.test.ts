@@ -92,14 +92,11 @@ describe("the paths of the APIs", () => {
     expect(read({ CONNECTOR_PATH: given }).CONNECTOR_PATH).toBe(path);
   });
 
-  it.each(["a//b", "{a}", "a b", "a?b", "a%2Fb", "ä", "*"])(
-    "are refused where a route can not hold them: %s",
-    given => {
-      expect(wrong({ CORE_PATH: given })).toEqual([
-        { path: "CORE_PATH", reason: "must be path segments of letters, digits, . _ ~ -" },
-      ]);
-    },
-  );
+  it.each(["a//b", "{a}", "a b", "a?b", "a%2Fb", "ä", "*"])("are refused where a route cannot hold them: %s", given => {
+    expect(wrong({ CORE_PATH: given })).toEqual([
+      { path: "CORE_PATH", reason: "must be path segments of letters, digits, . _ ~ -" },
+    ]);
+  });
 });
 
 describe("a deployment", () => {

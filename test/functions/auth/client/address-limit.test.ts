@@ -102,7 +102,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
     expect(calls.filter(call => call.includes("/addresses"))).toEqual([]);
   });
 
-  it("counts attempts at a name that waits, so that an address can not go on with them", async () => {
+  it("counts attempts at a name that waits, so that an address cannot go on with them", async () => {
     const [address, username] = [newAddress(), newName()];
     const fields = { username, password: "x" };
     for (let n = 0; n < 10; n++) await auth.post("/client/authenticate", fields, from(newAddress()));

@@ -412,7 +412,7 @@ describe("the password's hash", () => {
     expect(await signsIn(auth, one.credentials)).toBe(false);
   });
 
-  it("that can not be replaced fails no login: the next one will do it", async () => {
+  it("that cannot be replaced fails no login: the next one will do it", async () => {
     const one = await auth.makeUser();
     const failing = auth.anotherInstance({
       ports: replacing("hasher", () => ({

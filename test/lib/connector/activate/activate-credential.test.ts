@@ -332,7 +332,7 @@ describe("an activation that is not answered", () => {
     expect([posts(), readBacks()]).toEqual([1, 1]);
   });
 
-  test("is not sent while it can not be read back", async () => {
+  test("is not sent while it cannot be read back", async () => {
     const { connector, credential } = await ready();
     failing({ kind: "drop", phase: "before" });
     await connector.runCredentials();
@@ -535,7 +535,7 @@ describe("credentials of one key", () => {
   });
 });
 
-describe("signing keys that can not be read", () => {
+describe("signing keys that cannot be read", () => {
   test("keep a credential pending with a message and do not hold back other keys", async () => {
     const { connector, requestId, credential } = await ready({}, withoutPins(orderBody([1, 1])));
     const later = connector.anotherInstance();

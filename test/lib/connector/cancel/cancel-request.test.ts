@@ -81,7 +81,7 @@ describe("a cancel", () => {
     expect(await refusalOf(cancel())).toMatchObject({
       status: 409,
       body: {
-        error_message: "The delivery service can not delete the shipment any more.",
+        error_message: "The delivery service cannot delete the shipment any more.",
         error_data: { error_type: "conflict" },
       },
     });
@@ -276,7 +276,7 @@ describe("a cancel whose delivery call fails", () => {
     ["before", "not done"],
     ["after", "done"],
   ])(
-    "and can not be read back either: 503, and the job continues with it, whether it was done or not (%s: %s)",
+    "and cannot be read back either: 503, and the job continues with it, whether it was done or not (%s: %s)",
     async phase => {
       const { connector, requestId, shipmentId, compensated, cancel } = await ordered();
       peers.delivery.fail({ kind: "drop", phase, method: "DELETE" });

@@ -120,7 +120,7 @@ describe("erasing one recipient", () => {
     expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toEqual({
       erased: 1,
       left: [
-        { requestId: inProduction.requestId, reason: "The delivery service can not delete the shipment any more." },
+        { requestId: inProduction.requestId, reason: "The delivery service cannot delete the shipment any more." },
       ],
     });
     expect((await peers.delivery.shipments()).map(({ id }) => id)).not.toContain(open.shipmentId);

@@ -331,7 +331,7 @@ describe("a response that is not to be believed", () => {
     await peers.rfpr.enroll(idAt(requestId));
     peers.rfpr.control(idAt(requestId), { sabotage: "swapped" });
     await connector.runCredentials();
-    const problem = expect.stringMatching(/^The key maker's response can not be used: /);
+    const problem = expect.stringMatching(/^The key maker's response cannot be used: /);
     expect(await credentials()).toMatchObject(Array(2).fill({ state: "processing", error_message: problem }));
     expect(activations()).toBe(0);
     peers.rfpr.control(idAt(requestId), { sabotage: null });

@@ -668,7 +668,7 @@ describe("a response that is not to be believed", () => {
     for (const credential of read.shipment?.shipment_items.flatMap(({ credentials }) => credentials) ?? [])
       expect(credential).toMatchObject({
         state: "processing",
-        error_message: expect.stringMatching("^The key maker's response can not be used: .*undecryptable"),
+        error_message: expect.stringMatching("^The key maker's response cannot be used: .*undecryptable"),
       });
     expect(await connector.runCredentials()).toMatchObject({ processed: 0 });
     expect(registered(users)).toEqual([]);
@@ -767,7 +767,7 @@ describe("a response that is not to be believed", () => {
     expect(await two.connector.read(two.requestId)).toMatchObject({ state: "complete" });
   });
 
-  test("because the signing keys can not be read is polled again", async () => {
+  test("because the signing keys cannot be read is polled again", async () => {
     const one = await ordered();
     peers.delivery.fail({ kind: "refuse", path: "sign", times: 3 });
     expect(await one.connector.runShipments()).toMatchObject({ failed: 1 });
@@ -814,7 +814,7 @@ describe("a credential that waits for its key", () => {
 
   test.each<[string, (one: Ordered) => unknown]>([
     ["is unknown to the delivery service", ({ shipmentId }) => peers.delivery.control(shipmentId, { delete: true })],
-    ["can not be asked for", () => peers.delivery.fail({ kind: "drop", path: "shipments/", times: 1000 })],
+    ["cannot be asked for", () => peers.delivery.fail({ kind: "drop", path: "shipments/", times: 1000 })],
     ["is refused to us", () => peers.delivery.fail({ kind: "refuse", status: 401, path: "shipments/", times: 1000 })],
   ])("ends so also where its shipment %s", async (_, prepare) => {
     const one = await ordered({ body: orderBody([1, 2]) });

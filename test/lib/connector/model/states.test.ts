@@ -51,7 +51,7 @@ describe("transitions of a credential", () => {
     for (const from of credentialStates) {
       for (const event of events) {
         if (legal.some(([state, known]) => state === from && known === event)) continue;
-        expect(() => transition(from, event)).toThrow(`a credential that is ${from} can not be ${event}`);
+        expect(() => transition(from, event)).toThrow(`a credential that is ${from} cannot be ${event}`);
       }
     }
   });
@@ -170,7 +170,7 @@ describe("start of a request", () => {
 
   it("happens once, and never to one that has ended", () => {
     for (const state of requestStates.filter(state => state !== "received")) {
-      expect(() => startRequest(state)).toThrow(`a request that is ${state} can not be started`);
+      expect(() => startRequest(state)).toThrow(`a request that is ${state} cannot be started`);
     }
   });
 });

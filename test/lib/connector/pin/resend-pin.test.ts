@@ -164,7 +164,7 @@ describe("resend-pin (specification section 4)", () => {
   it.each([
     ["the signing keys", { path: "sign.jwks" }],
     ["the delivery service, of which no copy is kept,", { method: "GET", path: "/v1/fpr/shipments/" }],
-  ])("answers 503 with Retry-After while %s can not be read, and changes nothing", async (_, where) => {
+  ])("answers 503 with Retry-After while %s cannot be read, and changes nothing", async (_, where) => {
     const connector = await testConnector(peers);
     const { requestId } = await mailed(connector);
     connector.advance(hours(15 * 24));

@@ -496,7 +496,7 @@ describe("a PIN mail that is not answered", () => {
     expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "sent", number: 2 });
   });
 
-  test("is not sent again while it can not be looked up", async () => {
+  test("is not sent again while it cannot be looked up", async () => {
     const { connector, requestId, to, errorMessage } = await ready();
     failing({ kind: "drop", phase: "after" });
     await connector.runCredentials();
@@ -514,7 +514,7 @@ describe("a PIN mail that is not answered", () => {
     expect([sends(), mailsTo(to).length]).toEqual([1, 1]);
   });
 
-  test("is given up after RFPR_RETRY_NUMBER_DAYS if it can not be looked up, so that clean-up can delete the request", async () => {
+  test("is given up after RFPR_RETRY_NUMBER_DAYS if it cannot be looked up, so that clean-up can delete the request", async () => {
     const { connector, requestId, to, errorMessage } = await ready();
     failing({ kind: "drop", phase: "after" });
     await connector.runCredentials();

@@ -378,7 +378,7 @@ describe("a shipment that looks like the order", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });
   });
 
-  test("is linked where a reference is used for so many orders that they can not all be read", async () => {
+  test("is linked where a reference is used for so many orders that they cannot all be read", async () => {
     const older = { shipment_request_date: "2025-01-01T00:00:00.000Z", shipment_items: [] };
     expect(await linkedAmong(1200, () => older)).toBe("started");
   });

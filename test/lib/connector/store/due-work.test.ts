@@ -106,7 +106,7 @@ describe("the due work of a queue", () => {
     expect(await take(run, 5)).toEqual([]);
   });
 
-  test("costs a read of the queue and, for a run that can not start all of it at once, a write for each batch and a read at its end", async () => {
+  test("costs a read of the queue and, for a run that cannot start all of it at once, a write for each batch and a read at its end", async () => {
     const { counted, ...queue } = await queueOf(9);
     const paths = async (count: number) => {
       const { calls } = await counted(async () => {

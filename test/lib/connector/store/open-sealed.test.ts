@@ -45,7 +45,7 @@ describe("a response key that does not open", () => {
     expect(await items()).toEqual(["processing", "active"]);
     const read = await connector.read(requestId);
     expect(read.shipment?.shipment_items[0]?.credentials[0]?.error_message).toBe(
-      "The key maker's response can not be used: its response key does not open.",
+      "The key maker's response cannot be used: its response key does not open.",
     );
     expect(other.events("sealed_value_unreadable")).toMatchObject([
       { credentialRequestId: requestId, keyId: "s-01-001", purpose: "response-key-0", error: { name: "SealError" } },

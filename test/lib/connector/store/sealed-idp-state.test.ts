@@ -179,7 +179,7 @@ describe("what an IdP needs to continue with a credential", () => {
     expect(back).toEqual([]);
     const read = await connector.read(requestId);
     expect(read).toMatchObject({ state: "failed" });
-    const reason = "What its identity provider needs can not be opened.";
+    const reason = "What its identity provider needs cannot be opened.";
     expect(read.shipment?.shipment_items[0]?.credentials.map(credential => credential.error_message)).toEqual([
       `Not activated in time. It may be registered, check. ${reason}`,
       `Not activated in time. ${reason}`,

@@ -124,7 +124,7 @@ describe("a token of the customer's tenant", () => {
     ["is throttling", { kind: "throttle", retryAfter: 1 }],
     ["drops the connection", { kind: "drop" }],
     ["answers nonsense", { kind: "nonsense" }],
-  ] as const)("can not be checked while the issuer %s: 503", async (_, fault) => {
+  ] as const)("cannot be checked while the issuer %s: 503", async (_, fault) => {
     const checked = check({ tenant: tenant() });
     const token = await issuer.mint({ audience, roles: [role] });
     issuer.fail(fault);
@@ -132,7 +132,7 @@ describe("a token of the customer's tenant", () => {
     expect(await outcome(checked(bearer(token)))).toMatch(/^tenant:/);
   });
 
-  it("can not be checked while the issuer publishes no keys: 503 with the time to wait", async () => {
+  it("cannot be checked while the issuer publishes no keys: 503 with the time to wait", async () => {
     const checked = check({ tenant: tenant(), fetch: async () => Response.json({ keys: "none" }) });
     const token = await issuer.mint({ audience, roles: [role] });
     await expect(checked(bearer(token))).rejects.toMatchObject({ kind: "unavailable", retryAfter: 5 });

@@ -15,7 +15,7 @@ type Fault = Omit<FaultRule, "method" | "path" | "times">;
 
 interface Trouble {
   readonly begin: (stage: Stage) => unknown;
-  /** Where missing it can not be made good. */
+  /** Where missing it cannot be made good. */
   readonly end?: (stage: Stage) => unknown;
 }
 
