@@ -1,8 +1,7 @@
-import { Fault } from "../../fault.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { AuthDeps } from "../deps.ts";
 import { addressGroup, countAttempt, uncountAttempt } from "../model/address-limit.ts";
-import { BusyFault } from "./throttle-attempt.ts";
+import { BusyFault, throttled } from "./throttle-attempt.ts";
 
 /** An attempt that is counted against its caller's address (A12). */
 export interface CountedAddress {
@@ -50,6 +49,3 @@ async function uncount(
     if ((await addresses.save(current, next, plus(next.since, rules.address.limits.windowMs))) !== undefined) return;
   }
 }
-
-const throttled = (retryAfter: number): Fault =>
-  new Fault("throttled", "Too many failed attempts. Try again later.", { retryAfter });

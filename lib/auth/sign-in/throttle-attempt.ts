@@ -97,7 +97,8 @@ function jitterMs(limitMs: number, { random }: Pick<AuthDeps, "random">): number
   return Math.floor((share * limitMs) / 256);
 }
 
-const throttled = (retryAfter: number): Fault =>
+/** The attempt is refused until its username or address may try again. */
+export const throttled = (retryAfter: number): Fault =>
   new Fault("throttled", "Too many failed attempts. Try again later.", { retryAfter });
 
 const save = (
