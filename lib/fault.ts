@@ -40,8 +40,8 @@ export interface FaultDetails {
 }
 
 /**
- * The only error type that becomes an error response. `message` is sent to the caller unchanged, so it must contain no secret and
- * no text of an external system.
+ * The only error type that becomes an error response. `message` is sent to the caller unchanged, so it must contain no secret.
+ * Of the text of an external system it contains only the detail of a PeerFailure, which is short and plain.
  */
 export class Fault extends Error {
   override readonly name = "Fault";

@@ -88,6 +88,7 @@ async function openClient(access: Access): Promise<BlobServiceClient> {
     "connectionString" in access
       ? BlobServiceClient.fromConnectionString(access.connectionString, options)
       : new BlobServiceClient(access.endpoint, access.credential, options);
+  // Throws for http to another host, which a connection string can name.
   isLocalService(client.url);
   return client;
 }

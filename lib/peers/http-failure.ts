@@ -1,7 +1,7 @@
 import { between, type Now } from "../time.ts";
 import type { PeerFailureKind } from "./peer-failure.ts";
 
-/** Returns the failure for a response outside 2xx, with a kind of {@link PeerFailureKind}. */
+/** Returns the kind of failure that a response outside 2xx is. */
 export function kindOfStatus(status: number, retryAfter: number | undefined): PeerFailureKind {
   if (status === 429 || (status === 503 && retryAfter !== undefined)) return "throttled";
   if (status === 401 || status === 403) return "unauthorized";

@@ -92,6 +92,7 @@ async function openClient(access: Access, name: string, options: TableServiceCli
     "connectionString" in access
       ? TableClient.fromConnectionString(access.connectionString, name, { ...options, allowInsecureConnection: true })
       : new TableClient(access.endpoint, name, access.credential, options);
+  // Throws for http to another host, which a connection string can name.
   isLocalService(client.url);
   return client;
 }

@@ -58,8 +58,8 @@ export function createAccessTokens(
   };
 }
 
-/** Returns the failure of a call that was not made for lack of a token, so that its kind does not say that the call was received. */
-const kinds: Readonly<Record<PeerFailureKind, PeerFailureKind>> = {
+/** The kind of failure of a call that was not made, by that of the token request. None says that the call was received. */
+const kindWithoutToken: Readonly<Record<PeerFailureKind, PeerFailureKind>> = {
   unreachable: "unreachable",
   unanswered: "unreachable",
   throttled: "throttled",
@@ -76,6 +76,7 @@ export const isNoToken = (failure: PeerFailure): boolean => failure.operation ==
 function noToken(peer: string, cause: unknown): PeerFailure {
   if (!(cause instanceof PeerFailure)) return new PeerFailure(peer, operation, "unreachable", { cause });
   const { status, retryAfter, code, detail } = cause;
-  const kind = code === "temporarily_unavailable" || code === "server_error" ? "unreachable" : kinds[cause.kind];
+  const kind =
+    code === "temporarily_unavailable" || code === "server_error" ? "unreachable" : kindWithoutToken[cause.kind];
   return new PeerFailure(peer, operation, kind, { status, retryAfter, code, detail, cause });
 }

@@ -19,8 +19,7 @@ export interface CleanUpReport {
 
 /**
  * Deletes requests that ended at least `completedDays` ago and have no mail due, with their sealed keys and blobs, rows
- * last; 0 deletes
- * none (C16). Deletes expired copies of responses and expired Idempotency-Keys, for any number of days.
+ * last; 0 deletes none (C16). Deletes expired copies of responses and expired Idempotency-Keys, for any number of days.
  */
 export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
   const run = startRun("timer", deps);

@@ -34,8 +34,7 @@ interface Message {
 
 /**
  * Posts a message. Does not follow redirects. Rejects if the address may not be called, if no connection is made, if
- * the sink closes it without
- * an answer, or when the signal fires.
+ * the sink closes it without an answer, or when the signal fires.
  */
 export type Post = (url: string, message: Message, signal: AbortSignal) => Promise<SinkAnswer>;
 

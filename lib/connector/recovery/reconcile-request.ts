@@ -1,5 +1,5 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
-import { between, plus } from "../../time.ts";
+import { between, minutes, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import { hasProgressed } from "../model/credential.ts";
@@ -162,7 +162,7 @@ async function findCandidates(
   readonly failure?: PeerFailure;
 }> {
   const request = leased.request.value;
-  const earliest = plus(sentAt, -5 * 60_000);
+  const earliest = plus(sentAt, -minutes(5));
   const startedAt = deps.now();
   const found = await deps.delivery.findByReference(referenceOf(request), earliest).catch((error: unknown) => {
     if (!(error instanceof PeerFailure)) throw error;

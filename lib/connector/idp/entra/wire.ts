@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { minutes } from "../../../time.ts";
 import { trimEnd } from "../../../trim-end.ts";
 import type { Attestation, CreationOptions } from "../../model/webauthn.ts";
 import type { RegistrationQuery } from "../contract.ts";
@@ -39,7 +40,7 @@ const longestDisplayName = 30;
 export const displayNameOf = (name: string): string => [...name].slice(0, longestDisplayName).join("");
 
 /** Clocks differ, and Graph's times have no fraction of a second. */
-const clockToleranceMs = 5 * 60_000;
+const clockToleranceMs = minutes(5);
 
 /**
  * Returns how the credential is found among a user's methods: by its id in any spelling, or by its display name, because Graph may list a
