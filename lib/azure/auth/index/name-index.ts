@@ -5,7 +5,7 @@ import type { Page, Row } from "../../tables/tables.ts";
 import { checkedVersion, idKey } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
 import { entryOf, findMatches, type ListOwners, maxExamined } from "./id-lists.ts";
-import { listRowKeys, type RowKeys } from "./list-rows.ts";
+import { listedId, listRowKeys, type RowKeys } from "./list-rows.ts";
 
 /** Partition of the list of users that is sorted by name. */
 const names = "names";
@@ -53,25 +53,44 @@ export async function listByName(
     // Starts after the row `after`: no row key sorts between a row key and the same row key with a space.
     ...(after !== undefined && { from: `${after} ` }),
   };
+  const consistent = readOnce(owners);
   const examine = (row: Row) =>
     readOrLog(tables.log, async () => {
-      const user = await entryOf(tables, owners, checkedVersion(row));
+      const user = await entryOf(tables, consistent, checkedVersion(row));
       const isNamed = user !== undefined && comparableName(user.name).startsWith(beginning);
       if (!isNamed || (isMatch !== undefined && !(await isMatch(user, row)))) return undefined;
       return { user, rowKey: row.rowKey };
     });
   const found: { readonly user: UserSummary; readonly rowKey: string }[] = [];
+  const ids = new Set<number>();
   const read = isMatch === undefined ? top + 1 : maxExamined;
   let page: Page = { rows: [] };
   let examined = 0;
   let last: string | undefined;
   do {
     page = await tables.ids.queryPage(range, { top: Math.min(1000, read), continuation: page.continuation });
-    found.push(...(await findMatches(page.rows, top - found.length, examine)));
+    const matches = await findMatches(page.rows, top - found.length, examine);
+    found.push(...matches.filter(({ user }) => !ids.has(user.id) && ids.add(user.id)));
     examined += page.rows.length;
     last = page.rows.at(-1)?.rowKey ?? last;
   } while (page.continuation !== undefined && found.length <= top && examined < maxExamined);
   const shown = found.slice(0, top);
   const next = found.length > top ? shown.at(-1)?.rowKey : page.continuation && last;
   return { entries: shown.map(({ user }) => user), ...(next !== undefined && { next }) };
+}
+
+/**
+ * Reads each owner once for a list. A user who is being renamed has a row of each name: if both were judged by different reads, the list
+ * could lack the user or have it twice.
+ */
+function readOnce(owners: ListOwners<UserSummary>): ListOwners<UserSummary> {
+  const found = new Map<number, Promise<Row | undefined>>();
+  return {
+    ...owners,
+    find: row => {
+      const owner = found.get(listedId(row)) ?? owners.find(row);
+      found.set(listedId(row), owner);
+      return owner;
+    },
+  };
 }

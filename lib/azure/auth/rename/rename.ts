@@ -79,14 +79,15 @@ interface Listed {
   readonly next: readonly DirtyRow[];
 }
 
-/** Marks the list rows dirty: that of the former name, which goes after the rename, and those of the new one. */
+/**
+ * Marks the list rows dirty: those of the new name, then that of the former one, which goes after the rename. In this order a list that is
+ * read meanwhile has at least one row that names the user.
+ */
 async function markRenamed(tables: AuthTables, user: User, next: User): Promise<Listed> {
   const keys = nameRowKeys(user);
   const isMoved = keys.rowKey !== nameRowKeys(next).rowKey;
-  const [former, dirty] = await Promise.all([
-    markDirty(tables, isMoved ? [keys] : [], { userHash: user.userHash, name: user.name }),
-    markDirty(tables, rowKeysOf(next), { userHash: next.userHash, name: next.name }),
-  ]);
+  const dirty = await markDirty(tables, rowKeysOf(next), { userHash: next.userHash, name: next.name });
+  const former = await markDirty(tables, isMoved ? [keys] : [], { userHash: user.userHash, name: user.name });
   return { former, next: dirty };
 }
 

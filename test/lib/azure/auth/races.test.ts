@@ -644,6 +644,49 @@ describe("lists are correct at every storage call", () => {
     await fc.assert(check, { numRuns: runs, seed: 20 });
   });
 
+  /**
+   * Renames a user. After so many storage calls of the rename a list begins, and after so many of its own the rename
+   * goes on to its end. Returns whether the list has the user once.
+   */
+  async function listDuringRename([from, to]: readonly [string, string], renameCalls: number, listCalls: number) {
+    const { tables, store } = listStorage;
+    const name = `list${scene++}`;
+    const created = await store.users.create({ username: username(name + from) });
+    const stage = createStage(tables);
+    let listed: readonly { readonly id: number }[] = [];
+    let turn = 0;
+    await stage.run(
+      {
+        one: () => listStorage.on(stage.of("one")).users.rename(named(name + from), username(name + to)),
+        reader: async () => {
+          const reader = listStorage.on(stage.of("reader"));
+          ({ entries: listed } = await reader.users.listByName(name, { top: 1000 }));
+        },
+      },
+      waiting => {
+        turn++;
+        const actor = turn > renameCalls && turn <= renameCalls + listCalls ? "reader" : "one";
+        return Math.max(
+          0,
+          waiting.findIndex(call => call.actor === actor),
+        );
+      },
+    );
+    return listed.length === 1 && listed[0]?.id === created?.value.id;
+  }
+
+  // In one direction the row of the new name is before that of the former one.
+  test.each([
+    ["a", "b"],
+    ["b", "a"],
+  ] as const)("a list by name has a user once who is renamed meanwhile, from …%s to …%s", async (from, to) => {
+    const wrong: string[] = [];
+    for (let renameCalls = 8; renameCalls < 22; renameCalls++)
+      for (const listCalls of [1, 2, 3])
+        if (!(await listDuringRename([from, to], renameCalls, listCalls))) wrong.push(`${renameCalls}, ${listCalls}`);
+    expect(wrong).toEqual([]);
+  });
+
   test("a deletion starts again if a reader marked its dirty list row clean", async () => {
     await playList(
       ({ createUser, removeUser }) => ({ before: [createUser], writers: [[removeUser], []] }),
