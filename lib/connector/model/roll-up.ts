@@ -7,12 +7,15 @@ import { type CredentialEvent, isTerminal, rollUpRequest, rollUpSecurityKey, tra
 export function afterEvent(credential: Credential, event: CredentialEvent, errorMessage?: string): Credential {
   const { retry, triedAt, refusal, errorMessage: previous, ...kept } = credential;
   const state = transition(credential.state, event);
+  // Only after a restore, a credential without a response counts as attempted: it may have been activated since the backup.
+  const isInDoubt = credential.state === "processing" && triedAt !== undefined && isTerminal(state);
+  const message = isInDoubt ? [errorMessage, "It may be registered, check."].join(" ").trim() : errorMessage;
   return {
     ...kept,
     state,
     // A request from a backup may have been activated before its response is read here, so the attempt is kept.
     ...(triedAt !== undefined && !isTerminal(state) && { triedAt }),
-    ...(errorMessage === undefined ? {} : { errorMessage }),
+    ...(message === undefined ? {} : { errorMessage: message }),
   };
 }
 

@@ -160,6 +160,23 @@ describe("a request restored from a backup is read back before any call", () => 
     expect(authenticatorsOf(peers, requestId)).toEqual([]);
   });
 
+  test("made before its authenticator was enrolled, activated and deleted: it ends cancelled, with what to check", async () => {
+    const connector = await open();
+    const { requestId } = await connector.order(onSiteBody());
+    const backup = await backUp(connector);
+    await peers.rfpr.enroll(enrollmentId(requestId, "a-01"));
+    await finish(connector);
+    expect((await connector.read(requestId)).state).toBe("complete");
+    connector.advance(days(2));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+    await restore(connector, backup);
+    await finish(connector);
+    const [authenticator] = (await connector.read(requestId)).authenticators ?? [];
+    expect(authenticator?.credentials).toMatchObject([
+      { state: "cancelled", error_message: expect.stringMatching(/was deleted.* It may be registered, check\.$/) },
+    ]);
+  });
+
   test("is due again, at its time, with its shipment id and its copy of the responses", async () => {
     const connector = await open();
     const { requestId, shipmentId = "" } = await connector.orderAndPoll();
