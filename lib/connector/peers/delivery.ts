@@ -109,9 +109,13 @@ export function connectDelivery({
         return { shipmentId: created.shipment_id };
       }),
     getShipment: (shipmentId, signal) =>
-      withToken("get shipment", signal, call =>
-        readPeer(access, { ...call, method: "GET", url: urlOf(shipmentId), answer: shipment }),
-      ),
+      withToken("get shipment", signal, call => {
+        // The state of another shipment must not become that of this one. The service may write an id in another case.
+        const answer = shipment.refine(found => found.shipmentId.toLowerCase() === shipmentId.toLowerCase(), {
+          path: ["shipment_id"],
+        });
+        return readPeer(access, { ...call, method: "GET", url: urlOf(shipmentId), answer });
+      }),
     findByReference: (reference, since, signal) =>
       withToken("find shipments", signal, async call => {
         // A shipment that is created meanwhile moves others to the next page, where they appear again.

@@ -53,9 +53,11 @@ const someText = z
   .optional()
   .catch(undefined);
 
-export const authenticatorAnswer = z.lazy(() =>
+/** The answer to a read of one authenticator. With the id of another one it is not readable, because a state can be final. */
+export const authenticatorAnswer = (id: string) =>
   z
     .object({
+      id: z.literal(id).optional(),
       state: z.enum(["waiting", "completed", "cancelled", "failed"]),
       serial_number: someText,
       firmware_version: someText,
@@ -77,5 +79,4 @@ export const authenticatorAnswer = z.lazy(() =>
         }),
         message: plainText(body.error_message),
       }),
-    ),
-);
+    );

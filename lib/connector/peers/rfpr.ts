@@ -65,7 +65,7 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
       });
     },
     get: (id, signal) =>
-      call(signal, { operation: "get authenticator", method: "GET", url: urlOf(id), answer: authenticatorAnswer }),
+      call(signal, { operation: "get authenticator", method: "GET", url: urlOf(id), answer: authenticatorAnswer(id) }),
     async cancel(id, signal) {
       const url = `${urlOf(id)}/cancel`;
       await call(signal, { operation: "cancel authenticator", method: "POST", url, answer: cancelAnswer });

@@ -294,6 +294,17 @@ describe("a shipment", () => {
     expect((await delivery.getShipment(shipmentId)).shipmentId).toBe(shipmentId);
   });
 
+  test("is not read from an answer with another shipment, but from one with its id in another case", async () => {
+    const body = { shipment_id: "ABC", shipment_state: { shipment_state_id: 99 } };
+    const baseUrl = await oddServer((_, response) => void response.end(JSON.stringify(body)));
+    const odd = connect({ baseUrl });
+    expect(await odd.getShipment("abc")).toMatchObject({ state: { id: 99 } });
+    expect(await failureOf(odd.getShipment("abd"))).toMatchObject({
+      kind: "unanswered",
+      detail: "The answer is not readable: shipment_id",
+    });
+  });
+
   test.each([
     ["2026-01-31T10:00:00Z", "2026-01-31T10:00:00.000Z"],
     ["2026-01-31T10:00:00.123456", "2026-01-31T10:00:00.123Z"],

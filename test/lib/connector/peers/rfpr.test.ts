@@ -66,6 +66,16 @@ async function newOrder(changes: Partial<AuthenticatorOrder> = {}): Promise<Auth
   };
 }
 
+test("an authenticator is not read from an answer with another one", async () => {
+  const baseUrl = await oddServer((_, response) => void response.end(JSON.stringify({ id: "a", state: "cancelled" })));
+  const odd = connect({ baseUrl });
+  expect(await odd.get("a")).toMatchObject({ state: "cancelled" });
+  expect(await failureOf(odd.get("b"))).toMatchObject({
+    kind: "unanswered",
+    detail: "The answer is not readable: id",
+  });
+});
+
 describe("the enrollment service", () => {
   test("exchanges the credential in a form, never in a URL, with or without a slash in the address", async () => {
     const seen: { url: string; type: string | undefined; body: string }[] = [];
