@@ -88,6 +88,8 @@ async function repair({
 }: Pick<StepContext, "connector" | "peers" | "orders">): Promise<void> {
   peers.mail.clearFaults();
   peers.delivery.settings({ shipAfterMs: 0 });
+  for (const { id } of await peers.delivery.shipments())
+    await peers.delivery.control(id, { ship: true, sabotage: null });
   peers.rfpr.settings({ eager: true });
   for (let round = 0; orders.some(order => !isAnswered(order)) && round < 50; round++) {
     for (const order of orders.filter(each => !isAnswered(each))) await submit(order, connector).catch(() => undefined);

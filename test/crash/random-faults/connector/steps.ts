@@ -64,12 +64,31 @@ export async function takeStep({ random, run, faults, connector, hosts, peers, o
     }
     case "delivery":
       return peers.delivery.settings({ shipAfterMs: random.pick([0, 0, hours(2), hours(30)]) });
+    case "shipment": {
+      const shipments = await peers.delivery.shipments();
+      if (shipments.length === 0) return;
+      const change = random.pick(shipmentChanges)(random);
+      const { id: shipmentId } = random.pick(shipments);
+      run.log(`shipment ${shipmentId}: ${JSON.stringify(change)}`);
+      await peers.delivery.control(shipmentId, change);
+      return;
+    }
+    case "rotation":
+      run.log("the key maker rotates its keys");
+      return peers.delivery.rotateKeys();
     case "agent":
       return peers.rfpr.settings({ eager: random.chance(0.7) });
     case "continue":
       return faults.continueOne();
   }
 }
+
+/** What the delivery service does with a shipment: it moves it to any state, also backwards, or returns wrong responses. */
+const shipmentChanges: readonly ((random: Random) => Parameters<Peers["delivery"]["control"]>[1])[] = [
+  random => ({ state: random.pick([1, 6, 8, 99, 101, 102, 104, 105, 106]) }),
+  () => ({ ship: true }),
+  random => ({ sabotage: random.pick(["wrong-signature", "wrong-key", "other-request", "garbage", null]) }),
+];
 
 const weights = {
   order: 12,
@@ -82,6 +101,8 @@ const weights = {
   resend: 4,
   mail: 1,
   delivery: 1,
+  shipment: 6,
+  rotation: 1,
   agent: 1,
   continue: 5,
 };
