@@ -127,6 +127,13 @@ let count = 0;
 const newId = () => `request-${++count}`;
 const values = (loaded: LoadedRequest | undefined) =>
   loaded && { request: loaded.request.value, keys: loaded.keys.map(({ value }) => value) };
+const dueOf = async (id: string, queue: Queue) => {
+  const found: string[] = [];
+  for await (const { requestId, at } of store.due(queue)) if (requestId === id) found.push(at);
+  return found;
+};
+const listed = async (id: string, state: "received" | "started") =>
+  (await store.entries({ state }, { top: 100 })).filter(({ requestId }) => requestId === id).length;
 
 describe("a credential request in Table storage", () => {
   test("comes back as it was inserted, keys in the request's order, with versions that a save may name", async () => {
@@ -247,17 +254,24 @@ describe("a credential request in Table storage", () => {
     const started = { ...least(id), state: "started", due: poll } as const;
     const key = { ...leastKey("s-01-001"), due: { queue: "key", at: at(2), notBefore: at(2) } } as const;
     const saved = await store.save(inserted, { request: started, keys: [key] });
-    const dueOf = async (queue: Queue) => {
-      const found: string[] = [];
-      for await (const { requestId, at } of store.due(queue)) if (requestId === id) found.push(at);
-      return found;
-    };
-    const listed = async (state: "received" | "started") =>
-      (await store.entries({ state }, { top: 100 })).filter(({ requestId }) => requestId === id).length;
-    expect([await dueOf("reconcile"), await dueOf("poll"), await dueOf("key")]).toEqual([[], [at(1)], [at(2)]]);
-    expect([await listed("received"), await listed("started")]).toEqual([0, 1]);
+    expect([await dueOf(id, "reconcile"), await dueOf(id, "poll"), await dueOf(id, "key")]).toEqual([
+      [],
+      [at(1)],
+      [at(2)],
+    ]);
+    expect([await listed(id, "received"), await listed(id, "started")]).toEqual([0, 1]);
     if (saved !== undefined) await store.remove(saved);
-    expect([await dueOf("poll"), await dueOf("key"), await listed("started")]).toEqual([[], [], 0]);
+    expect([await dueOf(id, "poll"), await dueOf(id, "key"), await listed(id, "started")]).toEqual([[], [], 0]);
+  });
+
+  test("keeps its index rows if a save loses against another writer", async () => {
+    const id = newId();
+    const due = { queue: "reconcile", at: now } as const;
+    const inserted = await store.insert({ ...least(id), due }, []);
+    const saved = await store.save(inserted, { request: { ...least(id), due, attempts: 1 } });
+    expect(await store.save(inserted, { request: { ...least(id), state: "started" } })).toBeUndefined();
+    expect([await dueOf(id, "reconcile"), await listed(id, "received")]).toEqual([[now], 1]);
+    if (saved !== undefined) await store.remove(saved);
   });
 
   test("written by a later version is not misread", async () => {
