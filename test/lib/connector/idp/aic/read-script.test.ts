@@ -68,7 +68,9 @@ describe("a registration script of AM", () => {
       "var options = {};",
       "publicKey = {",
       "publicKey = { a: b() }",
-      "publicKey = { a: 1 } }".slice(0, 18),
+      "publicKey = { a: 1",
+      "publicKey = { a: 1; }",
+      "publicKey = { [: 1 }",
     ])
       expect(readScript(text)).toBeUndefined();
     expect(readLiteral("[1")).toBeUndefined();
