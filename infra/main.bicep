@@ -651,6 +651,7 @@ module alerts 'modules/alerts.bicep' = {
     tags: allTags
     componentId: monitoring.outputs.componentId
     workspaceId: monitoring.outputs.workspaceId
+    vaultNames: [names.authVault, names.connectorVault]
     mailTo: filter(map(split(alertMailTo, ','), address => trim(address)), address => !empty(address))
     jobWindow: alertJobWindow
     appNames: {

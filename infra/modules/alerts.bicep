@@ -15,6 +15,9 @@ param componentId string
 @description('Id of the workspace, which holds the audit logs of the vaults.')
 param workspaceId string
 
+@description('Names of the vaults. The workspace may hold the audit logs of other vaults too.')
+param vaultNames string[]
+
 @description('Addresses that alerts are mailed to.')
 param mailTo string[]
 
@@ -42,6 +45,9 @@ param backups bool
 
 @description('Whether a timer sends events.')
 param events bool
+
+// The names as Kusto writes a list of texts.
+var quotedVaults = join(map(vaultNames, vault => '"${vault}"'), ', ')
 
 // The same durations as Kusto writes them.
 var ages = {
@@ -279,14 +285,14 @@ var otherRules = [
     text: 'The vault reports every secret with an expiry date 30 days before that date, and on it, also if the secret is not in use.'
     severity: 3
     scope: workspaceId
-    query: 'AzureDiagnostics | where ResourceProvider == "MICROSOFT.KEYVAULT" and OperationName in ("SecretNearExpiryEventGridNotification", "SecretExpiredEventGridNotification") | summarize notices = count()'
+    query: 'AzureDiagnostics | where ResourceProvider == "MICROSOFT.KEYVAULT" and Resource in~ (${quotedVaults}) and OperationName in ("SecretNearExpiryEventGridNotification", "SecretExpiredEventGridNotification") | summarize notices = count() by vault = Resource'
     column: 'notices'
     aggregation: 'Maximum'
     operator: 'GreaterThan'
     threshold: 0
     window: 'P1D'
     frequency: 'PT6H'
-    dimension: ''
+    dimension: 'vault'
   }
   {
     id: 'api-token-expires'

@@ -24,7 +24,7 @@ const tables = {
   traces: `(${common}, message: string, severityLevel: int)`,
   customMetrics: `(${common}, name: string, valueSum: real, valueCount: int, valueMin: real, valueMax: real)`,
   requests: `(${common}, name: string, resultCode: string, success: string, duration: real, itemCount: int)`,
-  AzureDiagnostics: "(TimeGenerated: datetime, ResourceProvider: string, OperationName: string)",
+  AzureDiagnostics: "(TimeGenerated: datetime, ResourceProvider: string, Resource: string, OperationName: string)",
 };
 
 /** Checks queries as Azure does: syntax, names, types. Gives a sentence for each fault. */

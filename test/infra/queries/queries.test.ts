@@ -283,6 +283,13 @@ describe("alerts", () => {
     }
   });
 
+  it("ask a workspace that others use too about the vaults of the deployment only", () => {
+    const ofVaults = [...queries().values()].filter(query => query.startsWith("AzureDiagnostics"));
+    const vaults = ofType(deployed(), "Microsoft.KeyVault/vaults").map(({ name }) => `"${name}"`);
+    expect(ofVaults).not.toEqual([]);
+    for (const query of ofVaults) expect(query).toContain(`Resource in~ (${vaults.join(", ")})`);
+  });
+
   it("are mailed to every named recipient", () => {
     const [group] = ofType(
       deployed({ ...sample, alertMailTo: "a@example.com, b@example.com" }),
