@@ -264,6 +264,22 @@ var otherRules = [
     frequency: 'PT30M'
     dimension: ''
   }
+  // An activation is tried every 6 hours at least. An answer to a call with a token may concern one user, and is not counted.
+  {
+    id: 'idp-token'
+    title: 'An identity provider refuses our secret'
+    text: 'It gives the connector no access token: the client secret or certificate in the vault is wrong or has expired, or its application is disabled. Orders fail and credentials are not activated until it is replaced.'
+    severity: 1
+    scope: componentId
+    query: 'customMetrics | where name == "peer.call.duration" and tostring(customDimensions.peer) startswith "IdP " and tostring(customDimensions.operation) == "access token" and tostring(customDimensions.outcome) in ("unauthorized", "refused", "missing") | summarize refusals = sum(valueCount) by peer = tostring(customDimensions.peer)'
+    column: 'refusals'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'PT6H'
+    frequency: 'PT30M'
+    dimension: 'peer'
+  }
   {
     id: 'secret-near-expiry'
     title: 'A secret in use is near its end'
@@ -293,6 +309,21 @@ var otherRules = [
     window: 'P1D'
     frequency: 'PT6H'
     dimension: 'vault'
+  }
+  {
+    id: 'telemetry-stopped'
+    title: 'The workspace accepts no more telemetry today'
+    text: 'Its daily cap is reached: until the next day audit events are lost, and no other alert is raised. Find out what sends so much, or raise DAILY_CAP_GB.'
+    severity: 1
+    scope: workspaceId
+    query: '_LogOperation | where Category =~ "Ingestion" and Detail contains "OverQuota" | summarize stops = count()'
+    column: 'stops'
+    aggregation: 'Maximum'
+    operator: 'GreaterThan'
+    threshold: 0
+    window: 'P1D'
+    frequency: 'PT1H'
+    dimension: ''
   }
   {
     id: 'api-token-expires'

@@ -24,6 +24,7 @@ const tables = {
   traces: `(${common}, message: string, severityLevel: int)`,
   customMetrics: `(${common}, name: string, valueSum: real, valueCount: int, valueMin: real, valueMax: real)`,
   requests: `(${common}, name: string, resultCode: string, success: string, duration: real, itemCount: int)`,
+  _LogOperation: "(TimeGenerated: datetime, Category: string, Operation: string, Level: string, Detail: string)",
   AzureDiagnostics: "(TimeGenerated: datetime, ResourceProvider: string, Resource: string, OperationName: string)",
 };
 

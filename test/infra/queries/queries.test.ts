@@ -6,7 +6,11 @@ import { backUpJobs } from "../../../functions/maintenance.ts";
 import { readAllSettings } from "../../../functions/read-all-settings.ts";
 import { authBackedUp } from "../../../lib/azure/auth/backup-items.ts";
 import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
+import { grantByClientCredentials } from "../../../lib/connector/http/grant.ts";
+import { idpName } from "../../../lib/connector/model/peer-names.ts";
 import { metrics } from "../../../lib/metrics.ts";
+import { inTrace, type Labels } from "../../../lib/telemetry.ts";
+import { testTools } from "../../support/connector/peer-tools.ts";
 import type { Deployment } from "../bicep/deploy.ts";
 import { valueAt } from "../isolation.ts";
 import { appSettings, deployed, ofType, sample } from "../templates.ts";
@@ -84,7 +88,7 @@ describe("the queries of alerts and workbook", () => {
   it("each ask for something by a name of ours, or at the platform's own door", () => {
     for (const [place, query] of queries()) {
       const { events: asked, metrics: measured } = askedBy(query);
-      const platform = /^(requests|AzureDiagnostics)\b/.test(query);
+      const platform = /^(requests|AzureDiagnostics|_LogOperation)\b/.test(query);
       expect(asked.length + measured.length > 0 || platform, place).toBe(true);
     }
   });
@@ -186,6 +190,10 @@ describe("alerts", () => {
     });
   const rulesOf = (deployment: Deployment) => ofType(deployment, "Microsoft.Insights/scheduledQueryRules");
   const rules = rulesOf(withSinks("none, https://itsm.example.com"));
+  const queryOf = (id: string) => {
+    const rule = rules.find(({ name }) => name.endsWith(`-${id}`));
+    return String(valueAt(rule?.body.properties, "criteria.allOf.0.query"));
+  };
   const minutes = (duration: unknown): number => {
     const [, days, hours, rest] = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?)?$/.exec(String(duration)) ?? [];
     return Number(days ?? 0) * 1440 + Number(hours ?? 0) * 60 + Number(rest ?? 0);
@@ -281,6 +289,41 @@ describe("alerts", () => {
       if (dimension === undefined) expect(by, name).toBe("");
       else expect(by, name).toMatch(new RegExp(`^${dimension} = `));
     }
+  });
+
+  it.each([400, 401, 403, 404])(
+    "count an identity provider's refusal of the client, by its own name: status %d",
+    async status => {
+      const measured: Labels[] = [];
+      const sink = {
+        span: () => {},
+        measure: (...[, , labels]: [unknown, unknown, Labels]) => void measured.push(labels),
+      };
+      const tracer = { sink, now: () => 0, random: (bytes: number) => new Uint8Array(bytes).fill(1) };
+      const refuse = async () => Response.json({ error: "invalid_client" }, { status });
+      const access = { ...testTools(), fetch: refuse, peer: idpName("corp"), timeLimitMs: 1000 };
+      const client = {
+        tokenUrl: "https://idp.example.com/token",
+        clientId: "connector",
+        secret: async () => "expired",
+      };
+      const grant = inTrace(tracer, { name: "call", labels: {} }, () => grantByClientCredentials(access, client));
+      await expect(grant).rejects.toThrow();
+      const [labels] = measured;
+      const query = queryOf("idp-token");
+      const [, operation] = /operation\) == ("[^"]*")/.exec(query) ?? [];
+      const [, outcomes] = /outcome\) in \(([^)]*)\)/.exec(query) ?? [];
+      expect(operation).toBe(`"${labels?.operation}"`);
+      expect(outcomes).toContain(`"${labels?.outcome}"`);
+      expect(labels?.peer).toMatch(/^IdP /);
+    },
+  );
+
+  it("report that the workspace has reached its daily cap, because no other alert is raised from then on", () => {
+    const [workspace] = ofType(deployed(), "Microsoft.OperationalInsights/workspaces");
+    const rule = rules.find(({ name }) => name.endsWith("-telemetry-stopped"));
+    expect(valueAt(rule?.body.properties, "scopes")).toEqual([workspace?.id]);
+    expect(queryOf("telemetry-stopped")).toMatch(/^_LogOperation \| .*"OverQuota"/);
   });
 
   it("ask a workspace that others use too about the vaults of the deployment only", () => {
