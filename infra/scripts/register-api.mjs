@@ -2,6 +2,7 @@
 // roles.
 import { parseArgs } from "node:util";
 import { run } from "../hooks/command.mjs";
+import { uniqueString } from "../hooks/names.mjs";
 import { ensureApplication, ensurePasskeyPermission, ensureRole } from "./entra-application.mjs";
 import { connectGraph } from "./graph.mjs";
 
@@ -10,7 +11,8 @@ const usage = `node infra/scripts/register-api.mjs [options]        (docs/deploy
 Makes the application whose tokens Core and the connector take, with the roles Core.Admin and Connector.Call, or brings it up to
 date. It may run again. Object ids are those of service principals, managed identities, people or groups.
 
-  --name <name>                 by which the application is found again; by default from the azd environment
+  --name <name>                 by which the application is found again; by default from the azd environment, its subscription and
+                                its resource group
   --core-admin <object id>      gives Core.Admin; may stand several times
   --connector-caller <id>       gives Connector.Call; may stand several times
   --people                      lets people who hold a role get tokens by the Azure CLI
@@ -50,7 +52,7 @@ async function register() {
   );
   const wrong = principals.find(id => !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id));
   if (wrong !== undefined) throw new Error(`${wrong} is no object id.`);
-  if (!/^[\w.-]{1,100}$/.test(name)) throw new Error("The name has 1 to 100 letters, digits, dots, hyphens.");
+  if (!/^[\w.-]{1,120}$/.test(name)) throw new Error("The name has 1 to 120 letters, digits, dots, hyphens.");
 
   const graph = connectGraph(values.graph, tokenOfAz());
   const api = await ensureApplication(graph, name, { forPeople: values.people, tell });
@@ -68,10 +70,17 @@ async function register() {
   if (values.passkeys !== undefined) tell("  azd env set IDPA_MANAGED_IDENTITY true");
 }
 
+/** Environments of one tenant may have the same name, and a caller of one must not become a caller of the other. */
 function nameOfEnvironment() {
-  const { status, stdout } = run("azd", ["env", "get-value", "AZURE_ENV_NAME"]);
-  if (status !== 0 || stdout.trim() === "") throw new Error("There is no azd environment: give a --name.");
-  return `fido-credential-backend-${stdout.trim()}`;
+  const [name, ...place] = ["AZURE_ENV_NAME", "AZURE_SUBSCRIPTION_ID", "AZURE_RESOURCE_GROUP"].map(valueOfEnvironment);
+  return `fido-credential-backend-${name}-${uniqueString(...place.map(part => part.toLowerCase()))}`;
+}
+
+function valueOfEnvironment(variable) {
+  const { status, stdout } = run("azd", ["env", "get-value", variable]);
+  if (status !== 0 || stdout.trim() === "")
+    throw new Error(`There is no azd environment that has ${variable}: give a --name.`);
+  return stdout.trim();
 }
 
 function tokenOfAz() {

@@ -4,7 +4,14 @@ import { type FakeCommands, fakeCommands } from "../azd/fake-commands.ts";
 import { graphToken, simulatedGraph } from "./simulated-graph.ts";
 
 const az = `if (process.argv.includes("get-access-token")) console.log(${JSON.stringify(graphToken)}); else process.exitCode = 1;`;
-const azd = `if (process.argv.includes("AZURE_ENV_NAME")) console.log("sample"); else process.exitCode = 1;`;
+const azdOf = (values: Readonly<Record<string, string>>) =>
+  `const value = ${JSON.stringify(values)}[process.argv.at(-1)]; if (value) console.log(value); else process.exitCode = 1;`;
+const environment = {
+  AZURE_ENV_NAME: "sample",
+  AZURE_SUBSCRIPTION_ID: "66666666-6666-4666-8666-666666666666",
+  AZURE_RESOURCE_GROUP: "rg-sample",
+};
+const azd = azdOf(environment);
 const narrow = "UserAuthMethod-Passkey.ReadWrite.All";
 const broad = "UserAuthenticationMethod.ReadWrite.All";
 
@@ -32,7 +39,7 @@ describe("the registration of the API with Entra", () => {
     const output = await register();
     const { application, principal } = api();
     expect(application).toMatchObject({
-      uniqueName: "fido-credential-backend-sample",
+      uniqueName: expect.stringMatching(/^fido-credential-backend-sample-[a-z2-7]{13}$/),
       signInAudience: "AzureADMyOrg",
       identifierUris: [`api://${application.appId}`],
       api: { requestedAccessTokenVersion: 2 },
@@ -106,6 +113,27 @@ describe("the registration of the API with Entra", () => {
     expect(output).toContain("was there");
   });
 
+  it.each(["AZURE_SUBSCRIPTION_ID", "AZURE_RESOURCE_GROUP"])(
+    "makes an application of its own for an environment of the same name with another %s",
+    async variable => {
+      await register();
+      commands.remove();
+      commands = fakeCommands({ az, azd: azdOf({ ...environment, [variable]: "another" }) });
+      await register();
+      expect(graph.applications).toHaveLength(2);
+      commands.remove();
+      commands = fakeCommands({ az, azd: azdOf({ ...environment, AZURE_RESOURCE_GROUP: "RG-Sample" }) });
+      await register();
+      expect(graph.applications).toHaveLength(2);
+    },
+  );
+
+  it("says which value is missing if there is no azd environment", async () => {
+    commands.remove();
+    commands = fakeCommands({ az, azd: azdOf({ AZURE_ENV_NAME: "sample" }) });
+    await expect(register()).rejects.toThrow("no azd environment that has AZURE_SUBSCRIPTION_ID: give a --name");
+  });
+
   it("lets people sign in by the Azure CLI where that is asked for, by a scope that is no role", async () => {
     await register("--people");
     const { application } = api();
@@ -132,7 +160,7 @@ describe("the registration of the API with Entra", () => {
 
   it.each([
     ["an object id that is none", ["--core-admin", "somebody@example.com"], "somebody@example.com is no object id"],
-    ["a name that breaks a path", ["--name", "a')/owners"], "The name has 1 to 100"],
+    ["a name that breaks a path", ["--name", "a')/owners"], "The name has 1 to 120"],
   ])("refuses %s before it calls anything", async (_, args, expected) => {
     await expect(register(...args)).rejects.toThrow(expected);
     expect(graph.calls).toEqual([]);
