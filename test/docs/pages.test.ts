@@ -43,6 +43,12 @@ describe("the documentation", () => {
     expect(pages.flatMap(path => longLines(path, readFileSync(path, "utf8")))).toEqual([]);
   });
 
+  it("has no table whose header is apart from its separator", () => {
+    const broken = /^\|.*\|\n\n\|[-|]+$/m;
+    expect(pages.filter(path => broken.test(readFileSync(path, "utf8")))).toEqual([]);
+    expect("| a |\n\n|---|\n").toMatch(broken);
+  });
+
   it("may have long rows of tables and long links, but no long code", () => {
     const long = "x".repeat(130);
     expect(longLines("a.md", `| ${long} |\n[a](${long})\n`)).toEqual([]);
