@@ -1,6 +1,6 @@
 import { toAuthRules } from "../../../lib/auth/deps.ts";
 import { createDeviceTokens } from "../../../lib/auth/model/device-token.ts";
-import { createUsernameHashForLog } from "../../../lib/auth/model/username-hash.ts";
+import { createUsernameHashForLog } from "../../../lib/auth/model/hash-username-for-log.ts";
 import { createValidationClient } from "../../../lib/auth/otp/validation/validation-client.ts";
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
