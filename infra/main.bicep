@@ -154,7 +154,7 @@ param mailDomainLinked bool = false
 
 // Of the operators
 
-@description('Addresses that alerts are mailed to, comma list; empty mails none.')
+@description('Addresses that alerts are mailed to, comma-separated; empty mails none.')
 param alertMailTo string = ''
 
 @description('For how many days telemetry is kept.')

@@ -57,7 +57,7 @@ export const authSettings = z
       .prefault("0"),
     AUTH_ADDRESS_WINDOW_SECONDS: setting.seconds("Length of the window of `AUTH_ADDRESS_LIMIT`.").prefault("3600"),
     AUTH_ADDRESS_ALLOW_LIST: setting
-      .list("Addresses and networks to which `AUTH_ADDRESS_LIMIT` does not apply, comma list.")
+      .list("Addresses and networks to which `AUTH_ADDRESS_LIMIT` does not apply, comma-separated.")
       .refine(entries => entries.every(isAddressEntry), { error: "must be addresses or networks, as in 10.0.0.0/8" })
       .prefault(""),
 
@@ -76,7 +76,7 @@ export const authSettings = z
       .prefault("1"),
     OTP_VALIDATION_URLS: setting
       .list(
-        "URLs of the validation servers of kind `remote`, tried in order, comma list; empty: new OTP keys have no secret.",
+        "URLs of the validation servers of kind `remote`, tried in order, comma-separated; empty: new OTP keys have no secret.",
       )
       .refine(urls => urls.every(url => address.safeParse(url).success), { error: "must be https addresses" })
       .prefault(""),
@@ -103,7 +103,7 @@ export const authSettings = z
       .prefault("true"),
     CLIENT_ALLOWED_ORIGINS: setting
       .list(
-        "Origins whose pages may call the Client API, comma list; their calls must carry `Origin`, which links do not send.",
+        "Origins whose pages may call the Client API, comma-separated; their calls must carry `Origin`, which links do not send.",
       )
       .refine(origins => origins.every(isOrigin), { error: "must be origins, as in https://app.example.com" })
       .prefault(""),
