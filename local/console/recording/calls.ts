@@ -9,8 +9,8 @@ export interface Outcome {
   readonly body: unknown;
 }
 
-/** A job may take 100 s (decision C15). */
-const longestMs = 150_000;
+/** Time limit of a call for a page. A create may take 150 s and a job 100 s (decisions C6 and C15). */
+export const longestMs = 180_000;
 
 /** Response headers that the page shows. Cookies are left out: the page sends a session in its header. */
 const forwardedHeaders = [
@@ -58,10 +58,14 @@ export async function enveloped(name: string, call: () => Promise<Outcome>): Pro
   try {
     return { status: 200, body: await call() };
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
-    return { status: 502, body: { error: `${name} does not answer: ${reason}` } };
+    return { status: 502, body: { error: `${name} does not answer: ${reasonOf(error)}` } };
   }
+}
+
+/** Returns why a call failed, for people: `fetch` has the reason in the cause of its error. */
+export function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? cause.message || cause.name : String(cause);
 }
 
 function parsed(text: string): unknown {

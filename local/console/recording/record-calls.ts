@@ -1,4 +1,5 @@
 import { createLog } from "../../../lib/log.ts";
+import { reasonOf } from "./calls.ts";
 import { masked } from "./mask.ts";
 
 /** A longer body is cut before it is parsed. */
@@ -54,9 +55,4 @@ async function startOf({ body }: Response): Promise<string> {
   // Not awaited: it ends only when the caller has read or cancelled the response itself.
   reader.cancel().catch(() => {});
   return Buffer.concat(parts).toString("utf8", 0, maxBodyBytes);
-}
-
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error ? cause.message || cause.name : String(cause);
 }

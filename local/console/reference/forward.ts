@@ -1,7 +1,5 @@
 import type { PeerAnswer, PeerCall } from "../../peers/http-exchange.ts";
-
-/** A create or a job may take 150 seconds (decision C15). */
-const longestMs = 180_000;
+import { longestMs } from "../recording/calls.ts";
 
 /** Headers of the browser's own connection, which the host must not see: it would refuse a page of another origin. */
 const own = /^(host|connection|content-length|origin|referer|cookie|accept-encoding|sec-.*|x-scalar-.*)$/;
