@@ -1,5 +1,5 @@
 // Before `azd down`, which deletes the resource group with all that is in it.
-import { createAz } from "./command.mjs";
+import { createAz, setInEnvironment } from "./command.mjs";
 import { stopOn } from "./values.mjs";
 
 const { AZURE_SUBSCRIPTION_ID, AZURE_RESOURCE_GROUP, AZURE_ENV_NAME, DELETE_EVERYTHING } = process.env;
@@ -14,3 +14,6 @@ if (AZURE_RESOURCE_GROUP && DELETE_EVERYTHING !== AZURE_RESOURCE_GROUP) {
   } To do it: azd env set DELETE_EVERYTHING ${AZURE_RESOURCE_GROUP}`;
   stopOn([problem], "Nothing was deleted:");
 }
+
+// The name counts for one `azd down`: the environment may be deployed again, and is protected again then.
+if (DELETE_EVERYTHING) setInEnvironment({ DELETE_EVERYTHING: "" });

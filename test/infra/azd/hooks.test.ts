@@ -540,6 +540,13 @@ describe("the hook before azd down", () => {
     expect(await ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "rg-sample" })).toBe("");
     await expect(ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "true" })).rejects.toThrow();
   });
+
+  it("lets one run go on only, because the environment may be deployed again", async () => {
+    await expect(ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "true" })).rejects.toThrow();
+    expect(notes()).toEqual([]);
+    await ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "rg-sample" });
+    expect(notes().map(({ text }) => valuesOf(text))).toEqual([{ DELETE_EVERYTHING: "" }]);
+  });
 });
 
 describe("the hook after a provision", () => {
