@@ -35,6 +35,19 @@ describe("an option that is switched off", () => {
     expect(leftBy(before, after)).toEqual([]);
   });
 
+  it("leaves a role on a locked vault, which Azure deletes only after the lock, as docs/deploy.md says", () => {
+    const locked = { resourceLocks: true };
+    const left = leftBy({ ...locked, everyAppSettings: { CALLER_STATIC_TOKENS: "true" } }, locked);
+    const locks = ofType(deployed({ ...sample, ...locked }), "Microsoft.Authorization/locks");
+    const lockedIds = locks.map(({ id }) => id.split("/providers/Microsoft.Authorization/")[0] ?? "");
+    const roles = left.filter(({ type }) => type.endsWith("/roleAssignments"));
+    expect(roles).toHaveLength(2);
+    for (const { id } of roles) expect(lockedIds.some(each => id.startsWith(`${each}/`))).toBe(true);
+    const [, section = ""] = readFileSync("docs/deploy.md", "utf8").split("\n### What a former option leaves\n");
+    const [beforeRoles = ""] = section.split("az role assignment delete");
+    expect(beforeRoles).toContain("delete the locks first");
+  });
+
   it("is seen to leave a resource that only it creates", () => {
     const files = planted(
       "modules/alerts.bicep",
