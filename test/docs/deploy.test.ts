@@ -85,6 +85,18 @@ describe("every block of docs/deploy.md", () => {
     expect(names.filter(name => !outputs.includes(name) && !variables.includes(`\${${name}`))).toEqual([]);
   });
 
+  it("names every address that is called outside of the network among the hosts that a firewall must allow", () => {
+    const [, list = ""] = page.split("A firewall on the way out must allow");
+    const [hosts = ""] = list.split("\nEvery subnet");
+    // Own resources, addresses that only callers or users see, and identity providers, which have a line of their own.
+    const others = /^(CLOUD_|PUBLIC_BASE_URL|PIN_MAIL_SIGN_IN_URL|IDP)/;
+    const called = [...readFileSync("docs/settings.md", "utf8").matchAll(/^\| `(\w+_(?:URLS?|ENDPOINT))`/gm)]
+      .map(([, name = ""]) => name)
+      .filter(name => !others.test(name));
+    expect(called).toEqual(expect.arrayContaining(["DELIVERY_API_BASE_URL", "EVENT_SINK_URLS"]));
+    expect(called.filter(name => !hosts.includes(`\`${name}\``))).toEqual([]);
+  });
+
   it("runs scripts that are there", () => {
     const paths = [...page.matchAll(/node (infra\/\S+\.mjs)/g)].map(([, path = ""]) => path);
     expect(paths).toEqual(expect.arrayContaining(["infra/scripts/register-api.mjs", "infra/scripts/deploy-core.mjs"]));
