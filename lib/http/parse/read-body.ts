@@ -8,13 +8,19 @@ export const bodyLimitBytes = 1_048_576;
 /** Maximum number of form fields, JSON fields and query parameters in the `fields` input style. */
 export const fieldLimit = 32;
 
-/** Returns the body's bytes. Throws Fault `length_required` for a chunked body, because the host delivers it empty, and `too_large`. */
+/**
+ * Returns the body's bytes. Throws Fault `length_required` for a chunked body, because the host delivers it empty,
+ * `unsupported_media` for a compressed one, and `too_large`.
+ */
 export async function readBytes(call: Call, limitBytes = bodyLimitBytes): Promise<Uint8Array> {
   if (/\bchunked\b/i.test(call.headers.get("transfer-encoding") ?? "")) {
     throw new Fault(
       "length_required",
       "Send the body with Content-Length. Transfer-Encoding: chunked is not supported.",
     );
+  }
+  if (/\b(gzip|deflate|br|zstd|compress)\b/i.test(call.headers.get("content-encoding") ?? "")) {
+    throw new Fault("unsupported_media", "Send the body uncompressed. Content-Encoding is not supported.");
   }
   if (Number(call.headers.get("content-length") ?? 0) > limitBytes) throw tooLarge(limitBytes);
   const bytes = await call.body();

@@ -19,7 +19,10 @@ const texts: Readonly<Record<FaultKind, { readonly text: string; readonly messag
     message: "Content-Length is required.",
   },
   too_large: { text: "The body is too large, or has too many fields.", message: "The body is too large." },
-  unsupported_media: { text: "The body has another media type.", message: "The body must be application/json." },
+  unsupported_media: {
+    text: "The body has another media type, or is compressed.",
+    message: "The body must be application/json.",
+  },
   throttled: { text: "Too many attempts. Try again after `Retry-After`.", message: "Too many attempts." },
   delivery_refused: { text: "The delivery service refused the order.", message: "The address is not known." },
   idp_refused: { text: "An identity provider refused a credential.", message: "The user is not known at the IdP." },

@@ -142,6 +142,15 @@ describe.each(paths)("POST %s refuses", path => {
     },
   );
 
+  it("a compressed body: 415 with the remedy", async () => {
+    expect(
+      await post({ headers: { ...form, "content-encoding": "gzip" }, body: new Uint8Array([0x1f, 0x8b]) }),
+    ).toMatchObject({
+      status: 415,
+      body: { error: expect.stringContaining("uncompressed") },
+    });
+  });
+
   it('a body that is too large: 413; a chunked one: 411 with the remedy, never "missing"', async () => {
     const limit = path.startsWith("/client") ? 65_536 : 327_680;
     const bodyOf = (length: number) => `username=${"a".repeat(length - "username=".length)}`;

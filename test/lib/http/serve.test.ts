@@ -216,6 +216,16 @@ describe("a JSON body", () => {
     });
   });
 
+  it("that is compressed is refused with what to do, and one that only names its charset as encoding is accepted", async () => {
+    const headers = { "content-type": "application/json" };
+    expect(
+      await send({ body: Uint8Array.of(0x1f, 0x8b), headers: { ...headers, "content-encoding": "GZIP" } }),
+    ).toMatchObject({ status: 415, body: { message: expect.stringContaining("uncompressed") } });
+    expect(await send({ body: '{"name":"n"}', headers: { ...headers, "content-encoding": "utf-8" } })).toMatchObject({
+      status: 200,
+    });
+  });
+
   it.each(["name", "parts"])("is refused where %s is an object whose length cannot be compared", async field => {
     const { send, lines } = served(echo({ body: body.extend({ parts: body.shape.parts.unwrap().max(2) }) }));
     const reply = await send(json({ name: "n", parts: [], [field]: { length: { toString: 1 } } }));
