@@ -58,7 +58,7 @@ const notPast = "must not be in the future";
 export const pastTime = (description: string) =>
   z
     .union([z.iso.date(), z.iso.datetime({ offset: true })], {
-      error: "must be a date such as 2026-01-31, or a time such as 2026-01-31T10:00:00Z",
+      error: "must be a date such as 2026-01-31, or a time with its zone such as 2026-01-31T10:00:00Z",
     })
     .transform((text, context): Instant => {
       const time = parseInstant(text);

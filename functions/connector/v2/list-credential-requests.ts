@@ -39,7 +39,7 @@ const fields = () => ({
   $skiptoken: z
     .string()
     .regex(/^[0-9]{4}(?:-[0-9]{2}){2}T[0-9]{2}(?::[0-9]{2}){2}\.[0-9]{3}Z_[0-9a-f-]{36}$/, {
-      error: "must be one that a list gave",
+      error: "must be a value from the link to the next page",
     })
     .optional()
     .describe("Where the page begins: from the link to it."),
@@ -48,9 +48,10 @@ const fields = () => ({
 /** A filter that is none would go unnoticed: the list would look filtered and be whole. */
 const query = z.lazy(() => {
   const known = z.looseObject(fields());
+  const accepted = Object.keys(known.shape).join(", ");
   return known.superRefine((given, context) => {
     for (const name of Object.keys(given).filter(name => !Object.hasOwn(known.shape, name)))
-      context.addIssue({ code: "custom", path: [name], message: "is no filter of this list" });
+      context.addIssue({ code: "custom", path: [name], message: `is not known: this list accepts ${accepted}` });
   }, evenIfInvalid);
 });
 

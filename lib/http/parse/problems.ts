@@ -42,7 +42,7 @@ function reasonFor(issue: z.core.$ZodRawIssue): string {
     case "invalid_value":
       return issue.values.length === 1
         ? `must be ${String(issue.values[0])}`
-        : `must be one of ${issue.values.map(String).join(", ")}`;
+        : `must be one of ${typeof issue.values[0] === "number" ? "the numbers " : ""}${issue.values.map(String).join(", ")}`;
     case "too_small":
       return `must ${boundText(issue.origin, issue.inclusive === false ? "more than" : "at least", issue.minimum)}`;
     case "too_big":

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type Instant, instant } from "../../time.ts";
 
-const example = "must be a time in ISO 8601, such as 2031-01-31T12:00:00Z";
+const example = "must be a time in ISO 8601 with its zone, such as 2031-01-31T12:00:00Z";
 
 /** Returns the instant of a time in ISO 8601; undefined if its year in UTC has more than four digits: instants compare as text. */
 export function parseInstant(text: string): Instant | undefined {

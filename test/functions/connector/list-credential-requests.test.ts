@@ -89,6 +89,12 @@ describe("GET /v2/credential-requests", () => {
     });
   });
 
+  it("names the filters that it accepts where it refuses another one", async () => {
+    const { body } = await host.call(`${list}?top=2`);
+    const reason = "is not known: this list accepts state, user_id, created_after, $top, $skiptoken";
+    expect(body.error_data.fields).toEqual([{ path: "top", reason }]);
+  });
+
   it("takes the bounds of $top, and a position that names nothing", async () => {
     expect(idsOf(await host.call(`${list}?$top=1`))).toEqual(ids.slice(0, 1));
     expect(idsOf(await host.call(`${list}?$top=1000`))).toEqual(ids);

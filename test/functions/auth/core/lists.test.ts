@@ -265,11 +265,11 @@ describe("GET /core/otpkeys", () => {
     ["stopped=", "stopped must be true or false"],
     [
       "unused_since=yesterday",
-      "unused_since must be a date such as 2026-01-31, or a time such as 2026-01-31T10:00:00Z",
+      "unused_since must be a date such as 2026-01-31, or a time with its zone such as 2026-01-31T10:00:00Z",
     ],
     [
       "unused_since=2026-02-30",
-      "unused_since must be a date such as 2026-01-31, or a time such as 2026-01-31T10:00:00Z",
+      "unused_since must be a date such as 2026-01-31, or a time with its zone such as 2026-01-31T10:00:00Z",
     ],
     ["unused_since=2999-01-01", "unused_since must not be in the future"],
     ["unused_since=9999-12-31T23:59:59-01:00", "unused_since must not be in the future"],

@@ -167,7 +167,7 @@ describe("creating a static API token", () => {
   it.each([
     [{ role: "" }, "role must be one of read, import, admin"],
     [{ role: "root" }, "role must be one of read, import, admin"],
-    [{ expires_at: "" }, "expires_at must be a time in ISO 8601, such as 2031-01-31T12:00:00Z"],
+    [{ expires_at: "" }, "expires_at must be a time in ISO 8601 with its zone, such as 2031-01-31T12:00:00Z"],
     [{ expires_at: "9999-12-31T23:59:59-01:00" }, "expires_at must be in a year up to 9999 in UTC"],
   ])("refuses %j, instead of a token that may do everything or never expires", async (fields, error) => {
     const { status, body } = await auth.post("/core/api-tokens", { name: "x", ...fields });

@@ -41,7 +41,7 @@ describe("problems of an input", () => {
     ["an object", z.object({}), secret, "must be an object"],
     ["a single value", z.literal("generate"), secret, "must be generate"],
     ["one of several texts", z.enum(["none", "app"]), secret, "must be one of none, app"],
-    ["one of several numbers", z.literal([1, 2]), 3, "must be one of 1, 2"],
+    ["one of several numbers", z.literal([1, 2]), 3, "must be one of the numbers 1, 2"],
     ["too short a text", z.string().min(1), "", "must have at least 1 character"],
     ["too long a text", z.string().max(8), secret, "must have at most 8 characters"],
     ["an empty list", z.array(z.string()).min(1), [], "must have at least 1 element"],

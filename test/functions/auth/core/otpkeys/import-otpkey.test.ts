@@ -299,7 +299,7 @@ describe("the time in which OTPs of a key are accepted", () => {
       expect((await importing({ ...key.fields, valid_until })).status).toBe(400);
     }
     expect((await auth.post(`${path}/validity`, { valid_from: "tomorrow" })).body).toEqual({
-      error: "valid_from must be a time in ISO 8601, such as 2031-01-31T12:00:00Z",
+      error: "valid_from must be a time in ISO 8601 with its zone, such as 2031-01-31T12:00:00Z",
     });
   });
 });
