@@ -4,7 +4,8 @@
 //   AUTH_URL=https://auth.example.com/client UPSTREAM=http://127.0.0.1:3000 PORT=8080 node auth-basic-front.mjs
 //
 // The OTP travels at the end of the password, after a comma: the user types the password, a comma, and touches the key. Who has
-// no key types the password alone. So a password must not end like a comma and an OTP; other commas are part of it.
+// no key types the password alone; who has lost it types its temporary code as the OTP. So a password must not end like a comma and
+// one of these; other commas are part of it.
 //
 // A browser sends the same header with every request, but an OTP passes once. So a header that was good stays good for
 // REMEMBER_SECONDS (900; 0 asks every time, which OTPs cannot stand): that long, a user who was deleted can still come in.
@@ -24,7 +25,7 @@ const salt = randomBytes(32);
 /** Cuts what was typed as password: `password,otp`, or the password alone. */
 function passwordAndOtp(typed) {
   const [, password = typed, otp = ""] =
-    /^(.*),([0-9a-z]{1,32}(?:[0-9]{6}|[0-9]{8}|[cbdefghijklnrtuv]{32}))$/is.exec(typed) ?? [];
+    /^(.*),([0-9a-z]{1,32}(?:[0-9]{6,8}|[cbdefghijklnrtuv]{32}|(?:-[0-9a-z]{4}){4}))$/is.exec(typed) ?? [];
   return { password, otp };
 }
 

@@ -13,7 +13,10 @@ async function call(path, { fields = {}, cookie = "" } = {}) {
     signal: AbortSignal.timeout(10_000),
   });
   const [set = ""] = response.headers.getSetCookie();
-  return { status: response.status, body: await response.json(), cookie: set.split(";")[0] };
+  const wait = response.headers.get("retry-after") ?? "a few";
+  // An overloaded Functions host answers 429 without a body and without Retry-After.
+  const body = await response.json().catch(() => ({ error: "The server does not respond as expected." }));
+  return { status: response.status, body, wait, cookie: set.split(";")[0] };
 }
 
 const credentials = { username: AUTH_USERNAME, password: AUTH_PASSWORD, otp: AUTH_OTP };
@@ -30,6 +33,7 @@ if (login.status === 200) {
   const after = await call("/status", { cookie });
   console.log(`status: ${after.status} ${after.body.error}`);
 } else {
-  console.error(`login: ${login.status} ${login.body.error}`);
+  const again = [429, 503].includes(login.status) ? ` Wait ${login.wait} seconds.` : "";
+  console.error(`login: ${login.status} ${login.body.error}${again}`);
   process.exitCode = 1;
 }

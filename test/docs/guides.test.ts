@@ -130,6 +130,35 @@ describe("docs/sign-in.md", () => {
     // The browser itself reports the refused login.
     expect(troubles).toEqual([expect.stringContaining("401")]);
   });
+
+  it("shows the form again after the session has ended, and says what to do after a 429 without a body", async () => {
+    const core = (path: string, fields: Readonly<Record<string, string>>) =>
+      fetch(`${facts.host}/core/users${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${facts.tokens.core}` },
+        body: new URLSearchParams(fields),
+      });
+    await core("", { username: "carol", password: "correct horse battery" });
+    const api = encodeURIComponent(`${facts.host}/client`);
+    const { page } = await browser.open(`${pageOrigin}/auth-browser.html?api=${api}`);
+    const signIn = async () => {
+      await page.getByLabel("Username").fill("carol");
+      await page.getByLabel("Password").fill("correct horse battery");
+      await page.getByRole("button", { name: "Sign in" }).click();
+    };
+    await signIn();
+    await page.getByText("carol is signed in.").waitFor();
+    await core("/carol/sessions/delete", {});
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("Session required!").waitFor();
+    await signIn();
+    await page.getByText("carol is signed in.").waitFor();
+    await page.route("**/client/logout", route =>
+      route.fulfill({ status: 429, headers: { "access-control-allow-origin": pageOrigin } }),
+    );
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("Try again in a few seconds.").waitFor();
+  });
 });
 
 describe("the API reference of the console", () => {

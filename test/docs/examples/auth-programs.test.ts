@@ -12,6 +12,13 @@ const password = "Pässword, with: all = of & it";
 
 const auth = await startAuthHost();
 
+/** Issues a temporary code for an OTP key. */
+async function temporaryCode(prefix: string): Promise<string> {
+  const validUntil = new Date(Date.now() + 3_600_000).toISOString();
+  const { body } = await auth.core("POST", `/otpkeys/${prefix}/temporary-code`, { valid_until: validUntil });
+  return (body as { code: string }).code;
+}
+
 describe("a session without a browser", () => {
   const session = (env: Readonly<Record<string, string>>) =>
     startProgram("auth-session.mjs", { AUTH_URL: auth.clientUrl, ...env }).ended;
@@ -33,6 +40,18 @@ describe("a session without a browser", () => {
       error: "login: 401 Invalid credentials!\n",
     });
   });
+
+  it("prints how long to wait, also after an answer without a body and without that time", async () => {
+    const answers = [{ status: 429 }, { status: 429, body: { error: "Locked." }, headers: { "retry-after": "30" } }];
+    const other = await startPeer("busy", { handle: () => answers.shift() ?? { status: 500 } });
+    onTestFinished(() => other.close());
+    const first = await session({ AUTH_URL: other.url });
+    const second = await session({ AUTH_URL: other.url });
+    expect([first, second].map(({ code, error }) => [code, error])).toEqual([
+      [1, "login: 429 The server does not respond as expected. Wait a few seconds.\n"],
+      [1, "login: 429 Locked. Wait 30 seconds.\n"],
+    ]);
+  });
 });
 
 describe("a RADIUS server's program", () => {
@@ -47,6 +66,13 @@ describe("a RADIUS server's program", () => {
     expect((await radius({ USER_NAME: name, USER_PASSWORD: password })).code).toBe(1);
     expect((await radius({ USER_NAME: name, USER_PASSWORD: `wrong,${nextOtp()}` })).code).toBe(1);
     expect((await radius({})).code).toBe(1);
+  });
+
+  it("accepts the temporary code of a lost OTP key in place of an OTP", async () => {
+    const { name, key } = await person(auth, { name: "radius-lost", password, withKey: true });
+    expect(
+      (await radius({ USER_NAME: name, USER_PASSWORD: `${password},${await temporaryCode(key.prefix)}` })).code,
+    ).toBe(0);
   });
 
   it("fails over while the validation servers are away, whether or not the password is right, and accepts afterwards", async () => {
@@ -72,14 +98,15 @@ describe("a RADIUS server's program", () => {
   });
 
   it("accepts only `true`, and distinguishes failures from refusals", async () => {
-    let answer: { status: number; body?: unknown } = { status: 200 };
+    let answer: { status: number; body?: unknown; headers?: Record<string, string> } = { status: 200 };
     const other = await startPeer("no authentication server", { handle: () => answer });
     const codes: Record<string, number | null> = {};
     for (answer of [
       { status: 200, body: "false" },
       { status: 200, body: '"true"' },
       { status: 200, body: "<html>true</html>" },
-      { status: 429, body: {} },
+      { status: 429, body: {}, headers: { "retry-after": "30" } },
+      { status: 429 },
       { status: 503, body: {} },
       { status: 302, body: "true" },
     ])
@@ -92,6 +119,7 @@ describe("a RADIUS server's program", () => {
       '200 "\\"true\\""': 1,
       '200 "<html>true</html>"': 1,
       "429 {}": 6,
+      "429 undefined": 2,
       "503 {}": 2,
       '302 "true"': 2,
     });
@@ -192,6 +220,12 @@ describe("HTTP Basic authentication in front of an application", () => {
     expect((await get("/", spelt)).status).toBe(401);
     expect((await get("/", basic(`${name}:${password}`))).status).toBe(401);
     expect((await get("/", basic(`${name}:${password},${nextOtp()}`))).status).toBe(201);
+  });
+
+  it("takes the temporary code of a lost OTP key in place of an OTP", async () => {
+    const { name, key } = await person(auth, { name: "basic-lost", password, withKey: true });
+    const code = await temporaryCode(key.prefix);
+    expect((await get("/", basic(`${name}:${password},${code}`))).status).toBe(201);
   });
 
   it("lets no path choose another host", async () => {
