@@ -54,23 +54,24 @@ export async function listByName(
     ...(after !== undefined && { from: `${after} ` }),
   };
   const consistent = readOnce(owners);
+  /** The users found so far: one who is being renamed has two rows. */
+  const ids = new Set<number>();
   const examine = (row: Row) =>
     readOrLog(tables.log, async () => {
       const user = await entryOf(tables, consistent, checkedVersion(row));
       const isNamed = user !== undefined && comparableName(user.name).startsWith(beginning);
-      if (!isNamed || (isMatch !== undefined && !(await isMatch(user, row)))) return undefined;
+      if (!isNamed || (isMatch !== undefined && !(await isMatch(user, row))) || ids.has(user.id)) return undefined;
+      ids.add(user.id);
       return { user, rowKey: row.rowKey };
     });
   const found: { readonly user: UserSummary; readonly rowKey: string }[] = [];
-  const ids = new Set<number>();
   const read = isMatch === undefined ? top + 1 : maxExamined;
   let page: Page = { rows: [] };
   let examined = 0;
   let last: string | undefined;
   do {
     page = await tables.ids.queryPage(range, { top: Math.min(1000, read), continuation: page.continuation });
-    const matches = await findMatches(page.rows, top - found.length, examine);
-    found.push(...matches.filter(({ user }) => !ids.has(user.id) && ids.add(user.id)));
+    found.push(...(await findMatches(page.rows, top - found.length, examine)));
     examined += page.rows.length;
     last = page.rows.at(-1)?.rowKey ?? last;
   } while (page.continuation !== undefined && found.length <= top && examined < maxExamined);
