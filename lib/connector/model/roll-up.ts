@@ -9,12 +9,15 @@ export function afterEvent(credential: Credential, event: CredentialEvent, error
   const state = transition(credential.state, event);
   // Only after a restore, a credential without a response counts as attempted: it may have been activated since the backup.
   const isInDoubt = credential.state === "processing" && triedAt !== undefined && isTerminal(state);
-  const message = isInDoubt ? [errorMessage, "It may be registered, check."].join(" ").trim() : errorMessage;
+  const message = isInDoubt
+    ? [errorMessage, "The credential may be registered, check."].join(" ").trim()
+    : errorMessage;
   return {
     ...kept,
     state,
-    // A request from a backup may have been activated before its response is read here, so the attempt is kept.
-    ...(triedAt !== undefined && !isTerminal(state) && { triedAt }),
+    // A request from a backup may have been activated before its response is read here, so the attempt is kept. In doubt it also tells
+    // that an authenticator may be at the pre-registration API.
+    ...(triedAt !== undefined && (!isTerminal(state) || isInDoubt) && { triedAt }),
     ...(message === undefined ? {} : { errorMessage: message }),
   };
 }

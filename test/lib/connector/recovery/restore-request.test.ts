@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
+import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import type { Fetch } from "../../../../lib/connector/http/call.ts";
 import { enrollmentId } from "../../../../lib/connector/model/key-ids.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";
@@ -160,6 +161,18 @@ describe("a request restored from a backup is read back before any call", () => 
     expect(authenticatorsOf(peers, requestId)).toEqual([]);
   });
 
+  test("made before the keys of its authenticator were stored: an erasure removes what was handed over", async () => {
+    const { connector, backup, requestId } = await backedUpAt(/GET .*creationOptions/, onSiteBody());
+    await restore(connector, backup);
+    // The time of its create handler is over.
+    connector.advance(minutes(6));
+    const { recipient } = await connector.requestRow(requestId);
+    expect(await eraseRecipient({ by: "email", name: recipient.email }, connector.context)).toMatchObject({
+      erased: 1,
+    });
+    expect(authenticatorsOf(peers, requestId)).toEqual([]);
+  });
+
   test("made before its authenticator was enrolled, activated and deleted: it ends cancelled, with what to check", async () => {
     const connector = await open();
     const { requestId } = await connector.order(onSiteBody());
@@ -173,7 +186,10 @@ describe("a request restored from a backup is read back before any call", () => 
     await finish(connector);
     const [authenticator] = (await connector.read(requestId)).authenticators ?? [];
     expect(authenticator?.credentials).toMatchObject([
-      { state: "cancelled", error_message: expect.stringMatching(/was deleted.* It may be registered, check\.$/) },
+      {
+        state: "cancelled",
+        error_message: expect.stringMatching(/was deleted.* The credential may be registered, check\.$/),
+      },
     ]);
   });
 
