@@ -7,8 +7,8 @@ const exactTargetHeader = "x-waws-unencoded-url";
 const originalTargetHeaders = ["x-original-url", exactTargetHeader];
 
 /**
- * Throws Fault `invalid` if the original path has `.` or `..` as a segment, or if a path parameter is not one of its segments, decoded
- * once. The host resolves dot segments before it routes, so a `DELETE` of `users/bob/attributes/..` would delete `users/bob`. Azure's front
+ * Throws Fault `invalid` if the original path has `.` or `..` as a segment, or if a path parameter differs from every segment of the path
+ * as it was sent, decoded once. The second check needs `X-WAWS-Unencoded-URL`. The host resolves dot segments before it routes, so a `DELETE` of `users/bob/attributes/..` would delete `users/bob`. Azure's front
  * end decodes the path before the host does, so a `DELETE` of `users/bo%2562` would delete `bob` in place of `bo%62`, and
  * `users/bob%2Fattributes%2Fx` would be an attribute of `bob`. A caller that sends these headers itself can only get its own call refused.
  */
@@ -24,9 +24,11 @@ export function checkOriginalPath({ headers, params }: Pick<Call, "headers" | "p
   const exact = originalPath(headers.get(exactTargetHeader));
   if (exact === undefined) return;
   const segments = exact.split("/").map(decodeOnce);
-  if (Object.values(params).some(value => !segments.includes(value))) {
+  // Azure makes two segments of one that contains a slash.
+  const isSplit = segments.some(segment => /[/\\]/.test(segment));
+  if (isSplit || Object.values(params).some(value => !segments.includes(value))) {
     const unsafe = "%2F, %5C, or %25 before two hexadecimal digits";
-    throw new Fault("invalid", `The path must not contain ${unsafe}: Azure would pass on another path.`);
+    throw new Fault("invalid", `The path must not contain ${unsafe}: Azure would change the path.`);
   }
 }
 

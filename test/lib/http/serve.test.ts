@@ -156,6 +156,7 @@ describe("a call", () => {
     ["/things/a%2562", "ab"],
     ["/things/a%2Fb", "b"],
     ["/things/a%5cb", "b"],
+    ["/things/things%2Fthings", "things"],
     ["https://auth.example/things/a%252562?b", "a%62"],
   ])("is refused with 400 where Azure has passed on the path %s with the segment %s", async (path, segment) => {
     const { send } = served(echo({ params: z.object({ id: z.string() }) }));
