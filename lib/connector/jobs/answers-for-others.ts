@@ -6,17 +6,19 @@ import { callAndLearn, callInTurn } from "../store/peer-calls.ts";
 import { logAndContinue } from "../store/queue.ts";
 import { isOver, type Run } from "../store/run.ts";
 
-/** The states of requests whose shipment the delivery service may still know, the most probable first. */
+/** The states of requests whose shipment the delivery service probably still knows, in the order in which they are read. */
 const states = ["started", "complete", "partial"] as const;
-/** Older shipments may have been removed from the delivery service. */
-const maxAgeMs = days(30);
-/** The maximum number of requests that are read in each state. */
-const maxRead = 20;
+/** Older shipments may have been removed from the delivery service, so newer ones are asked for first. */
+const maxAgesMs = [days(7), days(30)];
+/** The maximum number of requests that are read for each age and state, oldest first. */
+const maxRead = 50;
+/** The number of calls without a shipment after which no more are made. */
 const maxCalls = 3;
 
 /**
- * Returns whether the delivery service answers for a shipment of another request that it has answered for before. Then its 404s in this run
- * mean that the shipments were deleted, and not that its address or the organization of the connector's token is wrong (C10).
+ * Returns whether the delivery service answers for a shipment of another request that it answered for in an earlier run. Then its 404s in
+ * this run mean that the shipments were deleted, and not that its address or the organization of the connector's token is wrong (C10).
+ * Returns false if there is no such shipment, or if it cannot be read now.
  * @param missing the ids of the requests whose shipments got a 404 in this run
  */
 export async function answersForOthers(
@@ -39,14 +41,18 @@ export async function answersForOthers(
   return false;
 }
 
-/** Yields the ids of shipments of recent requests that the delivery service has answered for. */
+/** Yields the ids of shipments of recent requests that the delivery service has answered for: the first answer sets `stateId`. */
 async function* answeredShipments(missing: ReadonlyMap<string, unknown>, deps: ConnectorDeps): AsyncIterable<string> {
-  const after = plus(deps.now(), -maxAgeMs);
-  for (const state of states) {
-    for (const { requestId } of await deps.requests.entries({ state }, { after, top: maxRead })) {
-      if (missing.has(requestId)) continue;
-      const { shipmentId, stateId, tentative } = (await deliveryOf(requestId, deps)) ?? {};
-      if (shipmentId !== undefined && stateId !== undefined && tentative !== true) yield shipmentId;
+  const seen = new Set(missing.keys());
+  for (const maxAgeMs of maxAgesMs) {
+    const after = plus(deps.now(), -maxAgeMs);
+    for (const state of states) {
+      for (const { requestId } of await deps.requests.entries({ state }, { after, top: maxRead })) {
+        if (seen.has(requestId)) continue;
+        seen.add(requestId);
+        const { shipmentId, stateId, tentative } = (await deliveryOf(requestId, deps)) ?? {};
+        if (shipmentId !== undefined && stateId !== undefined && tentative !== true) yield shipmentId;
+      }
     }
   }
 }
