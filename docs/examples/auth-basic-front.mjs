@@ -47,10 +47,11 @@ async function ask(credentials) {
       redirect: "error",
       signal: AbortSignal.timeout(10_000),
     });
+    // Before the body is read: an overloaded Functions host answers 429 without one.
+    if (response.status === 429) return { status: 429, retryAfter: response.headers.get("retry-after") ?? "30" };
     const answer = await response.json();
     if (response.status === 200) return { status: answer === true ? 200 : 401 };
     if (response.status === 400) return { status: 401 };
-    if (response.status === 429) return { status: 429, retryAfter: response.headers.get("retry-after") ?? "30" };
     console.error(`The authentication server answers ${response.status}.`);
   } catch (error) {
     console.error(`The authentication server does not answer: ${error.cause?.message ?? error.message}`);

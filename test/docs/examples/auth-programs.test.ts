@@ -246,13 +246,14 @@ describe("HTTP Basic authentication in front of an application", () => {
       { kind: "nonsense" },
       { kind: "nonsense", body: '"true"' },
       { kind: "throttle", retryAfter: 7 },
+      { kind: "nonsense", status: 429, body: "" },
     ] as const) {
       watched.fail(rule);
       const { status, headers } = await get("/", header);
       statuses.push(status);
       if (status !== 401) expect(headers.get("retry-after")).toMatch(/^\d+$/);
     }
-    expect(statuses).toEqual([503, 503, 503, 401, 429]);
+    expect(statuses).toEqual([503, 503, 503, 401, 429, 429]);
     expect(asked).toHaveLength(before);
     // None of that is remembered.
     expect((await get("/", header)).status).toBe(201);
