@@ -1,4 +1,4 @@
-/** Difference from the system's clock, in milliseconds, at which the precise clock is set to it. */
+/** The precise clock is set to the system's clock if they differ by more milliseconds. */
 const maxDifferenceMs = 50;
 
 /**

@@ -268,7 +268,7 @@ var otherRules = [
   {
     id: 'idp-token'
     title: 'An identity provider refuses our secret'
-    text: 'It gives the connector no access token: the client secret or certificate in the vault is wrong or has expired, or its application is disabled. Orders fail and credentials are not activated until it is replaced.'
+    text: 'It gives the connector no access token: the client secret or certificate in the vault is not the one that it knows or has expired, or its application is disabled. Orders fail and credentials are not activated until it is replaced.'
     severity: 1
     scope: componentId
     query: 'customMetrics | where name == "peer.call.duration" and tostring(customDimensions.peer) startswith "IdP " and tostring(customDimensions.operation) == "access token" and tostring(customDimensions.outcome) in ("unauthorized", "refused", "missing") | summarize refusals = sum(valueCount) by peer = tostring(customDimensions.peer)'
@@ -313,7 +313,7 @@ var otherRules = [
   {
     id: 'telemetry-stopped'
     title: 'The workspace accepts no more telemetry today'
-    text: 'Its daily cap is reached: until the next day audit events are lost, and no other alert is raised. Find out what sends so much, or raise DAILY_CAP_GB.'
+    text: 'Its daily cap is reached: until the next day audit events are lost, the other log alerts see nothing, and those of jobs report runs that were only not recorded. Find out what sends so much, or raise DAILY_CAP_GB.'
     severity: 1
     scope: workspaceId
     query: '_LogOperation | where Category =~ "Ingestion" and Detail contains "OverQuota" | summarize stops = count()'

@@ -110,7 +110,7 @@ var heapLimits = instanceMemoryMB > 512
       languageWorkers__node__arguments: '--max-old-space-size=128 --max-semi-space-size=8'
     }
 
-// Newer exporters record 5 traces a second if nobody says otherwise. The alert of server errors counts recorded calls.
+// Newer exporters record 5 traces a second by default. The alert of server errors counts recorded calls.
 var everyTrace = {
   OTEL_TRACES_SAMPLER: 'microsoft.fixed_percentage'
   OTEL_TRACES_SAMPLER_ARG: '1.0'

@@ -1,4 +1,4 @@
-/** Runs `work` with a signal that fires after `timeoutMs` or when `outer` fires. Waits for `work`, which must end by the signal. */
+/** Runs `work` with a signal that aborts after `timeoutMs` or with `outer`. Waits for `work`, which must end when the signal aborts. */
 export async function withTimeoutSignal<T>(
   timeoutMs: number,
   outer: AbortSignal | undefined,

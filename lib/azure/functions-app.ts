@@ -38,8 +38,8 @@ export function registerTimer(name: string, schedule: string, run: (invocationId
 }
 
 /**
- * Runs `close` before the host stops the app. In Azure also at SIGTERM: the platform sends it to this process when it removes an
- * instance, without a word from the host, and Node would end at once.
+ * Runs `close` before the host stops the app. In Azure also at SIGTERM: when the platform removes an instance, it sends only this signal,
+ * and Node would end at once.
  */
 export function onTerminate(close: () => Promise<void>, { inAzure }: { readonly inAzure: boolean }): void {
   let closed: Promise<void> | undefined;

@@ -39,7 +39,7 @@ export const setting = {
   /** Seconds or days, also fractions. The parsed value has the same unit; lib/time.ts converts it to milliseconds. */
   seconds: (description: string) => duration.seconds.meta({ description }),
   days: (description: string) => days.meta({ description }),
-  /** The time limit of calls in seconds. Every call would end at once with 0, and with a time that a timer cannot have. */
+  /** The time limit of calls in seconds, at most a day: with 0, or with more than the 24 days of a timer, every call would end at once. */
   timeLimit: (description: string) => timeLimit.meta({ description }),
   /**
    * An absolute https URL without credentials or fragment. `readSettings` allows http on the loopback in local runs.

@@ -95,7 +95,7 @@ function readCompact(fields: readonly string[], line: number, { digits, identifi
   const secret = fourth === "0" ? "" : fourth;
   if (third === "") return { line, reason: "it is not about a key that makes OTPs" };
   if (third.length === 12) return checkKey(line, publicId, "yubico", { secret, privateId: third });
-  // A spreadsheet writes a private id such as 12e456789012 as a number. The line must not become an OATH key.
+  // A spreadsheet writes the private id 123456789012 as 1.23457E+11. The line must not become an OATH key.
   if (Number.isNaN(numberOf(third))) return { line, reason: "its third column is neither a private id nor a counter" };
   const typed = publicId === "" && identifier !== undefined ? `${identifier}${serial.padStart(8, "0")}` : publicId;
   return checkKey(line, typedIdentifier(typed, hasNumber(typed) ? 4 : 12), "hotp", {

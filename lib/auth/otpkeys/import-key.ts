@@ -13,8 +13,8 @@ import { changeValidity, hasSameValidity, logValiditySet, type Validity } from "
 
 /**
  * Imports one OTP key: creates it, or adds the secret to one that has none. Importing the same secret again raises the
- * counter and sets the other given values; with `replace` it sets the counter too. Another secret is a conflict without `replace`. Without a kind, the
- * secret of an existing key stays as it is.
+ * counter and sets the other given values; with `replace` it sets the counter too. Another secret is a conflict without
+ * `replace`. Without a kind, the secret of an existing key stays as it is.
  * Throws Fault `invalid`, `conflict`; `forbidden` for a change of a limit that is not allowed.
  * @returns `isNew` is true if there was no OTP key, or one without a secret; `isCreated` if there was none
  */

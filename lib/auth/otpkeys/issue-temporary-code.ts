@@ -11,7 +11,7 @@ const maxValidMs = days(31);
 /**
  * Disables a lost OTP key and issues a code that its user types in place of an OTP. Replaces an earlier code. Only the
  * hash is stored, so the code cannot be shown again. Throws Fault `not_found`, `invalid` for a time that is past, too far
- * away, or outside the validity of the key, in which alone the code would be accepted.
+ * away, or outside the validity of the key: the code is accepted only within it.
  * @returns the text to type: the prefix and the code
  */
 export async function issueTemporaryCode(
@@ -46,7 +46,7 @@ const isWithin = ({ validFrom, validUntil }: Validity, time: Instant): boolean =
 
 /**
  * Revokes the temporary code of an OTP key. The key stays disabled, and its user still needs an OTP. Throws Fault
- * `not_found`.
+ * `not_found`, also if the key has no code.
  */
 export async function revokeTemporaryCode(prefix: string, deps: AuthDeps): Promise<void> {
   await retryOnConflict(async () => {

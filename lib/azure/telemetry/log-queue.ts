@@ -5,9 +5,9 @@ const maxQueued = 10_000;
 
 /**
  * Returns a processor that sends log events in batches, and reports that it drops events because its queue is full.
- * OpenTelemetry's own queue holds 2,048 events, which a flood of calls fills, and drops further ones without a
+ * OpenTelemetry's own queue holds 2,048 events. A flood of calls fills it, and it then drops further ones without a
  * report, audit events included.
- * @param lost gets the reason
+ * @param lost called with the reason for each dropped event
  */
 export function queueLogs(exporter: LogRecordExporter, lost: (reason: string) => void): LogRecordProcessor {
   let queued = 0;

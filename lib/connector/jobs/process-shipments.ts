@@ -20,14 +20,15 @@ export interface ShipmentsReport {
 }
 
 /**
- * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Ends the run with an
- * error event if the delivery service rejects the connector's token, or knows neither the polled shipments nor others
- * that it has known before. If a peer throttles, a timer run waits for the end of its Retry-After and continues with the peer's work.
+ * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Logs an error and ends the
+ * run if the delivery service rejects the connector's token, or if it answers 404 for polled shipments and answers for no
+ * other one (`answersForOthers`). If a peer throttles, a timer run waits for the end of its Retry-After and continues
+ * with the peer's work.
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);
   const counts: Record<PollResult, number> = { answered: 0, missing: 0, refused_us: 0, failed: 0, skipped: 0, left: 0 };
-  /** The ids of their requests, each with the poll that was due. A run that continues after a wait polls them again. */
+  /** The requests whose shipments got a 404, by id, each with the poll that was due. A run that continues after a wait polls them again. */
   const missing = new Map<string, Due | undefined>();
   const poll = async (loaded: LoadedRequest): Promise<boolean> => {
     const result = await pollShipment(loaded, run, deps);

@@ -6,8 +6,8 @@ import { type IdpAnswers, isUnanswered, optionsRequestOf } from "./idp-answers.t
 import { removeAuthenticators } from "./remove-authenticators.ts";
 
 /**
- * Removes the authenticators of these security keys at the pre-registration API and their registrations at the IdPs. Throws the first
- * failure, after both have ended. May be repeated.
+ * Removes the authenticators of these security keys at the pre-registration API and their registrations at the IdPs. Throws a failure of
+ * the pre-registration API, else one of an IdP. May be repeated.
  */
 export async function compensate(
   requestId: string,
@@ -15,7 +15,7 @@ export async function compensate(
   deps: Pick<ConnectorDeps, "idps" | "rfpr" | "intervals" | "concurrency" | "sealer" | "log">,
   idpAnswers?: IdpAnswers,
 ): Promise<void> {
-  // Both run to their end, so that a failure of one does not prevent the other.
+  // Not `all`, so that a failure of one does not hide the other.
   const results = await Promise.allSettled([
     removeAuthenticators(requestId, keys, deps),
     compensateAtIdps(requestId, keys, deps, idpAnswers),

@@ -53,7 +53,7 @@ export function callInTurn<T>(
   return deps.paces.of(peer).run(async () => (mayStart() && !mustLeave(peer, run, deps) ? call() : "left"));
 }
 
-/** Makes a call, and adapts the limit of its peer and the run to its end. Returns its value or its error. */
+/** Makes a call, and learns from its result (`learnFromCall`). Returns its value or its error. */
 export async function callAndLearn<T>(
   peer: string,
   run: Run,
@@ -74,7 +74,7 @@ interface EndedCall {
   readonly failure?: PeerFailure | undefined;
   /** Whether the pre-registration API does not accept the connector. */
   readonly isRefused?: Outcome["isRefused"];
-  /** Whether it was a read. Its time does not change the limit: reads and other calls take different times. */
+  /** Whether it was a look-up before another call. Its time does not change the limit: look-ups and other calls take different times. */
   readonly isRead?: boolean;
 }
 

@@ -541,7 +541,7 @@ describe("the hook before azd down", () => {
     await expect(ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "true" })).rejects.toThrow();
   });
 
-  it("lets one run go on only, because the environment may be deployed again", async () => {
+  it("lets only one run continue, because the environment may be deployed again", async () => {
     await expect(ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "true" })).rejects.toThrow();
     expect(notes()).toEqual([]);
     await ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "rg-sample" });

@@ -319,7 +319,7 @@ describe("alerts", () => {
     },
   );
 
-  it("report that the workspace has reached its daily cap, because no other alert is raised from then on", () => {
+  it("report that the workspace has reached its daily cap, because the other log alerts see nothing from then on", () => {
     const [workspace] = ofType(deployed(), "Microsoft.OperationalInsights/workspaces");
     const rule = rules.find(({ name }) => name.endsWith("-telemetry-stopped"));
     expect(valueAt(rule?.body.properties, "scopes")).toEqual([workspace?.id]);

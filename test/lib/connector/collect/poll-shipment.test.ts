@@ -588,7 +588,7 @@ describe("a shipment that the service does not know", () => {
     expect(await connector.read(waiting.requestId)).toMatchObject({ state: "complete" });
   });
 
-  test("is asked for with at most three others, if these are unknown too, and stops the job", async () => {
+  test("stops the job after three other shipments were asked for, if these are unknown too", async () => {
     const { gone, others, connector } = await missingAlone(5);
     for (const { shipmentId } of others) await peers.delivery.control(shipmentId, { delete: true });
     await pollThreeTimes(connector);
