@@ -35,8 +35,16 @@ export interface Hashed {
   readonly cpuMs: number;
 }
 
-/** Milliseconds by function and status, as in `clientStatus 200`. */
-export type WorkerTimes = Readonly<Record<string, readonly number[]>>;
+/** The time of a call until its response, in milliseconds. */
+export interface WorkerTime {
+  /** Since the front has sent it. */
+  readonly sinceSent: number;
+  /** Since this process has read it. */
+  readonly sinceReceived: number;
+}
+
+/** By function and status, as in `clientStatus 200`. */
+export type WorkerTimes = Readonly<Record<string, readonly WorkerTime[]>>;
 
 export type Command =
   | "usage"
@@ -47,7 +55,9 @@ export type Command =
   | { readonly profileTo: string }
   | { readonly hashMs: number; readonly inFlight: number };
 
-let workerTimes: Record<string, number[]> = {};
+/** Milliseconds since 1970. */
+const now = () => performance.timeOrigin + performance.now();
+let workerTimes: Record<string, WorkerTime[]> = {};
 
 const core = installFunctionsCore();
 await import("../../functions/main.ts");
@@ -89,11 +99,12 @@ async function startWithFront() {
   front.on("message", async (message: ToWorker) => {
     if ("url" in message) return;
     const { id, name, input, reason, sentAt } = message;
+    const receivedAt = now();
     const one = byName.get(name);
     const response = one && (await invoke(one, input, reason).catch(() => undefined));
     const call = `${name} ${response?.returnValue?.http?.statusCode}`;
     workerTimes[call] ??= [];
-    workerTimes[call].push(performance.timeOrigin + performance.now() - sentAt);
+    workerTimes[call].push({ sinceSent: now() - sentAt, sinceReceived: now() - receivedAt });
     send({ id, ...(response && { response }) });
   });
   return {
