@@ -1,6 +1,6 @@
+import { derivedGuid } from "../../derived-guid.ts";
 import { omitUndefined } from "../../omit-undefined.ts";
 import type { Instant } from "../../time.ts";
-import { derivedGuid } from "../model/derived-guid.ts";
 import type { Lease } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
 import { requestStates } from "../model/states.ts";

@@ -15,8 +15,8 @@ export function afterEvent(credential: Credential, event: CredentialEvent, error
   return {
     ...kept,
     state,
-    // A request from a backup may have been activated before its response is read here, so the attempt is kept. In doubt it also tells
-    // that an authenticator may be at the pre-registration API.
+    // A credential from a backup may have been activated before its response is read here, so the attempt is kept. It also shows that an
+    // authenticator may be at the pre-registration API, so a credential in doubt keeps it at its end.
     ...(triedAt !== undefined && (!isTerminal(state) || isInDoubt) && { triedAt }),
     ...(message === undefined ? {} : { errorMessage: message }),
   };

@@ -1,8 +1,8 @@
+import { derivedGuid } from "../../derived-guid.ts";
 import type { Mailer, MailStatus } from "../../peers/mail.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { derivedGuid } from "../model/derived-guid.ts";
 import { deliveryService, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { displayName, isOnSite, type PinMail, type SecurityKey } from "../model/request.ts";

@@ -597,6 +597,17 @@ describe("a shipment that the service does not know", () => {
     expect(polls()).toBe(3 * 4);
   });
 
+  test("is compared with shipments of the last week first, because the service may have removed older ones", async () => {
+    const { others, connector } = await missingAlone(4, days(20));
+    for (const { shipmentId } of others.slice(0, 3)) await peers.delivery.control(shipmentId, { delete: true });
+    await connector.runShipments("timer");
+    connector.advance(hours(1));
+    await connector.runShipments("timer");
+    expect(connector.events("all_shipments_missing")).toEqual([]);
+    expect(peers.delivery.count("GET", new RegExp(others[3]?.shipmentId ?? "-"))).toBe(1);
+    expect(polls()).toBe(2);
+  });
+
   test("is not compared with shipments of more than 30 days ago, which the service may have removed", async () => {
     const { others, connector } = await missingAlone(1, days(31));
     await connector.runShipments();
