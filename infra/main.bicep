@@ -19,8 +19,8 @@ param location string = resourceGroup().location
 @maxLength(16)
 param nameSuffix string = ''
 
-@description('Tags of every resource, in addition to azd-env-name.')
-param tags object = {}
+@description('Tags of every resource, in addition to azd-env-name, comma-separated, as in costCenter=42,owner=identity.')
+param resourceTags string = ''
 
 @description('Version of Node; take 22 where the region does not offer 24.')
 @allowed(['22', '24'])
@@ -63,8 +63,8 @@ param softDeleteDays int = 7
 @description('Addresses of the network, at least a /24. The first /24 is used, the rest is free for subnets of your own. With a network of yours a free /24 of it.')
 param networkPrefix string = '10.90.0.0/23'
 
-@description('Subnets of your own in the network, each with name and addressPrefix, as for a machine that deploys Core.')
-param additionalSubnets array = []
+@description('Subnets of your own in the network, comma-separated, as in runners=10.90.1.0/27 for a machine that deploys Core.')
+param additionalSubnets string = ''
 
 @description('Addresses of operators, in the network or in one that is peered with it, as in 10.90.1.0/27. They reach stores and vaults as far as their roles go. Empty: only the apps.')
 param operatorRange string = ''
@@ -208,7 +208,18 @@ param connectorDataKey string = ''
 param keysExpireOn int = 0
 
 var token = uniqueString(resourceGroup().id, environmentName, nameSuffix)
-var allTags = union(tags, { 'azd-env-name': environmentName })
+var allTags = union(
+  toObject(
+    filter(split(resourceTags, ','), pair => contains(pair, '=')),
+    pair => trim(split(pair, '=')[0]),
+    pair => trim(join(skip(split(pair, '='), 1), '='))
+  ),
+  { 'azd-env-name': environmentName }
+)
+var furtherSubnets = map(filter(split(additionalSubnets, ','), pair => contains(pair, '=')), pair => {
+  name: trim(split(pair, '=')[0])
+  addressPrefix: trim(split(pair, '=')[1])
+})
 
 var names = {
   core: 'func-core-${token}'
@@ -348,7 +359,7 @@ module network 'modules/network.bicep' = if (ownSubnets) {
     location: location
     tags: allTags
     addressPrefix: networkPrefix
-    additionalSubnets: additionalSubnets
+    additionalSubnets: furtherSubnets
     operatorRange: operatorRange
   }
 }

@@ -8,7 +8,7 @@ export function brokenValues(environment) {
   const file = readFileSync(new URL("../main.parameters.json", import.meta.url), "utf8");
   const names = [...new Set([...file.matchAll(/\$\{(\w+)/g)].map(([, name]) => name))];
   const unfit = names.flatMap(name => (fits(environment[name] ?? "") ? [] : [sentence(name)]));
-  const broken = [...unfit, ...bareAddresses(environment)];
+  const broken = [...unfit, ...bareAddresses(environment), ...brokenPairs(environment)];
   const subnets = names.filter(name => name.startsWith("SUBNET_ID_"));
   const missing = subnets.filter(name => !environment[name]);
   if (missing.length === subnets.length) return [...broken, ...missingPrefix(environment)];
@@ -27,6 +27,15 @@ const bareAddresses = ({ PROXY_SOURCE = "" }) =>
       address =>
         `PROXY_SOURCE: ${address} is an address without a prefix length. Write ${address}/${isIP(address) === 4 ? 32 : 128}.`,
     );
+
+/** The template leaves out a part of a list that is no pair. */
+const brokenPairs = ({ RESOURCE_TAGS, ADDITIONAL_SUBNETS }) =>
+  Object.entries({ RESOURCE_TAGS, ADDITIONAL_SUBNETS }).flatMap(([name, list = ""]) =>
+    list
+      .split(",")
+      .filter(pair => list.trim() !== "" && !/^\s*[^=\s][^=]*=/.test(pair))
+      .map(pair => `${name}: "${pair.trim()}" is no pair. Write name=value, separated by commas.`),
+  );
 
 /** The default is a range of a new network. */
 const missingPrefix = ({ NETWORK_ID, NETWORK_PREFIX }) =>

@@ -152,11 +152,34 @@ describe("an existing network", () => {
   });
 });
 
+describe("tags and further subnets", () => {
+  const given = deployed(
+    azdParameters({
+      AZURE_ENV_NAME: required.environmentName,
+      MAIL_DOMAIN: required.mailDomain,
+      RESOURCE_TAGS: "costCenter=42, owner = identity team,formula=a=b",
+      ADDITIONAL_SUBNETS: "runners=10.90.1.0/27, AzureBastionSubnet=10.90.1.64/26",
+    }),
+  );
+
+  it("are variables of azd, so that a pipeline sets them as every other parameter", () => {
+    const tags = { costCenter: "42", owner: "identity team", formula: "a=b", "azd-env-name": "sample" };
+    for (const type of ["Microsoft.Network/virtualNetworks", "Microsoft.Storage/storageAccounts"])
+      for (const { body } of ofType(given, type)) expect(body.tags).toEqual(tags);
+    const [made] = ofType(given, "Microsoft.Network/virtualNetworks");
+    const subnets = valueAt(made?.body.properties, "subnets") as readonly { name: string; properties: object }[];
+    expect(subnets.slice(6)).toMatchObject([
+      { name: "runners", properties: { addressPrefix: "10.90.1.0/27" } },
+      { name: "AzureBastionSubnet", properties: { addressPrefix: "10.90.1.64/26" } },
+    ]);
+  });
+});
+
 describe("a way out", () => {
   it("of yours is that of the apps' subnets and of further ones, and of no endpoint", () => {
     const id = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network";
     const ways = { natGatewayId: `${id}/natGateways/nat`, routeTableId: `${id}/routeTables/routes` };
-    const additionalSubnets = [{ name: "runners", addressPrefix: "10.90.1.0/26" }];
+    const additionalSubnets = "runners=10.90.1.0/26";
     const [made] = ofType(deployed({ ...sample, ...ways, additionalSubnets }), "Microsoft.Network/virtualNetworks");
     const subnets = valueAt(made?.body.properties, "subnets") as readonly { name: string; properties: object }[];
     const wayOut = { natGateway: { id: ways.natGatewayId }, routeTable: { id: ways.routeTableId } };

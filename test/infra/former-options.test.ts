@@ -27,7 +27,7 @@ describe("an option that is switched off", () => {
     ["availability tests, by a proxy", tested, { ...tested, ...proxied }],
     ["an address range that deploys Core", { coreDeployRange: "203.0.113.7/32" }, {}],
     ["an address range of operators", { operatorRange: "10.90.1.0/27" }, {}],
-    ["further subnets", { additionalSubnets: [{ name: "runners", addressPrefix: "10.90.1.0/26" }] }, {}],
+    ["further subnets", { additionalSubnets: "runners=10.90.1.0/26" }, {}],
     ["a proxy", proxied, {}],
     ["recipients of alerts", { alertMailTo: "a@example.com" }, {}],
     ["a trial, which becomes a stage", { trial: true }, {}],

@@ -181,14 +181,8 @@ describe("main.parameters.json", () => {
   const paramOf = (name: string) => params.find(each => each.name === name);
   const constant = { path: "main.bicep", functions: {}, lookup: () => undefined };
 
-  it("fills every parameter but those that are edited by hand", () => {
-    const byHand = ["additionalSubnets", "tags"];
-    expect(Object.keys(parametersFile).sort()).toEqual(
-      params
-        .map(({ name }) => name)
-        .filter(name => !byHand.includes(name))
-        .sort(),
-    );
+  it("fills every parameter, so that nobody edits it: the pipelines deploy only a file that the code generates", () => {
+    expect(Object.keys(parametersFile).sort()).toEqual(params.map(({ name }) => name).sort());
   });
 
   it("leaves nothing without a default but what azd knows and what an administrator is asked for, before any hook has run", () => {

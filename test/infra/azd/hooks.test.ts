@@ -491,6 +491,21 @@ describe("a value that would break the file of parameters", () => {
   });
 });
 
+describe("a list of pairs", () => {
+  it.each(["preup", "preprovision"])(
+    "is refused by %s if a part is no pair, because the template leaves it out",
+    async hook => {
+      await expect(ran(hook, {}, { RESOURCE_TAGS: "costCenter" })).rejects.toThrow(
+        'RESOURCE_TAGS: "costCenter" is no pair',
+      );
+      await expect(ran(hook, {}, { RESOURCE_TAGS: "a=1,,b=2" })).rejects.toThrow('RESOURCE_TAGS: "" is no pair');
+      await expect(ran(hook, {}, { ADDITIONAL_SUBNETS: "10.90.1.0/27" })).rejects.toThrow("ADDITIONAL_SUBNETS");
+      for (const list of ["", "costCenter=42", "cost center=42, owner=a=b"])
+        expect(await ran(hook, {}, { SKIP_PREFLIGHT: "true", RESOURCE_TAGS: list })).toBe("");
+    },
+  );
+});
+
 describe("an address of a proxy without a prefix length", () => {
   it.each(["preup", "preprovision"])(
     "is refused by %s, because the template takes it for a service tag",

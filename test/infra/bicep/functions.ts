@@ -90,6 +90,7 @@ export const functions: Readonly<Record<string, Callable>> = {
     Object.fromEntries(Object.entries(object(value)).map(([key, each]) => [key, lambda(change)(each)])),
   map: (items, change) => list(items).map((item, position) => lambda(change)(item, position)),
   replace: (whole, from, to) => text(whole).replaceAll(text(from), text(to)),
+  skip: (items, count) => list(items).slice(Number(count)),
   split: (whole, by) => text(whole).split(text(by)),
   subscriptionResourceId: (type, ...names) => `${place.subscription}/providers/${pathOf(text(type), names.map(text))}`,
   tenant: () => ({ tenantId: place.tenantId }),
