@@ -27,7 +27,7 @@ param operatorRange string
 @description('Further subnets of a new network, each with name and addressPrefix. A subnet that is added by hand and not named here is lost at the next run.')
 param additionalSubnets array
 
-@description('Id of a NAT gateway for the subnets of the apps and for further subnets; empty: none.')
+@description('Id of a NAT gateway for the subnets of the apps and for further subnets of machines; empty: none.')
 param natGatewayId string
 
 @description('Id of a route table for the same subnets; empty: none.')
@@ -72,6 +72,15 @@ var forApps = union(wayOut, {
   ]
 })
 
+// A policy may refuse a subnet without a security group. Without rules it admits what comes from the network and its peers.
+var forMachines = union(wayOut, {
+  networkSecurityGroup: {
+    id: groups.outputs.ids.apps
+  }
+})
+// For these Azure refuses a route table or a security group that is not made for them.
+var ofServices = ['AzureBastionSubnet', 'GatewaySubnet']
+
 // Every subnet is private. In those of the apps that changes nothing: Azure Functions calls out from addresses of its own, unless there
 // is a NAT gateway or a route table.
 var subnets = map(planned, subnet => {
@@ -103,7 +112,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = if (!exists) {
       subnets,
       map(additionalSubnets, subnet => {
         name: subnet.name
-        properties: union(wayOut, {
+        properties: union(!contains(ofServices, subnet.name) ? forMachines : {}, {
           addressPrefix: subnet.addressPrefix
           defaultOutboundAccess: false
         })

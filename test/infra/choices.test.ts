@@ -176,18 +176,27 @@ describe("tags and further subnets", () => {
 });
 
 describe("a way out", () => {
+  const id = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network";
+  const ways = { natGatewayId: `${id}/natGateways/nat`, routeTableId: `${id}/routeTables/routes` };
+  const wayOut = { natGateway: { id: ways.natGatewayId }, routeTable: { id: ways.routeTableId } };
+  const additionalSubnets = "runners=10.90.1.0/26,AzureBastionSubnet=10.90.1.64/26,GatewaySubnet=10.90.1.128/27";
+  const [made] = ofType(deployed({ ...sample, ...ways, additionalSubnets }), "Microsoft.Network/virtualNetworks");
+  const subnets = valueAt(made?.body.properties, "subnets") as readonly { name: string; properties: object }[];
+
   it("of yours is that of the apps' subnets and of further ones, and of no endpoint", () => {
-    const id = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network";
-    const ways = { natGatewayId: `${id}/natGateways/nat`, routeTableId: `${id}/routeTables/routes` };
-    const additionalSubnets = "runners=10.90.1.0/26";
-    const [made] = ofType(deployed({ ...sample, ...ways, additionalSubnets }), "Microsoft.Network/virtualNetworks");
-    const subnets = valueAt(made?.body.properties, "subnets") as readonly { name: string; properties: object }[];
-    const wayOut = { natGateway: { id: ways.natGatewayId }, routeTable: { id: ways.routeTableId } };
     for (const { name, properties } of subnets) {
-      const isEndpoint = name.includes("endpoint");
-      if (isEndpoint) expect(Object.keys(properties)).not.toEqual(expect.arrayContaining(["natGateway"]));
-      else expect(properties, name).toMatchObject({ ...wayOut, defaultOutboundAccess: false });
+      if (name.includes("endpoint")) expect(Object.keys(properties)).not.toContain("natGateway");
+      else if (!name.endsWith("Subnet")) expect(properties, name).toMatchObject(wayOut);
+      expect(properties, name).toMatchObject({ defaultOutboundAccess: false });
     }
+  });
+
+  it("and a security group are those of a further subnet of machines, and not those that Bastion and gateways refuse", () => {
+    const [runners, ...ofServices] = subnets.slice(6);
+    expect(valueAt(runners?.properties, "networkSecurityGroup.id")).toMatch(/networkSecurityGroups\/nsg-\w+-apps$/);
+    expect(ofServices.map(({ properties }) => Object.keys(properties))).toEqual(
+      Array(2).fill(["addressPrefix", "defaultOutboundAccess"]),
+    );
   });
 });
 
