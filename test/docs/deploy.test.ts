@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { azdParameters } from "../infra/azd/parameters.ts";
-import { appSettings, deployed, required } from "../infra/templates.ts";
+import { appSettings, deployed, ofType, required } from "../infra/templates.ts";
 
 const page = readFileSync("docs/deploy.md", "utf8");
 
@@ -111,5 +111,16 @@ describe("every block of docs/deploy.md", () => {
     const run = new Function("require", "console", source);
     run(() => ({ readFileSync: () => text }), { log: (line: string) => lines.push(line) });
     expect(JSON.parse(lines.join())).toEqual({ parameters: { value: { value: text } } });
+  });
+});
+
+describe("the costs of a stage", () => {
+  it("contain the log alerts, of which Azure charges each by its frequency", () => {
+    const rules = ofType(deployed(), "Microsoft.Insights/scheduledQueryRules")
+      .map(({ body }) => body.properties as { readonly enabled: boolean; readonly evaluationFrequency: string })
+      .filter(({ enabled }) => enabled);
+    const prices = rules.map(({ evaluationFrequency }) => (evaluationFrequency === "PT5M" ? 1.5 : 0.5));
+    const [, alerts] = /\balerts (\d+),/.exec(page) ?? [];
+    expect(Math.ceil(prices.reduce((sum, price) => sum + price, 0))).toBe(Number(alerts));
   });
 });
