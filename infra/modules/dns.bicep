@@ -28,6 +28,8 @@ resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01
     tags: tags
     properties: {
       registrationEnabled: false
+      // A peer with a private endpoint elsewhere has no record here. Without this its name does not resolve at all.
+      resolutionPolicy: 'NxDomainRedirect'
       virtualNetwork: {
         id: networkId
       }

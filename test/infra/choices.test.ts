@@ -147,6 +147,7 @@ describe("an existing network", () => {
     expect(links.map(({ body }) => valueAt(body.properties, "virtualNetwork.id"))).toEqual(
       Array(4).fill(existingNetworkId),
     );
+    for (const { body } of links) expect(body.properties).toMatchObject({ resolutionPolicy: "NxDomainRedirect" });
     const none = deployed({ ...sample, existingNetworkId, privateDns: "none" });
     expect(ofType(none, "Microsoft.Network/privateDnsZones")).toEqual([]);
   });
