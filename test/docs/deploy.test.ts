@@ -97,6 +97,11 @@ describe("every block of docs/deploy.md", () => {
     expect(called.filter(name => !hosts.includes(`\`${name}\``))).toEqual([]);
   });
 
+  it("gives `az functionapp keys` a group and a name, because it takes no id", () => {
+    const keys = [...page.matchAll(/az functionapp keys list (\S+)/g)].map(([, option]) => option);
+    expect(keys).toEqual(["--resource-group", "--resource-group"]);
+  });
+
   it("runs scripts that are there", () => {
     const paths = [...page.matchAll(/node (infra\/\S+\.mjs)/g)].map(([, path = ""]) => path);
     expect(paths).toEqual(expect.arrayContaining(["infra/scripts/register-api.mjs", "infra/scripts/deploy-core.mjs"]));
