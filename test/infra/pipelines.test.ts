@@ -144,6 +144,12 @@ describe("azure-pipelines.yml", () => {
     expect(JSON.stringify(core?.variables)).toContain("dependencies.public.outputs['public.provision.core']");
   });
 
+  it("renews the session of a job that may take longer than a token lasts", () => {
+    const [publicJob] = deploying?.jobs ?? [];
+    expect(publicJob?.timeoutInMinutes).toBeGreaterThan(60);
+    expect(JSON.stringify(publicJob)).toContain('"keepAzSessionActive":true');
+  });
+
   it("reads the parameters of a stage from a secure file, because a variable has one line", () => {
     const [publicJob] = deploying?.jobs ?? [];
     const text = JSON.stringify(publicJob);
