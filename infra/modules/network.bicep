@@ -24,7 +24,7 @@ param addressPrefix string
 @description('Addresses of operators, in the network or in one that is peered with it; empty: none.')
 param operatorRange string
 
-@description('Further subnets of a new network, each with name and addressPrefix. A subnet that is added by hand and not named here is lost at the next run.')
+@description('Further subnets of a new network, each with name and addressPrefix.')
 param additionalSubnets array
 
 @description('Id of a NAT gateway for the subnets of the apps and for further subnets of machines; empty: none.')
@@ -81,11 +81,14 @@ var forMachines = union(wayOut, {
 // For these Azure refuses a route table or a security group that is not made for them.
 var ofServices = ['AzureBastionSubnet', 'GatewaySubnet']
 
+var names = concat(
+  map(planned, subnet => '${subnetPrefix}${subnet.name}'),
+  map(exists ? [] : additionalSubnets, subnet => subnet.name)
+)
 // Every subnet is private. In those of the apps that changes nothing: Azure Functions calls out from addresses of its own, unless there
 // is a NAT gateway or a route table.
-var subnets = map(planned, subnet => {
-  name: '${subnetPrefix}${subnet.name}'
-  properties: union(
+var properties = concat(
+  map(planned, subnet => union(
     subnet.group == 'apps' ? forApps : { privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled' },
     {
       addressPrefix: subnet.addressPrefix
@@ -94,9 +97,14 @@ var subnets = map(planned, subnet => {
       }
       defaultOutboundAccess: false
     }
-  )
-})
+  )),
+  map(additionalSubnets, subnet => union(!contains(ofServices, subnet.name) ? forMachines : {}, {
+    addressPrefix: subnet.addressPrefix
+    defaultOutboundAccess: false
+  }))
+)
 
+// Without its subnets: Azure then leaves those that it has, also one that was added by hand.
 resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = if (!exists) {
   name: name
   location: location
@@ -107,17 +115,6 @@ resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = if (!exists) {
         addressPrefix
       ]
     }
-    // Inline, because a network that is written again without its subnets can lose them.
-    subnets: concat(
-      subnets,
-      map(additionalSubnets, subnet => {
-        name: subnet.name
-        properties: union(!contains(ofServices, subnet.name) ? forMachines : {}, {
-          addressPrefix: subnet.addressPrefix
-          defaultOutboundAccess: false
-        })
-      })
-    )
   }
 }
 
@@ -127,10 +124,19 @@ resource present 'Microsoft.Network/virtualNetworks@2025-09-01' existing = if (e
 
 // One after the other: a network refuses a second change while one is being made.
 @batchSize(1)
+resource made 'Microsoft.Network/virtualNetworks/subnets@2025-09-01' = [
+  for (subnet, position) in exists ? [] : names: {
+    parent: network
+    name: subnet
+    properties: properties[position]
+  }
+]
+
+@batchSize(1)
 resource added 'Microsoft.Network/virtualNetworks/subnets@2025-09-01' = [
-  for (subnet, position) in exists ? planned : []: {
+  for (subnet, position) in exists ? names : []: {
     parent: present
-    name: '${subnetPrefix}${subnet.name}'
-    properties: subnets[position].properties
+    name: subnet
+    properties: properties[position]
   }
 ]

@@ -27,7 +27,6 @@ describe("an option that is switched off", () => {
     ["availability tests, by a proxy", tested, { ...tested, ...proxied }],
     ["an address range that deploys Core", { coreDeployRange: "203.0.113.7/32" }, {}],
     ["an address range of operators", { operatorRange: "10.90.1.0/27" }, {}],
-    ["further subnets", { additionalSubnets: "runners=10.90.1.0/26" }, {}],
     ["a proxy", proxied, {}],
     ["recipients of alerts", { alertMailTo: "a@example.com" }, {}],
     ["a trial, which becomes a stage", { trial: true }, {}],
@@ -84,7 +83,7 @@ describe("an option that is switched off", () => {
     expect(states({ ...withSink, ...tested, ...proxied })).toEqual(tests);
   });
 
-  const network = ["networkSecurityGroups", "virtualNetworks"];
+  const network = ["networkSecurityGroups", "virtualNetworks", "subnets"];
   const zones = ["privateDnsZones", "virtualNetworkLinks"];
   const { existingSubnetIds, existingDnsZoneIds, existingIdentityIds, existingWorkspaceId, existingActionGroupId } =
     existingResources;
@@ -100,6 +99,7 @@ describe("an option that is switched off", () => {
     ["TRIAL", {}, { trial: true }, [...network, ...zones, "privateEndpoints", "privateDnsZoneGroups"]],
     ["NETWORK_ID", {}, { existingNetworkId }, network],
     ["SUBNET_ID_", {}, { existingSubnetIds, existingDnsZoneIds }, [...network, ...zones]],
+    ["ADDITIONAL_SUBNETS", { additionalSubnets: "runners=10.90.1.0/26" }, {}, ["subnets"]],
     ["DNS_ZONE_ID_", {}, { existingDnsZoneIds }, zones],
     ["PRIVATE_DNS", {}, { privateDns: "none" }, [...zones, "privateDnsZoneGroups"]],
     ["WORKSPACE_ID", {}, { existingWorkspaceId }, ["workspaces"]],

@@ -266,8 +266,7 @@ describe("least privilege", () => {
   });
 
   it("keeps the other service from a service's endpoints in the network too, and the public apps from Core", () => {
-    const [network] = ofType(deployed(), "Microsoft.Network/virtualNetworks");
-    const subnets = valueAt(network?.body.properties, "subnets") as readonly Record<string, unknown>[];
+    const subnets = ofType(deployed(), "Microsoft.Network/virtualNetworks/subnets").map(({ body }) => body);
     const prefixOf = (name: string) =>
       valueAt(
         subnets.find(subnet => subnet.name === name),
@@ -332,10 +331,8 @@ describe("least privilege", () => {
   });
 
   it("puts no two subnets in one place", () => {
-    const [network] = ofType(deployed(), "Microsoft.Network/virtualNetworks");
-    const subnets = valueAt(network?.body.properties, "subnets") as readonly unknown[];
-    const ranges = subnets.map(subnet => {
-      const [address = "", bits = ""] = String(valueAt(subnet, "properties.addressPrefix")).split("/");
+    const ranges = ofType(deployed(), "Microsoft.Network/virtualNetworks/subnets").map(({ body }) => {
+      const [address = "", bits = ""] = String(valueAt(body.properties, "addressPrefix")).split("/");
       const first = address.split(".").reduce((all, byte) => all * 256 + Number(byte), 0);
       return { first, last: first + 2 ** (32 - Number(bits)) - 1 };
     });

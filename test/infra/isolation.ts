@@ -67,7 +67,7 @@ export function isolationFaults(deployment: Deployment): readonly string[] {
     ...fixed,
     ...ofType(deployment, "Microsoft.Web/sites").flatMap(site => siteFaults(site, deployment)),
     ...endpointFaults(deployment),
-    ...ofType(deployment, "Microsoft.Network/virtualNetworks").flatMap(subnetFaults),
+    ...ofType(deployment, "Microsoft.Network/virtualNetworks/subnets").flatMap(subnetFaults),
     ...ofType(deployment, "Microsoft.Insights/diagnosticSettings").flatMap(diagnosticFaults),
     ...ofType(deployment, "Microsoft.KeyVault/vaults/secrets").flatMap(({ name, onlyIfNotExists }) =>
       onlyIfNotExists ? [] : [`${name}: a second run would write it again`],
@@ -121,19 +121,13 @@ function endpointFaults(deployment: Deployment): readonly string[] {
  * Flex Consumption runs in subnets that are delegated to it; private endpoints cannot be in a delegated one. All are
  * private.
  */
-function subnetFaults({ body }: Deployed): readonly string[] {
-  const subnets = valueAt(body.properties, "subnets") as readonly Readonly<Record<string, unknown>>[];
-  return subnets.flatMap(subnet => {
-    const delegated = valueAt(subnet, "properties.delegations.0.properties.serviceName");
-    const wanted = ["core", "client", "connector"].includes(String(subnet.name))
-      ? "Microsoft.App/environments"
-      : undefined;
-    const isPrivate = valueAt(subnet, "properties.defaultOutboundAccess") === false;
-    return [
-      ...(delegated === wanted ? [] : [`${subnet.name} is delegated to ${delegated ?? "nothing"}`]),
-      ...(isPrivate ? [] : [`${subnet.name} is no private subnet`]),
-    ];
-  });
+function subnetFaults({ body: { name, properties } }: Deployed): readonly string[] {
+  const delegated = valueAt(properties, "delegations.0.properties.serviceName");
+  const wanted = ["core", "client", "connector"].includes(String(name)) ? "Microsoft.App/environments" : undefined;
+  return [
+    ...(delegated === wanted ? [] : [`${name} is delegated to ${delegated ?? "nothing"}`]),
+    ...(valueAt(properties, "defaultOutboundAccess") === false ? [] : [`${name} is no private subnet`]),
+  ];
 }
 
 /** Access logs of the platform hold queries and cookies; a group of all categories takes them along. */
