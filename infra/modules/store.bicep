@@ -115,6 +115,8 @@ resource serviceTables 'Microsoft.Storage/storageAccounts/tableServices/tables@2
   }
 ]
 
+// Last, and one after the other: an endpoint writes to the account, which refuses that while something else does.
+@batchSize(1)
 module endpoints 'private-endpoint.bicep' = [
   for part in isPrivate ? ['blob', 'table'] : []: {
     params: {
@@ -126,6 +128,10 @@ module endpoints 'private-endpoint.bicep' = [
       group: part
       zoneId: zoneIds[part]
     }
+    dependsOn: [
+      serviceContainers
+      serviceTables
+    ]
   }
 ]
 

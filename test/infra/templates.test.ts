@@ -270,9 +270,9 @@ describe("a secret on its way to a vault", () => {
 });
 
 describe("the order of a deployment", () => {
-  const waitsFor = (name: string, files = templates) => {
-    const main = files.get("main.bicep");
-    return [...((main && dependenciesOf(main).get(name)) ?? [])];
+  const waitsFor = (name: string, files = templates, path = "main.bicep") => {
+    const file = files.get(path);
+    return [...((file && dependenciesOf(file).get(name)) ?? [])];
   };
 
   it.each(["core", "client", "connector"])("creates the roles of %s before the app, which needs them to start", app => {
@@ -288,6 +288,15 @@ describe("the order of a deployment", () => {
       expect(waitsFor(name)).toEqual(expect.arrayContaining(["network", "dns"]));
     },
   );
+
+  it("creates the endpoints of a store last and one after the other, because each locks the account for a while", () => {
+    const path = "modules/store.bicep";
+    expect(waitsFor("endpoints", templates, path)).toEqual(
+      expect.arrayContaining(["serviceContainers", "serviceTables"]),
+    );
+    const found = templates.get(path)?.declarations.find(({ name }) => name === "endpoints");
+    expect(found?.decorators).toMatchObject([{ name: "batchSize", args: [{ value: 1 }] }]);
+  });
 
   it("lets only the connector wait for mail, so that Core and Client do not fail with it", () => {
     expect(waitsFor("connector")).toEqual(expect.arrayContaining(["mail", "mailOrigin", "mailRole"]));
