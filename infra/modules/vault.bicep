@@ -75,6 +75,7 @@ resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
   }
 }
 
+// The secrets and the endpoint, one after the other: each changes the vault, which refuses that while something else does.
 @onlyIfNotExists()
 resource dataKey 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = if (!empty(dataEncryptionKey)) {
   parent: vault
@@ -99,6 +100,9 @@ resource pepper 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = if (!empty(pass
       exp: keysExpireOn
     }
   }
+  dependsOn: [
+    dataKey
+  ]
 }
 
 // The app may write this secret and no other, so it must be there before the role that says so. Each static token becomes a version; this
@@ -111,6 +115,10 @@ resource tokenHashes 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = if (!empty
     value: 'none'
     contentType: 'text/plain'
   }
+  dependsOn: [
+    dataKey
+    pepper
+  ]
 }
 
 resource audit 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
@@ -137,6 +145,11 @@ module endpoint 'private-endpoint.bicep' = if (isPrivate) {
     group: 'vault'
     zoneId: zoneId
   }
+  dependsOn: [
+    dataKey
+    pepper
+    tokenHashes
+  ]
 }
 
 @description('Address of the vault.')

@@ -298,6 +298,14 @@ describe("the order of a deployment", () => {
     expect(found?.decorators).toMatchObject([{ name: "batchSize", args: [{ value: 1 }] }]);
   });
 
+  it("creates the secrets of a vault and its endpoint one after the other, because each changes the vault", () => {
+    const order = ["dataKey", "pepper", "tokenHashes", "endpoint"];
+    for (const [position, name] of order.entries())
+      expect(waitsFor(name, templates, "modules/vault.bicep")).toEqual(
+        expect.arrayContaining(order.slice(0, position)),
+      );
+  });
+
   it("lets only the connector wait for mail, so that Core and Client do not fail with it", () => {
     expect(waitsFor("connector")).toEqual(expect.arrayContaining(["mail", "mailOrigin", "mailRole"]));
     for (const app of ["core", "client", "alerts", "corePrivateEndpoint"])
