@@ -445,6 +445,8 @@ module authVault 'modules/vault.bicep' = {
   dependsOn: [
     network
     dns
+    // Its endpoints are in the same subnet, and Azure may refuse two at once.
+    authStore
   ]
 }
 
@@ -465,6 +467,8 @@ module connectorVault 'modules/vault.bicep' = {
   dependsOn: [
     network
     dns
+    // Its endpoints are in the same subnet, and Azure may refuse two at once.
+    connectorStore
   ]
 }
 

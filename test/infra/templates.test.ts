@@ -298,6 +298,10 @@ describe("the order of a deployment", () => {
     expect(found?.decorators).toMatchObject([{ name: "batchSize", args: [{ value: 1 }] }]);
   });
 
+  it("creates the endpoints of one subnet one after the other, because Azure may refuse two at once", () => {
+    for (const service of ["auth", "connector"]) expect(waitsFor(`${service}Vault`)).toContain(`${service}Store`);
+  });
+
   it("creates the secrets of a vault and its endpoint one after the other, because each changes the vault", () => {
     const order = ["dataKey", "pepper", "tokenHashes", "endpoint"];
     for (const [position, name] of order.entries())
