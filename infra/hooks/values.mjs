@@ -15,7 +15,7 @@ export function brokenValues(environment) {
   if (environment.NETWORK_ID) return [...broken, "Either the network is yours or the subnets: unset NETWORK_ID."];
   if (missing.length > 0)
     return [...broken, `Either all subnets are yours or none: ${missing.join(", ")} must be set too.`];
-  return [...broken, ...missingZones(names, environment)];
+  return [...broken, ...sharedSubnets(environment), ...missingZones(names, environment)];
 }
 
 /** The template takes a source without a slash for the name of a service tag. */
@@ -40,6 +40,14 @@ const brokenPairs = ({ RESOURCE_TAGS, ADDITIONAL_SUBNETS }) =>
 /** The default is a range of a new network. */
 const missingPrefix = ({ NETWORK_ID, NETWORK_PREFIX }) =>
   NETWORK_ID && !NETWORK_PREFIX ? ["With a network of yours set NETWORK_PREFIX to a free /24 of it."] : [];
+
+/** Azure refuses a second app of this plan that joins a subnet while the first one does. */
+function sharedSubnets({ SUBNET_ID_CORE, SUBNET_ID_CLIENT, SUBNET_ID_CONNECTOR }) {
+  const ids = [SUBNET_ID_CORE, SUBNET_ID_CLIENT, SUBNET_ID_CONNECTOR].map(id => id.toLowerCase());
+  return new Set(ids).size === ids.length
+    ? []
+    : ["SUBNET_ID_CORE, SUBNET_ID_CLIENT and SUBNET_ID_CONNECTOR must be three different subnets."];
+}
 
 /** The template creates zones only with a network of its own; without zone or policy no app finds its storage and vault. */
 function missingZones(names, environment) {

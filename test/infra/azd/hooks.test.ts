@@ -466,7 +466,7 @@ describe("a network of yours", () => {
   it("is refused without a range of its own, and together with subnets of yours", async () => {
     await expect(ran("preup", {}, { NETWORK_ID: id })).rejects.toThrow("set NETWORK_PREFIX to a free /24 of it");
     const uses = ["CORE", "CLIENT", "CONNECTOR", "AUTH_ENDPOINTS", "CONNECTOR_ENDPOINTS", "CORE_ENDPOINT"];
-    const subnets = Object.fromEntries(uses.map(use => [`SUBNET_ID_${use}`, "/subnet"]));
+    const subnets = Object.fromEntries(uses.map(use => [`SUBNET_ID_${use}`, `/${use}`]));
     await expect(ran("preup", {}, { ...subnets, ...more })).rejects.toThrow("unset NETWORK_ID");
   });
 
@@ -525,12 +525,15 @@ describe("subnets of yours", () => {
     );
   });
 
-  it("are refused without a DNS zone for each kind of endpoint, unless a policy creates the records", async () => {
+  it("are refused without one for each app and a DNS zone for each kind of endpoint, unless a policy creates the records", async () => {
     const uses = ["CORE", "CLIENT", "CONNECTOR", "AUTH_ENDPOINTS", "CONNECTOR_ENDPOINTS", "CORE_ENDPOINT"];
-    const subnets = Object.fromEntries(uses.map(use => [`SUBNET_ID_${use}`, "/subnet"]));
+    const subnets = Object.fromEntries(uses.map(use => [`SUBNET_ID_${use}`, `/${use}`]));
     const zones = { DNS_ZONE_ID_BLOB: "/zone", DNS_ZONE_ID_TABLE: "/zone", DNS_ZONE_ID_VAULT: "/zone" };
     await expect(ran("preup", {}, { ...subnets, ...zones })).rejects.toThrow(
       "With subnets of yours the DNS zones must be yours too: set DNS_ZONE_ID_SITES, or PRIVATE_DNS to none",
+    );
+    await expect(ran("preup", {}, { ...subnets, TRIAL: "true", SUBNET_ID_CLIENT: "/core" })).rejects.toThrow(
+      "SUBNET_ID_CONNECTOR must be three different subnets",
     );
     for (const enough of [{ ...zones, DNS_ZONE_ID_SITES: "/zone" }, { PRIVATE_DNS: "none" }, { TRIAL: "true" }])
       expect(await ran("preup", {}, { ...subnets, ...enough })).toBe("");
