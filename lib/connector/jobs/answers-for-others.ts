@@ -18,27 +18,30 @@ const maxCalls = 3;
 /**
  * Returns whether the delivery service answers for a shipment of another request that it answered for in an earlier run. Then its 404s in
  * this run mean that the shipments were deleted, and not that its address or the organization of the connector's token is wrong (C10).
- * Returns false if there is no such shipment, or if it cannot be read now.
+ * Returns false if there is no such shipment, or if the service does not know any; undefined if that cannot be found out now.
  * @param missing the ids of the requests whose shipments got a 404 in this run
  */
 export async function answersForOthers(
   missing: ReadonlyMap<string, unknown>,
   run: Run,
   deps: ConnectorDeps,
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   let calls = 0;
+  let isCertain = true;
   for await (const shipmentId of answeredShipments(missing, deps)) {
     const answer = await callInTurn(deliveryService, run, deps, {
       mayStart: () => !isOver(run, deps),
       call: () => callAndLearn(deliveryService, run, deps, () => deps.delivery.getShipment(shipmentId)),
     });
-    if (answer === "left") return false;
+    if (answer === "left") return undefined;
     if (!("error" in answer)) return true;
     if (!(answer.error instanceof PeerFailure)) throw answer.error;
+    // A 404 without the service's own error code may come from a proxy.
+    isCertain &&= answer.error.kind === "missing" && answer.error.code !== undefined;
     calls += 1;
-    if (calls === maxCalls) return false;
+    if (calls === maxCalls) break;
   }
-  return false;
+  return isCertain ? false : undefined;
 }
 
 /** Yields the ids of shipments of recent requests that the delivery service has answered for: the first answer sets `stateId`. */

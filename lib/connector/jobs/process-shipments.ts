@@ -22,7 +22,7 @@ export interface ShipmentsReport {
 /**
  * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Logs an error and ends the
  * run if the delivery service rejects the connector's token, or if it answers 404 for polled shipments and answers for no
- * other one (`answersForOthers`). If a peer throttles, a timer run waits for the end of its Retry-After and continues
+ * other one (`answersForOthers`). Does not count the 404s if that cannot be found out now: the shipments stay due. If a peer throttles, a timer run waits for the end of its Retry-After and continues
  * with the peer's work.
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
@@ -42,15 +42,16 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   });
   const { answered, failed } = counts;
   const polled = { answered, missing: missing.size, failed };
-  const allMissing =
-    counts.refused_us === 0 && missing.size > 0 && answered === 0 && !(await answersForOthers(missing, run, deps));
+  const isDoubtful = counts.refused_us === 0 && missing.size > 0 && answered === 0;
+  const mayBeDeleted = isDoubtful ? await answersForOthers(missing, run, deps) : true;
+  const allMissing = mayBeDeleted === false;
   if (counts.refused_us > 0 || allMissing) {
     if (allMissing) deps.log.error("all_shipments_missing", { count: missing.size });
     else deps.log.error("delivery_token_refused", {});
     await deps.sendEventsAfterJob();
     return { ...polled, activated: 0, left };
   }
-  await countAll(missing, deps);
+  if (mayBeDeleted === true) await countAll(missing, deps);
   let keys = emptyReport;
   await continueAfterPauses(run, deps, async () => {
     keys = plusReport(keys, await processSecurityKeys("shipment_key", run, deps));
