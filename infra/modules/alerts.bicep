@@ -268,7 +268,7 @@ var otherRules = [
   {
     id: 'idp-token'
     title: 'An identity provider refuses our secret'
-    text: 'It gives the connector no access token: the client secret or certificate in the vault is not the one that it knows or has expired, or its application is disabled. Orders fail and credentials are not activated until it is replaced.'
+    text: 'It gives the connector no access token: the client secret or certificate in the vault is not the one that it knows, has expired or cannot be read, or its application is disabled. Orders fail and credentials are not activated until it is replaced.'
     severity: 1
     scope: componentId
     query: 'customMetrics | where name == "peer.call.duration" and tostring(customDimensions.peer) startswith "IdP " and tostring(customDimensions.operation) == "access token" and tostring(customDimensions.outcome) in ("unauthorized", "refused", "missing") | summarize refusals = sum(valueCount) by peer = tostring(customDimensions.peer)'

@@ -2,6 +2,7 @@ import { createHash, createPrivateKey, type KeyObject, X509Certificate } from "n
 import { SignJWT } from "jose";
 import * as z from "zod";
 import { PeerFailure } from "../../peers/peer-failure.ts";
+import { traceCall } from "../../peers/trace-call.ts";
 import type { Grant } from "./access-token.ts";
 import type { PeerAccess } from "./call.ts";
 import { retryPeer } from "./retry-peer.ts";
@@ -37,11 +38,12 @@ export async function grantByClientCredentials(access: PeerAccess, client: Clien
 
 /** Sends a token request, with retries, and returns the granted token (RFC 6749 section 5). Throws PeerFailure. */
 export async function requestToken(access: PeerAccess, url: string, body: URLSearchParams): Promise<Grant> {
-  const call = { operation: "access token", method: "POST", url, body, answer: granted } as const;
+  const call = { operation, method: "POST", url, body, answer: granted } as const;
   const { access_token, expires_in } = await retryPeer({ ...access, refusalOf }, call);
   return { token: access_token, expiresInSeconds: expires_in };
 }
 
+const operation = "access token";
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 const granted = z.lazy(() =>
@@ -72,7 +74,7 @@ const clockToleranceSeconds = 120;
 
 /** Returns a client assertion (RFC 7523 section 3), with the thumbprint of the certificate if the PEM has one: Entra requires it. */
 async function assertion(access: PeerAccess, client: ClientCredentials, pem: string): Promise<string> {
-  const { key, thumbprint } = signer(pem) ?? unusable(access);
+  const { key, thumbprint } = signer(pem) ?? (await unusable(access));
   const now = Math.floor(Date.parse(access.now()) / 1000);
   return new SignJWT({ jti: Buffer.from(access.random(16)).toString("base64url") })
     .setProtectedHeader({
@@ -107,8 +109,11 @@ function signer(pem: string): { key: KeyObject; thumbprint: string | undefined }
   }
 }
 
-/** Throws the failure without its cause, which may quote the private key. */
-function unusable({ peer }: PeerAccess): never {
+/**
+ * Rejects with the failure without its cause, which may quote the private key. It is recorded as a token request that was refused, so that
+ * the same alert reports it.
+ */
+function unusable({ peer }: PeerAccess): Promise<never> {
   const detail = "The client's private key cannot be used.";
-  throw new PeerFailure(peer, "access token", "unauthorized", { detail });
+  return traceCall(peer, operation, () => Promise.reject(new PeerFailure(peer, operation, "unauthorized", { detail })));
 }

@@ -291,33 +291,36 @@ describe("alerts", () => {
     }
   });
 
-  it.each([400, 401, 403, 404])(
-    "count an identity provider's refusal of the client, by its own name: status %d",
-    async status => {
-      const measured: Labels[] = [];
-      const sink = {
-        span: () => {},
-        measure: (...[, , labels]: [unknown, unknown, Labels]) => void measured.push(labels),
-      };
-      const tracer = { sink, now: () => 0, random: (bytes: number) => new Uint8Array(bytes).fill(1) };
-      const refuse = async () => Response.json({ error: "invalid_client" }, { status });
-      const access = { ...testTools(), fetch: refuse, peer: idpName("corp"), timeLimitMs: 1000 };
-      const client = {
-        tokenUrl: "https://idp.example.com/token",
-        clientId: "connector",
-        secret: async () => "expired",
-      };
-      const grant = inTrace(tracer, { name: "call", labels: {} }, () => grantByClientCredentials(access, client));
-      await expect(grant).rejects.toThrow();
-      const [labels] = measured;
-      const query = queryOf("idp-token");
-      const [, operation] = /operation\) == ("[^"]*")/.exec(query) ?? [];
-      const [, outcomes] = /outcome\) in \(([^)]*)\)/.exec(query) ?? [];
-      expect(operation).toBe(`"${labels?.operation}"`);
-      expect(outcomes).toContain(`"${labels?.outcome}"`);
-      expect(labels?.peer).toMatch(/^IdP /);
-    },
-  );
+  it.each([
+    ["status 400", "expired", 400],
+    ["status 401", "expired", 401],
+    ["status 403", "expired", 403],
+    ["status 404", "expired", 404],
+    ["a private key that cannot be used", "-----BEGIN PRIVATE KEY-----", 200],
+  ])("name an identity provider that gives the connector no token: %s", async (_, secret, status) => {
+    const measured: Labels[] = [];
+    const sink = {
+      span: () => {},
+      measure: (...[, , labels]: [unknown, unknown, Labels]) => void measured.push(labels),
+    };
+    const tracer = { sink, now: () => 0, random: (bytes: number) => new Uint8Array(bytes).fill(1) };
+    const refuse = async () => Response.json({ error: "invalid_client" }, { status });
+    const access = { ...testTools(), fetch: refuse, peer: idpName("corp"), timeLimitMs: 1000 };
+    const client = {
+      tokenUrl: "https://idp.example.com/token",
+      clientId: "connector",
+      secret: async () => secret,
+    };
+    const grant = inTrace(tracer, { name: "call", labels: {} }, () => grantByClientCredentials(access, client));
+    await expect(grant).rejects.toThrow();
+    const [labels] = measured;
+    const query = queryOf("idp-token");
+    const [, operation] = /operation\) == ("[^"]*")/.exec(query) ?? [];
+    const [, outcomes] = /outcome\) in \(([^)]*)\)/.exec(query) ?? [];
+    expect(operation).toBe(`"${labels?.operation}"`);
+    expect(outcomes).toContain(`"${labels?.outcome}"`);
+    expect(labels?.peer).toMatch(/^IdP /);
+  });
 
   it("report that the workspace has reached its daily cap, because the other log alerts see nothing from then on", () => {
     const [workspace] = ofType(deployed(), "Microsoft.OperationalInsights/workspaces");
