@@ -1,15 +1,15 @@
-import * as z from "zod";
 import { raceAbort } from "../../async/race-abort.ts";
 import { withTimeoutSignal } from "../../async/with-timeout-signal.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
-import { anyResponse, callPeer, type PeerAccess, type PeerTools } from "../http/call.ts";
+import { callPeer, type PeerAccess, type PeerTools } from "../http/call.ts";
 import { createKeySet, type KeySetOptions, type PublicKey } from "../http/jwks.ts";
 import { readPeer } from "../http/retry-peer.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
+import { noErrorObject, refusalOf } from "./error-object.ts";
 
 export interface DeliveryOptions
   extends PeerTools,
@@ -151,7 +151,7 @@ export function connectDelivery({
       }),
     deleteShipment: (shipmentId, signal) =>
       withToken("delete shipment", signal, async call => {
-        await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), answer: deleted });
+        await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), answer: noErrorObject });
       }),
     transportKeys: transportKeys.all,
     signingKey: signingKeys.find,
@@ -179,16 +179,6 @@ function endsBefore(since: Instant): (page: readonly (DeliveryShipment | undefin
     const last = times.at(-1);
     return isNewestFirst && newest !== undefined && last !== undefined && last < newest && last <= since;
   };
-}
-
-const errorBody = z.object({ code: z.string(), message: z.string().nullish() });
-
-/** Any response but the service's error object, which a gateway may pass on with 200. */
-const deleted = anyResponse.refine(body => !errorBody.safeParse(body).success);
-
-function refusalOf(body: unknown) {
-  const { code, message } = errorBody.safeParse(body).data ?? {};
-  return { code, detail: message };
 }
 
 /** Handles the status codes by which the service says that it has no such search. */

@@ -3,9 +3,10 @@ import { withTimeoutSignal } from "../../async/with-timeout-signal.ts";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
 import type { AccessTokens } from "../http/access-token.ts";
-import { anyResponse, type PeerAccess, type PeerRequest, type PeerTools } from "../http/call.ts";
+import type { PeerAccess, PeerRequest, PeerTools } from "../http/call.ts";
 import { retryPeer } from "../http/retry-peer.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
+import { noErrorObject, refusalOf } from "./error-object.ts";
 import { type AuthenticatorOrder, authenticatorAnswer, authenticatorBody, type Enrollment } from "./rfpr-wire.ts";
 
 export interface RfprOptions extends PeerTools, Pick<PeerAccess, "patience"> {
@@ -71,16 +72,15 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
       await call(signal, { operation: "cancel authenticator", method: "POST", url, answer: cancelAnswer });
     },
     async remove(id, signal) {
-      await call(signal, { operation: "delete authenticator", method: "DELETE", url: urlOf(id), answer: anyResponse });
+      await call(signal, {
+        operation: "delete authenticator",
+        method: "DELETE",
+        url: urlOf(id),
+        answer: noErrorObject,
+      });
     },
   };
 }
 
 const putAnswer = z.object({ id: z.string() });
 const cancelAnswer = z.object({ state: z.literal("cancelled") });
-const errorBody = z.object({ code: z.string(), message: z.string().nullish() });
-
-function refusalOf(body: unknown) {
-  const { code, message } = errorBody.safeParse(body).data ?? {};
-  return { code, detail: message };
-}

@@ -224,6 +224,12 @@ describe("the pre-registration API", () => {
     expect(await kindOf((await answering(body)).get("id"))).toBe("unanswered");
   });
 
+  test("has removed nothing if it answers 200 with an error, as a gateway may", async () => {
+    const odd = await answering({ code: "unavailable", message: "Try again." });
+    expect(await kindOf(odd.remove("id"))).toBe("unanswered");
+    for (const body of [{}, { id: "id", state: "cancelled" }]) await (await answering(body)).remove("id");
+  });
+
   test("may send numbers as text, null for absent members, and messages, which are put on one line", async () => {
     const body = {
       state: "completed",
