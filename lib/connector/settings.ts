@@ -224,6 +224,11 @@ export const connectorSettings = z
       "must be longer than CREATE_TIMEOUT_SECONDS: a running create must not be compensated",
     );
     refuseIf(
+      settings.IDEMPOTENCY_RUNNING_SECONDS < settings.CREATE_TIMEOUT_SECONDS,
+      "IDEMPOTENCY_RUNNING_SECONDS",
+      "must be at least CREATE_TIMEOUT_SECONDS: a repeat must not order again while the first call may still order",
+    );
+    refuseIf(
       settings.IDEMPOTENCY_DAYS <= settings.RECONCILE_DAYS,
       "IDEMPOTENCY_DAYS",
       "must be more than RECONCILE_DAYS: a repeat must not order again what is being reconciled",

@@ -79,6 +79,7 @@ export const longLimits = {
   // A call begins only if its time limit ends before the lease.
   LEASE_SECONDS: "3600",
   RECEIVED_MAX_AGE_SECONDS: "601",
+  IDEMPOTENCY_RUNNING_SECONDS: "600",
 } as const;
 
 /** Longer than any lease and time limit of a host with the settings `longLimits`. */

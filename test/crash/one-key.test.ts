@@ -52,7 +52,7 @@ describe("one Idempotency-Key before two hosts", () => {
     await hosts[0].kill();
     expect(await lost).toBe("unanswered");
     // By this clock a host that has not answered soon counts as crashed. A host that is only slow must not.
-    const hasty = { ...reconcileSoon, IDEMPOTENCY_RUNNING_SECONDS: "1" };
+    const hasty = { ...reconcileSoon, IDEMPOTENCY_RUNNING_SECONDS: "1", CREATE_TIMEOUT_SECONDS: "1" };
     const heir = await system.startHost({ settings: hasty });
     const statuses = new Set<number>();
     let last: Answer | undefined;

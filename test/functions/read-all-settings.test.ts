@@ -200,6 +200,14 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, ...reconcile, IDEMPOTENCY_DAYS: "3" })).toEqual(["IDEMPOTENCY_DAYS"]);
   });
 
+  it("let no repeat with an Idempotency-Key order again while the first call may still order", () => {
+    const create = { CREATE_TIMEOUT_SECONDS: "299", RECEIVED_MAX_AGE_SECONDS: "300" };
+    expect(problemsOf({ ...goodSettings, ...create, IDEMPOTENCY_RUNNING_SECONDS: "299" })).toEqual([]);
+    expect(problemsOf({ ...goodSettings, ...create, IDEMPOTENCY_RUNNING_SECONDS: "298" })).toEqual([
+      "IDEMPOTENCY_RUNNING_SECONDS",
+    ]);
+  });
+
   it("let no job reconcile or compensate while the create handler may still run", () => {
     const reconcile = { ORDER_INTENT_MAX_AGE_SECONDS: "10", DELIVERY_TIMEOUT_SECONDS: "60" };
     expect(problemsOf({ ...goodSettings, ...reconcile, RECONCILE_AFTER_SECONDS: "70" })).toEqual([]);
