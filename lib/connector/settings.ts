@@ -111,7 +111,7 @@ export const connectorSettings = z
       "JWKS of the delivery service with the keys to which requests are encrypted.",
     ),
     RFPR_API_BASE_URL: setting.address("Base URL of the pre-registration API, for on-site enrollment.").optional(),
-    RFPR_RETRY_NUMBER_DAYS: setting.days("How long a failing activation or PIN mail is retried.").prefault("14"),
+    RFPR_RETRY_NUMBER_DAYS: setting.period("How long a failing activation or PIN mail is retried.").prefault("14"),
     ENROLLMENT_SERVICE_API_BASE_URL: setting
       .address("Base URL of the enrollment service, for on-site enrollment.")
       .optional(),
@@ -174,7 +174,7 @@ export const connectorSettings = z
       .prefault("60"),
     MAIL_RUNNING_SECONDS: setting.seconds("Time between two queries of the status of a running mail.").prefault("60"),
     CREDENTIAL_MAX_DAYS: setting
-      .days("Age at which a credential without challenge expiry counts as expired.")
+      .period("Age at which a credential without challenge expiry counts as expired.")
       .prefault("180"),
     DUE_STALE_SECONDS: setting
       .seconds("Age at which an index row that points to nothing due is removed.")
@@ -184,8 +184,8 @@ export const connectorSettings = z
       .seconds("Age at which a call with an Idempotency-Key and without a response counts as crashed.")
       .prefault("300"),
     IDEMPOTENCY_DAYS: setting.days("How long an Idempotency-Key is stored.").prefault("7"),
-    JOB_ON_DEMAND_SECONDS: setting.seconds("Time budget of a job started by a call.").prefault("100"),
-    JOB_TIMER_SECONDS: setting.seconds("Time budget of a job started by its timer.").prefault("420"),
+    JOB_ON_DEMAND_SECONDS: setting.timeLimit("Time budget of a job started by a call.").prefault("100"),
+    JOB_TIMER_SECONDS: setting.timeLimit("Time budget of a job started by its timer.").prefault("420"),
     JOB_CONCURRENCY: setting
       .integer(
         1,

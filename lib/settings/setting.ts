@@ -12,6 +12,7 @@ const duration = { seconds: numberOf("seconds"), days: numberOf("days") };
 /** More than 100 years: the text of a time after the year 9999 does not sort. */
 const maxDays = 36_500;
 const days = duration.days.refine(value => value <= maxDays, { error: `must be at most ${maxDays} days` });
+const period = days.refine(value => value > 0, { error: "must be more than 0 days" });
 /** A timer of more than 24 days fires at once. */
 const maxLimitSeconds = 86_400;
 const timeLimit = duration.seconds.refine(value => value > 0 && value <= maxLimitSeconds, {
@@ -39,6 +40,8 @@ export const setting = {
   /** Seconds or days, also fractions. The parsed value has the same unit; lib/time.ts converts it to milliseconds. */
   seconds: (description: string) => duration.seconds.meta({ description }),
   days: (description: string) => days.meta({ description }),
+  /** Days of a period in which work is tried: with 0, it would end before its first attempt. */
+  period: (description: string) => period.meta({ description }),
   /** The time limit of calls in seconds, at most a day: with 0, or with more than the 24 days of a timer, every call would end at once. */
   timeLimit: (description: string) => timeLimit.meta({ description }),
   /**

@@ -186,6 +186,14 @@ describe("the settings of a deployment", () => {
     for (const name of limits) expect(problemsOf({ ...settings, [name]: "0" })).toEqual([name]);
   });
 
+  it("refuse a period of 0, in which no credential would be activated", () => {
+    const periods = ["RFPR_RETRY_NUMBER_DAYS", "CREDENTIAL_MAX_DAYS", "JOB_TIMER_SECONDS", "JOB_ON_DEMAND_SECONDS"];
+    for (const name of periods) {
+      expect(problemsOf({ ...goodSettings, [name]: "0" })).toEqual([name]);
+      expect(problemsOf({ ...goodSettings, [name]: "0.001" })).toEqual([]);
+    }
+  });
+
   it("name the half of the enrollment services that is missing", () => {
     const [token, api] = ["ENROLLMENT_SERVICE_API_BASE_URL", "RFPR_API_BASE_URL"];
     const url = "https://enrollment.example";
