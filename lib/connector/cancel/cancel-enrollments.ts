@@ -3,23 +3,22 @@ import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { enrollmentId } from "../model/key-ids.ts";
 import type { SecurityKey } from "../model/request.ts";
-import { requireRfpr } from "../peers/require-rfpr.ts";
 
 /**
- * Cancels authenticators at the pre-registration API (C12). An authenticator that is unknown there counts as cancelled. May be repeated.
- * Returns the ids of those that were already enrolled, and the first failure.
+ * Cancels authenticators at the pre-registration API (C12). An authenticator that is unknown there counts as cancelled, and so do all if
+ * the deployment no longer has the API. May be repeated. Returns the ids of those that were already enrolled, and the first failure.
  */
 export async function cancelEnrollments(
   requestId: string,
   keys: readonly SecurityKey[],
-  deps: Pick<ConnectorDeps, "rfpr" | "concurrency">,
+  { rfpr, concurrency }: Pick<ConnectorDeps, "rfpr" | "concurrency">,
 ): Promise<{ readonly produced: readonly string[]; readonly failure?: PeerFailure }> {
-  const limit = pLimit(deps.concurrency);
+  const limit = pLimit(concurrency);
   const produced: string[] = [];
   let failure: PeerFailure | undefined;
   const cancel = async ({ id }: SecurityKey): Promise<void> => {
     try {
-      await requireRfpr(deps).cancel(enrollmentId(requestId, id));
+      await rfpr?.cancel(enrollmentId(requestId, id));
     } catch (error) {
       if (!(error instanceof PeerFailure)) throw error;
       if (error.status === 409) produced.push(id);
