@@ -94,8 +94,9 @@ function newPace(highest: number, now: Now): Pace {
       window.isInUse ||= work.activeCount * 2 >= work.concurrency;
       if (window.calls < work.concurrency) return;
       const meanMs = window.ms / window.calls;
-      // Grows slowly, so that a peer that has become slower is not compared with its past forever.
-      fastestMs = Math.min(fastestMs * 1.02, meanMs);
+      // Grows slowly, so that a peer that has become slower is not compared with its past forever. Never 0, from which it would not grow:
+      // a failure without a call takes no time.
+      fastestMs = Math.max(toleratedMs, Math.min(fastestMs * 1.02, meanMs));
       const isSlower = meanMs > fastestMs * 2 && meanMs > fastestMs + toleratedMs;
       const mayGrow = window.isInUse && !isSlower && work.concurrency < highestNow();
       setLimit(work.concurrency + (mayGrow ? 1 : 0));

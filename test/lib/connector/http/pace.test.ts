@@ -65,6 +65,14 @@ describe("the calls of jobs to a peer", () => {
     expect(await calls(30)).toBe(11);
   });
 
+  test("become more again after failures without a call, which take no time", async () => {
+    const { pace, calls } = paced();
+    await calls(pace.limit, { ms: 0, failure: failed("unauthorized") });
+    const before = pace.limit;
+    for (let n = 0; n < 60; n++) await calls(pace.limit);
+    expect(pace.limit).toBeGreaterThan(before);
+  });
+
   test("do not become more while less than half of the limit is in use", async () => {
     const { pace, calls } = paced();
     for (let n = 0; n < 20; n++) await calls(3);
