@@ -9,19 +9,19 @@ import { postpone, type Retry, waitUntil } from "../model/retry.ts";
 import { afterEvent, endWaiting, withRollUp } from "../model/roll-up.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { Enrollment } from "../peers/rfpr-wire.ts";
-import type { Outcome, Step } from "../store/step.ts";
+import type { Outcome, PeerCall } from "../store/step.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /**
  * Returns the step that polls the pre-registration API for one authenticator. Credentials whose response opens, has a valid signature and
  * matches this request become `activation_pending`.
  */
-export function pollAuthenticator(request: CredentialRequest, deps: ConnectorDeps): Step {
+export function pollAuthenticator(request: CredentialRequest, deps: ConnectorDeps) {
   return {
-    intent: key => key,
+    intent: (key: SecurityKey) => key,
     peer: preRegistrationApi,
     timeLimitMs: deps.intervals.enrollmentCallMs,
-    perform: async key => {
+    perform: async (key: SecurityKey): Promise<Outcome> => {
       try {
         const isTooLate = isTooLateFor(key, request, deps);
         const enrollment = isTooLate ? undefined : await requireRfpr(deps).get(enrollmentId(request.id, key.id));
@@ -31,7 +31,7 @@ export function pollAuthenticator(request: CredentialRequest, deps: ConnectorDep
         return { ...afterFailure(key.id, error, deps), failure: error };
       }
     },
-  };
+  } satisfies PeerCall;
 }
 
 /**
@@ -45,7 +45,7 @@ async function applyEnrollment(
   deps: ConnectorDeps,
 ): Promise<Outcome> {
   const { now, log } = deps;
-  if (enrollment?.state === "waiting") return { change: pollLater(deps) };
+  if (enrollment?.state === "waiting") return { change: pollAgain(deps) };
   if (enrollment !== undefined) log.info("enrollment_ended", { keyId: key.id, outcome: enrollment.state });
   if (enrollment?.state === "cancelled") {
     const reason = enrollment.message ?? "The enrollment was cancelled on site.";
@@ -56,7 +56,7 @@ async function applyEnrollment(
     return { change: current => endWaiting(current, "not_enrolled", reason, now()) };
   }
   const { apply } = await decodeKey(request, key, enrollment?.responses, deps);
-  const decoded = (current: SecurityKey) => apply(pollLater(deps)(current));
+  const decoded = (current: SecurityKey) => apply(pollAgain(deps)(current));
   return {
     change: enrollment === undefined ? decoded : current => withMissingEnded(decoded(current), enrollment, now()),
   };
@@ -83,7 +83,7 @@ function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): O
     return { change: endCancelled(reason, deps) };
   }
   const lastError = `The enrollment could not be read: ${error.message}`;
-  if (error.kind !== "throttled") return { change: pollLater(deps, { lastError, retryAfter: error.retryAfter }) };
+  if (error.kind !== "throttled") return { change: pollAgain(deps, { lastError, retryAfter: error.retryAfter }) };
   const nextAt = plus(now(), Math.max(1, error.retryAfter ?? 60) * 1000);
   return { change: key => withPoll(key, waitUntil(nextAt, key.enrollment, lastError)) };
 }
@@ -95,10 +95,10 @@ function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): O
 const endCancelled =
   (reason: string, deps: Pick<ConnectorDeps, "now" | "intervals">): Outcome["change"] =>
   (key, { cancelling }) =>
-    cancelling === undefined ? endWaiting(key, "cancelled", reason, deps.now()) : pollLater(deps)(key);
+    cancelling === undefined ? endWaiting(key, "cancelled", reason, deps.now()) : pollAgain(deps)(key);
 
 /** Returns the change that schedules the next poll after a back-off, and not before the peer's Retry-After. */
-const pollLater =
+export const pollAgain =
   ({ now, intervals }: Pick<ConnectorDeps, "now" | "intervals">, failure: Parameters<typeof postpone>[3] = {}) =>
   (key: SecurityKey): SecurityKey =>
     withPoll(key, postpone(key.enrollment ?? { attempts: 0 }, now(), intervals.enrollmentPoll, failure));

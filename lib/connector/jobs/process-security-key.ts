@@ -4,10 +4,11 @@ import { pollAuthenticator } from "../collect/poll-authenticator.ts";
 import { removeResponsesIfDeleted } from "../collect/remove-responses-if-deleted.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
-import { isSameDue, type SecurityKey } from "../model/request.ts";
+import { type CredentialRequest, isSameDue, type SecurityKey } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
 import { measureUnsentMail } from "../pin/measure-unsent-mails.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
+import { compensateEnded } from "../recovery/compensate-ended.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { releaseLease } from "../store/next-due.ts";
 import { isDue, isLeasedByAnother, isOver, type Run } from "../store/run.ts";
@@ -65,7 +66,7 @@ export async function processSecurityKey(
   if (isPollDue(current(), run, deps)) {
     const polled = waitingOf(current());
     const isMoreDue = (key: SecurityKey) => dueActivations(key, run, deps).length > 0 || isMailDue(key, run, deps);
-    const done = await doStep(pollAuthenticator(loaded.request.value, deps), isMoreDue);
+    const done = await doStep(pollOnSite(loaded.request.value, deps), isMoreDue);
     if (done === "lost") {
       await removeResponsesIfDeleted(loaded.request.value.id, deps);
       return result();
@@ -90,6 +91,13 @@ export async function processSecurityKey(
     return release();
   }
   return end();
+}
+
+/** Returns the step that polls an authenticator, and compensates at the IdPs for the credentials that this ends. */
+function pollOnSite(request: CredentialRequest, deps: ConnectorDeps): Step {
+  const poll = pollAuthenticator(request, deps);
+  const perform = async (key: SecurityKey) => compensateEnded({ request, key, outcome: await poll.perform(key) }, deps);
+  return { ...poll, perform };
 }
 
 const nothingMore = (): boolean => false;

@@ -1,7 +1,7 @@
-import { countMissingShipment } from "../collect/missing-shipment.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { type Due, isSameDue } from "../model/request.ts";
+import { countMissingShipment } from "../recovery/missing-shipment.ts";
 import { forEachDue } from "../store/queue.ts";
 import { type Run, startRun } from "../store/run.ts";
 import { answersForOthers } from "./answers-for-others.ts";
@@ -51,7 +51,7 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
     await deps.sendEventsAfterJob();
     return { ...polled, activated: 0, left };
   }
-  if (mayBeDeleted === true) await countAll(missing, deps);
+  if (mayBeDeleted === true) await countAll(missing, run, deps);
   let keys = emptyReport;
   await continueAfterPauses(run, deps, async () => {
     keys = plusReport(keys, await processSecurityKeys("shipment_key", run, deps));
@@ -61,9 +61,9 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
 }
 
 /** Counts the shipments once, also if several runs have polled them at the same time: only while the same poll is still due. */
-async function countAll(missing: ReadonlyMap<string, Due | undefined>, deps: ConnectorDeps): Promise<void> {
+async function countAll(missing: ReadonlyMap<string, Due | undefined>, run: Run, deps: ConnectorDeps): Promise<void> {
   for (const [id, due] of missing) {
     const loaded = await deps.requests.load(id);
-    if (loaded !== undefined && isSameDue(loaded.request.value.due, due)) await countMissingShipment(loaded, deps);
+    if (loaded !== undefined && isSameDue(loaded.request.value.due, due)) await countMissingShipment(loaded, run, deps);
   }
 }

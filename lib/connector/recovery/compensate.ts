@@ -31,34 +31,42 @@ export async function compensate(
 export async function compensateAtIdps(
   requestId: string,
   keys: readonly SecurityKey[],
-  {
-    idps,
-    intervals,
-    concurrency,
-    sealer,
-    log,
-  }: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "sealer" | "log">,
+  { concurrency, ...deps }: IdpPorts & Pick<ConnectorDeps, "concurrency">,
   idpAnswers?: IdpAnswers,
 ): Promise<void> {
   const limit = pLimit(concurrency);
-  const compensateCredential = async (keyId: string, index: number, credential: Credential): Promise<void> => {
-    const idp = idps.get(credential.idpId);
-    const signal = AbortSignal.timeout(intervals.idpCallMs);
-    const byTag = () => idp?.compensateUnanswered?.(optionsRequestOf(requestId, keyId, index, credential), signal);
-    if (credential.idpState === undefined) {
-      if (idpAnswers === undefined || isUnanswered(idpAnswers, keyId, index)) await byTag();
-      return;
-    }
-    if (idp === undefined) return;
-    const opened = await openIdpState(requestId, keyId, index, credential.idpState, { sealer, log });
-    // The request must not wait for a key version that may be gone for ever.
-    await (opened === undefined ? byTag() : idp.compensate(opened, signal));
+  const compensateCredential = async (key: SecurityKey, index: number, credential: Credential): Promise<void> => {
+    const mayHaveBegun =
+      credential.idpState !== undefined || idpAnswers === undefined || isUnanswered(idpAnswers, key.id, index);
+    if (mayHaveBegun) await compensateAtIdp(requestId, key, index, deps);
   };
   await Promise.all(
-    keys.flatMap(({ id, credentials }) =>
-      credentials.map((credential, index) =>
-        credential.state === "processing" ? limit(compensateCredential, id, index, credential) : undefined,
+    keys.flatMap(key =>
+      key.credentials.map((credential, index) =>
+        credential.state === "processing" ? limit(compensateCredential, key, index, credential) : undefined,
       ),
     ),
   );
+}
+
+type IdpPorts = Pick<ConnectorDeps, "idps" | "intervals" | "sealer" | "log">;
+
+/** Removes the registration that was started at the IdP for one credential, as `compensateAtIdps` does. */
+export async function compensateAtIdp(
+  requestId: string,
+  { id: keyId, credentials }: SecurityKey,
+  index: number,
+  { idps, intervals, sealer, log }: IdpPorts,
+): Promise<void> {
+  const credential = credentials[index];
+  const idp = credential && idps.get(credential.idpId);
+  if (credential === undefined || idp === undefined) return;
+  const signal = AbortSignal.timeout(intervals.idpCallMs);
+  const { idpState } = credential;
+  const opened =
+    idpState === undefined ? undefined : await openIdpState(requestId, keyId, index, idpState, { sealer, log });
+  // The request must not wait for a key version that may be gone for ever.
+  if (opened === undefined)
+    await idp.compensateUnanswered?.(optionsRequestOf(requestId, keyId, index, credential), signal);
+  else await idp.compensate(opened, signal);
 }

@@ -12,10 +12,10 @@ import { postponeRequest, withPollDue } from "../store/next-due.ts";
 import { callInTurn, learnFromCall } from "../store/peer-calls.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../store/run.ts";
 import { saveLease } from "../store/save-lease.ts";
-import { compensate } from "./compensate.ts";
+import { compensateInTurn } from "./compensate-in-turn.ts";
 import { endUnconfirmed, failRequest } from "./fail-request.ts";
 import { matchesOrder } from "./match-shipment.ts";
-import { mustLeaveKeys, peersInTurn } from "./peers-in-turn.ts";
+import { mustLeaveKeys } from "./peers-in-turn.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends `failed`. With one, the
@@ -60,14 +60,10 @@ const valuesOf = (keys: LoadedRequest["keys"]): readonly SecurityKey[] => keys.m
 
 async function compensateAndFail(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   const request = leased.request.value;
-  const leaseUntil = request.lease?.until ?? deps.now();
-  try {
-    await compensate(request.id, valuesOf(leased.keys), { ...deps, ...peersInTurn(deps, leaseUntil, run, deps) });
-  } catch (error) {
-    if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("compensation_failed", { error });
+  const failure = await compensateInTurn(leased, valuesOf(leased.keys), run, deps);
+  if (failure !== undefined) {
     const message = request.errorMessage ?? "The completed steps of the request are being reverted.";
-    await reconcileLater(leased, message, deps, error.retryAfter);
+    await reconcileLater(leased, message, deps, failure.retryAfter);
     return;
   }
   const interrupted =
@@ -120,30 +116,13 @@ async function lookUp(
 async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   const reason =
     "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
-  const failure = await compensateOnSite(leased, run, deps);
+  // Authenticators without a response must not be enrolled. A shipment may exist, so nothing is compensated for its security keys.
+  const waiting = valuesOf(leased.keys).filter(
+    key => isOnSite(key) && key.state === "processing" && !hasProgressed(key),
+  );
+  const failure = await compensateInTurn(leased, waiting, run, deps);
   if (failure === undefined) await endUnconfirmed(leased, reason, deps);
   else await reconcileLater(leased, reason, deps, failure.retryAfter);
-}
-
-/**
- * Compensates for the authenticators without a response of a request that never starts, so that they are not enrolled. Returns the failure of a peer, after
- * which the compensation has to be repeated.
- */
-async function compensateOnSite(
-  { request, keys }: LoadedRequest,
-  run: Run,
-  deps: ConnectorDeps,
-): Promise<PeerFailure | undefined> {
-  const leaseUntil = request.value.lease?.until ?? deps.now();
-  const waiting = valuesOf(keys).filter(key => isOnSite(key) && key.state === "processing" && !hasProgressed(key));
-  try {
-    await compensate(request.value.id, waiting, { ...deps, ...peersInTurn(deps, leaseUntil, run, deps) });
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("compensation_failed", { error });
-    return error;
-  }
 }
 
 /**

@@ -3,9 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
+import { isTerminal } from "../../../../lib/connector/model/states.ts";
 import { SealError } from "../../../../lib/seal.ts";
-import { minutes } from "../../../../lib/time.ts";
+import { days, hours, minutes } from "../../../../lib/time.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
+import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   newUser,
   orderBody,
@@ -13,6 +15,7 @@ import {
   refusalOf,
   type TestConnector,
   testConnector,
+  withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import { altered } from "../api/v2/bodies.ts";
 
@@ -115,6 +118,89 @@ describe("a device that PingOne began without its answer being read", () => {
     await connector.runCredentials();
     expect(removals()).toBe(1);
     expect(await connector.read(kept)).toMatchObject({ state: "started" });
+  });
+});
+
+describe("the device of a credential that is not made", () => {
+  const limit = 5;
+  const onSiteOf = (user: string, credentials: readonly object[] = [{ user_id: user }]) =>
+    onSiteBody([{ credentials: credentials.map(each => ({ user_id: user, ...each })) }], user);
+
+  test.each<[string, (id: string) => unknown]>([
+    ["is declined on site", id => peers.rfpr.control(id, { decline: "" })],
+    ["fails on site", id => peers.rfpr.control(id, { fail: "" })],
+    ["has no room on its authenticator", id => peers.rfpr.enroll(id, { fails: [0] })],
+  ])("is removed if it %s, so that a user's limit is not used up", async (_, end) => {
+    const connector = await testConnector(peers, { settings });
+    const user = newUser();
+    for (let round = 0; round <= limit; round++) {
+      const { requestId } = await connector.order(onSiteOf(user));
+      await end(idAt(requestId));
+      await connector.runCredentials();
+      expect(isTerminal((await connector.read(requestId)).state)).toBe(true);
+    }
+  });
+
+  /** Polls three times within a day, beside a shipment that the delivery service knows. */
+  const pollThreeTimes = async (connector: TestConnector) => {
+    for (const _ of [1, 2, 3]) {
+      connector.advance(hours(12));
+      await connector.runShipments("timer");
+    }
+  };
+  const connectorWithKnownShipment = async () => {
+    const connector = await testConnector(peers, { settings });
+    const { shipmentId = "" } = await connector.order(withoutPins(orderBody()));
+    await peers.delivery.control(shipmentId, { state: 101 });
+    return connector;
+  };
+
+  test("is removed if its shipment was deleted at the delivery service", async () => {
+    const connector = await connectorWithKnownShipment();
+    const user = newUser();
+    for (let round = 0; round <= limit; round++) {
+      const { requestId, shipmentId = "" } = await connector.order(withoutPins(orderFor(user)));
+      await peers.delivery.control(shipmentId, { delete: true });
+      await pollThreeTimes(connector);
+      expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
+    }
+  });
+
+  test("is removed after an outage of PingOne, and ends its credential then", async () => {
+    const connector = await connectorWithKnownShipment();
+    const onSite = await connector.order(onSiteOf(newUser()));
+    const shipped = await connector.order(withoutPins(orderFor(newUser())));
+    peers.rfpr.control(idAt(onSite.requestId), { decline: "Not needed" });
+    await peers.delivery.control(shipped.shipmentId ?? "", { delete: true });
+    peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: 500, times: 1000 });
+    await pollThreeTimes(connector);
+    await connector.runCredentials("timer");
+    const message = "The enrollment has ended, but pingone does not answer.";
+    expect(await connector.read(onSite.requestId)).toMatchObject({
+      state: "started",
+      authenticators: [{ credentials: [{ state: "processing", error_message: message }] }],
+    });
+    expect(await connector.read(shipped.requestId)).toMatchObject({ state: "started" });
+    expect(removals()).toBe(0);
+    peers.pingone.clearFaults();
+    connector.advance(hours(6));
+    await connector.runJobs();
+    expect(removals()).toBe(2);
+    expect(await connector.read(onSite.requestId)).toMatchObject({
+      state: "cancelled",
+      authenticators: [{ credentials: [{ error_message: "Not needed" }] }],
+    });
+    expect(await connector.read(shipped.requestId)).toMatchObject({ state: "cancelled" });
+  });
+
+  test("is not waited for after the end of the challenge", async () => {
+    const connector = await testConnector(peers, { settings });
+    const { requestId } = await connector.order(onSiteOf(newUser()));
+    peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: 500, times: 1000 });
+    connector.advance(days(180));
+    await connector.runCredentials("timer");
+    expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+    expect(connector.events("compensation_failed")).toHaveLength(1);
   });
 });
 

@@ -1,0 +1,54 @@
+import { PeerFailure } from "../../peers/peer-failure.ts";
+import { pollAgain } from "../collect/poll-authenticator.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { idpName } from "../model/peer-names.ts";
+import type { CredentialRequest, SecurityKey } from "../model/request.ts";
+import { isTerminal } from "../model/states.ts";
+import type { Outcome, Step } from "../store/step.ts";
+import { compensateAtIdp } from "./compensate.ts";
+
+/** A polled authenticator, and the outcome of its poll. */
+interface Polled {
+  readonly request: CredentialRequest;
+  readonly key: SecurityKey;
+  readonly outcome: Outcome;
+}
+
+/**
+ * Returns the step that removes the registrations which IdPs began for the credentials that a poll ends, and then has the outcome of the
+ * poll: otherwise they would use up the user's limit at the IdP. If an IdP does not answer, the authenticator is polled again, unless its
+ * challenges have expired.
+ */
+export function compensateEnded({ request, key, outcome }: Polled, deps: ConnectorDeps): Step {
+  const after = outcome.change(key, request);
+  const isEnded = (index: number) =>
+    key.credentials[index]?.state === "processing" && isTerminal(after.credentials[index]?.state ?? "processing");
+  const keepsState = (index: number) =>
+    deps.idps.get(key.credentials[index]?.idpId ?? "")?.compensateUnanswered !== undefined;
+  const ended = [...key.credentials.keys()].filter(index => isEnded(index) && keepsState(index));
+  return compensateNext(ended, { request, key, outcome }, deps);
+}
+
+function compensateNext([index, ...others]: readonly number[], polled: Polled, deps: ConnectorDeps): Step {
+  const { request, key, outcome } = polled;
+  if (index === undefined) return outcome;
+  const idpId = key.credentials[index]?.idpId ?? "";
+  return {
+    intent: unchanged => unchanged,
+    peer: idpName(idpId),
+    timeLimitMs: deps.intervals.idpCallMs,
+    perform: async () => {
+      try {
+        await compensateAtIdp(request.id, key, index, deps);
+      } catch (error) {
+        if (!(error instanceof PeerFailure)) throw error;
+        deps.log.warn("compensation_failed", { error });
+        const lastError = `The enrollment has ended, but ${idpId} does not answer.`;
+        const isTooLate = outcome.isWithoutCall === true;
+        if (error.passing && !isTooLate)
+          return { change: pollAgain(deps, { lastError, retryAfter: error.retryAfter }), failure: error };
+      }
+      return compensateNext(others, polled, deps);
+    },
+  };
+}

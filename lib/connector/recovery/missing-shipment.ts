@@ -1,0 +1,37 @@
+import { plus } from "../../time.ts";
+import { pollLater, savePoll } from "../collect/save-poll.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { isOnSite } from "../model/request.ts";
+import { endWaiting } from "../model/roll-up.ts";
+import { withPurgeDue } from "../store/next-due.ts";
+import { newLease, type Run } from "../store/run.ts";
+import { saveLease } from "../store/save-lease.ts";
+import { compensateInTurn } from "./compensate-in-turn.ts";
+
+/**
+ * Counts a 404 with the delivery service's own error object. After 3 of them over at least `shipmentMissingMs`, the
+ * shipment counts as cancelled (C10): the registrations that were started at the IdPs are removed, and its security keys end. Call it
+ * only if the service has answered for other shipments in this run.
+ */
+export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
+  const { now, intervals, log } = deps;
+  const request = loaded.request.value;
+  const missing = {
+    count: (request.delivery?.missing?.count ?? 0) + 1,
+    since: request.delivery?.missing?.since ?? now(),
+  };
+  const delivery = { ...request.delivery, missing };
+  const changes = { delivery, errorMessage: "The delivery service does not know the shipment." };
+  if (missing.count < 3 || plus(missing.since, intervals.shipmentMissingMs) > now())
+    return pollLater(loaded, changes, deps);
+
+  const leased = await saveLease(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } }, deps);
+  if (leased === undefined) return;
+  const shipped = leased.keys.map(({ value }) => value).filter(key => !isOnSite(key));
+  const failure = await compensateInTurn(leased, shipped, run, deps);
+  if (failure !== undefined) return pollLater(leased, changes, deps, failure.retryAfter);
+  log.warn("shipment_cancelled", { shipmentId: delivery.shipmentId });
+  const errorMessage = "The shipment was deleted at the delivery service.";
+  const ended = shipped.map(key => withPurgeDue(endWaiting(key, "cancelled", errorMessage, now()), deps));
+  return savePoll(leased, { ...leased.request.value, delivery, errorMessage }, ended, deps);
+}
