@@ -601,24 +601,27 @@ describe("a shipment that the service does not know", () => {
     ["throttles", 429],
     ["fails", 500],
     ["does not accept the connector", 401],
-  ])("is not counted, and raises no error event, if the service %s when another shipment is asked for", async (_, status) => {
-    const { gone, connector } = await missingAlone(1);
-    const body = createShipmentBodyV1.parse(shipmentBodyV1());
-    await createRequest(body, createShipmentV1, connector.context);
-    peers.entra.fail({ kind: "refuse", method: "POST", path: "/fido2Methods$", status: 503 });
-    await connector.runShipments("on_demand");
-    const missing = async () => (await connector.requestRow(gone.requestId)).delivery?.missing?.count;
-    expect(await missing()).toBe(1);
-    peers.delivery.fail({ kind: "refuse", path: `shipments/(?!${gone.shipmentId})`, status, times: 100 });
-    connector.advance(hours(1));
-    expect(await connector.runShipments("timer")).toMatchObject({ missing: 1, activated: 1 });
-    expect(connector.events("all_shipments_missing")).toEqual([]);
-    expect(await missing()).toBe(1);
-    peers.delivery.clearFaults();
-    connector.advance(hours(1));
-    await connector.runShipments("timer");
-    expect(await missing()).toBe(2);
-  });
+  ])(
+    "is not counted, and raises no error event, if the service %s when another shipment is asked for",
+    async (_, status) => {
+      const { gone, connector } = await missingAlone(1);
+      const body = createShipmentBodyV1.parse(shipmentBodyV1());
+      await createRequest(body, createShipmentV1, connector.context);
+      peers.entra.fail({ kind: "refuse", method: "POST", path: "/fido2Methods$", status: 503 });
+      await connector.runShipments("on_demand");
+      const missing = async () => (await connector.requestRow(gone.requestId)).delivery?.missing?.count;
+      expect(await missing()).toBe(1);
+      peers.delivery.fail({ kind: "refuse", path: `shipments/(?!${gone.shipmentId})`, status, times: 100 });
+      connector.advance(hours(1));
+      expect(await connector.runShipments("timer")).toMatchObject({ missing: 1, activated: 1 });
+      expect(connector.events("all_shipments_missing")).toEqual([]);
+      expect(await missing()).toBe(1);
+      peers.delivery.clearFaults();
+      connector.advance(hours(1));
+      await connector.runShipments("timer");
+      expect(await missing()).toBe(2);
+    },
+  );
 
   test("is compared with shipments of the last week first, because the service may have removed older ones", async () => {
     const { others, connector } = await missingAlone(4, days(20));
