@@ -119,8 +119,9 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
       const cached = cachedSecret(name, () => secrets.get(name), caching);
       return async () => {
         const secret = await cached.get();
-        if (secret === undefined) throw new Error(`The secret ${name} is missing in Key Vault.`);
-        return secret.value;
+        if (secret !== undefined) return secret.value;
+        log.error("secret_missing", { secret: name });
+        throw new Error(`The secret ${name} is missing in Key Vault.`);
       };
     },
     identity,

@@ -161,11 +161,11 @@ var otherRules = [
   // jobs, so that an error of every run is one alert and not one in each hour.
   {
     id: 'failed-item'
-    title: 'A row, a request or a task failed'
-    text: 'A row or a sealed value cannot be read, work on a request failed, or a maintenance task ended with an error. The event names what failed; docs/telemetry.md explains it.'
+    title: 'A row, a request or a task failed, or a secret is missing'
+    text: 'A row or a sealed value cannot be read, a secret is not in the vault, work on a request failed, or a maintenance task ended with an error. The event names what failed; docs/telemetry.md explains it.'
     severity: 2
     scope: componentId
-    query: 'traces | where message in ("row_failed", "work_failed", "task_failed", "reseal_failed", "sealed_value_unreadable", "abort_failed", "reconcile_not_scheduled") | summarize failures = count() by event = message'
+    query: 'traces | where message in ("row_failed", "work_failed", "task_failed", "reseal_failed", "sealed_value_unreadable", "secret_missing", "abort_failed", "reconcile_not_scheduled") | summarize failures = count() by event = message'
     column: 'failures'
     aggregation: 'Maximum'
     operator: 'GreaterThan'

@@ -142,7 +142,7 @@ describe("the queries of alerts and workbook", () => {
       }),
     );
     const once = ["row_failed", "work_failed", "task_failed", "reseal_failed", "sealed_value_unreadable"];
-    for (const event of [...once, "abort_failed", "reconcile_not_scheduled"])
+    for (const event of [...once, "secret_missing", "abort_failed", "reconcile_not_scheduled"])
       expect(thresholds.get(event), event).toEqual([0, "event"]);
     for (const event of ["failed", "event_sink_failed"]) expect(thresholds.get(event), event).toEqual([5, "event"]);
   });

@@ -137,6 +137,16 @@ describe("the managed identity of kind B", () => {
   });
 });
 
+test("a secret that is missing in the vault has an error event, which an alert reports", async () => {
+  const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+  closing.push(() => logged.mockRestore());
+  const idp = { type: "A", "default-relying-party": "example.com", "environment-id": "e", "client-id": "c" };
+  const address = { "api-base-url": peers.pingone.url, "auth-base-url": peers.pingone.url };
+  await expect(registered("nameless", { ...idp, ...address })).rejects.toThrow("does not answer now");
+  const [event] = logged.mock.calls.map(([line]) => JSON.parse(String(line)));
+  expect(event).toMatchObject({ event: "secret_missing", secret: "idp-nameless-client-secret" });
+});
+
 describe("the hosts that may get secrets", () => {
   test("limit each call too: without its host, nothing reaches an IdP", async () => {
     const connector = await testConnector(peers);
