@@ -12,25 +12,29 @@ interface Polled {
   readonly request: CredentialRequest;
   readonly key: SecurityKey;
   readonly outcome: Outcome;
+  /** Whether the outcome may wait until an IdP answers: not after the end of the challenges, nor if other credentials are to be activated. */
+  readonly mayWait: boolean;
 }
 
 /**
  * Returns the step that removes the registrations which IdPs began for the credentials that a poll ends, and then has the outcome of the
  * poll: otherwise they would use up the user's limit at the IdP. If an IdP does not answer, the authenticator is polled again, unless its
- * challenges have expired.
+ * challenges have expired or another credential of it waits for its activation.
  */
-export function compensateEnded({ request, key, outcome }: Polled, deps: ConnectorDeps): Step {
+export function compensateEnded({ request, key, outcome }: Omit<Polled, "mayWait">, deps: ConnectorDeps): Step {
   const after = outcome.change(key, request);
   const isEnded = (index: number) =>
     key.credentials[index]?.state === "processing" && isTerminal(after.credentials[index]?.state ?? "processing");
   const keepsState = (index: number) =>
     deps.idps.get(key.credentials[index]?.idpId ?? "")?.compensateUnanswered !== undefined;
   const ended = [...key.credentials.keys()].filter(index => isEnded(index) && keepsState(index));
-  return compensateNext(ended, { request, key, outcome }, deps);
+  const isWanted = after.credentials.some(({ state }) => state === "activation_pending");
+  const mayWait = outcome.isWithoutCall !== true && !isWanted;
+  return compensateNext(ended, { request, key, outcome, mayWait }, deps);
 }
 
 function compensateNext([index, ...others]: readonly number[], polled: Polled, deps: ConnectorDeps): Step {
-  const { request, key, outcome } = polled;
+  const { request, key, outcome, mayWait } = polled;
   if (index === undefined) return outcome;
   const idpId = key.credentials[index]?.idpId ?? "";
   return {
@@ -44,11 +48,11 @@ function compensateNext([index, ...others]: readonly number[], polled: Polled, d
         if (!(error instanceof PeerFailure)) throw error;
         deps.log.warn("compensation_failed", { error });
         const lastError = `The enrollment has ended, but ${idpId} does not answer.`;
-        const isTooLate = outcome.isWithoutCall === true;
-        if (error.passing && !isTooLate)
+        if (error.passing && mayWait)
           return { change: pollAgain(deps, { lastError, retryAfter: error.retryAfter }), failure: error };
       }
       return compensateNext(others, polled, deps);
     },
+    withoutCall: () => (mayWait ? undefined : compensateNext(others, polled, deps)),
   };
 }

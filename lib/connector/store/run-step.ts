@@ -44,7 +44,7 @@ export async function runStep(
   while ("peer" in step) {
     const made = await makeCall({ loaded: current, keyId, run }, step, current === loaded, deps);
     if (made === undefined) return undefined;
-    const instead = made === "left" ? await stepWithoutRead(step, run, deps) : undefined;
+    const instead = made === "left" ? await stepWithoutCall(step, run, deps) : undefined;
     if (instead !== undefined) step = instead;
     else if (made === "left") {
       if (current === loaded) return { loaded, isLeft: true };
@@ -63,8 +63,10 @@ export async function runStep(
 }
 
 /** Returns the step to continue with if the run must not call the peer, but its time is not over. */
-const stepWithoutRead = async (step: PeerRead | PeerCall, run: Run, deps: ConnectorDeps): Promise<Step | undefined> =>
-  "read" in step && !isOver(run, deps) ? step.withoutRead?.() : undefined;
+async function stepWithoutCall(step: PeerRead | PeerCall, run: Run, deps: ConnectorDeps): Promise<Step | undefined> {
+  if (isOver(run, deps)) return undefined;
+  return "read" in step ? step.withoutRead?.() : step.withoutCall?.();
+}
 
 /**
  * Makes the call as soon as its peer takes another one: the lease is renewed only then, because a wait would use it up.

@@ -41,4 +41,6 @@ export interface PeerCall {
    * @param notAfter the time after which the call must not start, because it could outlast the lease
    */
   readonly perform: (key: SecurityKey, notAfter: Instant) => Promise<Step>;
+  /** Returns the next step if the run must not call the peer. Without it, or if it returns none, the step is left. */
+  readonly withoutCall?: () => Step | undefined;
 }

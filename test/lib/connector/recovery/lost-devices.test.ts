@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { isTerminal } from "../../../../lib/connector/model/states.ts";
+import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { SealError } from "../../../../lib/seal.ts";
 import { days, hours, minutes } from "../../../../lib/time.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
@@ -192,6 +193,28 @@ describe("the device of a credential that is not made", () => {
     });
     expect(await connector.read(shipped.requestId)).toMatchObject({ state: "cancelled" });
   });
+
+  test.each([
+    ["fails", 500],
+    ["has answered 429", 429],
+  ])(
+    "is not waited for if another credential of the security key is to be activated: PingOne %s",
+    async (_, status) => {
+      const connector = await testConnector(peers, { settings });
+      const { requestId } = await connector.order(onSiteOf(newUser(), [{}, { idp_id: "entra", user_id: newUser() }]));
+      await peers.rfpr.enroll(idAt(requestId), { fails: [0] });
+      peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status, times: 1000 });
+      if (status === 429) {
+        const throttled = new PeerFailure("IdP pingone", "compensate", "throttled", { status, retryAfter: 90 });
+        connector.context.paces.of("IdP pingone").learn(connector.now(), throttled);
+      }
+      await connector.runCredentials();
+      expect(await connector.read(requestId)).toMatchObject({
+        state: "partial",
+        authenticators: [{ credentials: [{ state: "failed" }, { state: "active" }] }],
+      });
+    },
+  );
 
   test("is not waited for after the end of the challenge", async () => {
     const connector = await testConnector(peers, { settings });
