@@ -128,3 +128,15 @@ describe("clean-up", () => {
       expect(naming("row_failed", row)).toHaveLength(1);
   });
 });
+
+describe("the end of the sessions of a lost OTP key", () => {
+  it("is not stopped by a session's row that cannot be read", async () => {
+    const [user, key] = await auth.makeOwner(hotpKey());
+    const session = await auth.logIn(user, key.otp(0));
+    const sessions = auth.deployment.tables.table("sessions");
+    // The first row of the scan.
+    await sessions.insert({ partitionKey: "2000-01-01T00_0", rowKey: newName(), schema: 99, prefix: "other" });
+    expect((await auth.post(`/core/otpkeys/${key.prefix}/disable`, { end_sessions: "true" })).status).toBe(204);
+    expect(await auth.lives(session)).toBe(false);
+  });
+});
