@@ -140,3 +140,24 @@ describe("the end of the sessions of a lost OTP key", () => {
     expect(await auth.lives(session)).toBe(false);
   });
 });
+
+describe("a deletion beside an attribute's row that cannot be read", () => {
+  it("of a user succeeds, with its audit event", async () => {
+    const user = await auth.makeUser();
+    await auth.post(`/core/users/${user.id}/attributes`, { key: "team", value: "red" });
+    await damage("users", [handleOf(user), "attr:team"], { schema: 99 });
+    expect((await auth.call("DELETE", `/core/users/${user.id}`)).status).toBe(204);
+    expect(auth.events("user_deleted").at(-1)).toMatchObject({ user: { id: user.id } });
+    expect(naming("row_failed", `${handleOf(user)}/attr:team`)).toHaveLength(1);
+  });
+
+  it("of an OTP key succeeds, with its audit event", async () => {
+    const { prefix, fields } = hotpKey();
+    await auth.post("/core/otpkeys", fields);
+    await auth.post(`/core/otpkeys/${prefix}/attributes`, { key: "batch", value: "7" });
+    await damage("otpkeys", [prefix, "attr:batch"], { schema: 99 });
+    expect((await auth.call("DELETE", `/core/otpkeys/${prefix}`)).status).toBe(204);
+    expect(auth.events("otpkey_deleted").at(-1)).toMatchObject({ prefix });
+    expect(naming("row_failed", `${prefix}/attr:batch`)).toHaveLength(1);
+  });
+});
