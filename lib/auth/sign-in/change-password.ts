@@ -2,7 +2,7 @@ import { Fault } from "../../fault.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import { nextEpoch } from "../model/session.ts";
-import { knownCaller } from "../passwords/hash-places.ts";
+import { type HashPlace, knownCaller } from "../passwords/hash-places.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { type LiveSession, moveSessionToEpoch, sessionRequired } from "../sessions/manage-sessions.ts";
 import type { Stored, User } from "../store.ts";
@@ -30,11 +30,14 @@ export async function changePassword(
 ): Promise<void> {
   const owner = live.user.value;
   const password = await checkNewPassword(newpass, { field: "newpass", username: owner.name, empty: "refused" }, deps);
-  // Taken before the check, because a full queue after it would refuse the change of a caller whose OTP is used up.
-  const place = deps.hasher.takePlace(knownCaller);
+  let place: HashPlace | undefined;
+  const takeNextPlace = () => {
+    place = deps.hasher.takePlace(knownCaller);
+    return place;
+  };
   try {
     const given = { username: owner.name, password: oldpass, otp };
-    const result = await signIn(given, deps, { address, deviceToken, sessionOf: owner.id, nextPlace: place });
+    const result = await signIn(given, deps, { address, deviceToken, sessionOf: owner.id, takeNextPlace });
     if (!result.granted || password === undefined) throw new Fault("unauthenticated", "Invalid credentials!");
     const epoch = nextEpoch(owner.epoch);
     await replacePassword(result.user, { owner, hash: await deps.hasher.hash(password, place), epoch }, deps);
@@ -43,7 +46,7 @@ export async function changePassword(
     // A failure would say that the old password stays. The session ends then, as all others.
     await warnOnError("session_not_continued", moveSessionToEpoch(live, epoch, deps), deps);
   } finally {
-    place.release();
+    place?.release();
   }
 }
 

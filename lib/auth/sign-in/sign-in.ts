@@ -22,8 +22,11 @@ export interface SignInOptions {
   readonly deviceToken?: string | undefined;
   /** Id of the user whose session the caller has, if any. */
   readonly sessionOf?: number | undefined;
-  /** Place of a hash that follows a granted attempt, released if the attempt fails. */
-  readonly nextPlace?: HashPlace | undefined;
+  /**
+   * Takes the place of a hash that follows a granted attempt, which is released if the attempt fails. Called before the check, because a
+   * full queue after it would refuse a caller whose OTP is used up.
+   */
+  readonly takeNextPlace?: () => HashPlace;
   /** Runs in parallel with the last write of a granted attempt; creates the session. */
   readonly onGranted?: OnGranted;
 }
@@ -32,6 +35,8 @@ export interface SignInOptions {
 interface Progress {
   /** Place in the queue of password hashes. */
   place?: HashPlace | undefined;
+  /** Place of a hash that follows a granted attempt. */
+  nextPlace?: HashPlace | undefined;
   counted?: CountedAddress | undefined;
   /** Also an attempt of which it is not known whether it has a slot. */
   reserved?: ReservedAttempt | undefined;
@@ -51,7 +56,7 @@ interface Progress {
 export async function signIn(
   credentials: Credentials,
   deps: AuthDeps,
-  { address, deviceToken, sessionOf, nextPlace, onGranted = async () => {} }: SignInOptions = {},
+  { address, deviceToken, sessionOf, takeNextPlace, onGranted = async () => {} }: SignInOptions = {},
 ): Promise<SignInResult> {
   const given = omitEmpty(credentials);
   const progress: Progress = {};
@@ -59,6 +64,7 @@ export async function signIn(
     const device = await presentedDevice(deviceToken, deps);
     const place = takeHashPlace(given, { address, device, sessionOf }, deps);
     progress.place = place;
+    progress.nextPlace = takeNextPlace?.();
     await place.turn();
     progress.counted = await countAddress(address, deps);
     const identified = await identify(given, deps);
@@ -71,7 +77,7 @@ export async function signIn(
       deps,
     );
   } catch (error) {
-    nextPlace?.release();
+    progress.nextPlace?.release();
     await withdraw(error, { given, progress }, deps);
     throw error;
   } finally {

@@ -90,7 +90,11 @@ describe("a host whose queue of passwords has no place", () => {
     expect(fillWithUnknownCallers()).toBe(6);
     const places = [hasher.takePlace(knownCaller), hasher.takePlace(knownCaller)];
     for (const place of places) {
+      const before = small.events("authentication").length;
       expect((await small.post("/client/password", change, withSession(session))).status).toBe(503);
+      expect(small.events("authentication").slice(before)).toMatchObject([
+        { outcome: "undecided", reason: "overloaded", factors: ["password", "otp"] },
+      ]);
       place.release();
     }
     expect(await lockOf(user)).toEqual(unlocked);
