@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { parseAttributeKey } from "../../../../lib/auth/model/attributes.ts";
 import { parsePrefix } from "../../../../lib/auth/model/prefix.ts";
 import { isTooLongToNormalize, usernameMaxCodePoints } from "../../../../lib/auth/model/username.ts";
 import { ok } from "../../../../lib/http/call.ts";
@@ -21,6 +22,8 @@ const isNamePosition = (text: string): boolean => /^[0-9a-f]{2,480}-[0-9]{16}$/.
 
 const isId = (text: string): boolean =>
   /^[0-9]{1,16}$/.test(text) && Number(text) >= 1 && Number.isSafeInteger(Number(text));
+
+const isAttributeKey = (text: string): boolean => parseAttributeKey(text).ok;
 
 const query = z
   .object({
@@ -65,8 +68,10 @@ export const listUsers = endpoint({
     const attributes = new Map(otherParameters(call, query, name => name.startsWith("$")));
     requirePast("$unused_since", unusedSince, now());
     const prefix = otpkey === undefined ? undefined : parsePrefix(otpkey);
-    // No OTP key can have the prefix, so no user matches.
-    if (otpkey !== undefined && prefix === undefined) return ok([]);
+    // No OTP key can have the prefix, or no attribute the key, so no user matches. Storage refuses to look for some of them.
+    const isImpossible =
+      (otpkey !== undefined && prefix === undefined) || ![...attributes.keys()].every(isAttributeKey);
+    if (isImpossible) return ok([]);
     const filter = { attributes, ...omitUndefined({ otpkey: prefix, unusedSince }) };
     const address = `${coreUrl(call.url)}/users`;
     if ($prefix !== undefined) {

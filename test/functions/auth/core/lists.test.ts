@@ -58,6 +58,20 @@ describe("GET /core/users (specification section 4)", () => {
     expect((await auth.get("/core/users?a%20b=x&=y")).body).toEqual([]);
   });
 
+  it.each([
+    ["too long for a query of storage", "'".repeat(7900)],
+    ["too long", "x".repeat(129)],
+    ["empty", ""],
+    ["with a blank", "a b"],
+  ])("looks for no user by an attribute's key that is %s", async (_, key) => {
+    for (const fields of [{}, { $prefix: "user" }, { $unused_since: "2026-01-01" }, { otpkey: "ccccccccccct" }]) {
+      const query = new URLSearchParams({ ...fields, [key]: "x" });
+      const { total, result } = await auth.counted(() => auth.get(`/core/users?${query}`));
+      expect([result.status, result.body, total]).toEqual([200, [], 0]);
+    }
+    expect(auth.errors).toEqual([]);
+  });
+
   it("follows a change of what it is filtered by", async () => {
     const [a] = users;
     await set(a, "shoe", "41");
