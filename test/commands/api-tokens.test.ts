@@ -7,8 +7,10 @@ import { compileCache } from "../support/host/compile-cache.ts";
 
 const auth = await startAuthHost();
 
-async function tokens(token: string, ...args: readonly string[]) {
-  const child = spawn(process.execPath, ["commands/api-tokens.ts", ...args, "--url", auth.coreUrl], {
+const tokens = (token: string, ...args: readonly string[]) => tokensAt(auth.coreUrl, token, ...args);
+
+async function tokensAt(url: string, token: string, ...args: readonly string[]) {
+  const child = spawn(process.execPath, ["commands/api-tokens.ts", ...args, "--url", url], {
     env: { PATH: process.env.PATH, ...compileCache, API_TOKEN: token },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -55,5 +57,17 @@ describe("the command for static API tokens", () => {
     });
     expect(await tokens(auth.otherToken, "list")).toMatchObject({ code: 1, error: expect.stringContaining("403") });
     expect(await tokens("two words", "list")).toMatchObject({ code: 1, out: "" });
+  });
+
+  it("creates no token with a role for the connector, where it could make every call", async () => {
+    const connector = (...args: readonly string[]) => tokensAt(auth.connectorUrl, auth.tenantToken, ...args);
+    const before = (await connector("list")).out;
+    expect(await connector("create", "reader", "--role", "read")).toMatchObject({
+      code: 1,
+      out: "",
+      error: expect.stringContaining("this API has no roles"),
+    });
+    expect((await connector("list")).out).toBe(before);
+    expect(await connector("create", "orders")).toMatchObject({ code: 0, out: expect.stringMatching(/^connector_/) });
   });
 });

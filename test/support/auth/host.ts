@@ -10,7 +10,9 @@ export interface AuthHost {
   readonly clientUrl: string;
   /** Of the Core API. */
   readonly token: string;
-  /** A tenant's, for the Core API. */
+  /** Of the connector, which the same host serves. */
+  readonly connectorUrl: string;
+  /** A tenant's, for the Core API and the connector. */
   readonly tenantToken: string;
   /** Of the connector, which Core must not take. */
   readonly otherToken: string;
@@ -39,8 +41,12 @@ export async function startAuthHost(
   return {
     coreUrl: `${host.url}/core`,
     clientUrl: `${host.url}/client`,
+    connectorUrl: host.url,
     token: tokens.core,
-    tenantToken: await peers.issuer.mint({ audience: described.CALLER_AUDIENCES ?? "", roles: ["Core.Admin"] }),
+    tenantToken: await peers.issuer.mint({
+      audience: described.CALLER_AUDIENCES ?? "",
+      roles: ["Core.Admin", "Connector.Call"],
+    }),
     otherToken: tokens.connector,
     core: (method, path, body) => host.call(method, `/core${path}`, body),
   };
