@@ -59,7 +59,7 @@ export function backupWriter(
   }
 
   return {
-    /** Copies rows. Logs and skips a row with a value that JSON cannot represent. */
+    /** Copies rows. Logs a row with a value that JSON cannot represent, and writes its keys alone, which no restore can read. */
     rows: (table: string, rows: AsyncIterable<Row>) => writeLines(`tables/${table}`, plainRows(rows, log)),
     /** Copies every blob of a container. */
     container: (container: string) => writeLines(`containers/${container}`, copied(container)),
@@ -75,6 +75,7 @@ async function* plainRows(rows: AsyncIterable<Row>, log: Log): AsyncGenerator<ob
   for await (const { etag, ...columns } of rows) {
     // Text, numbers and booleans only: any other value would come back as another type.
     const plain = await readOrLog(log, () => parseRow("stored", { ...columns, etag }, rowSchema, columns));
-    if (plain !== undefined) yield plain;
+    // Left out, the row would be missing after a restore without anyone's decision.
+    yield plain ?? { partitionKey: columns.partitionKey, rowKey: columns.rowKey };
   }
 }
