@@ -24,7 +24,7 @@ export interface AuthRestored {
  * Writes the users and OTP keys of a backup into empty tables. Sessions and throttles are not restored, and device
  * tokens that were issued before are no longer valid. No OTP key accepts an OTP that may have been used since the
  * backup. Keeps one file of the backup in memory, prefix and id of every OTP key, and id and partition of every user.
- * @param uses maximum number of uses of an OTP key since the backup
+ * @param uses maximum number of codes (`hotp`) or power-ups (`yubico`) of an OTP key since the backup
  */
 export async function restoreAuth(
   backup: Backup,
