@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { Fault } from "../../fault.ts";
 import { omitUndefined } from "../../omit-undefined.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import { SealError } from "../../seal.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { KeyDraft, KeyForm, KeySecret } from "../otp/contract.ts";
 import { sameSecret, secretContext, secretFromText, secretToText } from "../otp/key-secret.ts";
@@ -119,7 +120,12 @@ async function hasSecret(
   deps: AuthDeps,
 ): Promise<boolean> {
   if (sealedSecret === undefined || secret === undefined) return sealedSecret === undefined && secret === undefined;
-  return sameSecret(secretFromText(await deps.sealer.open(sealedSecret, secretContext(prefix))), secret);
+  const stored = await deps.sealer.open(sealedSecret, secretContext(prefix)).catch((error: unknown) => {
+    // A secret that does not open can only be replaced.
+    if (error instanceof SealError) return undefined;
+    throw error;
+  });
+  return stored !== undefined && sameSecret(secretFromText(stored), secret);
 }
 
 const sealedSecret = async (prefix: string, secret: KeySecret | undefined, { sealer }: AuthDeps) =>

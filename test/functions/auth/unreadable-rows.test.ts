@@ -112,6 +112,20 @@ describe("a key's row that cannot be read is 500 for that key alone", () => {
   });
 });
 
+describe("a secret that does not open, because its key version is lost or the row was changed", () => {
+  it("is replaced by an import with `replace`, and refused as another one without", async () => {
+    const [user, key] = await auth.makeOwner(hotpKey());
+    const other = await auth.makeOwner(hotpKey());
+    const sealed = (await auth.context.otpkeys.find(other[1].prefix))?.value.sealedSecret ?? "";
+    await damage("otpkeys", [key.prefix, "key"], { sealedSecret: sealed });
+    const signIn = async () => (await auth.post("/client/login", { ...user.credentials, otp: key.otp(0) })).status;
+    expect(await signIn()).toBe(500);
+    expect((await auth.post("/core/otpkeys", key.fields)).status).toBe(409);
+    expect((await auth.post("/core/otpkeys", { ...key.fields, replace: "true" })).status).toBe(200);
+    expect(await signIn()).toBe(200);
+  });
+});
+
 describe("clean-up", () => {
   it("passes what it cannot read, and removes the rest", async () => {
     const users = [await auth.makeUser(), await auth.makeUser()] as const;
