@@ -1,4 +1,5 @@
 import { parse } from "csv-parse/sync";
+import { parseUsername } from "../../../lib/auth/model/username.ts";
 import { modhexPattern, modhexToHex } from "../../../lib/auth/otp/modhex.ts";
 import { algorithmOf, checkKey, collectLines, type ParsedFile, type ParsedLine } from "./parsed-lines.ts";
 
@@ -26,7 +27,10 @@ function readLine(text: string, line: number, options: LogOptions): ParsedLine {
   const { fields, username } = withoutUsername(fieldsOf(text) ?? [], options);
   if (fields.length === 0) return { line, reason: "it is no line of comma-separated values" };
   const key = readFields(fields, line, options);
-  return key !== undefined && "prefix" in key && username !== "" ? { ...key, username } : key;
+  if (key === undefined || !("prefix" in key) || username === "") return key;
+  // Checked here too: Core would refuse a call with texts of another column as too large, and the run would end.
+  const parsed = parseUsername(username);
+  return parsed.ok ? { ...key, username } : { line, reason: `its username ${parsed.reason}` };
 }
 
 /** Returns the fields without that of the username. An empty username assigns the OTP key to no user. */

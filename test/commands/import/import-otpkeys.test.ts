@@ -108,6 +108,21 @@ describe("importing what key makers ship", () => {
     expect((await auth.core("GET", "/users/nobody-here")).status).toBe(404);
   });
 
+  it("refuses a line whose username no user can have, also one that a call cannot carry, and imports the others", async () => {
+    const keys = makeKeys(3);
+    const usernames = ["", "x".repeat(400_000), "12345"];
+    const file = fileOf(keys.map((key, index) => `${usernames[index]},${logLine(key)}`).join("\n"));
+    const { code, out } = await imported("--username-column", "1", file);
+    expect(out).toBe(
+      [
+        `${file}:2: refused: its username must have at most 128 characters`,
+        `${file}:3: refused: its username must have a character that is not a digit: digits alone are an id`,
+        "3 keys: 1 imported, 2 refused\n",
+      ].join("\n"),
+    );
+    expect(code).toBe(1);
+  });
+
   it("counts the last of several lines with one prefix, also over files", async () => {
     const [key, once] = [hotpKey(), hotpKey()];
     const [newer, newest] = [hotpKey(), hotpKey()].map(({ secret }) => ({ ...key, secret }));
