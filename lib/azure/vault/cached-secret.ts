@@ -36,7 +36,9 @@ export function cachedSecret<T>(
   let failed: { readonly error: unknown; readonly at: Instant } | undefined;
   let forcedAt: Instant | undefined;
 
-  const isYounger = (at: Instant | undefined, ms: number) => at !== undefined && between(at, now()) < ms;
+  const ageOf = (at: Instant | undefined) => (at === undefined ? Number.POSITIVE_INFINITY : between(at, now()));
+  /** A time in the future is not recent: the clock was set back, and the value could be old for as long. */
+  const isRecent = (at: Instant | undefined, ms: number) => ageOf(at) >= 0 && ageOf(at) < ms;
 
   const renew = singleFlight(async () => {
     const at = now();
@@ -51,19 +53,19 @@ export function cachedSecret<T>(
     }
   });
   const staleOr = (error: unknown) => {
-    if (cached === undefined || !isYounger(cached.at, maxStaleMs)) throw error;
+    if (cached === undefined || ageOf(cached.at) >= maxStaleMs) throw error;
     return cached.secret;
   };
 
   const get = async () => {
-    if (cached !== undefined && isYounger(cached.at, maxAgeMs)) return cached.secret;
-    if (cached !== undefined && isYounger(failed?.at, refreshAfterMs)) return staleOr(failed?.error);
+    if (cached !== undefined && isRecent(cached.at, maxAgeMs)) return cached.secret;
+    if (cached !== undefined && isRecent(failed?.at, refreshAfterMs)) return staleOr(failed?.error);
     return renew();
   };
   return {
     get,
     async refresh() {
-      if (isYounger(forcedAt, refreshAfterMs)) return get();
+      if (isRecent(forcedAt, refreshAfterMs)) return get();
       forcedAt = now();
       return renew();
     },

@@ -151,6 +151,17 @@ describe("a cached secret", () => {
     expect(reads()).toBe(2);
   });
 
+  test("is read again after the clock was set back, so that a revoked token is not accepted for as long", async () => {
+    vault.set(name, "one");
+    const secret = cached();
+    await secret.get();
+    vault.set(name, "two");
+    clock -= minutes(60);
+    expect((await secret.get())?.value).toBe("two");
+    expect((await secret.get())?.value).toBe("two");
+    expect(reads()).toBe(2);
+  });
+
   test("is read again at once when forced, but at most once a minute", async () => {
     vault.set(name, "one");
     const secret = cached();
