@@ -30,8 +30,8 @@ export async function homesOf(backup: Backup): Promise<ReadonlyMap<number, Home>
   const committed = new Set<string>();
   const renameOf = (...parts: readonly unknown[]) => parts.join(" ");
   for await (const { partitionKey, rowKey, id, renamed, from, to, ends, epoch } of backup.rows("users")) {
-    if (rowKey !== userRow || typeof epoch !== "number") continue;
-    const owner = Number(renamed ?? id);
+    const owner = renamed ?? id;
+    if (rowKey !== userRow || typeof owner !== "number" || typeof epoch !== "number") continue;
     const known = homes.get(owner);
     const home = { from: partitionKey, userHash: typeof to === "string" ? to : partitionKey, epoch };
     if (renamed === undefined && (known === undefined || epoch < known.epoch)) homes.set(owner, home);

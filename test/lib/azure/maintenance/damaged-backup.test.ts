@@ -237,6 +237,20 @@ test.each(["auth", "connector"] as const)(
   },
 );
 
+test("each of several users whose id cannot be read is named and counted", async () => {
+  const on = await authSubject();
+  const users: string[] = [];
+  await on.files.changeRows("users", row => {
+    if (row.rowKey !== "user" || users.length === 2) return row;
+    users.push(String(row.partitionKey));
+    return { ...row, id: "none" };
+  });
+  const report = await on.run("restore", { backup: on.backup, replace: true, skip_unreadable: true });
+  expect(report).toMatchObject({ users: 1, skipped: 2 });
+  const named = on.events("row_failed").map(({ error }) => (error as { message: string }).message);
+  for (const user of users) expect(named).toContainEqual(expect.stringContaining(user));
+});
+
 describe.each(["auth", "connector"] as const)("a restore of %s that is killed", service => {
   test("before its first write has removed nothing, and after any write a second one completes it", async () => {
     const on = await subjects[service]();
