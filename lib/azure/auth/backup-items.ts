@@ -9,7 +9,7 @@ import { parseRow } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
 import { pointerId } from "./index/ids.ts";
 import { renamedIn, renamedUserIn } from "./rows/renamed-rows.ts";
-import { endsSchema } from "./rows/row-schemas.ts";
+import { endsSchema, pointerSchema } from "./rows/row-schemas.ts";
 import {
   assignedKeyIn,
   assignedPrefix,
@@ -19,6 +19,7 @@ import {
   fromUserRow,
   holderPrefix,
   keyRow,
+  lastLoginIn,
   loginRow,
   ownerOf,
   toUserColumns,
@@ -106,7 +107,7 @@ function readUser(found: readonly Entity[], homes: ReadonlyMap<number, Home>): U
   const assigned = rows
     .filter(each => each.rowKey.startsWith(assignedPrefix) && ownerOf(asRow(each)) === user.id)
     .map(each => ({ row: each, key: assignedKeyIn(asRow(each)) }));
-  const login = rows.find(each => each.rowKey === loginRow && ownerOf(asRow(each)) === user.id);
+  const login = rows.find(each => each.rowKey === loginRow && lastLoginIn(asRow(each), user.id) !== undefined);
   return { user, row, ...(login && { login }), attributes: readAttributes(rows, user.id), assigned };
 }
 
@@ -124,9 +125,10 @@ const readAttributes = (rows: readonly Entity[], owner: number): readonly Attrib
  */
 function readPointer(row: Entity, homes: ReadonlyMap<number, Home>): Entity | undefined {
   const id = pointerId(row);
-  if (id === undefined || checkedVersion(asRow(row)) === undefined) return undefined;
+  if (id === undefined) return undefined;
+  const { list } = parseRow("pointer", checkedVersion(asRow(row)), pointerSchema, row);
   const home = homes.get(id);
-  return home === undefined || row.list !== "users" ? row : { ...row, userHash: home.userHash };
+  return home === undefined || list !== "users" ? row : { ...row, userHash: home.userHash };
 }
 
 function readSpent(row: Entity) {

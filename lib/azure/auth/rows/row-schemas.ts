@@ -83,6 +83,9 @@ export const listedKeySchema = schemaOf<OtpKeySummary>()(
 export const userHashSchema = z.object({ userHash: textSchema });
 export const prefixSchema = z.object({ prefix: textSchema });
 
+/** The column that says what a pointer points to. */
+export const pointerSchema = z.object({ list: z.enum(["users", "otpkeys"]) });
+
 /** A row `user` that belongs to a rename. */
 export const renamedSchema = z.object({
   renamed: idSchema,

@@ -41,6 +41,7 @@ async function authSubject(): Promise<Subject> {
   await auth.deployment.blobs.createContainer(backupsContainer);
   for (let n = 0; n < 3; n++) {
     const user = await auth.makeUser();
+    await auth.logIn(user);
     await auth.giveKey(user, hotpKey());
     await auth.post(`/core/users/${user.id}/attributes`, { key: "dept", value: "x" });
   }
@@ -236,6 +237,21 @@ test.each(["auth", "connector"] as const)(
     expect(report).toMatchObject({ skipped: 1, ...(service === "auth" ? { users: 2 } : { requests: 1 }) });
   },
 );
+
+test.each([
+  ["users", "a time of a sign-in", { rowKey: /^login$/, damage: { at: "yesterday" } }],
+  ["ids", "a pointer to another list", { rowKey: /^pointer:/, damage: { list: "other" } }],
+] as const)("a backup whose table %s has %s that cannot be read is refused", async (table, _, { rowKey, damage }) => {
+  const on = await authSubject();
+  let isDamaged = false;
+  await on.files.changeRows(table, row => {
+    if (isDamaged || !rowKey.test(String(row.rowKey))) return row;
+    isDamaged = true;
+    return { ...row, ...damage };
+  });
+  await expect(on.run("restore", { backup: on.backup, replace: true })).rejects.toMatchObject({ kind: "conflict" });
+  expect(isDamaged).toBe(true);
+});
 
 test("each of several users whose id cannot be read is named and counted", async () => {
   const on = await authSubject();
