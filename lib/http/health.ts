@@ -34,7 +34,8 @@ export function createHealthCheck(
     }
   };
   return async () => {
-    if (passedAt !== undefined && between(passedAt, now()) < maxAgeMs) return true;
-    return runAll();
+    const ageMs = passedAt === undefined ? maxAgeMs : between(passedAt, now());
+    // A time in the future is not recent: the clock was set back, and the success could be old for as long.
+    return (ageMs >= 0 && ageMs < maxAgeMs) || runAll();
   };
 }

@@ -48,6 +48,14 @@ describe("a deployment is healthy", () => {
     expect(asked).toHaveLength(4);
   });
 
+  it("checked again after the clock was set back", async () => {
+    const healthy = health();
+    expect(await healthy()).toBe(true);
+    parts.storage = () => Promise.reject(new Error("away"));
+    time -= 3_600_000;
+    expect(await healthy()).toBe(false);
+  });
+
   it("counted from when they were asked, not from when they answered", async () => {
     const healthy = health();
     parts.storage = async () => {
