@@ -17,22 +17,12 @@ export interface PeerTools {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** The limits for repeating a read. */
-export interface Patience {
-  readonly tries: number;
-  /** Doubles with each attempt. */
-  readonly firstWaitMs: number;
-  /** A call is not repeated if the peer asks for a longer wait. */
-  readonly longestWaitMs: number;
-}
-
 /** The connection to one peer. */
 export interface PeerAccess extends PeerTools {
   /** As failures and log lines name it. */
   readonly peer: string;
   /** The time limit of an operation, including token, attempts and body. */
   readonly timeLimitMs: number;
-  readonly patience?: Patience | undefined;
   /** Default 4 MiB, after decompression. */
   readonly longestAnswer?: number | undefined;
   /** Returns the peer's own error code and text from the body of a 4xx or 5xx. */

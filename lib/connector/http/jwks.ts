@@ -1,6 +1,5 @@
 import { importJWK } from "jose";
 import * as z from "zod";
-import { raceAbort } from "../../async/race-abort.ts";
 import { singleFlight } from "../../async/single-flight.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, type Instant, minutes } from "../../time.ts";
@@ -19,23 +18,23 @@ export interface PublicKey {
 /** The public keys of a peer's JWKS. Methods throw PeerFailure only. */
 export interface KeySet {
   /** Returns all keys, at least one. */
-  all(signal?: AbortSignal): Promise<readonly PublicKey[]>;
+  all(): Promise<readonly PublicKey[]>;
   /** Returns the key with this id. A cached set without it is read again. */
-  find(kid: string, signal?: AbortSignal): Promise<PublicKey | undefined>;
+  find(kid: string): Promise<PublicKey | undefined>;
 }
 
 export interface KeySetOptions {
   readonly url: string;
   readonly use: "enc" | "sig";
-  /** How long a set is cached, 5 minutes by default. */
-  readonly maxAgeMs?: number | undefined;
-  /** The minimum age of a set that is read again for an unknown id, 1 minute by default. */
-  readonly refreshAgeMs?: number | undefined;
 }
+
+/** How long a set is cached. */
+const maxAgeMs = minutes(5);
+/** The minimum age of a set that is read again for an unknown id. */
+const refreshAgeMs = minutes(1);
 
 /** Returns the cached JWKS of a peer. It is read without a token, and concurrent callers share one read. */
 export function createKeySet(access: PeerAccess, options: KeySetOptions): KeySet {
-  const { maxAgeMs = minutes(5), refreshAgeMs = minutes(1) } = options;
   const operation = `${options.use} key set`;
   let cached: { readonly keys: readonly PublicKey[]; readonly since: Instant } | undefined;
 
@@ -48,17 +47,13 @@ export function createKeySet(access: PeerAccess, options: KeySetOptions): KeySet
     cached = { keys: usable, since };
     return usable;
   });
-  const reread = (signal: AbortSignal | undefined) =>
-    raceAbort(read(), signal, cause => new PeerFailure(access.peer, operation, "unreachable", { cause }));
-
-  const all = async (signal?: AbortSignal) =>
-    cached !== undefined && youngerThan(maxAgeMs) ? cached.keys : reread(signal);
+  const all = async () => (cached !== undefined && youngerThan(maxAgeMs) ? cached.keys : read());
   return {
     all,
-    find: async (kid, signal) => {
-      const known = (await all(signal)).find(key => key.kid === kid);
+    find: async kid => {
+      const known = (await all()).find(key => key.kid === kid);
       if (known !== undefined || youngerThan(refreshAgeMs)) return known;
-      return (await reread(signal)).find(key => key.kid === kid);
+      return (await read()).find(key => key.kid === kid);
     },
   };
 }

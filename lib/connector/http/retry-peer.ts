@@ -1,8 +1,12 @@
 import { withTimeoutSignal } from "../../async/with-timeout-signal.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
-import { callPeer, type Patience, type PeerAccess, type PeerRequest } from "./call.ts";
+import { callPeer, type PeerAccess, type PeerRequest } from "./call.ts";
 
-const usual: Patience = { tries: 3, firstWaitMs: 250, longestWaitMs: 3000 };
+const maxTries = 3;
+/** Doubles with each attempt. */
+const firstWaitMs = 250;
+/** A call is not repeated if the peer asks for a longer wait. */
+const maxWaitMs = 3000;
 
 /**
  * Sends a read to a peer, and repeats it after temporary failures within one time limit.
@@ -14,15 +18,14 @@ export function readPeer<T>(access: PeerAccess, request: PeerRequest<T> & { read
 
 /** Does the same as {@link readPeer} for other repeatable calls: a token request, or a call that is idempotent by its contract. */
 export function retryPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
-  const patience = access.patience ?? usual;
   return withTimeoutSignal(access.timeLimitMs, request.signal, async signal => {
     for (let tried = 1; ; tried++) {
       try {
         return await callPeer(access, { ...request, signal });
       } catch (error) {
-        if (!(error instanceof PeerFailure) || !error.passing || tried >= patience.tries) throw error;
-        const wait = Math.max(backOff(patience, tried, access.random), (error.retryAfter ?? 0) * 1000);
-        if (wait > patience.longestWaitMs) throw error;
+        if (!(error instanceof PeerFailure) || !error.passing || tried >= maxTries) throw error;
+        const wait = Math.max(backOff(tried, access.random), (error.retryAfter ?? 0) * 1000);
+        if (wait > maxWaitMs) throw error;
         await access.sleep(wait, signal).catch(() => {
           throw error;
         });
@@ -32,7 +35,7 @@ export function retryPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promi
 }
 
 /** Returns the wait before the next attempt. Half of it is random, so that many hosts do not retry at the same time. */
-function backOff({ firstWaitMs, longestWaitMs }: Patience, tried: number, random: PeerAccess["random"]): number {
-  const most = Math.min(firstWaitMs * 2 ** (tried - 1), longestWaitMs);
+function backOff(tried: number, random: PeerAccess["random"]): number {
+  const most = firstWaitMs * 2 ** (tried - 1);
   return most / 2 + (most / 2) * ((random(1)[0] ?? 0) / 256);
 }

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { trimEnd } from "../../trim-end.ts";
-import type { PeerAccess, PeerTools } from "../http/call.ts";
+import type { PeerTools } from "../http/call.ts";
 import type { Idp } from "./contract.ts";
 
 /** The dependencies of the client of an IdP. */
-export interface IdpDeps extends PeerTools, Pick<PeerAccess, "patience"> {
+export interface IdpDeps extends PeerTools {
   /** The time limit of each call of the contract, including token and repetitions. */
   readonly timeLimitMs: number;
   /** Returns the client secret, or PEM text with private key and certificate. */

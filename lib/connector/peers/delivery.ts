@@ -4,17 +4,14 @@ import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
 import { callPeer, type PeerAccess, type PeerTools } from "../http/call.ts";
-import { createKeySet, type KeySetOptions, type PublicKey } from "../http/jwks.ts";
+import { createKeySet, type PublicKey } from "../http/jwks.ts";
 import { readPeer } from "../http/retry-peer.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
 import { noErrorObject, refusalOf } from "./error-object.ts";
 
-export interface DeliveryOptions
-  extends PeerTools,
-    Pick<PeerAccess, "patience">,
-    Pick<KeySetOptions, "maxAgeMs" | "refreshAgeMs"> {
+export interface DeliveryOptions extends PeerTools {
   /** The URL before `/v1/fpr/shipments`. */
   readonly baseUrl: string;
   readonly signJwksUrl: string;
@@ -35,24 +32,20 @@ export interface DeliveryService {
    */
   createShipment(
     order: DeliveryOrder,
-    limits?: { readonly notAfter?: Instant; readonly signal?: AbortSignal },
+    limits?: { readonly notAfter?: Instant },
   ): Promise<{ readonly shipmentId: string }>;
-  getShipment(shipmentId: string, signal?: AbortSignal): Promise<DeliveryShipment>;
+  getShipment(shipmentId: string): Promise<DeliveryShipment>;
   /**
    * Returns the readable shipments with the reference, newest first, each once, without the responses of their security keys. In a list that
    * is newest first, it need not return those requested at `since` or before. Returns `cannot_tell` if the service has no such search or too
    * many results. Fails if it found none and some shipments were not readable.
    */
-  findByReference(
-    reference: string,
-    since: Instant,
-    signal?: AbortSignal,
-  ): Promise<readonly DeliveryShipment[] | "cannot_tell">;
+  findByReference(reference: string, since: Instant): Promise<readonly DeliveryShipment[] | "cannot_tell">;
   /** Fails as `missing` if the shipment does not exist, and as `refused` (409) if it is too late. */
-  deleteShipment(shipmentId: string, signal?: AbortSignal): Promise<void>;
-  transportKeys(signal?: AbortSignal): Promise<readonly PublicKey[]>;
+  deleteShipment(shipmentId: string): Promise<void>;
+  transportKeys(): Promise<readonly PublicKey[]>;
   /** Returns the key that verifies a response; undefined if the newest key set does not have it either. */
-  signingKey(kid: string, signal?: AbortSignal): Promise<PublicKey | undefined>;
+  signingKey(kid: string): Promise<PublicKey | undefined>;
 }
 
 /** A look-up reads at most 1,000 shipments: a caller may use one reference for all its orders. */
@@ -75,17 +68,15 @@ export function connectDelivery({
   const access: PeerAccess = { ...rest, peer: deliveryService, refusalOf };
   const shipments = `${trimEnd(baseUrl, "/")}/v1/fpr/shipments`;
   const urlOf = (shipmentId: string) => `${shipments}/${encodeURIComponent(shipmentId)}`;
-  const { maxAgeMs, refreshAgeMs } = rest;
-  const transportKeys = createKeySet(access, { url: transportJwksUrl, use: "enc", maxAgeMs, refreshAgeMs });
-  const signingKeys = createKeySet(access, { url: signJwksUrl, use: "sig", maxAgeMs, refreshAgeMs });
+  const transportKeys = createKeySet(access, { url: transportJwksUrl, use: "enc" });
+  const signingKeys = createKeySet(access, { url: signJwksUrl, use: "sig" });
 
   /** Runs one operation with the token and within the time limit. Without a token nothing was sent. */
   const withToken = <T>(
     operation: string,
-    outer: AbortSignal | undefined,
     work: (call: { operation: string; token: string; signal: AbortSignal }) => Promise<T>,
   ) =>
-    withTimeoutSignal(access.timeLimitMs, outer, async signal => {
+    withTimeoutSignal(access.timeLimitMs, undefined, async signal => {
       const noToken = (cause: unknown) =>
         new PeerFailure(access.peer, operation, "unreachable", { cause, detail: "The token cannot be read." });
       const read = token().catch((cause: unknown) => {
@@ -95,8 +86,8 @@ export function connectDelivery({
     });
 
   return {
-    createShipment: (order, { notAfter, signal } = {}) =>
-      withToken("create shipment", signal, async call => {
+    createShipment: (order, { notAfter } = {}) =>
+      withToken("create shipment", async call => {
         const body = shipmentBody(order);
         const created = await callPeer(access, {
           ...call,
@@ -108,16 +99,16 @@ export function connectDelivery({
         });
         return { shipmentId: created.shipment_id };
       }),
-    getShipment: (shipmentId, signal) =>
-      withToken("get shipment", signal, call => {
+    getShipment: shipmentId =>
+      withToken("get shipment", call => {
         // The state of another shipment must not become that of this one. The service may write an id in another case.
         const answer = shipment.refine(found => found.shipmentId.toLowerCase() === shipmentId.toLowerCase(), {
           path: ["shipment_id"],
         });
         return readPeer(access, { ...call, method: "GET", url: urlOf(shipmentId), answer });
       }),
-    findByReference: (reference, since, signal) =>
-      withToken("find shipments", signal, async call => {
+    findByReference: (reference, since) =>
+      withToken("find shipments", async call => {
         // A shipment that is created meanwhile moves others to the next page, where they appear again.
         const found = new Map<string, DeliveryShipment>();
         let hasUnreadable = false;
@@ -149,8 +140,8 @@ export function connectDelivery({
         }
         return "cannot_tell";
       }),
-    deleteShipment: (shipmentId, signal) =>
-      withToken("delete shipment", signal, async call => {
+    deleteShipment: shipmentId =>
+      withToken("delete shipment", async call => {
         await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), answer: noErrorObject });
       }),
     transportKeys: transportKeys.all,

@@ -3,7 +3,7 @@ import { type AccessTokens, createAccessTokens } from "../http/access-token.ts";
 import type { PeerAccess, PeerTools } from "../http/call.ts";
 import { requestToken } from "../http/grant.ts";
 
-export interface EnrollmentOptions extends PeerTools, Pick<PeerAccess, "patience"> {
+export interface EnrollmentOptions extends PeerTools {
   /** The URL before `/v1/token`. */
   readonly baseUrl: string;
   /** Read at each exchange, so that a rotated credential is used. */

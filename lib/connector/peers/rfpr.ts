@@ -9,7 +9,7 @@ import { preRegistrationApi } from "../model/peer-names.ts";
 import { noErrorObject, refusalOf } from "./error-object.ts";
 import { type AuthenticatorOrder, authenticatorAnswer, authenticatorBody, type Enrollment } from "./rfpr-wire.ts";
 
-export interface RfprOptions extends PeerTools, Pick<PeerAccess, "patience"> {
+export interface RfprOptions extends PeerTools {
   /** The URL before `/v1/authenticator-requests`. */
   readonly baseUrl: string;
   readonly tokens: AccessTokens;
@@ -23,40 +23,36 @@ export interface RfprOptions extends PeerTools, Pick<PeerAccess, "patience"> {
  */
 export interface Rfpr {
   /** Gets an access token, so that a later call does not fail for lack of one. */
-  authenticate(signal?: AbortSignal): Promise<void>;
+  authenticate(): Promise<void>;
   /**
    * Requests an authenticator. Fails as `refused` with status 409 if the id has another content, and with 410 if it was deleted. If the
    * call cannot start by `notAfter`, it is not made and fails as `unreachable`.
    */
-  put(
-    id: string,
-    order: AuthenticatorOrder,
-    limits?: { readonly notAfter?: Instant; readonly signal?: AbortSignal },
-  ): Promise<void>;
+  put(id: string, order: AuthenticatorOrder, limits?: { readonly notAfter?: Instant }): Promise<void>;
   /** Fails as `refused` with status 410 if the request was deleted. */
-  get(id: string, signal?: AbortSignal): Promise<Enrollment>;
+  get(id: string): Promise<Enrollment>;
   /** Cancels the request, which then cannot be enrolled. Fails as `refused` with status 409 if it has already ended. */
-  cancel(id: string, signal?: AbortSignal): Promise<void>;
+  cancel(id: string): Promise<void>;
   /** Deletes the request and reserves its id, also if it does not exist: a `put` that arrives later is refused. */
-  remove(id: string, signal?: AbortSignal): Promise<void>;
+  remove(id: string): Promise<void>;
 }
 
 export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
   const access: PeerAccess = { ...rest, peer: preRegistrationApi, refusalOf };
   const requests = `${trimEnd(baseUrl, "/")}/v1/authenticator-requests`;
   const urlOf = (id: string) => `${requests}/${encodeURIComponent(id)}`;
-  const call = <T>(outer: AbortSignal | undefined, request: PeerRequest<T>) =>
-    withTimeoutSignal(access.timeLimitMs, outer, signal =>
+  const call = <T>(request: PeerRequest<T>) =>
+    withTimeoutSignal(access.timeLimitMs, undefined, signal =>
       tokens.use(signal, token => retryPeer(access, { ...request, token, signal })),
     );
 
   return {
-    authenticate: outer =>
-      withTimeoutSignal(access.timeLimitMs, outer, signal => tokens.use(signal, () => Promise.resolve())),
-    async put(id, order, { notAfter, signal } = {}) {
+    authenticate: () =>
+      withTimeoutSignal(access.timeLimitMs, undefined, signal => tokens.use(signal, () => Promise.resolve())),
+    async put(id, order, { notAfter } = {}) {
       const operation = "put authenticator";
       const body = authenticatorBody(order);
-      await call(signal, {
+      await call({
         operation,
         method: "PUT",
         url: urlOf(id),
@@ -65,19 +61,13 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
         answer: putAnswer,
       });
     },
-    get: (id, signal) =>
-      call(signal, { operation: "get authenticator", method: "GET", url: urlOf(id), answer: authenticatorAnswer(id) }),
-    async cancel(id, signal) {
+    get: id => call({ operation: "get authenticator", method: "GET", url: urlOf(id), answer: authenticatorAnswer(id) }),
+    async cancel(id) {
       const url = `${urlOf(id)}/cancel`;
-      await call(signal, { operation: "cancel authenticator", method: "POST", url, answer: cancelAnswer });
+      await call({ operation: "cancel authenticator", method: "POST", url, answer: cancelAnswer });
     },
-    async remove(id, signal) {
-      await call(signal, {
-        operation: "delete authenticator",
-        method: "DELETE",
-        url: urlOf(id),
-        answer: noErrorObject,
-      });
+    async remove(id) {
+      await call({ operation: "delete authenticator", method: "DELETE", url: urlOf(id), answer: noErrorObject });
     },
   };
 }

@@ -472,12 +472,12 @@ describe("a shipment that the service does not know", () => {
         },
         delivery: {
           ...delivery,
-          getShipment: async (id, signal) => {
+          getShipment: async id => {
             if (id === other.shipmentId) {
               await released.promise;
               await connector.runShipments();
             }
-            return delivery.getShipment(id, signal);
+            return delivery.getShipment(id);
           },
         },
       }),

@@ -2,7 +2,7 @@ import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createKeySet, type KeySetOptions } from "../../../../lib/connector/http/jwks.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
-import { failureOf, kindOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
+import { kindOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 
 let peer: Peer;
 let tools: TestTools;
@@ -104,19 +104,5 @@ describe("a key set", () => {
     peer.fail({ kind: "refuse", times: 3 });
     expect(await kindOf(keys.all())).toBe("unanswered");
     expect(await keys.all()).toEqual([shown(one)]);
-  });
-
-  test("continues to be read for other callers when one of them leaves", async () => {
-    const keys = keySet();
-    peer.fail({ kind: "hang" });
-    const leaving = new AbortController();
-    const left = failureOf(keys.all(leaving.signal));
-    const stays = keys.all();
-    await peer.untilHanging();
-    leaving.abort();
-    expect((await left).kind).toBe("unreachable");
-    peer.release();
-    expect(await stays).toEqual([shown(one)]);
-    expect(await kindOf(keySet().all(leaving.signal))).toBe("unreachable");
   });
 });
