@@ -3,7 +3,6 @@ import { openConnectorContext } from "../../functions/connector/start/open-conte
 import { openDeployment } from "../../functions/deployment.ts";
 import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { connectorTables } from "../../lib/azure/connector/store.ts";
-import { readAllRows } from "../../lib/azure/tables/row-batches.ts";
 import { openTables, type Row, type Tables } from "../../lib/azure/tables/tables.ts";
 import { createBodyV2, createV2 } from "../../lib/connector/api/v2/body-to-draft.ts";
 import { createRequest } from "../../lib/connector/create/create-request.ts";
@@ -57,6 +56,6 @@ export async function makeModelRequest(
 /** Returns all rows of the tables. */
 export async function snapshotOf(tables: Tables, names: readonly string[]): Promise<Snapshot> {
   const all: Record<string, readonly Row[]> = {};
-  for (const name of names) all[name] = await readAllRows(tables.table(name).scan());
+  for (const name of names) all[name] = await Array.fromAsync(tables.table(name).scan());
   return all;
 }

@@ -1,6 +1,5 @@
 import type { OtpKeys } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
-import { readAllRows } from "../tables/row-batches.ts";
 import type { Row } from "../tables/tables.ts";
 import { assignmentEntry, changeEntry, type IndexEntry, indexRowOf, matchesEntry } from "./index/index-entries.ts";
 import { removeStaleIndexRow } from "./index/stale-index-rows.ts";
@@ -20,7 +19,7 @@ import type { AuthTables } from "./rows/tables.ts";
 /** Stores assignments: a row in the user's partition, and an index row in the OTP key's partition that points to the user. */
 export function assignments(tables: AuthTables): Pick<OtpKeys, "assign" | "unassign"> {
   const { otpkeys } = tables;
-  const withHolders = (prefix: string) => readAllRows(otpkeys.query({ partitionKey: prefix, from: keyRow }));
+  const withHolders = (prefix: string) => Array.fromAsync(otpkeys.query({ partitionKey: prefix, from: keyRow }));
 
   /**
    * Removes index rows that crashes left, which make a free key look taken. Reads a few, because many users can share a

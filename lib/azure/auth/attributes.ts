@@ -2,7 +2,6 @@ import { withAttribute, withoutAttribute } from "../../auth/model/attributes.ts"
 import { accepted } from "../../auth/model/parsed.ts";
 import type { AttributeOwner, AttributeStore, UserRef } from "../../auth/store.ts";
 import { conflict } from "../../retry-on-conflict.ts";
-import { readAllRows } from "../tables/row-batches.ts";
 import type { Row } from "../tables/tables.ts";
 import { attributeEntry, changeEntry } from "./index/index-entries.ts";
 import { readAtUser } from "./index/locate-user.ts";
@@ -27,7 +26,7 @@ function userAttributes(tables: AuthTables, userRef: UserRef): AttributesOf {
   const { users } = tables;
   return {
     async all() {
-      const read = (userHash: string) => readAllRows(users.query({ partitionKey: userHash }));
+      const read = (userHash: string) => Array.fromAsync(users.query({ partitionKey: userHash }));
       const found = await readAtUser(tables, userRef, read, rows => rows.find(({ rowKey }) => rowKey === userRow));
       const id = ownerOf(found?.user);
       return found === undefined || id === undefined ? undefined : attributesIn(found.result, id);

@@ -1,7 +1,7 @@
 import type { OtpKey, OtpKeySummary, OtpKeys } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import { finishOrLog } from "../tables/finish-or-log.ts";
-import { mapConcurrently, readAllRows, touchRow } from "../tables/row-batches.ts";
+import { mapConcurrently, touchRow } from "../tables/row-batches.ts";
 import { parseRow } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
 import { assignments } from "./assignments.ts";
@@ -23,7 +23,7 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
 
   /** Reads an OTP key and the index rows of its possible holders, in one read. */
   const withHolders = async (prefix: string) => {
-    const rows = await readAllRows(otpkeys.query({ partitionKey: prefix, from: keyRow }));
+    const rows = await Array.fromAsync(otpkeys.query({ partitionKey: prefix, from: keyRow }));
     return {
       key: rows.find(({ rowKey }) => rowKey === keyRow),
       holders: rows.filter(({ rowKey }) => rowKey !== keyRow),

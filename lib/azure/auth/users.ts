@@ -2,7 +2,7 @@ import type { AssignedKey, SignInState, Stored, User, UserRef, Users } from "../
 import { hashUsername } from "../../auth/user-hash.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import { finishOrLog } from "../tables/finish-or-log.ts";
-import { mapConcurrently, readAllRows } from "../tables/row-batches.ts";
+import { mapConcurrently } from "../tables/row-batches.ts";
 import type { Row } from "../tables/tables.ts";
 import { sweepUser, vacate } from "./clean-up/sweep.ts";
 import { reserveId } from "./index/ids.ts";
@@ -45,7 +45,7 @@ export function userStore(tables: AuthTables): Users {
       const userHash = hashUsername(folded);
       const shown = { userHash, name };
       const [existing, { id, listed }] = await Promise.all([
-        readAllRows(users.query({ partitionKey: userHash }, { select: ["schema", "id"] })),
+        Array.fromAsync(users.query({ partitionKey: userHash }, { select: ["schema", "id"] })),
         reserveId(tables, "users", shown, reserved => rowKeysOf({ id: reserved, name })),
       ]);
       const user: User = { id, name, userHash, ...(password && { password }), epoch: 1, createdAt: tables.now() };
@@ -65,7 +65,7 @@ export function userStore(tables: AuthTables): Users {
     },
 
     async view(userRef) {
-      const read = (userHash: string) => readAllRows(users.query({ partitionKey: userHash }));
+      const read = (userHash: string) => Array.fromAsync(users.query({ partitionKey: userHash }));
       const found = await readAtUser(tables, userRef, read, userRowOf);
       if (found?.user === undefined) return undefined;
       const { id, name } = fromUserRow(found.user).value;
@@ -86,7 +86,7 @@ export function userStore(tables: AuthTables): Users {
     async signInState(userRef) {
       // The range contains assignments, throttle and user. Attributes sort before it.
       const range = { from: assignedPrefix, before: `${userRow}:` };
-      const read = (userHash: string) => readAllRows(users.query({ partitionKey: userHash, ...range }));
+      const read = (userHash: string) => Array.fromAsync(users.query({ partitionKey: userHash, ...range }));
       const found = await readAtUser(tables, userRef, read, userRowOf);
       return found && signInStateOf(found);
     },

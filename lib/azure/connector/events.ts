@@ -8,7 +8,7 @@ import { omitUndefined } from "../../omit-undefined.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Now } from "../../time.ts";
 import { readOrLog } from "../tables/row-schema.ts";
-import type { Action, Row, Tables } from "../tables/tables.ts";
+import type { Action, Tables } from "../tables/tables.ts";
 import { transactionSize } from "../tables/transaction.ts";
 import { dueTable } from "./due-index.ts";
 import {
@@ -58,10 +58,8 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
   };
 
   const load = async (requestId: string): Promise<LoadedEvents> => {
-    const rows: Row[] = [];
     const range = { partitionKey: requestId, from: deliveryPrefix, before: keyPrefix };
-    for await (const row of events.query(range)) rows.push(row);
-    return fromEventRows(rows);
+    return fromEventRows(await Array.fromAsync(events.query(range)));
   };
 
   const store: EventStore = {

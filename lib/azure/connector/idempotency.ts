@@ -83,8 +83,7 @@ export function claimStore(tables: Tables): ClaimStore {
         const ended = { partitionKey, from: endsPrefix, before: `${endsPrefix}${until}~` };
         for (let before = -1; before < removed && !isOver(); ) {
           before = removed;
-          const expired: Row[] = [];
-          for await (const row of table.query(ended, { limit: 50 })) expired.push(row);
+          const expired = await Array.fromAsync(table.query(ended, { limit: 50 }));
           if (expired.length > 0 && (await removeAll(expired))) removed += expired.length;
           else for (const row of expired) if (await removeAll([row])) removed++;
         }

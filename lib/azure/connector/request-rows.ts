@@ -1,6 +1,6 @@
 import type { Changes, LoadedRequest, Stored } from "../../connector/deps.ts";
 import type { CredentialRequest, SecurityKey } from "../../connector/model/request.ts";
-import type { Action, Row, Tables } from "../tables/tables.ts";
+import type { Action, Tables } from "../tables/tables.ts";
 import { fromKeyRow, fromRequestRow, toKeyColumns, toRequestColumns } from "./rows.ts";
 
 /** Table of the credential requests: one partition for each request, with its row and the rows of its security keys. */
@@ -13,9 +13,8 @@ export function requestRows(tables: Tables) {
   const table = tables.table(requestsTable);
 
   const load = async (id: string): Promise<LoadedRequest | undefined> => {
-    const rows: Row[] = [];
     // The rows of events sort before those of the security keys.
-    for await (const row of table.query({ partitionKey: id, from: keyPrefix })) rows.push(row);
+    const rows = await Array.fromAsync(table.query({ partitionKey: id, from: keyPrefix }));
     const row = rows.find(({ rowKey }) => rowKey === requestRow);
     if (row === undefined) return undefined;
     const keys = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));

@@ -50,8 +50,7 @@ export const hashOf = (written: string | Uint8Array): string => createHash("sha2
 
 /** Returns the blobs of all backups of a service by the backup's id, oldest first. */
 export async function backupsOf(blobs: Blobs, service: ServiceName): Promise<ReadonlyMap<string, readonly string[]>> {
-  const names: string[] = [];
-  for await (const name of blobs.list(backupsContainer, `${service}/`)) names.push(name);
+  const names = await Array.fromAsync(blobs.list(backupsContainer, `${service}/`));
   return Map.groupBy(names, name => name.split("/")[1] ?? "");
 }
 

@@ -13,12 +13,6 @@ export const mapConcurrently = <T, R>(
   work: (item: T, index: number) => Promise<R>,
 ): Promise<R[]> => pLimit(concurrency).map(items, work);
 
-export async function readAllRows(rows: AsyncIterable<Row>): Promise<Row[]> {
-  const all: Row[] = [];
-  for await (const row of rows) all.push(row);
-  return all;
-}
-
 /** Reads rows of one small partition by their keys, 14 in one call. */
 export async function readRows(
   table: Table,
@@ -26,7 +20,7 @@ export async function readRows(
   rowKeys: readonly string[],
 ): Promise<ReadonlyMap<string, Row>> {
   const found = await Promise.all(
-    chunksOf(rowKeys, maxRowKeys).map(some => readAllRows(table.query({ partitionKey, rowKeys: some }))),
+    chunksOf(rowKeys, maxRowKeys).map(some => Array.fromAsync(table.query({ partitionKey, rowKeys: some }))),
   );
   return new Map(found.flat().map(row => [row.rowKey, row]));
 }

@@ -88,13 +88,9 @@ export function openSecrets(options: SecretsOptions): Secrets {
     set: (name, value, more = {}) =>
       callForSecret((client, abortSignal) => client.setSecret(name, value, { ...more, abortSignal })),
     versions: name =>
-      call(async (client, abortSignal) => {
-        const found: SecretVersion[] = [];
-        for await (const properties of client.listPropertiesOfSecretVersions(name, { abortSignal })) {
-          found.push(toVersion(properties));
-        }
-        return found;
-      }),
+      call((client, abortSignal) =>
+        Array.fromAsync(client.listPropertiesOfSecretVersions(name, { abortSignal }), toVersion),
+      ),
     disable: (name, version) =>
       call(async (client, abortSignal) => {
         await client.updateSecretProperties(name, version, { enabled: false, abortSignal });

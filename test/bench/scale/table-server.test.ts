@@ -11,11 +11,7 @@ async function callEverything(table: Table): Promise<readonly unknown[]> {
     const { etag, ...columns } = row ?? {};
     return columns;
   };
-  const rowsOf = async (range: Parameters<Table["query"]>[0]) => {
-    const found: unknown[] = [];
-    for await (const row of table.query(range)) found.push(shown(row));
-    return found;
-  };
+  const rowsOf = (range: Parameters<Table["query"]>[0]) => Array.fromAsync(table.query(range), shown);
   const row = { partitionKey: "it's", rowKey: "a'1", text: "ü\u2028", big: 2 ** 40, half: 0.5, yes: true, small: 7 };
   const first = String(await table.insert(row));
   const again = await table.insert(row);

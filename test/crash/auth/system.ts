@@ -56,10 +56,8 @@ export async function startAuthSystem(settings: Fields = {}, secrets: Fields = {
     },
     rows: async table => {
       const options = { allowInsecureConnection: true };
-      const rows: TableRow[] = [];
       const client = TableClient.fromConnectionString(storage.connectionString, table, options);
-      for await (const row of client.listEntities()) rows.push(row);
-      return rows;
+      return Array.fromAsync(client.listEntities());
     },
     close: async () => {
       await Promise.all(hosts.map(host => host.kill()));

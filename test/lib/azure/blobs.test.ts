@@ -19,11 +19,7 @@ const text = async (name: string) => {
   const content = await blobs.get("things", name);
   return content && Buffer.from(content).toString();
 };
-const namesOf = async (prefix: string) => {
-  const names: string[] = [];
-  for await (const name of blobs.list("things", prefix)) names.push(name);
-  return names;
-};
+const namesOf = (prefix: string) => Array.fromAsync(blobs.list("things", prefix));
 
 describe("a blob", () => {
   test("comes back as it was put, text as UTF-8, and is overwritten whole", async () => {

@@ -17,11 +17,8 @@ export type ReadRows = (table: string, partitionKey: string) => Promise<readonly
 
 export const readRows =
   (tables: Tables): ReadRows =>
-  async (table, partitionKey) => {
-    const rows: Row[] = [];
-    for await (const row of tables.table(table).query({ partitionKey })) rows.push(row);
-    return rows;
-  };
+  (table, partitionKey) =>
+    Array.fromAsync(tables.table(table).query({ partitionKey }));
 
 const rowOf = async (read: ReadRows, table: string, partitionKey: string, key: string): Promise<Row | undefined> =>
   (await read(table, partitionKey)).find(({ rowKey }) => rowKey === key);

@@ -39,8 +39,7 @@ describe("a pausing proxy", () => {
       ["upsert", entity(4)],
       ["create", entity(5, "o'b r")],
     ]);
-    const rows = [];
-    for await (const row of proxied.listEntities<{ v: number }>()) rows.push(row.v);
+    const rows = await Array.fromAsync(proxied.listEntities<{ v: number }>(), ({ v }) => v);
     expect(rows).toEqual([5, 4]);
     expect(proxy.passed()).toBe(6);
   });

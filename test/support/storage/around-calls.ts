@@ -1,4 +1,4 @@
-import type { Row, Table, Tables } from "../../../lib/azure/tables/tables.ts";
+import type { Table, Tables } from "../../../lib/azure/tables/tables.ts";
 
 /** One storage call: what it is, for messages, and whether it may change anything. */
 export interface Call {
@@ -17,11 +17,7 @@ export function aroundCalls(tables: Tables, around: <T>(call: Call, send: () => 
       <A extends unknown[], R>(method: string, writes: boolean, send: (...args: A) => Promise<R>) =>
       (...args: A) =>
         around({ name: `${method} ${name} ${JSON.stringify(args)}`, writes }, () => send(...args));
-    const collect = async (...args: Parameters<Table["query"]>) => {
-      const rows: Row[] = [];
-      for await (const row of table.query(...args)) rows.push(row);
-      return rows;
-    };
+    const collect = (...args: Parameters<Table["query"]>) => Array.fromAsync(table.query(...args));
     const query = call("query", false, collect);
     return {
       get: (...args) => call("get", false, table.get)(...args),

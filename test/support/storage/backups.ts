@@ -19,11 +19,8 @@ export function filesOf(blobs: Blobs, service: string, id: string) {
     read,
     write,
     remove: (name: string) => blobs.remove(backupsContainer, at(name)),
-    async names(): Promise<readonly string[]> {
-      const names: string[] = [];
-      for await (const name of blobs.list(backupsContainer, at(""))) names.push(name.slice(at("").length));
-      return names;
-    },
+    names: (): Promise<readonly string[]> =>
+      Array.fromAsync(blobs.list(backupsContainer, at("")), name => name.slice(at("").length)),
     /** Writes a manifest whose hash is right. */
     writeManifest,
     /** Rewrites the rows of a table's first file, as a backup of rows that were like that. */

@@ -1,6 +1,6 @@
 import { withoutHash } from "../../../auth/otp/temporary-code.ts";
 import type { Instant } from "../../../time.ts";
-import { mapConcurrently, readAllRows, removeRows } from "../../tables/row-batches.ts";
+import { mapConcurrently, removeRows } from "../../tables/row-batches.ts";
 import { parseRow, readOrLog } from "../../tables/row-schema.ts";
 import type { Action, Entity, Page, Row, Table } from "../../tables/tables.ts";
 import { correctIndexRows } from "../index/correct-index-rows.ts";
@@ -131,7 +131,7 @@ async function processIndexRow(
  * committed.
  */
 async function processRenamed(tables: AuthTables, userHash: string): Promise<"removed" | "passed"> {
-  const rows = await readAllRows(tables.users.query({ partitionKey: userHash }));
+  const rows = await Array.fromAsync(tables.users.query({ partitionKey: userHash }));
   const row = rows.find(({ rowKey }) => rowKey === userRow);
   const renamed = renamedIn(row);
   if (renamed !== undefined && renamed.ends > tables.now()) {

@@ -1,5 +1,5 @@
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
-import { mapConcurrently, readAllRows, removeRows, touchRow } from "../../tables/row-batches.ts";
+import { mapConcurrently, removeRows, touchRow } from "../../tables/row-batches.ts";
 import type { Row } from "../../tables/tables.ts";
 import { keyWithAttributes } from "../index/key-rows.ts";
 import { listRowKeys, removeListRows } from "../index/list-rows.ts";
@@ -29,7 +29,7 @@ export async function sweepUser(
 ): Promise<void> {
   const { users, attributeUsers, otpkeys } = tables;
   await retryOnConflict(async () => {
-    const remaining = remainingOf(await readAllRows(users.query({ partitionKey: userHash })), id, userRow);
+    const remaining = remainingOf(await Array.fromAsync(users.query({ partitionKey: userHash })), id, userRow);
     await mapConcurrently(remaining, async ({ rowKey, value }) => {
       if (rowKey.startsWith(attributePrefix)) {
         const key = rowKey.slice(attributePrefix.length);
@@ -57,7 +57,7 @@ export async function vacate(
   await retryOnConflict(async () => {
     const user = await pointToUser(tables, id);
     if (user?.partitionKey === userHash) return;
-    const rows = (await readAllRows(users.query({ partitionKey: userHash }))).filter(row => ownerOf(row) === id);
+    const rows = (await Array.fromAsync(users.query({ partitionKey: userHash }))).filter(row => ownerOf(row) === id);
     const renamed = await users.get(userHash, userRow);
     if (user === undefined) await sweepUser(tables, { userHash, id, name });
     // A rename that is about to come here is between its read of the user and its commit: it gets a conflict and starts

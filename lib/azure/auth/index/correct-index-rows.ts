@@ -1,5 +1,5 @@
 import type { User } from "../../../auth/store.ts";
-import { mapConcurrently, readAllRows } from "../../tables/row-batches.ts";
+import { mapConcurrently } from "../../tables/row-batches.ts";
 import type { Row } from "../../tables/tables.ts";
 import { assignedKeyIn, assignedPrefix, attributePrefix, idKey, ownerOf, valueIn } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
@@ -13,7 +13,7 @@ export async function correctIndexRows(
   tables: AuthTables,
   { userHash, id }: Pick<User, "userHash" | "id">,
 ): Promise<void> {
-  const rows = await readAllRows(tables.users.query({ partitionKey: userHash }));
+  const rows = await Array.fromAsync(tables.users.query({ partitionKey: userHash }));
   const entries = rows.flatMap(row => entryIn(tables, row, id) ?? []);
   await mapConcurrently(entries, async ({ index: { table, partitionKey, rowKeyPrefix } }) => {
     const row = await table.get(partitionKey, rowKeyPrefix + idKey(id));

@@ -2,7 +2,7 @@ import type { Page, Range, UserFilter, UserSummary } from "../../../auth/store.t
 import type { Log } from "../../../log.ts";
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
 import type { Instant } from "../../../time.ts";
-import { mapConcurrently, readAllRows, readRows } from "../../tables/row-batches.ts";
+import { mapConcurrently, readRows } from "../../tables/row-batches.ts";
 import { readOrLog } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import { checkedVersion, fromUserRow, idKey, lastLoginIn, loginRow, userRow } from "../rows/rows.ts";
@@ -67,7 +67,7 @@ async function isUnused(
 ): Promise<boolean> {
   const { id } = user;
   const range = { from: loginRow, before: `${userRow}:` };
-  const read = (userHash: string) => readAllRows(tables.users.query({ partitionKey: userHash, ...range }));
+  const read = (userHash: string) => Array.fromAsync(tables.users.query({ partitionKey: userHash, ...range }));
   const rowIn = (rows: readonly Row[], rowKey: string) => rows.find(row => row.rowKey === rowKey);
   const found = await readAtUser(tables, { by: "userHash", userHash: user.userHash, id }, read, rows =>
     rowIn(rows, userRow),

@@ -1,5 +1,4 @@
 import type { UserRef } from "../../../auth/store.ts";
-import { readAllRows } from "../../tables/row-batches.ts";
 import type { Row } from "../../tables/tables.ts";
 import { assignedPrefix, keyRow, ownerOf, userRow } from "../rows/rows.ts";
 import type { AuthTables } from "../rows/tables.ts";
@@ -11,7 +10,9 @@ export const keyWithAttributes = (
   prefix: string,
   select?: readonly string[],
 ): Promise<readonly Row[]> =>
-  readAllRows(otpkeys.query({ partitionKey: prefix, before: `${keyRow}:` }, select === undefined ? {} : { select }));
+  Array.fromAsync(
+    otpkeys.query({ partitionKey: prefix, before: `${keyRow}:` }, select === undefined ? {} : { select }),
+  );
 
 /** Returns whether the OTP key with that id is assigned to the user. */
 export type IsAssigned = (keyId: number) => boolean;

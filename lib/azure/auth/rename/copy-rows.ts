@@ -1,5 +1,4 @@
 import { chunksOf } from "../../../chunks.ts";
-import { readAllRows } from "../../tables/row-batches.ts";
 import type { Action, Row } from "../../tables/tables.ts";
 import { transactionSize } from "../../tables/transaction.ts";
 import { assignedPrefix, attributePrefix, headRow, loginRow, ownerOf, schemaVersion } from "../rows/rows.ts";
@@ -16,7 +15,7 @@ type Part = Extract<Action, { upsert: unknown }>["upsert"];
 export async function copyRows(tables: AuthTables, { user }: Source, claim: Claim): Promise<boolean> {
   const { users } = tables;
   const { userHash, id } = claim;
-  const rowsIn = async (partitionKey: string) => readAllRows(users.query({ partitionKey }));
+  const rowsIn = async (partitionKey: string) => Array.fromAsync(users.query({ partitionKey }));
   const [own, there] = await Promise.all([rowsIn(user.userHash), rowsIn(userHash)]);
   const copied = own.filter(row => ownerOf(row) === id && isCopied(row));
   const rowKeys = new Set(copied.map(({ rowKey }) => rowKey));

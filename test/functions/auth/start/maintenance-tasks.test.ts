@@ -400,11 +400,7 @@ describe("backups in a second place", () => {
     const on: TestAuth = { ...first, deployment: { ...first.deployment, secondBlobs } };
     const user = await on.makeUser();
     const { backup, copied } = await run("backUp", {}, on);
-    const namesIn = async (place: typeof blobs) => {
-      const names: string[] = [];
-      for await (const name of place.list(backupsContainer, "auth/")) names.push(name);
-      return names;
-    };
+    const namesIn = (place: typeof blobs) => Array.fromAsync(place.list(backupsContainer, "auth/"));
     expect(await namesIn(secondBlobs)).toEqual(await namesIn(blobs));
     expect(copied).toBe((await namesIn(blobs)).length);
 

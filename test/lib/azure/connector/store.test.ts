@@ -326,11 +326,7 @@ describe("a credential request in Table storage", () => {
 });
 
 describe("the index of due work", () => {
-  const all = async (queue: Queue, until?: string): Promise<readonly DueEntry[]> => {
-    const entries: DueEntry[] = [];
-    for await (const entry of store.due(queue, until)) entries.push(entry);
-    return entries;
-  };
+  const all = (queue: Queue, until?: string): Promise<readonly DueEntry[]> => Array.fromAsync(store.due(queue, until));
   const at = (second: number) => `2026-02-01T00:00:0${second}.000Z`;
 
   test("is in order of time, up to and with a time, each queue for itself", async () => {

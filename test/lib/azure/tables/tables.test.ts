@@ -44,11 +44,7 @@ beforeEach(() => {
   pk = `p${partition++}`;
 });
 
-const all = async (rows: AsyncIterable<Row>) => {
-  const keys: string[] = [];
-  for await (const row of rows) keys.push(row.rowKey);
-  return keys;
-};
+const all = (rows: AsyncIterable<Row>) => Array.fromAsync(rows, ({ rowKey }) => rowKey);
 const fill = (keys: readonly string[]) =>
   table.transact(
     pk,

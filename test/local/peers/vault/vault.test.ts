@@ -44,12 +44,6 @@ beforeEach(async () => {
 
 afterEach(() => vault.close());
 
-const all = async <T>(items: AsyncIterable<T>) => {
-  const found: T[] = [];
-  for await (const item of items) found.push(item);
-  return found;
-};
-
 test("a secret is set, read, and keeps every version", async () => {
   const one = await client.setSecret("key", "one");
   const two = await client.setSecret("key", "two");
@@ -58,7 +52,7 @@ test("a secret is set, read, and keeps every version", async () => {
   const { version } = one.properties;
   expect(version).toMatch(/^[0-9a-f]{32}$/);
   expect((await client.getSecret("key", { version: version ?? "" })).value).toBe("one");
-  expect((await all(client.listPropertiesOfSecretVersions("key"))).map(found => found.version)).toEqual([
+  expect((await Array.fromAsync(client.listPropertiesOfSecretVersions("key"))).map(found => found.version)).toEqual([
     version,
     two.properties.version,
   ]);
@@ -75,13 +69,15 @@ test("expiry, content type, tags and enabled come back as they were set", async 
   expect(properties).toMatchObject({ expiresOn, enabled: true, contentType: "text/plain", tags: { a: "b" } });
   expect(properties.createdOn).toBeInstanceOf(Date);
   await client.updateSecretProperties("key", properties.version ?? "", { enabled: false });
-  expect(await all(client.listPropertiesOfSecretVersions("key"))).toMatchObject([{ expiresOn, enabled: false }]);
+  expect(await Array.fromAsync(client.listPropertiesOfSecretVersions("key"))).toMatchObject([
+    { expiresOn, enabled: false },
+  ]);
   await expect(client.getSecret("key")).rejects.toMatchObject({ statusCode: 403, code: "Forbidden" });
 });
 
 test("the list names every secret and no value, page by page", async () => {
   for (let n = 0; n < 60; n++) vault.set(`key-${n}`, "hidden");
-  const found = await all(client.listPropertiesOfSecrets());
+  const found = await Array.fromAsync(client.listPropertiesOfSecrets());
   expect(found).toHaveLength(61);
   expect(found.map(({ name }) => name)).toContain("key-59");
   expect(vault.count("GET", /^\/secrets\/?$/)).toBe(4);
@@ -106,8 +102,8 @@ test("a deleted secret can be recovered, and until then its name cannot be used 
   await expect(client.getSecret("key")).rejects.toMatchObject({ statusCode: 404 });
   await expect(client.setSecret("key", "two")).rejects.toMatchObject({ statusCode: 409, code: "Conflict" });
   expect(() => vault.set("key", "two")).toThrow();
-  expect((await all(client.listPropertiesOfSecrets())).map(({ name }) => name)).toEqual(["given"]);
-  expect((await all(client.listDeletedSecrets())).map(({ name }) => name)).toEqual(["key"]);
+  expect((await Array.fromAsync(client.listPropertiesOfSecrets())).map(({ name }) => name)).toEqual(["given"]);
+  expect((await Array.fromAsync(client.listDeletedSecrets())).map(({ name }) => name)).toEqual(["key"]);
   await expect(client.purgeDeletedSecret("key")).rejects.toMatchObject({ statusCode: 403 });
   await (await client.beginRecoverDeletedSecret("key")).pollUntilDone();
   expect((await client.getSecret("key")).properties.tags).toEqual({ a: "b" });
@@ -116,12 +112,12 @@ test("a deleted secret can be recovered, and until then its name cannot be used 
 
 test("versions are listed page by page with their tags, and a version that is disabled stays so", async () => {
   for (let n = 0; n < 30; n++) await client.setSecret("key", "hidden", { tags: { n: String(n) } });
-  const versions = await all(client.listPropertiesOfSecretVersions("key"));
+  const versions = await Array.fromAsync(client.listPropertiesOfSecretVersions("key"));
   expect(vault.count("GET", /versions$/)).toBe(2);
   expect(versions.map(({ tags }) => tags?.n)).toEqual(Array.from({ length: 30 }, (_, n) => String(n)));
   await client.updateSecretProperties("key", versions[3]?.version ?? "", { enabled: false });
   await client.setSecret("key", "one more");
-  const after = await all(client.listPropertiesOfSecretVersions("key"));
+  const after = await Array.fromAsync(client.listPropertiesOfSecretVersions("key"));
   expect(after.filter(({ enabled }) => !enabled).map(({ tags }) => tags)).toEqual([{ n: "3" }]);
 });
 
