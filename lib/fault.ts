@@ -62,3 +62,7 @@ export class Fault extends Error {
     this.caller = details.caller;
   }
 }
+
+/** Returns the Fault of a request with invalid fields. */
+export const invalidRequest = (problems: readonly Problem[]): Fault =>
+  new Fault("invalid", "The request is not valid.", { problems });

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Fault } from "../../lib/fault.ts";
+import { invalidRequest } from "../../lib/fault.ts";
 import type { Call, Reply } from "../../lib/http/call.ts";
 import { readQuery } from "../../lib/http/parse/read-pairs.ts";
 import { parseInstant } from "../../lib/http/parse/time-field.ts";
@@ -48,7 +48,7 @@ export function otherParameters(
   const problems = others
     .filter(([name]) => isUnknown(name))
     .map(([name]) => ({ path: name, reason: `is not known: this list accepts ${known}` }));
-  if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
+  if (problems.length > 0) throw invalidRequest(problems);
   return others;
 }
 
@@ -72,8 +72,7 @@ export const pastTime = (description: string) =>
 /** Throws Fault `invalid` for a time in the future, for which every entry would match. */
 export function requirePast(field: string, time: Instant | undefined, now: Instant): void {
   if (time === undefined || time <= now) return;
-  const problems = [{ path: field, reason: notPast }];
-  throw new Fault("invalid", "The request is not valid.", { problems });
+  throw invalidRequest([{ path: field, reason: notPast }]);
 }
 
 /**

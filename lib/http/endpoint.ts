@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import type { Caller, CallerRole } from "../caller.ts";
-import { Fault, type FaultKind, type Problem } from "../fault.ts";
+import { type FaultKind, invalidRequest, type Problem } from "../fault.ts";
 import type { Fields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
 import { findIgnoredFields } from "./parse/ignored-fields.ts";
@@ -173,7 +173,7 @@ export function endpoint<
         const paths = new Set(found.map(({ path }) => path));
         const more = definition.alsoCheck?.(raw, deps) ?? [];
         found.push(...more.filter(({ path }) => !paths.has(path)));
-        throw new Fault("invalid", "The request is not valid.", { problems: found });
+        throw invalidRequest(found);
       }
       const ignored = body === undefined || raw.dropsUnknownFields ? [] : findIgnoredFields(body, raw.body);
       return { reply: await definition.handle(input, deps, context as Context<A, S>), ignored };

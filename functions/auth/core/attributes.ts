@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { AttributeOwner, UserRef } from "../../../lib/auth/store.ts";
 import { noSuchUser } from "../../../lib/auth/users/manage-users.ts";
-import { Fault } from "../../../lib/fault.ts";
+import { Fault, invalidRequest } from "../../../lib/fault.ts";
 import { noContent, ok } from "../../../lib/http/call.ts";
 import { endpoint, type RoleEndpoint } from "../../../lib/http/endpoint.ts";
 import type { Route } from "../../../lib/http/route.ts";
@@ -98,8 +98,7 @@ function endpointsOf(
         const result = await attributes.set(owner, body.key, body.value);
         if (result === undefined) throw noSuchOwner();
         if (!result.ok) {
-          const problems = [{ path: "value", reason: result.reason }];
-          throw new Fault("invalid", "The request is not valid.", { problems });
+          throw invalidRequest([{ path: "value", reason: result.reason }]);
         }
         log.info("attribute_set", { ...ownerFields(owner), key: body.key });
         return noContent;

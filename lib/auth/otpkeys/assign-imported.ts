@@ -1,4 +1,4 @@
-import { Fault } from "../../fault.ts";
+import { Fault, invalidRequest } from "../../fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { UserRef } from "../store.ts";
 import { importKey } from "./import-key.ts";
@@ -15,6 +15,6 @@ export async function assignImported(imported: ImportedKey, owner: UserRef, deps
     await assignKey(owner, imported.prefix, deps, { onlyIfFree: !imported.mayShare, create });
   } catch (error) {
     if (!(error instanceof Fault && error.kind === "not_found")) throw error;
-    throw new Fault("invalid", "The request is not valid.", { problems: [unknownUsername] });
+    throw invalidRequest([unknownUsername]);
   }
 }

@@ -1,4 +1,4 @@
-import { Fault, type Problem } from "../../fault.ts";
+import { invalidRequest, type Problem } from "../../fault.ts";
 import type { KeyDraft, KeyForm, KeySecret, Prepared } from "../otp/contract.ts";
 import { type OtpKindName, otpKind } from "../otp/kinds.ts";
 import { unusedForm } from "./manage-otpkeys.ts";
@@ -25,7 +25,7 @@ export interface PreparedKey {
 /** Returns what an import stores of an OTP key. Throws Fault `invalid`. */
 export function prepare(imported: ImportedKey): PreparedKey {
   const prepared = prepareDraft(imported);
-  if (!prepared.ok) throw new Fault("invalid", "The request is not valid.", { problems: importProblems(imported) });
+  if (!prepared.ok) throw invalidRequest(importProblems(imported));
   return prepared;
 }
 
@@ -57,7 +57,7 @@ export function requireValidImport(
   }: { readonly isKnownOwner: boolean; readonly problems?: readonly Problem[] | undefined },
 ): void {
   const all = [...problems, ...importProblems(imported), ...(isKnownOwner ? [] : [unknownUsername])];
-  if (all.length > 0) throw new Fault("invalid", "The request is not valid.", { problems: all });
+  if (all.length > 0) throw invalidRequest(all);
 }
 
 export const unknownUsername: Problem = { path: "username", reason: "is not the name of a user" };

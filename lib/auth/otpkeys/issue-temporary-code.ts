@@ -1,4 +1,4 @@
-import { Fault } from "../../fault.ts";
+import { type Fault, invalidRequest } from "../../fault.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import { between, days, type Instant } from "../../time.ts";
 import type { AuthDeps } from "../deps.ts";
@@ -38,8 +38,7 @@ export async function issueTemporaryCode(
   return `${prefix}-${code}`;
 }
 
-const invalidTime = (reason: string): Fault =>
-  new Fault("invalid", "The request is not valid.", { problems: [{ path: "valid_until", reason }] });
+const invalidTime = (reason: string): Fault => invalidRequest([{ path: "valid_until", reason }]);
 
 const isWithin = ({ validFrom, validUntil }: Validity, time: Instant): boolean =>
   (validFrom === undefined || time > validFrom) && (validUntil === undefined || time <= validUntil);

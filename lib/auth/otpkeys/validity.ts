@@ -1,4 +1,4 @@
-import { Fault, type Problem } from "../../fault.ts";
+import { invalidRequest, type Problem } from "../../fault.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Instant } from "../../time.ts";
 import type { AuthDeps } from "../deps.ts";
@@ -27,7 +27,7 @@ export const validityProblems = ({ validFrom, validUntil }: Validity): readonly 
 export function changeValidity(key: NewOtpKey, validity: Validity): NewOtpKey {
   const next = { ...key, ...validity };
   const problems = validityProblems(next);
-  if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
+  if (problems.length > 0) throw invalidRequest(problems);
   return next;
 }
 

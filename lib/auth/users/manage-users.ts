@@ -1,4 +1,4 @@
-import { Fault } from "../../fault.ts";
+import { Fault, invalidRequest } from "../../fault.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import { nextEpoch } from "../model/session.ts";
@@ -25,7 +25,7 @@ export async function createUser(
       ...(name.ok ? [] : [{ path: "username", reason: name.reason }]),
       ...(accepted.ok ? [] : [{ path: "password", reason: accepted.reason }]),
     ];
-    throw new Fault("invalid", "The request is not valid.", { problems });
+    throw invalidRequest(problems);
   }
   const hash = accepted.value === undefined ? undefined : await deps.hasher.hash(accepted.value);
   const created = await deps.users.create({ username: name.value, ...(hash && { password: hash }) });

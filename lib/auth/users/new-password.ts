@@ -1,4 +1,4 @@
-import { Fault } from "../../fault.ts";
+import { invalidRequest } from "../../fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import { parseNewPassword } from "../passwords/password.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
@@ -22,7 +22,7 @@ export async function checkNewPassword(
 ): Promise<string | undefined> {
   const parsed = await parseNewPassword(text, username, { minLength: rules.passwordMinLength, empty });
   if (parsed.ok) return parsed.value;
-  throw new Fault("invalid", "The request is not valid.", { problems: [{ path: field, reason: parsed.reason }] });
+  throw invalidRequest([{ path: field, reason: parsed.reason }]);
 }
 
 /** Checks a new password as `checkNewPassword` does, and returns its hash. */

@@ -1,5 +1,5 @@
 import pLimit from "p-limit";
-import { Fault, type Problem } from "../../fault.ts";
+import { Fault, invalidRequest, type Problem } from "../../fault.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Instant } from "../../time.ts";
 import type { DraftLocation } from "../api/create-wire.ts";
@@ -99,8 +99,7 @@ const hasExpired = ({ expiresAt }: Challenge, now: Instant): boolean =>
 /** Returns the fault of a create for which an IdP returned no creation options. */
 export function idpFault(failure: AskFailure, pathOf: (field: DraftLocation) => string): Fault {
   if ("notConfigured" in failure) {
-    const problems = [{ path: pathOf({ field: "idp", ...failure.notConfigured }), reason: notConfigured }];
-    return new Fault("invalid", "The request is not valid.", { problems });
+    return invalidRequest([{ path: pathOf({ field: "idp", ...failure.notConfigured }), reason: notConfigured }]);
   }
   const { idp, error } = failure;
   if (!(error instanceof PeerFailure)) return internalFault(error);

@@ -1,5 +1,5 @@
 import type { Caller } from "../../caller.ts";
-import { Fault, type Problem } from "../../fault.ts";
+import { Fault, invalidRequest, type Problem } from "../../fault.ts";
 import type { CreateFormat, DraftLocation } from "../api/create-wire.ts";
 import { pinMailProblems } from "../api/pin-mail-domains.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
@@ -43,7 +43,7 @@ export function checkRequest<D extends RequestDraft>(
   deps: Pick<ConnectorDeps, "idps" | "pinMailDomains" | "rfpr">,
 ): void {
   const problems = requestProblems(draft, field => wire.pathOf(field, draft), deps);
-  if (problems.length > 0) throw new Fault("invalid", "The request is not valid.", { problems });
+  if (problems.length > 0) throw invalidRequest(problems);
   const violation = deliveryLimitViolation(draft);
   if (violation !== undefined) {
     throw new Fault("delivery_refused", violation.message, {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type Caller, type CallerRole, callerRoles } from "../../caller.ts";
-import { Fault } from "../../fault.ts";
+import { Fault, invalidRequest } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import { omitUndefined } from "../../omit-undefined.ts";
 import type { Now } from "../../time.ts";
@@ -86,8 +86,7 @@ export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<strin
         const { name, expires_at: expiresAt } = body;
         const role = "role" in body ? (body.role as CallerRole | undefined) : undefined;
         if (expiresAt !== undefined && expiresAt <= now()) {
-          const problems = [{ path: "expires_at", reason: "must be in the future" }];
-          throw new Fault("invalid", "The request is not valid.", { problems });
+          throw invalidRequest([{ path: "expires_at", reason: "must be in the future" }]);
         }
         const limits = omitUndefined({ expiresAt, role });
         const { token, hash } = await createToken(name, api, { hashes, now, random }, limits);

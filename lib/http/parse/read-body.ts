@@ -1,4 +1,4 @@
-import { Fault } from "../../fault.ts";
+import { Fault, invalidRequest } from "../../fault.ts";
 import type { Call } from "../call.ts";
 import { refuseHugeJson } from "./json-bounds.ts";
 
@@ -51,9 +51,7 @@ export function parseJson(text: string): unknown {
   // The text is well-formed UTF-8, so only an escape sequence can produce a lone surrogate.
   const path = /\\ud[89a-f]/i.test(text) ? findIllFormed(value) : undefined;
   if (path === undefined) return value;
-  throw new Fault("invalid", "The request is not valid.", {
-    problems: [{ path, reason: "must be well-formed Unicode" }],
-  });
+  throw invalidRequest([{ path, reason: "must be well-formed Unicode" }]);
 }
 
 function parse(text: string): unknown {

@@ -1,4 +1,4 @@
-import { Fault } from "../../fault.ts";
+import { Fault, invalidRequest } from "../../fault.ts";
 import { fieldLimit } from "./read-body.ts";
 
 /** Returns the query parameters of a URL. Throws Fault `invalid` for too many, repeated or ill-formed parameters. */
@@ -41,8 +41,7 @@ export function toUniqueFields(
     count += 1;
     if (count > fieldLimit) throw tooMany();
     if (name in fields) {
-      const problems = [{ path: name, reason: "must be given once" }];
-      throw new Fault("invalid", "The request is not valid.", { problems });
+      throw invalidRequest([{ path: name, reason: "must be given once" }]);
     }
     fields[name] = value;
   }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type BatchKey, type BatchResult, importKeys } from "../../../../lib/auth/otpkeys/import-keys.ts";
 import type { Caller } from "../../../../lib/caller.ts";
-import { Fault } from "../../../../lib/fault.ts";
+import { Fault, invalidRequest } from "../../../../lib/fault.ts";
 import { ok } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import { safeParse } from "../../../../lib/http/parse/safe-parse.ts";
@@ -82,7 +82,7 @@ function readEntries(elements: readonly unknown[], caller: Caller): readonly Ent
     let prefix: string | undefined;
     try {
       const { data } = safeParse(importFields, element);
-      if (data === undefined) return { key: invalid(problemsOfRefused(element)) };
+      if (data === undefined) return { key: invalidRequest(problemsOfRefused(element)) };
       ({ prefix } = data);
       const first = firstOf.get(prefix);
       if (first === undefined) firstOf.set(prefix, index);
@@ -94,8 +94,6 @@ function readEntries(elements: readonly unknown[], caller: Caller): readonly Ent
     }
   });
 }
-
-const invalid = (problems: Fault["problems"]): Fault => new Fault("invalid", "The request is not valid.", { problems });
 
 function toView(result: BatchResult) {
   if (!(result instanceof Fault)) return { status: result.isNew ? 201 : 200 };
