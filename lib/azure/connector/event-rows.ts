@@ -3,6 +3,7 @@ import type { DueEvents, LoadedEvents, SinkState, Stored } from "../../connector
 import { type Delivery, endStates, eventTypes, type RecordedEvents } from "../../connector/events/event.ts";
 import { checkVersion, jsonColumn, parseRow, schemaOf, storedInstant } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
+import { leaseSchema, retrySchema } from "./row-schemas.ts";
 import { schemaVersion } from "./rows.ts";
 
 /**
@@ -44,15 +45,8 @@ const deliverySchema = z.lazy(() =>
       done: count,
       deliveredAt: z.record(z.string(), storedInstant),
       givenUp: z.array(count),
-      retry: z
-        .object({
-          attempts: count,
-          nextAt: storedInstant,
-          notBefore: storedInstant.exactOptional(),
-          lastError: text.exactOptional(),
-        })
-        .exactOptional(),
-      lease: z.object({ owner: text, until: storedInstant }).exactOptional(),
+      retry: retrySchema.exactOptional(),
+      lease: leaseSchema.exactOptional(),
     }),
   ),
 );

@@ -12,7 +12,8 @@ const text = z.string();
 const isSet = z.boolean();
 const count = z.int();
 const json = z.record(z.string(), z.unknown());
-const retry = z.object({
+/** The attempts of one piece of work. */
+export const retrySchema = z.object({
   attempts: count,
   nextAt: storedInstant,
   notBefore: storedInstant.exactOptional(),
@@ -25,7 +26,7 @@ const due = z.object({
   notBefore: storedInstant.exactOptional(),
   peer: text.exactOptional(),
 });
-const lease = z.object({ owner: text, until: storedInstant });
+export const leaseSchema = z.object({ owner: text, until: storedInstant });
 
 const shipment = z.lazy(() =>
   z.object({
@@ -95,7 +96,7 @@ export const requestSchema = z.lazy(() =>
       eventSinks: z.array(count).exactOptional(),
       due: due.exactOptional(),
       attempts: count,
-      lease: lease.exactOptional(),
+      lease: leaseSchema.exactOptional(),
     }),
   ),
 );
@@ -118,7 +119,7 @@ const credential = z.lazy(() =>
     retryableUntil: storedInstant.exactOptional(),
     triedAt: storedInstant.exactOptional(),
     refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),
-    retry: retry.exactOptional(),
+    retry: retrySchema.exactOptional(),
   }),
 );
 
@@ -130,7 +131,7 @@ const mail = z.lazy(() =>
     accepted: count.exactOptional(),
     sentAt: storedInstant.exactOptional(),
     firstDueAt: storedInstant.exactOptional(),
-    retry: retry.exactOptional(),
+    retry: retrySchema.exactOptional(),
     leftOut: z.array(text).exactOptional(),
     resentAt: z.array(storedInstant).exactOptional(),
   }),
@@ -161,10 +162,10 @@ export const keySchema = z.lazy(() =>
       responses: text.exactOptional(),
       credentials: z.array(credential),
       mail,
-      enrollment: retry.exactOptional(),
+      enrollment: retrySchema.exactOptional(),
       ofShipmentV1: isSet.exactOptional(),
       due: due.exactOptional(),
-      lease: lease.exactOptional(),
+      lease: leaseSchema.exactOptional(),
     }),
   ),
 );
@@ -174,7 +175,7 @@ export const dueSchema = schemaOf<DueEntry>()(
     requestId: text,
     keyId: text.exactOptional(),
     writtenAt: storedInstant,
-    lease: lease.exactOptional(),
+    lease: leaseSchema.exactOptional(),
   }),
 );
 
