@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { type Result, toResult } from "./async/to-result.ts";
 import type { Metric } from "./metrics.ts";
 
 /** Attributes of a span or metric. They must not contain a query, a path, a secret or a recipient's data (G10). */
@@ -100,9 +101,6 @@ export function measure(metric: Metric, value: number, labels: Labels = {}): voi
 /** Runs work outside of any trace, such as exporting telemetry. */
 export const withoutSpan = <T>(work: () => T): T => activeSpan.exit(work);
 
-/** The result of work or the error with which it rejected. */
-export type Outcome<T> = { readonly error: unknown } | { readonly result: T };
-
 /**
  * Runs `work` as `inSpan` does and records its duration in seconds, with the same labels and the label `outcome`.
  * @param outcomeOf returns the value of the label `outcome`
@@ -110,26 +108,19 @@ export type Outcome<T> = { readonly error: unknown } | { readonly result: T };
 export async function timed<T>(
   metric: Metric,
   name: string,
-  { kind, labels, outcomeOf }: { kind?: SpanKind; labels: Labels; outcomeOf: (ended: Outcome<T>) => string },
+  { kind, labels, outcomeOf }: { kind?: SpanKind; labels: Labels; outcomeOf: (ended: Result<T>) => string },
   work: (span: ActiveSpanHandle) => Promise<T>,
 ): Promise<T> {
   const tracer = activeSpan.getStore()?.tracer;
   if (tracer === undefined) return work(noopSpan);
   const startedAt = tracer.now();
   return inSpan(name, { ...(kind && { kind }), labels }, async span => {
-    const record = (ended: Outcome<T>) => {
-      const outcome = outcomeOf(ended);
-      span.label({ outcome });
-      measure(metric, (tracer.now() - startedAt) / 1000, { ...labels, outcome });
-    };
-    try {
-      const result = await work(span);
-      record({ result });
-      return result;
-    } catch (error) {
-      record({ error });
-      throw error;
-    }
+    const ended = await toResult(work(span));
+    const outcome = outcomeOf(ended);
+    span.label({ outcome });
+    measure(metric, (tracer.now() - startedAt) / 1000, { ...labels, outcome });
+    if ("error" in ended) throw ended.error;
+    return ended.value;
   });
 }
 

@@ -18,7 +18,7 @@ export function runJob<R extends Readonly<Record<keyof R, unknown>>>(
   work: () => Promise<R>,
 ): Promise<R> {
   const labels = { job, trigger };
-  const outcomeOf = (outcome: object) => ("result" in outcome ? "done" : "failed");
+  const outcomeOf = (ended: object) => ("value" in ended ? "done" : "failed");
   return withLogFields(labels, () =>
     timed("job.duration", `job ${job}`, { labels, outcomeOf }, async () => {
       try {

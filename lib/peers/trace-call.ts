@@ -1,3 +1,4 @@
+import type { Result } from "../async/to-result.ts";
 import { type ActiveSpanHandle, timed } from "../telemetry.ts";
 import { PeerFailure } from "./peer-failure.ts";
 
@@ -11,7 +12,7 @@ export function traceCall<T>(
   return timed("peer.call.duration", `${peer}: ${operation}`, { kind: "client", labels, outcomeOf }, call);
 }
 
-function outcomeOf(ended: { readonly error: unknown } | { readonly result: unknown }): string {
-  if ("result" in ended) return "ok";
+function outcomeOf(ended: Result<unknown>): string {
+  if ("value" in ended) return "ok";
   return ended.error instanceof PeerFailure ? ended.error.kind : "failed";
 }

@@ -129,7 +129,7 @@ describe("a span", () => {
 });
 
 describe("a duration", () => {
-  const outcomeOf = (ended: object) => ("result" in ended ? "good" : "bad");
+  const outcomeOf = (ended: object) => ("value" in ended ? "good" : "bad");
   const timing = (work: () => Promise<number>) => {
     const { tracer, spans, measured } = tracing();
     const done = inTrace(tracer, { name: "call", labels: {} }, () =>

@@ -1,8 +1,8 @@
+import { toResult } from "../../async/to-result.ts";
 import { Fault } from "../../fault.ts";
 import { withLogFields } from "../../log.ts";
 import { between, plus, seconds } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { toResult } from "../http/to-result.ts";
 import { isWaiting } from "../model/credential.ts";
 import { isTerminal } from "../model/states.ts";
 import { mustLeaveKeys, peersInTurn } from "../recovery/peers-in-turn.ts";

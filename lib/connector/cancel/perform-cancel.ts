@@ -1,8 +1,8 @@
+import { toResult } from "../../async/to-result.ts";
 import { Fault } from "../../fault.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { cancelFault } from "../faults.ts";
-import { toResult } from "../http/to-result.ts";
 import { isWaiting } from "../model/credential.ts";
 import { type CredentialRequest, isOnSite, type SecurityKey } from "../model/request.ts";
 import { endWaiting, rolledUp } from "../model/roll-up.ts";

@@ -1,6 +1,6 @@
+import { toResult } from "../../async/to-result.ts";
 import type { Fault } from "../../fault.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { toResult } from "../http/to-result.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { compensate } from "../recovery/compensate.ts";
 import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";

@@ -1,10 +1,10 @@
 import pLimit from "p-limit";
+import { toResult } from "../../async/to-result.ts";
 import { Fault } from "../../fault.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { authenticatorFault, internalFault } from "../faults.ts";
-import { toResult } from "../http/to-result.ts";
 import { challengeEnd } from "../model/credential.ts";
 import { enrollmentId, positionOf } from "../model/key-ids.ts";
 import { type CredentialRequest, displayName, isOnSite, type SecurityKey } from "../model/request.ts";

@@ -1,9 +1,9 @@
+import { toResult } from "../../async/to-result.ts";
 import type { Fault } from "../../fault.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
-import { toResult } from "../http/to-result.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { abortCreate } from "./abort-create.ts";

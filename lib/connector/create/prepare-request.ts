@@ -1,9 +1,9 @@
+import { toResult } from "../../async/to-result.ts";
 import { Fault } from "../../fault.ts";
 import { plus } from "../../time.ts";
 import type { DraftLocation } from "../api/create-wire.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { internalFault, transportKeysFault } from "../faults.ts";
-import { toResult } from "../http/to-result.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { abortCreate } from "./abort-create.ts";
 import { askIdps, idpFault } from "./ask-idps.ts";

@@ -1,8 +1,8 @@
+import { toResult } from "../../async/to-result.ts";
 import type { Fault } from "../../fault.ts";
 import { plus } from "../../time.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
-import { toResult } from "../http/to-result.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
 

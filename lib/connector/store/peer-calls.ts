@@ -1,8 +1,8 @@
+import { type Result, toResult } from "../../async/to-result.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { earliest, type Instant } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isNoToken } from "../http/access-token.ts";
-import { toResult } from "../http/to-result.ts";
 import type { Run } from "./run.ts";
 import type { Outcome } from "./step.ts";
 
@@ -59,7 +59,7 @@ export async function callAndLearn<T>(
   run: Run,
   deps: Pick<ConnectorDeps, "paces" | "now" | "log">,
   call: () => Promise<T>,
-): ReturnType<typeof toResult<T>> {
+): Promise<Result<T>> {
   const startedAt = deps.now();
   const ended = await toResult(call());
   const failure = "error" in ended && ended.error instanceof PeerFailure ? ended.error : undefined;

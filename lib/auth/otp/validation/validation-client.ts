@@ -1,4 +1,5 @@
-import { type Outcome, timed } from "../../../telemetry.ts";
+import type { Result } from "../../../async/to-result.ts";
+import { timed } from "../../../telemetry.ts";
 import type { ValidationClient, ValidationResult } from "../contract.ts";
 import { readSigned, sameText, signatureOf, type ValidationMessage } from "./validation-message.ts";
 
@@ -59,8 +60,8 @@ interface Query {
 /** Calls one server, traced as a call of a peer. The labels contain the host only, because the URL contains the OTP. */
 function tracedQuery(options: ValidationOptions, query: Query): Promise<ValidationResult> {
   const labels = { peer: "validation server", operation: "verify" };
-  const outcomeOf = (ended: Outcome<ValidationResult>) =>
-    "result" in ended && ended.result.outcome !== "unavailable" ? "ok" : "unanswered";
+  const outcomeOf = (ended: Result<ValidationResult>) =>
+    "value" in ended && ended.value.outcome !== "unavailable" ? "ok" : "unanswered";
   return timed("peer.call.duration", "validation server: verify", { kind: "client", labels, outcomeOf }, span => {
     span.label({ "http.request.method": "GET", "server.address": new URL(query.url).host });
     return queryServer(options, query);
