@@ -14,6 +14,7 @@ const layers: Layers = {
     ["peers"],
     ["."],
     ["store", "api"],
+    ["run"],
     ["pin", "collect", "webhooks"],
     ["activate", "recovery"],
     ["create", "cancel"],

@@ -11,8 +11,8 @@ import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { isTerminal } from "../model/states.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
+import type { Outcome, Step } from "../run/step.ts";
 import { openIdpState } from "../store/sealed-idp-state.ts";
-import type { Outcome, Step } from "../store/step.ts";
 
 /** The credential to activate: its security key and its index on it. */
 interface Target {

@@ -4,7 +4,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { cancelFault, deletionFault, tooLateToDelete } from "../faults.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { isProduced } from "../model/shipment.ts";
-import type { Run } from "../store/run.ts";
+import type { Run } from "../run/run.ts";
 
 /** The lease on the request while its shipment is deleted. */
 interface CancelLease {

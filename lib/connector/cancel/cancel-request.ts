@@ -6,7 +6,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
 import { isTerminal } from "../model/states.ts";
 import { mustLeaveKeys, peersInTurn } from "../recovery/peers-in-turn.ts";
-import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../store/run.ts";
+import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../run/run.ts";
 import { performCancel } from "./perform-cancel.ts";
 
 /**

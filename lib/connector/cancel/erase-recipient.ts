@@ -5,8 +5,8 @@ import { between } from "../../time.ts";
 import type { ConnectorDeps, ListEntry, LoadedRequest } from "../deps.ts";
 import { foldName, personList, positionOf } from "../model/people-lists.ts";
 import { isTerminal } from "../model/states.ts";
-import { logAndContinue } from "../store/queue.ts";
-import { isLeasedByAnother, isOver, type Run, startRun } from "../store/run.ts";
+import { logAndContinue } from "../run/queue.ts";
+import { isLeasedByAnother, isOver, type Run, startRun } from "../run/run.ts";
 import { cancelRequest } from "./cancel-request.ts";
 import { removeRequest } from "./remove-request.ts";
 

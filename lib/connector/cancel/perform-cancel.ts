@@ -8,8 +8,8 @@ import { type CredentialRequest, isOnSite, type SecurityKey } from "../model/req
 import { endWaiting, rolledUp } from "../model/roll-up.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
+import { newLease, type Run, retryAfterLease } from "../run/run.ts";
 import { postponeRequest, releaseLease, withPollDue } from "../store/next-due.ts";
-import { newLease, type Run, retryAfterLease } from "../store/run.ts";
 import { saveChanges } from "../store/save-changes.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
 import { cancelEnrollments } from "./cancel-enrollments.ts";

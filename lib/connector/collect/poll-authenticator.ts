@@ -9,7 +9,7 @@ import { postpone, type Retry, waitUntil } from "../model/retry.ts";
 import { afterEvent, endWaiting, withRollUp } from "../model/roll-up.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { Enrollment } from "../peers/rfpr-wire.ts";
-import type { Outcome, PeerCall } from "../store/step.ts";
+import type { Outcome, PeerCall } from "../run/step.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /**

@@ -2,9 +2,9 @@ import { PeerFailure } from "../../peers/peer-failure.ts";
 import { days, plus } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import { callAndLearn, callInTurn } from "../store/peer-calls.ts";
-import { logAndContinue } from "../store/queue.ts";
-import { isOver, type Run } from "../store/run.ts";
+import { callAndLearn, callInTurn } from "../run/peer-calls.ts";
+import { logAndContinue } from "../run/queue.ts";
+import { isOver, type Run } from "../run/run.ts";
 
 /** The states of requests whose shipment the delivery service probably still knows, in the order in which they are read. */
 const states = ["started", "complete", "partial"] as const;

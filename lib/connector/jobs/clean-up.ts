@@ -2,9 +2,9 @@ import { days, plus } from "../../time.ts";
 import { removeRequest } from "../cancel/remove-request.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { eventId, eventsIn, type RequestEvent } from "../events/event.ts";
+import { forEachDue } from "../run/queue.ts";
+import { isOver, startRun } from "../run/run.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
-import { forEachDue } from "../store/queue.ts";
-import { isOver, startRun } from "../store/run.ts";
 
 export interface CleanUpReport {
   /** Requests that were deleted. */

@@ -1,7 +1,7 @@
 import { between } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { takeEndOfPauses } from "../store/peer-calls.ts";
-import { isOver, type Run } from "../store/run.ts";
+import { takeEndOfPauses } from "../run/peer-calls.ts";
+import { isOver, type Run } from "../run/run.ts";
 
 /**
  * Does the work of a run. A timer run does it again for the peers that have asked to wait, when their wait is over, if

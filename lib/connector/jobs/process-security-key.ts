@@ -9,11 +9,11 @@ import type { Retry } from "../model/retry.ts";
 import { measureUnsentMail } from "../pin/measure-unsent-mails.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
 import { compensateEnded } from "../recovery/compensate-ended.ts";
+import { isDue, isLeasedByAnother, isOver, type Run } from "../run/run.ts";
+import { runStep } from "../run/run-step.ts";
+import type { Step } from "../run/step.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
 import { releaseLease } from "../store/next-due.ts";
-import { isDue, isLeasedByAnother, isOver, type Run } from "../store/run.ts";
-import { runStep } from "../store/run-step.ts";
-import type { Step } from "../store/step.ts";
 
 /** The credentials that one call of `processSecurityKey` processed, by their state after it. */
 export interface KeyCounts {

@@ -1,6 +1,6 @@
 import type { ConnectorDeps } from "../deps.ts";
-import { forEachDue, logAndContinue } from "../store/queue.ts";
-import { isOver, type Run } from "../store/run.ts";
+import { forEachDue, logAndContinue } from "../run/queue.ts";
+import { isOver, type Run } from "../run/run.ts";
 import { type KeyCounts, processSecurityKey } from "./process-security-key.ts";
 
 export interface KeysReport extends KeyCounts {

@@ -4,7 +4,7 @@ import { between, type Instant } from "../../time.ts";
 import type { ConnectorDeps, ListedEntry, LoadedRequest } from "../deps.ts";
 import { personList, positionOf, type RequestList } from "../model/people-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "../model/states.ts";
-import { logAndContinue } from "../store/queue.ts";
+import { logAndContinue } from "../run/queue.ts";
 
 export interface RequestFilter {
   readonly state?: RequestState | undefined;

@@ -6,11 +6,11 @@ import { mailService } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
+import { isStopped } from "../run/peer-calls.ts";
+import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../run/run.ts";
+import { type KeyInRun, runStep, type StepResult } from "../run/run-step.ts";
+import type { Step } from "../run/step.ts";
 import { securityKeyOf } from "../store/change-security-key.ts";
-import { isStopped } from "../store/peer-calls.ts";
-import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../store/run.ts";
-import { type KeyInRun, runStep, type StepResult } from "../store/run-step.ts";
-import type { Step } from "../store/step.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 

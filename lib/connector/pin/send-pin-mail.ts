@@ -7,7 +7,7 @@ import { deliveryService, mailService, preRegistrationApi } from "../model/peer-
 import { isMailable } from "../model/pin-mail.ts";
 import { displayName, isOnSite, type PinMail, type SecurityKey } from "../model/request.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
-import type { Outcome, Step } from "../store/step.ts";
+import type { Outcome, Step } from "../run/step.ts";
 import { composePinMail } from "./compose-pin-mail.ts";
 import { fetchPin, openStoredPin } from "./fetch-pin.ts";
 

@@ -4,7 +4,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { idpName } from "../model/peer-names.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { isTerminal } from "../model/states.ts";
-import type { Outcome, Step } from "../store/step.ts";
+import type { Outcome, Step } from "../run/step.ts";
 import { compensateAtIdp } from "./compensate.ts";
 
 /** A polled authenticator, and the outcome of its poll. */

@@ -3,8 +3,8 @@ import { pollLater, savePoll } from "../collect/save-poll.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isOnSite } from "../model/request.ts";
 import { endWaiting } from "../model/roll-up.ts";
+import { newLease, type Run } from "../run/run.ts";
 import { withPurgeDue } from "../store/next-due.ts";
-import { newLease, type Run } from "../store/run.ts";
 import { saveLease } from "../store/save-lease.ts";
 import { compensateInTurn } from "./compensate-in-turn.ts";
 

@@ -4,8 +4,8 @@ import type { ConnectorDeps } from "../deps.ts";
 import { idpName, preRegistrationApi } from "../model/peer-names.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { isTerminal } from "../model/states.ts";
-import { callAndLearn, callInTurn, mustLeave } from "../store/peer-calls.ts";
-import type { Run } from "../store/run.ts";
+import { callAndLearn, callInTurn, mustLeave } from "../run/peer-calls.ts";
+import type { Run } from "../run/run.ts";
 
 type Peers = Pick<ConnectorDeps, "idps" | "rfpr">;
 

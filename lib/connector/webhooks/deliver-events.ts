@@ -6,7 +6,7 @@ import { cloudEventOf } from "../events/cloud-event.ts";
 import { type Delivery, eventId, eventsIn, nothingDone, type RequestEvent } from "../events/event.ts";
 import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry.ts";
 import type { EventSink } from "../peers/event-sink.ts";
-import { isLeasedByAnother, isOver, newLease, type Run } from "../store/run.ts";
+import { isLeasedByAnother, isOver, newLease, type Run } from "../run/run.ts";
 
 export type DeliverDeps = Pick<ConnectorDeps, "events" | "intervals" | "now" | "random" | "log">;
 

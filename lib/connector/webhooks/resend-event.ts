@@ -6,7 +6,7 @@ import type { ConnectorDeps, Stored } from "../deps.ts";
 import { cloudEventOf } from "../events/cloud-event.ts";
 import { type Delivery, eventId, eventsIn, type RequestEvent } from "../events/event.ts";
 import type { EventSink } from "../peers/event-sink.ts";
-import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../store/run.ts";
+import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../run/run.ts";
 import { pauseSink, withTime } from "./deliver-events.ts";
 
 type ResendDeps = Pick<ConnectorDeps, "requests" | "events" | "sinks" | "intervals" | "now" | "random" | "log">;

@@ -3,8 +3,8 @@ import { measure } from "../../telemetry.ts";
 import { between, minutes, plus, seconds } from "../../time.ts";
 import type { ConnectorDeps, DueEvents } from "../deps.ts";
 import type { EventSink } from "../peers/event-sink.ts";
-import { logAndContinue } from "../store/queue.ts";
-import { startRun } from "../store/run.ts";
+import { logAndContinue } from "../run/queue.ts";
+import { startRun } from "../run/run.ts";
 import { deliverEvents, hasEnded, type SinkRun } from "./deliver-events.ts";
 
 export interface EventsReport {

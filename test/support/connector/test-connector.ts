@@ -18,7 +18,7 @@ import type { KeysReport } from "../../../lib/connector/jobs/process-security-ke
 import { processShipments, type ShipmentsReport } from "../../../lib/connector/jobs/process-shipments.ts";
 import type { CreatedIds } from "../../../lib/connector/model/draft.ts";
 import type { CredentialRequest, Queue, SecurityKey } from "../../../lib/connector/model/request.ts";
-import type { Run } from "../../../lib/connector/store/run.ts";
+import type { Run } from "../../../lib/connector/run/run.ts";
 import { Fault } from "../../../lib/fault.ts";
 import type { Reply } from "../../../lib/http/call.ts";
 import { createLog } from "../../../lib/log.ts";

@@ -5,7 +5,7 @@ import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
 import { peerPaces } from "../../../../lib/connector/http/pace.ts";
 import { processSecurityKey } from "../../../../lib/connector/jobs/process-security-key.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
-import { startRun } from "../../../../lib/connector/store/run.ts";
+import { startRun } from "../../../../lib/connector/run/run.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";

@@ -1,11 +1,11 @@
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { SecurityKey } from "../model/request.ts";
-import { changeSecurityKey, securityKeyOf } from "./change-security-key.ts";
-import { releaseLease } from "./next-due.ts";
+import { changeSecurityKey, securityKeyOf } from "../store/change-security-key.ts";
+import { releaseLease } from "../store/next-due.ts";
+import { saveLease } from "../store/save-lease.ts";
 import { callInTurn, learnFromCall } from "./peer-calls.ts";
 import { isOver, newLease, type Run } from "./run.ts";
-import { saveLease } from "./save-lease.ts";
 import type { PeerCall, PeerRead, Step } from "./step.ts";
 
 /** A security key as this run read it. */

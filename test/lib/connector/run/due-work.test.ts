@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { dueIndex } from "../../../../lib/azure/connector/due-index.ts";
-import { dueWork } from "../../../../lib/connector/store/due-work.ts";
-import { startRun } from "../../../../lib/connector/store/run.ts";
+import { dueWork } from "../../../../lib/connector/run/due-work.ts";
+import { startRun } from "../../../../lib/connector/run/run.ts";
 import { minutes, plus } from "../../../../lib/time.ts";
 import { withTable } from "../../../support/connector/crashing.ts";
 import { peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
