@@ -1,5 +1,5 @@
 import { credentialRequestV1, readV1 } from "../../../lib/connector/api/v1/read-credential-request.ts";
-import { Fault } from "../../../lib/fault.ts";
+import { loadRequest, securityKeysOf } from "../../../lib/connector/store/loaded-request.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
@@ -14,10 +14,8 @@ export const getCredentialRequestV1 = endpoint({
   description: "Returns the states of the request and of its credentials.",
   params: requestIdPath,
   answers: { 200: { description: "The current request.", schema: credentialRequestV1 } },
-  handle: async ({ params }, { requests }: ConnectorContext) => {
-    const loaded = await requests.load(params.credential_request_id);
-    if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
-    const keys = loaded.keys.map(({ value }) => value);
-    return ok(readV1(loaded.request.value, keys));
+  handle: async ({ params }, context: ConnectorContext) => {
+    const loaded = await loadRequest(params.credential_request_id, context);
+    return ok(readV1(loaded.request.value, securityKeysOf(loaded)));
   },
 });

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { readShipmentV1, shipmentStatusV1 } from "../../../lib/connector/api/v1/read-shipment.ts";
 import { isSameStatus, shipmentStatusOf } from "../../../lib/connector/model/shipment.ts";
+import { securityKeysOf } from "../../../lib/connector/store/loaded-request.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
@@ -21,7 +22,7 @@ export const getShipment = endpoint({
     const stored = await requests.findShipment(params.shipment_id);
     const loaded = stored && (await requests.load(stored.requestId));
     if (loaded === undefined) throw new Fault("not_found", "There is no such shipment.");
-    const keys = loaded.keys.map(({ value }) => value);
+    const keys = securityKeysOf(loaded);
     // The request's rows decide. A record that says otherwise was left by a crash, or is being written.
     if (!isSameStatus(stored ?? {}, shipmentStatusOf(loaded.request.value, keys)))
       await requests.updateShipment(loaded);

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { credentialRequestV2, readV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { cancelRequest } from "../../../lib/connector/cancel/cancel-request.ts";
+import { securityKeysOf } from "../../../lib/connector/store/loaded-request.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
@@ -24,12 +25,7 @@ export const cancelCredentialRequest = endpoint({
   },
   refusals: ["conflict"],
   handle: async ({ params }, context: ConnectorContext) => {
-    const { request, keys } = await cancelRequest(params.credential_request_id, context);
-    return ok({
-      data: readV2(
-        request.value,
-        keys.map(({ value }) => value),
-      ),
-    });
+    const loaded = await cancelRequest(params.credential_request_id, context);
+    return ok({ data: readV2(loaded.request.value, securityKeysOf(loaded)) });
   },
 });

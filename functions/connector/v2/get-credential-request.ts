@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { credentialRequestV2, readV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
-import { Fault } from "../../../lib/fault.ts";
+import { loadRequest, securityKeysOf } from "../../../lib/connector/store/loaded-request.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
@@ -18,10 +18,8 @@ export const getCredentialRequest = endpoint({
     "Reading once in five minutes is often enough: a shipped key takes days.",
   params: requestIdPath,
   answers: { 200: { description: "The current request.", schema: z.object({ data: credentialRequestV2 }) } },
-  handle: async ({ params }, { requests }: ConnectorContext) => {
-    const loaded = await requests.load(params.credential_request_id);
-    if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
-    const keys = loaded.keys.map(({ value }) => value);
-    return ok({ data: readV2(loaded.request.value, keys) });
+  handle: async ({ params }, context: ConnectorContext) => {
+    const loaded = await loadRequest(params.credential_request_id, context);
+    return ok({ data: readV2(loaded.request.value, securityKeysOf(loaded)) });
   },
 });

@@ -3,6 +3,7 @@ import { evenIfInvalid } from "../../../lib/connector/api/field-rules.ts";
 import { listedV2, readListedV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { requestStates } from "../../../lib/connector/model/states.ts";
 import { listRequests } from "../../../lib/connector/operate/list-requests.ts";
+import { securityKeysOf } from "../../../lib/connector/store/loaded-request.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 
@@ -75,12 +76,7 @@ export const listCredentialRequests = endpoint({
   handle: async ({ query }, context: ConnectorContext, { call }) => {
     const { state, user_id: userId, created_after: createdAfter, $top: top, $skiptoken: after } = query;
     const { requests, next } = await listRequests({ state, userId, createdAfter }, { top, after }, context);
-    const body = requests.map(({ request, keys }) =>
-      readListedV2(
-        request.value,
-        keys.map(({ value }) => value),
-      ),
-    );
+    const body = requests.map(loaded => readListedV2(loaded.request.value, securityKeysOf(loaded)));
     if (next === undefined) return { status: 200, body };
     const following = new URLSearchParams(call.url.search);
     following.set("$skiptoken", next);

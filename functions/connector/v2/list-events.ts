@@ -1,5 +1,5 @@
 import { eventsV2, readEvents } from "../../../lib/connector/api/v2/read-events.ts";
-import { Fault } from "../../../lib/fault.ts";
+import { loadRequest } from "../../../lib/connector/store/loaded-request.ts";
 import { ok } from "../../../lib/http/call.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
@@ -17,11 +17,9 @@ export const listEvents = endpoint({
     "(`EVENT_SINK_URLS`): without one, the list is empty.",
   params: requestIdPath,
   answers: { 200: { description: "The events of the request.", schema: eventsV2 } },
-  handle: async ({ params }, { requests, events }: ConnectorContext) => {
-    const { credential_request_id: id } = params;
-    const loaded = await requests.load(id);
-    if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
-    if (loaded.request.value.events === undefined) return ok({ data: [] });
-    return ok(readEvents(id, await events.load(id)));
+  handle: async ({ params: { credential_request_id: id } }, context: ConnectorContext) => {
+    const { request } = await loadRequest(id, context);
+    if (request.value.events === undefined) return ok({ data: [] });
+    return ok(readEvents(id, await context.events.load(id)));
   },
 });

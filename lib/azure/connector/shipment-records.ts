@@ -5,6 +5,7 @@ import {
   type ShipmentStatus,
   shipmentStatusOf,
 } from "../../connector/model/shipment.ts";
+import { securityKeysOf } from "../../connector/store/loaded-request.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Tables } from "../tables/tables.ts";
 import { fromShipmentRow, shipmentKey, toShipmentColumns } from "./rows.ts";
@@ -59,11 +60,7 @@ export function shipmentRecords(
         if (stored?.value.requestId !== requestId) return;
         const loaded = await load(requestId);
         if (loaded?.request.value.delivery?.shipmentId !== shipmentId) return;
-        const { request, keys } = loaded;
-        const status = shipmentStatusOf(
-          request.value,
-          keys.map(({ value }) => value),
-        );
+        const status = shipmentStatusOf(loaded.request.value, securityKeysOf(loaded));
         if (isSameStatus(stored.value, status)) return;
         const row = { ...keysOf(shipmentId), ...toShipmentColumns({ requestId, ...status }) };
         if ((await table.replace(row, stored.etag)) !== undefined) return;

@@ -1,6 +1,7 @@
 import type { Changes, EventStore, LoadedRequest, RequestStore } from "../../connector/deps.ts";
 import { listKeyOf } from "../../connector/model/people-lists.ts";
 import type { RequestValues } from "../../connector/model/request.ts";
+import { securityKeysOf } from "../../connector/store/loaded-request.ts";
 import type { Log } from "../../log.ts";
 import { between, type Instant, minutes, type Now } from "../../time.ts";
 import type { Tables } from "../tables/tables.ts";
@@ -134,9 +135,9 @@ export function connectorStore(
   return { requests, events: events.store };
 }
 
-const valuesOf = ({ request, keys }: LoadedRequest): RequestValues => ({
-  request: request.value,
-  keys: keys.map(({ value }) => value),
+const valuesOf = (loaded: LoadedRequest): RequestValues => ({
+  request: loaded.request.value,
+  keys: securityKeysOf(loaded),
 });
 
 const changed = (before: RequestValues, { request = before.request, keys = [] }: Changes): RequestValues => ({

@@ -7,6 +7,7 @@ import { isWaiting } from "../model/credential.ts";
 import { isTerminal } from "../model/states.ts";
 import { mustLeaveKeys, peersInTurn } from "../recovery/peers-in-turn.ts";
 import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../run/run.ts";
+import { loadRequest, securityKeysOf } from "../store/loaded-request.ts";
 import { performCancel } from "./perform-cancel.ts";
 
 /**
@@ -16,8 +17,7 @@ import { performCancel } from "./perform-cancel.ts";
  * the job continues the cancel.
  */
 export async function cancelRequest(requestId: string, deps: ConnectorDeps): Promise<LoadedRequest> {
-  const loaded = await deps.requests.load(requestId);
-  if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
+  const loaded = await loadRequest(requestId, deps);
   if (loaded.request.value.state === "cancelled") return loaded;
   const run = startRun("on_demand", deps);
   requireCancellable(loaded, run, deps);
@@ -53,8 +53,7 @@ function requireCancellable({ request: { value: request }, keys }: LoadedRequest
 /** Continues an interrupted cancel in a job. Returns whether it was left to a later run. */
 export async function resumeCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
   if (isLeasedByAnother(loaded.request.value.lease, run, deps.now())) return false;
-  const keys = loaded.keys.map(({ value }) => value);
-  if (mustLeaveKeys(keys, run, deps)) return true;
+  if (mustLeaveKeys(securityKeysOf(loaded), run, deps)) return true;
   // The cancel takes its lease after this time, and renews it.
   const leaseUntil = plus(deps.now(), deps.intervals.leaseMs);
   const inTurn = peersInTurn(deps, leaseUntil, run, deps);

@@ -9,6 +9,7 @@ import { endWaiting, rolledUp } from "../model/roll-up.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
 import { newLease, type Run, retryAfterLease } from "../run/run.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 import { postponeRequest, releaseLease, withPollDue } from "../store/next-due.ts";
 import { saveChanges } from "../store/save-changes.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
@@ -25,7 +26,7 @@ const cancelledByCaller = "The request was cancelled.";
 export async function performCancel(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<LoadedRequest> {
   let current = await renewCancelLease(loaded, run, {}, deps);
   const { id } = current.request.value;
-  const waiting = () => current.keys.map(({ value }) => value).filter(isWaiting);
+  const waiting = () => securityKeysOf(current).filter(isWaiting);
 
   const shipped = waiting().filter(key => !isOnSite(key));
   if (shipped.length > 0 && current.request.value.delivery?.shipmentId !== undefined) {
@@ -115,7 +116,7 @@ async function writeCancelled(
 ): Promise<LoadedRequest> {
   let ended: LoadedRequest | undefined;
   const changed = (current: LoadedRequest): Changes | undefined => {
-    const all = current.keys.map(({ value }) => (keyIds.includes(value.id) ? cancelledKey(value, deps) : value));
+    const all = securityKeysOf(current).map(key => (keyIds.includes(key.id) ? cancelledKey(key, deps) : key));
     const cancelled = all.filter(({ id }) => keyIds.includes(id));
     const { lease, due, cancelling, ...before } = current.request.value;
     // A job has ended the request meanwhile.

@@ -2,6 +2,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { RequestList } from "../model/people-lists.ts";
 import { removeAuthenticators } from "../recovery/remove-authenticators.ts";
 import { concludeClaim } from "../store/conclude-claim.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 
 /**
  * Removes the data of a request from storage and from the pre-registration API. Each step may be repeated; the rows are removed last.
@@ -14,9 +15,8 @@ export async function removeRequest(
 ): Promise<void> {
   const { requests, responses } = deps;
   const request = loaded.request.value;
-  const keys = loaded.keys.map(({ value }) => value);
   await concludeClaim(request, deps, { erased: erasing !== undefined });
-  await removeAuthenticators(request.id, keys, deps);
+  await removeAuthenticators(request.id, securityKeysOf(loaded), deps);
   await responses.removeAll(request.id);
   await requests.remove(loaded, erasing?.foundBy);
 }

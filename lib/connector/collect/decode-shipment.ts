@@ -4,6 +4,7 @@ import type { KeyResponses } from "../model/key-responses.ts";
 import { type CredentialRequest, queueOf, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 import { nextDue, withPurgeDue } from "../store/next-due.ts";
 import { decodeKey } from "./decode-key.ts";
 
@@ -23,14 +24,15 @@ export interface DecodedShipment {
  * @param shipment undefined if the delivery service was not asked
  */
 export async function decodeShipment(
-  { request: { value: request }, keys: stored }: LoadedRequest,
+  loaded: LoadedRequest,
   shipment: DeliveryShipment | undefined,
   deps: ConnectorDeps,
 ): Promise<DecodedShipment> {
+  const request = loaded.request.value;
   const items = shipment === undefined ? [] : readyItems(shipment);
   const keys: SecurityKey[] = [];
   let opened = 0;
-  for (const [item, securityKeys] of shippedItems(stored.map(({ value }) => value)).entries()) {
+  for (const [item, securityKeys] of shippedItems(securityKeysOf(loaded)).entries()) {
     for (const [position, key] of securityKeys.entries()) {
       const read = await decodeShippedKey(request, key, items[item]?.keys[position], deps);
       keys.push(read.key);
@@ -45,10 +47,10 @@ export const readyItems = ({ state, items }: DeliveryShipment): DeliveryShipment
   readyStates.includes(state.id) ? items : [];
 
 /** Whether the challenge of every shipped credential without a response has expired, so that the delivery service need not be asked. */
-export const isTooLateForAll = ({ request, keys }: LoadedRequest, deps: ConnectorDeps): boolean =>
-  shippedItems(keys.map(({ value }) => value))
+export const isTooLateForAll = (loaded: LoadedRequest, deps: ConnectorDeps): boolean =>
+  shippedItems(securityKeysOf(loaded))
     .flat()
-    .every(key => isTooLateFor(key, request.value, deps));
+    .every(key => isTooLateFor(key, loaded.request.value, deps));
 
 async function decodeShippedKey(
   request: CredentialRequest,

@@ -2,6 +2,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { decryptsWith, type PrivateKey, recipientKid } from "../exchange/envelope.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 import { openSealed } from "../store/open-sealed.ts";
 import { pinKeyPurpose, responseKeyPurpose } from "../store/seal-contexts.ts";
 import { readyItems } from "./decode-shipment.ts";
@@ -15,15 +16,14 @@ const triedResponses = 3;
  * @returns `unknown` if nothing is proven, because responses are missing, malformed or damaged
  */
 export async function findShipmentOwner(
-  { request, keys }: LoadedRequest,
+  loaded: LoadedRequest,
   shipment: DeliveryShipment,
   deps: Pick<ConnectorDeps, "sealer" | "log">,
 ): Promise<"this_request" | "another_request" | "unknown"> {
   const received = readyItems(shipment).flatMap(item => item.keys);
   const credentials = received.flatMap(key => key.credentials).filter(response => response !== "");
   if (credentials.length === 0) return "unknown";
-  const securityKeys = keys.map(({ value }) => value);
-  const responseKeys = await openResponseKeys(request.value.id, securityKeys, deps);
+  const responseKeys = await openResponseKeys(loaded.request.value.id, securityKeysOf(loaded), deps);
   // A response to a key that does not open would look like one of another request.
   if (responseKeys === undefined) return "unknown";
 

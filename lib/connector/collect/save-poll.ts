@@ -1,6 +1,7 @@
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 import { postponeRequest } from "../store/next-due.ts";
 import { removeResponsesIfDeleted } from "./remove-responses-if-deleted.ts";
 
@@ -29,7 +30,7 @@ export async function savePoll(
   shipped: readonly SecurityKey[],
   deps: ConnectorDeps,
 ): Promise<void> {
-  const before = leased.keys.map(({ value }) => value);
+  const before = securityKeysOf(leased);
   const changed = shipped.filter(key => !before.includes(key));
   const keys = before.map(key => changed.find(({ id }) => id === key.id) ?? key);
   const waiting = shipped.some(({ credentials }) => credentials.some(({ state }) => state === "processing"));

@@ -5,6 +5,7 @@ import type { SecurityKey } from "../model/request.ts";
 import { compensate } from "../recovery/compensate.ts";
 import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
 import { type Challenges, type IdpAnswers, isUnanswered } from "../recovery/idp-answers.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 import { saveChanges } from "../store/save-changes.ts";
 import { withSealedIdpStates } from "../store/sealed-idp-state.ts";
 import { challengeOf } from "./ask-idps.ts";
@@ -21,7 +22,7 @@ export async function abortCreate(
   idpAnswers: IdpAnswers = { challenges: new Map(), unanswered: new Set() },
 ): Promise<Fault> {
   const { id } = loaded.request.value;
-  const keys = loaded.keys.map(({ value }) => withIdpStates(value, idpAnswers.challenges));
+  const keys = securityKeysOf(loaded).map(key => withIdpStates(key, idpAnswers.challenges));
   try {
     const compensated = await toResult(compensate(id, keys, deps, idpAnswers));
     if ("value" in compensated && !mayBeginLate(keys, idpAnswers, deps))

@@ -1,16 +1,15 @@
 import type { LoadedRequest } from "../deps.ts";
 import { referenceOf, shippedItems } from "../model/shipment.ts";
 import type { DeliveryOrder, OrderedItem } from "../peers/delivery-wire.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";
 
 /** Returns the order for the delivery service. Throws if the request has no shipment. */
-export function deliveryOrderOf(
-  { request: { value: request }, keys }: LoadedRequest,
-  orders: readonly EncryptedRequests[],
-): DeliveryOrder {
+export function deliveryOrderOf(loaded: LoadedRequest, orders: readonly EncryptedRequests[]): DeliveryOrder {
+  const request = loaded.request.value;
   if (request.shipment === undefined) throw new Error("a request without a shipment is not ordered");
   const { externalId: _, ...recipient } = request.recipient;
-  const items = shippedItems(keys.map(({ value }) => value)).map((securityKeys): OrderedItem => {
+  const items = shippedItems(securityKeysOf(loaded)).map((securityKeys): OrderedItem => {
     const [first] = securityKeys;
     return {
       productId: first?.productId ?? 0,

@@ -5,6 +5,7 @@ import type { DraftLocation } from "../api/create-wire.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { internalFault, transportKeysFault } from "../faults.ts";
 import type { SecurityKey } from "../model/request.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 import { abortCreate } from "./abort-create.ts";
 import { askIdps, idpFault } from "./ask-idps.ts";
 import { type EncryptedRequests, encryptKeyRequests } from "./encrypt-key-requests.ts";
@@ -23,7 +24,7 @@ export async function prepareRequest(
   pathOf: (field: DraftLocation) => string,
   deps: ConnectorDeps,
 ): Promise<PreparedRequest> {
-  const keys = stored.keys.map(({ value }) => value);
+  const keys = securityKeysOf(stored);
   const until = plus(stored.request.value.createdAt, deps.intervals.createMs);
   const [idpAnswers, transport] = await Promise.all([
     askIdps(stored.request.value.id, keys, until, deps),

@@ -4,8 +4,9 @@ import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import type { Delivery, SecurityKey } from "../model/request.ts";
+import type { Delivery } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 import { withPollDue } from "../store/next-due.ts";
 import { saveChanges } from "../store/save-changes.ts";
 import { saveFromHandler } from "./save-from-handler.ts";
@@ -46,7 +47,7 @@ export async function startWithShipment(
         due,
         delivery: { ...withShipment(delivery, shipmentId), sentAt: intentAt },
       },
-      keys: withPollDue(valuesOf(current), deps),
+      keys: withPollDue(securityKeysOf(current), deps),
     };
   };
   // The caller does not wait for the removal of the former index rows: a job sweeps rows that remain.
@@ -55,8 +56,6 @@ export async function startWithShipment(
     log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });
   return { requestId, shipmentId };
 }
-
-const valuesOf = ({ keys }: LoadedRequest): readonly SecurityKey[] => keys.map(({ value }) => value);
 
 /** Returns the delivery with its shipment. The tentative one that it replaces is rejected, so that it is unlinked even after a crash. */
 function withShipment(delivery: Delivery, shipmentId: string): Delivery {
@@ -72,7 +71,7 @@ function withShipment(delivery: Delivery, shipmentId: string): Delivery {
 export async function startWithoutShipment(enrolled: LoadedRequest, deps: ConnectorDeps): Promise<CreatedIds> {
   const { id, due, ...rest } = enrolled.request.value;
   const started = { ...rest, id, state: startRequest(rest.state) };
-  const changes = { request: started, keys: withPollDue(valuesOf(enrolled), deps) };
+  const changes = { request: started, keys: withPollDue(securityKeysOf(enrolled), deps) };
   const isOurs = (now: LoadedRequest) => now.keys.some(({ value }) => value.enrollment !== undefined);
   const written = await saveFromHandler(enrolled, changes, isOurs, deps).catch((cause: unknown) => {
     // The request may have started, so a storage failure here must not be reported as a call that may be repeated.

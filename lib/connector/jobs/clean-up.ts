@@ -4,7 +4,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { eventId, eventsIn, type RequestEvent } from "../events/event.ts";
 import { forEachDue } from "../run/queue.ts";
 import { isOver, startRun } from "../run/run.ts";
-import { securityKeyOf } from "../store/change-security-key.ts";
+import { securityKeyOf } from "../store/loaded-request.ts";
 
 export interface CleanUpReport {
   /** Requests that were deleted. */

@@ -12,7 +12,7 @@ import { compensateEnded } from "../recovery/compensate-ended.ts";
 import { isDue, isLeasedByAnother, isOver, type Run } from "../run/run.ts";
 import { runStep } from "../run/run-step.ts";
 import type { Step } from "../run/step.ts";
-import { securityKeyOf } from "../store/change-security-key.ts";
+import { securityKeyOf } from "../store/loaded-request.ts";
 import { releaseLease } from "../store/next-due.ts";
 
 /** The credentials that one call of `processSecurityKey` processed, by their state after it. */

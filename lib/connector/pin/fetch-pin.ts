@@ -4,7 +4,7 @@ import { enrollmentId } from "../model/key-ids.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
-import { securityKeyOf } from "../store/change-security-key.ts";
+import { securityKeyOf, securityKeysOf } from "../store/loaded-request.ts";
 import { openPin } from "../store/open-pin.ts";
 
 interface Pin {
@@ -90,7 +90,7 @@ async function enrolledPin(
 async function shippedPin(loaded: LoadedRequest, key: SecurityKey, deps: ConnectorDeps): Promise<string | undefined> {
   const shipmentId = loaded.request.value.delivery?.shipmentId;
   if (shipmentId === undefined) return undefined;
-  const items = shippedItems(loaded.keys.map(({ value }) => value));
+  const items = shippedItems(securityKeysOf(loaded));
   const item = items.findIndex(of => of.some(({ id }) => id === key.id));
   const position = items[item]?.findIndex(({ id }) => id === key.id) ?? -1;
   const shipment = await deps.delivery.getShipment(shipmentId);

@@ -10,7 +10,7 @@ import { isStopped } from "../run/peer-calls.ts";
 import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../run/run.ts";
 import { type KeyInRun, runStep, type StepResult } from "../run/run-step.ts";
 import type { Step } from "../run/step.ts";
-import { securityKeyOf } from "../store/change-security-key.ts";
+import { loadRequest, securityKeyOf, securityKeysOf } from "../store/loaded-request.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 
@@ -46,27 +46,21 @@ async function loadFree(
   run: Run,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
-  const load = async (): Promise<LoadedRequest> => {
-    const loaded = await deps.requests.load(requestId);
-    if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
-    return loaded;
-  };
-  let loaded = await load();
+  let loaded = await loadRequest(requestId, deps);
   for (const waitMs of leaseWaitsMs) {
     if (!mailedKeys(loaded, provisioning).some(({ lease }) => isLeasedByAnother(lease, run, deps.now()))) break;
     await deps.sleep(waitMs);
-    loaded = await load();
+    loaded = await loadRequest(requestId, deps);
   }
   return loaded;
 }
 
 /** Returns the security keys whose PINs are mailed. */
 const mailedKeys = (
-  { keys }: LoadedRequest,
+  loaded: LoadedRequest,
   provisioning: SecurityKey["provisioning"] | undefined,
 ): readonly SecurityKey[] =>
-  keys
-    .map(({ value }) => value)
+  securityKeysOf(loaded)
     .filter(key => provisioning === undefined || key.provisioning === provisioning)
     .filter(({ mail: { state } }) => state === "due" || state === "sent" || state === "given_up");
 

@@ -4,6 +4,7 @@ import { hasProgressed } from "../model/credential.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { endAll, endWaiting, rolledUp } from "../model/roll-up.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 import { releaseLease } from "../store/next-due.ts";
 
 /** Ends a request that was never sent to the delivery service as `failed`, with its security keys and credentials. Returns undefined on a conflict. */
@@ -15,7 +16,7 @@ export const failRequest = (
 
 /** Returns the changes by which `failRequest` ends a request. */
 export function failedRequest(loaded: LoadedRequest, reason: string, now: Instant): Required<Changes> {
-  const keys = endAll(valuesOf(loaded), "request_failed", reason, now);
+  const keys = endAll(securityKeysOf(loaded), "request_failed", reason, now);
   const unsent = { ...withoutOrderIntent(loaded.request.value), neverSent: true };
   return { request: rolledUp({ ...unsent, errorMessage: reason }, keys, now), keys };
 }
@@ -32,7 +33,7 @@ export function endUnconfirmed(
 ): Promise<LoadedRequest | undefined> {
   const now = deps.now();
   const isEnded = (key: SecurityKey) => !isTerminal(key.state) && !hasProgressed(key);
-  const all = valuesOf(loaded).map(key =>
+  const all = securityKeysOf(loaded).map(key =>
     isEnded(key) ? releaseLease(endWaiting(key, "request_failed", reason, now), deps) : key,
   );
   const keys = all.filter((key, index) => key !== loaded.keys[index]?.value);
@@ -41,8 +42,6 @@ export function endUnconfirmed(
   const request = isTerminal(ended.state) ? ended : { ...ended, state: startRequest(ended.state), attempts: 0 };
   return deps.requests.save(loaded, { request, keys });
 }
-
-const valuesOf = ({ keys }: LoadedRequest): readonly SecurityKey[] => keys.map(({ value }) => value);
 
 /** Returns the request without its order intent, for an order that was not sent or was refused. */
 export function withoutOrderIntent({ delivery: _, ...request }: CredentialRequest): CredentialRequest {

@@ -1,18 +1,17 @@
 import type { LoadedRequest } from "../deps.ts";
 import { shippedItems } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 
 /**
  * Whether a shipment that was found by look-up has the recipient, address and items that this request ordered. Ignores letter case and outer
  * spaces, and treats empty as absent (C6).
  */
-export function matchesOrder(
-  { request: { value: request }, keys }: LoadedRequest,
-  shipment: DeliveryShipment,
-): boolean {
+export function matchesOrder(loaded: LoadedRequest, shipment: DeliveryShipment): boolean {
+  const request = loaded.request.value;
   if (request.shipment === undefined) return false;
   const { externalId: _, ...recipient } = request.recipient;
-  const items = shippedItems(keys.map(({ value }) => value));
+  const items = shippedItems(securityKeysOf(loaded));
   return (
     hasEqualFields(recipient, shipment.recipient) &&
     hasEqualFields(request.shipment.mailingAddress, shipment.mailingAddress) &&

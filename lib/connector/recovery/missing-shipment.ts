@@ -4,6 +4,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isOnSite } from "../model/request.ts";
 import { endWaiting } from "../model/roll-up.ts";
 import { newLease, type Run } from "../run/run.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 import { withPurgeDue } from "../store/next-due.ts";
 import { saveLease } from "../store/save-lease.ts";
 import { compensateInTurn } from "./compensate-in-turn.ts";
@@ -27,7 +28,7 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps
 
   const leased = await saveLease(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } }, deps);
   if (leased === undefined) return;
-  const shipped = leased.keys.map(({ value }) => value).filter(key => !isOnSite(key));
+  const shipped = securityKeysOf(leased).filter(key => !isOnSite(key));
   const failure = await compensateInTurn(leased, shipped, run, deps);
   if (failure !== undefined) return pollLater(leased, changes, deps, failure.retryAfter);
   log.warn("shipment_cancelled", { shipmentId: delivery.shipmentId });

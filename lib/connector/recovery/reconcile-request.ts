@@ -4,12 +4,13 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import { hasProgressed } from "../model/credential.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import { isOnSite, type SecurityKey } from "../model/request.ts";
+import { isOnSite } from "../model/request.ts";
 import { referenceOf } from "../model/shipment.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { callInTurn, learnFromCall } from "../run/peer-calls.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../run/run.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 import { postponeRequest, withPollDue } from "../store/next-due.ts";
 import { saveLease } from "../store/save-lease.ts";
 import { compensateInTurn } from "./compensate-in-turn.ts";
@@ -40,7 +41,7 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
   }
   const lease = () => saveLease(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } }, deps);
   if (sentAt === undefined) {
-    if (mustLeaveKeys(valuesOf(loaded.keys), run, deps)) return true;
+    if (mustLeaveKeys(securityKeysOf(loaded), run, deps)) return true;
     const leased = await lease();
     if (leased !== undefined) await compensateAndFail(leased, run, deps);
     return false;
@@ -56,11 +57,9 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
   return false;
 }
 
-const valuesOf = (keys: LoadedRequest["keys"]): readonly SecurityKey[] => keys.map(({ value }) => value);
-
 async function compensateAndFail(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   const request = leased.request.value;
-  const failure = await compensateInTurn(leased, valuesOf(leased.keys), run, deps);
+  const failure = await compensateInTurn(leased, securityKeysOf(leased), run, deps);
   if (failure !== undefined) {
     const message = request.errorMessage ?? "The completed steps of the request are being reverted.";
     await reconcileLater(leased, message, deps, failure.retryAfter);
@@ -98,7 +97,7 @@ async function lookUp(
     const delivery = { ...request.delivery, shipmentId: shipment.shipmentId, tentative: true };
     const due = { queue: "poll", at: now(), peer: deliveryService } as const;
     const started = { ...rest, state: startRequest(request.state), delivery, attempts: 0, due };
-    const linked = await requests.save(leased, { request: started, keys: withPollDue(valuesOf(leased.keys), deps) });
+    const linked = await requests.save(leased, { request: started, keys: withPollDue(securityKeysOf(leased), deps) });
     // On a conflict the lease expires, and the next look-up sees whether the shipment is linked to another request.
     if (linked !== undefined) log.info("shipment_linked", { shipmentId: shipment.shipmentId });
     return undefined;
@@ -117,7 +116,7 @@ async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorD
   const reason =
     "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
   // Authenticators without a response must not be enrolled. A shipment may exist, so nothing is compensated for its security keys.
-  const waiting = valuesOf(leased.keys).filter(
+  const waiting = securityKeysOf(leased).filter(
     key => isOnSite(key) && key.state === "processing" && !hasProgressed(key),
   );
   const failure = await compensateInTurn(leased, waiting, run, deps);

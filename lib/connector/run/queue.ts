@@ -3,6 +3,7 @@ import { type Fields, withLogFields } from "../../log.ts";
 import { between, type Instant } from "../../time.ts";
 import type { ConnectorDeps, DueEntry, LoadedRequest } from "../deps.ts";
 import type { Due, Queue } from "../model/request.ts";
+import { securityKeysOf } from "../store/loaded-request.ts";
 import { type DueRequest, dueWork } from "./due-work.ts";
 import { mustLeave, requestsAtOnce } from "./peer-calls.ts";
 import { isOver, type Run } from "./run.ts";
@@ -103,7 +104,7 @@ export function logAndContinue(error: unknown, fields: Fields, { log }: Pick<Con
 }
 
 const dueOf = (loaded: LoadedRequest, keyId: string | undefined): Due | undefined =>
-  keyId === undefined ? loaded.request.value.due : loaded.keys.find(({ value }) => value.id === keyId)?.value.due;
+  keyId === undefined ? loaded.request.value.due : securityKeysOf(loaded).find(({ id }) => id === keyId)?.due;
 
 function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
   const due = dueOf(loaded, entry.keyId);

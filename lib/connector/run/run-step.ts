@@ -1,7 +1,8 @@
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { SecurityKey } from "../model/request.ts";
-import { changeSecurityKey, securityKeyOf } from "../store/change-security-key.ts";
+import { changeSecurityKey } from "../store/change-security-key.ts";
+import { securityKeyOf } from "../store/loaded-request.ts";
 import { releaseLease } from "../store/next-due.ts";
 import { saveLease } from "../store/save-lease.ts";
 import { callInTurn, learnFromCall } from "./peer-calls.ts";

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
+import { securityKeyOf, securityKeysOf } from "./loaded-request.ts";
 import { saveChanges } from "./save-changes.ts";
 
 /**
@@ -26,17 +27,10 @@ export async function changeSecurityKey(
     }
     if (current !== loaded && before.lease?.owner !== owner) return undefined;
     const after = change(before, current.request.value);
-    const keys = current.keys.map(({ value }) => (value.id === keyId ? after : value));
+    const keys = securityKeysOf(current).map(key => (key.id === keyId ? after : key));
     sent = after;
     const request = after.state === before.state ? {} : { request: rolledUp(current.request.value, keys, deps.now()) };
     return { ...request, keys: [after] };
   };
   return (await saveChanges(loaded, changed, deps)) ?? alreadySaved;
-}
-
-/** Returns the security key of a loaded request. Throws if the request has no such key. */
-export function securityKeyOf(loaded: LoadedRequest, keyId: string): SecurityKey {
-  const key = loaded.keys.find(({ value }) => value.id === keyId)?.value;
-  if (key === undefined) throw new Error(`the request has no security key ${keyId}`);
-  return key;
 }

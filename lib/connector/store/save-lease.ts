@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { securityKeysOf } from "./loaded-request.ts";
 
 /**
  * Saves changes that take or renew a lease. Returns undefined if another host, or another run or call of this one, has changed the rows. A
@@ -18,7 +19,7 @@ export async function saveLease(
 }
 
 function hasChanges(stored: LoadedRequest, { request, keys = [] }: Changes): boolean {
-  const keyOf = (id: string) => stored.keys.find(({ value }) => value.id === id)?.value;
+  const keyOf = (id: string) => securityKeysOf(stored).find(key => key.id === id);
   return (
     (request === undefined || isDeepStrictEqual(stored.request.value, request)) &&
     keys.every(key => isDeepStrictEqual(keyOf(key.id), key))

@@ -7,6 +7,7 @@ import { cloudEventOf } from "../events/cloud-event.ts";
 import { type Delivery, eventId, eventsIn, type RequestEvent } from "../events/event.ts";
 import type { EventSink } from "../peers/event-sink.ts";
 import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../run/run.ts";
+import { loadRequest } from "../store/loaded-request.ts";
 import { pauseSink, withTime } from "./deliver-events.ts";
 
 type ResendDeps = Pick<ConnectorDeps, "requests" | "events" | "sinks" | "intervals" | "now" | "random" | "log">;
@@ -58,9 +59,9 @@ export async function resendEvent(wanted: EventToResend, deps: ResendDeps): Prom
 }
 
 /** Returns the event, its sink, and the delivery that it was part of. */
-async function find({ requestId, eventId: id, sink: number }: EventToResend, { requests, events, sinks }: ResendDeps) {
-  if ((await requests.load(requestId)) === undefined)
-    throw new Fault("not_found", "There is no such credential request.");
+async function find({ requestId, eventId: id, sink: number }: EventToResend, deps: ResendDeps) {
+  const { events, sinks } = deps;
+  await loadRequest(requestId, deps);
   const sink = sinks.find(each => each.number === number);
   if (sink === undefined) throw new Fault("not_found", "There is no such event sink.");
   const { recorded, deliveries } = await events.load(requestId);
