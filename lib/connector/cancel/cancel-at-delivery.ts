@@ -1,27 +1,9 @@
-import type { Fault } from "../../fault.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { cancelFault, deletionFault, tooLateToDelete } from "../faults.ts";
-import type { CredentialRequest } from "../model/request.ts";
 import { isProduced } from "../model/shipment.ts";
 import type { Run } from "../run/run.ts";
-
-/** The lease on the request while its shipment is deleted. */
-interface CancelLease {
-  readonly run: Run;
-  renewLease(
-    loaded: LoadedRequest,
-    run: Run,
-    more: Partial<NonNullable<CredentialRequest["cancelling"]>>,
-    deps: ConnectorDeps,
-  ): Promise<LoadedRequest>;
-  endRun(
-    loaded: LoadedRequest,
-    run: Run,
-    end: { readonly fault: Fault; readonly next: "ends" | "continues" },
-    deps: ConnectorDeps,
-  ): Promise<Fault>;
-}
+import { endCancelRun, renewCancelLease } from "./cancel-lease.ts";
 
 /** Attempts in one run. After that, the job tries again. */
 const maxAttempts = 2;
@@ -30,18 +12,14 @@ const maxAttempts = 2;
  * Deletes the shipment at the delivery service. The time of the first attempt is stored before the call, and a call without an answer is
  * read back before it is repeated (C19). Throws a Fault if the shipment was not deleted, or if that is not known.
  */
-export async function cancelAtDelivery(
-  loaded: LoadedRequest,
-  { run, renewLease, endRun }: CancelLease,
-  deps: ConnectorDeps,
-): Promise<LoadedRequest> {
+export async function cancelAtDelivery(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<LoadedRequest> {
   const { delivery, now, log } = deps;
   const shipmentId = loaded.request.value.delivery?.shipmentId ?? "";
   let current = loaded;
   let failure: PeerFailure | undefined;
   for (let tried = 0; tried < maxAttempts; tried++) {
     const { deleteSentAt } = current.request.value.cancelling ?? {};
-    current = await renewLease(current, run, { deleteSentAt: deleteSentAt ?? now() }, deps);
+    current = await renewCancelLease(current, run, { deleteSentAt: deleteSentAt ?? now() }, deps);
     try {
       await delivery.deleteShipment(shipmentId);
       return current;
@@ -52,17 +30,18 @@ export async function cancelAtDelivery(
         // The service no longer knows the shipment after an earlier attempt, so that attempt deleted it.
         if (isUnknown(error) && deleteSentAt !== undefined) return current;
         const next = deleteSentAt === undefined ? "ends" : nextAfter(error);
-        throw await endRun(current, run, { fault: deletionFault(error, isUnknown(error)), next }, deps);
+        throw await endCancelRun(current, run, { fault: deletionFault(error, isUnknown(error)), next }, deps);
       }
       failure = error;
     }
     const found = await readBack(shipmentId, deps);
     if (found === "deleted") return current;
     // No attempt can delete it any more, and polls do not continue before the cancel has ended.
-    if (found === "produced") throw await endRun(current, run, { fault: tooLateToDelete(failure), next: "ends" }, deps);
+    if (found === "produced")
+      throw await endCancelRun(current, run, { fault: tooLateToDelete(failure), next: "ends" }, deps);
     if (found === undefined) break;
   }
-  throw await endRun(current, run, { fault: cancelFault(failure), next: "continues" }, deps);
+  throw await endCancelRun(current, run, { fault: cancelFault(failure), next: "continues" }, deps);
 }
 
 /** Whether the service may have deleted the shipment. A gateway answers 5xx, even with `Retry-After`, for a service that has done the work. */

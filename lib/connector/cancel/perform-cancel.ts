@@ -1,19 +1,19 @@
 import { toResult } from "../../async/to-result.ts";
 import { Fault } from "../../fault.ts";
-import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { cancelFault } from "../faults.ts";
 import { isWaiting } from "../model/credential.ts";
-import { type CredentialRequest, isOnSite, type SecurityKey } from "../model/request.ts";
+import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { endWaiting, rolledUp } from "../model/roll-up.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
-import { newLease, type Run, retryAfterLease } from "../run/run.ts";
+import type { Run } from "../run/run.ts";
 import { securityKeysOf } from "../store/loaded-request.ts";
-import { postponeRequest, releaseLease, withPollDue } from "../store/next-due.ts";
+import { releaseLease, withPollDue } from "../store/next-due.ts";
 import { saveChanges } from "../store/save-changes.ts";
 import { cancelAtDelivery } from "./cancel-at-delivery.ts";
 import { cancelEnrollments } from "./cancel-enrollments.ts";
+import { endCancelRun, renewCancelLease } from "./cancel-lease.ts";
 
 /** The `error_message` of cancelled credentials. */
 const cancelledByCaller = "The request was cancelled.";
@@ -30,7 +30,7 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
 
   const shipped = waiting().filter(key => !isOnSite(key));
   if (shipped.length > 0 && current.request.value.delivery?.shipmentId !== undefined) {
-    current = await cancelAtDelivery(current, { renewLease: renewCancelLease, endRun: endCancelRun, run }, deps);
+    current = await cancelAtDelivery(current, run, deps);
   }
   const onSite = waiting().filter(isOnSite);
   const enrollments = await cancelEnrollments(id, onSite, deps);
@@ -52,60 +52,6 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
   const cancelled = await writeCancelled(current, keyIds, deps);
   deps.log.info("request_cancelled", { keys: keyIds.length });
   return cancelled;
-}
-
-/** Takes or renews the lease right before calls that change something, and schedules the job for the case that this process dies. */
-async function renewCancelLease(
-  loaded: LoadedRequest,
-  run: Run,
-  more: Partial<NonNullable<CredentialRequest["cancelling"]>>,
-  deps: ConnectorDeps,
-): Promise<LoadedRequest> {
-  const withLease = (request: CredentialRequest): CredentialRequest => {
-    const lease = newLease(run, deps.now(), deps.intervals);
-    const before = request.due === undefined ? {} : { before: request.due };
-    const cancelling = { ...(request.cancelling ?? before), ...more };
-    return { ...request, cancelling, lease, due: { queue: "reconcile", at: lease.until } };
-  };
-  const written = await rewriteRequest(loaded, run, withLease, deps);
-  if (written !== undefined) return written;
-  throw new Fault("conflict", "A job is working on the request.", { retryAfter: retryAfterLease });
-}
-
-/**
- * Releases the lease, and returns the fault for the caller.
- * @param next `ends`: nothing was cancelled, and the request continues as before; `continues`: the job tries again
- */
-async function endCancelRun(
-  loaded: LoadedRequest,
-  run: Run,
-  { fault, next }: { readonly fault: Fault; readonly next: "ends" | "continues" },
-  deps: ConnectorDeps,
-): Promise<Fault> {
-  const retryAfter = fault.cause instanceof PeerFailure ? fault.cause.retryAfter : undefined;
-  const released = (request: CredentialRequest): CredentialRequest => {
-    if (next === "continues") return postponeRequest(request, "reconcile", deps.intervals.retry, deps, retryAfter);
-    const { lease, due, cancelling, ...rest } = request;
-    return { ...rest, ...(cancelling?.before && { due: cancelling.before }) };
-  };
-  const written = await toResult(rewriteRequest(loaded, run, released, deps));
-  // If this write fails, the lease expires and the job continues then.
-  if ("error" in written) deps.log.warn("cancel_not_released", { error: written.error });
-  return fault;
-}
-
-/** Changes the request's row, and retries on a conflict while this run has the lease. Returns undefined when the lease is lost. */
-function rewriteRequest(
-  loaded: LoadedRequest,
-  { owner }: Run,
-  change: (request: CredentialRequest) => CredentialRequest,
-  deps: ConnectorDeps,
-): Promise<LoadedRequest | undefined> {
-  const changed = (current: LoadedRequest): Changes | undefined => {
-    const request = current.request.value;
-    return current !== loaded && request.lease?.owner !== owner ? undefined : { request: change(request) };
-  };
-  return saveChanges(loaded, changed, deps);
 }
 
 /** Writes the cancelled states, and retries on a conflict: security keys that were cancelled at their peer are never produced. */
