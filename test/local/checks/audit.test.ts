@@ -57,8 +57,8 @@ describe("npm run audit", () => {
     expect(code).toBe(1);
   });
 
-  it.each([405, 404, 500])("exits with 2 and says why where the registry answers %i", async status => {
-    const { code, output } = await auditBy((_, response) => response.writeHead(status).end());
+  it("exits with 2 and says why where the registry has no audit", async () => {
+    const { code, output } = await auditBy((_, response) => response.writeHead(405).end());
     expect(output).toMatch(/Vulnerabilities: not checked\. The registry gives no audit report: \S/);
     expect(code).toBe(2);
   });
