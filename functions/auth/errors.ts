@@ -1,24 +1,8 @@
 import * as z from "zod";
-import type { Fault, FaultKind } from "../../lib/fault.ts";
+import type { Fault } from "../../lib/fault.ts";
 import type { Reply } from "../../lib/http/call.ts";
+import { faultStatus } from "../../lib/http/fault-status.ts";
 import { retryAfterHeader } from "../../lib/http/retry-after.ts";
-
-/** HTTP status of each kind of Fault (A1). */
-const statusOf: Record<FaultKind, number> = {
-  invalid: 400,
-  unauthenticated: 401,
-  forbidden: 403,
-  not_found: 404,
-  conflict: 409,
-  length_required: 411,
-  too_large: 413,
-  unsupported_media: 415,
-  throttled: 429,
-  delivery_refused: 500,
-  idp_refused: 500,
-  internal: 500,
-  unavailable: 503,
-};
 
 export const errorBody = z.object({ error: z.string().describe("What is wrong, for people.") }).meta({ id: "Error" });
 
@@ -29,7 +13,7 @@ export const refuseCore = (fault: Fault): Reply => refuse(fault, { "www-authenti
 export const refuseClient = (fault: Fault): Reply => refuse(fault, {});
 
 function refuse(fault: Fault, challenge: Readonly<Record<string, string>>): Reply {
-  const status = statusOf[fault.kind];
+  const status = faultStatus[fault.kind];
   const headers = { ...retryAfterHeader(fault), ...(status === 401 ? challenge : {}) };
   return { status, headers, body: { error: sentence(fault) } };
 }

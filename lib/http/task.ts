@@ -1,7 +1,8 @@
 import * as z from "zod";
-import { Fault, type FaultKind } from "../fault.ts";
+import { Fault } from "../fault.ts";
 import { type Log, withLogFields } from "../log.ts";
 import type { Call, Reply } from "./call.ts";
+import { faultStatus } from "./fault-status.ts";
 import { problemsOf } from "./parse/problems.ts";
 import { decodeUtf8, parseJson, readBytes } from "./parse/read-body.ts";
 import { type ResponseOptions, respond } from "./respond.ts";
@@ -75,25 +76,8 @@ function toErrorReply(error: unknown, log: Log): Reply {
   const { kind, message, problems: fields } = error;
   log.warn("task_refused", { error });
   return {
-    status: statusOf[kind],
+    status: faultStatus[kind],
     headers: retryAfterHeader(error),
     body: { error: message, ...(fields.length > 0 && { fields }) },
   };
 }
-
-/** The status of each Fault. */
-const statusOf: Readonly<Record<FaultKind, number>> = {
-  invalid: 400,
-  unauthenticated: 401,
-  forbidden: 403,
-  not_found: 404,
-  conflict: 409,
-  length_required: 411,
-  too_large: 413,
-  unsupported_media: 415,
-  throttled: 429,
-  internal: 500,
-  delivery_refused: 502,
-  idp_refused: 502,
-  unavailable: 503,
-};
