@@ -37,9 +37,8 @@ interface Case {
   /** Runs on the healthy server before the call. */
   readonly before?: (of: Subjects) => Promise<unknown>;
   readonly act: (on: TestAuth, of: Subjects) => ReturnType<TestAuth["call"]>;
-  /** Something that differs once the change is made. */
-  readonly state: (of: Subjects) => Promise<unknown>;
-  readonly event: string;
+  /** For each audit event, something that differs once its change is made. */
+  readonly events: Readonly<Record<string, (of: Subjects) => Promise<unknown>>>;
 }
 
 const user = (of: Subjects) => auth.context.users.view({ by: "id", id: of.user.id });
@@ -51,83 +50,70 @@ const post = (on: TestAuth, path: string, sent: Record<string, string> = {}, hea
 const cases: Record<string, Case> = {
   "the creation of a user": {
     act: (on, { name, password }) => post(on, "/core/users", { username: name, password }),
-    state: async ({ name }) => (await auth.context.users.find({ by: "name", folded: name }))?.value.id,
-    event: "user_created",
+    events: {
+      user_created: async ({ name }) => (await auth.context.users.find({ by: "name", folded: name }))?.value.id,
+    },
   },
   "the deletion of a user": {
     needs: ["key", "session"],
     act: (on, of) => post(on, `/core/users/${of.user.id}/delete`),
-    state: user,
-    event: "user_deleted",
+    events: { user_deleted: user },
   },
   "a rename": {
     needs: ["key", "session"],
     act: (on, of) => post(on, `/core/users/${of.user.id}/rename`, { username: of.name }),
-    state: async of => (await user(of))?.name,
-    event: "user_renamed",
+    events: { user_renamed: async of => (await user(of))?.name },
   },
   "a reset of a password": {
     act: (on, of) => post(on, `/core/users/${of.user.id}/reset`, { password: of.password }),
-    state: async of => (await row(of))?.password?.hash,
-    event: "password_reset",
+    events: { password_reset: async of => (await row(of))?.password?.hash },
   },
   "the end of all sessions": {
     act: (on, of) => post(on, `/core/users/${of.user.id}/sessions/delete`),
-    state: async of => (await row(of))?.epoch,
-    event: "sessions_ended",
+    events: { sessions_ended: async of => (await row(of))?.epoch },
   },
   "an unlock": {
     before: of => auth.post("/client/authenticate", { username: of.user.name, password: "wrong" }),
     act: (on, of) => post(on, `/core/users/${of.user.id}/unlock`),
-    state: async of => (await auth.get(`/core/users/${of.user.id}/lock`)).body,
-    event: "user_unlocked",
+    events: { user_unlocked: async of => (await auth.get(`/core/users/${of.user.id}/lock`)).body },
   },
   "an assignment": {
     needs: ["free"],
     act: (on, of) => post(on, `/core/users/${of.user.id}/otpkeys`, { otpkey: of.free.prefix }),
-    state: async of => (await user(of))?.otpkeys,
-    event: "otpkey_assigned",
+    events: { otpkey_assigned: async of => (await user(of))?.otpkeys },
   },
   "an assignment of an unknown prefix": {
     act: (on, of) => post(on, `/core/users/${of.user.id}/otpkeys`, { otpkey: of.prefix }),
-    state: async of => (await user(of))?.otpkeys,
-    event: "otpkey_assigned",
-  },
-  "the OTP key that an assignment creates": {
-    act: (on, of) => post(on, `/core/users/${of.user.id}/otpkeys`, { otpkey: of.prefix }),
-    state: of => keyOf(of.prefix),
-    event: "otpkey_created",
+    events: {
+      otpkey_created: of => keyOf(of.prefix),
+      otpkey_assigned: async of => (await user(of))?.otpkeys,
+    },
   },
   "the end of an assignment": {
     needs: ["key"],
     act: (on, of) => post(on, `/core/users/${of.user.id}/otpkeys/${of.key.prefix}/delete`),
-    state: async of => (await user(of))?.otpkeys,
-    event: "otpkey_unassigned",
+    events: { otpkey_unassigned: async of => (await user(of))?.otpkeys },
   },
   "the deletion of an OTP key": {
     needs: ["key"],
     act: (on, of) => post(on, `/core/otpkeys/${of.key.prefix}/delete`),
-    state: of => keyOf(of.key.prefix),
-    event: "otpkey_deleted",
+    events: { otpkey_deleted: of => keyOf(of.key.prefix) },
   },
   "disabling an OTP key": {
     needs: ["key"],
     act: (on, of) => post(on, `/core/otpkeys/${of.key.prefix}/disable`),
-    state: async of => (await keyOf(of.key.prefix))?.enabled,
-    event: "otpkey_disabled",
+    events: { otpkey_disabled: async of => (await keyOf(of.key.prefix))?.enabled },
   },
   "the end of the sessions of a disabled OTP key": {
     needs: ["key", "session"],
     act: (on, of) => post(on, `/core/otpkeys/${of.key.prefix}/disable`, { end_sessions: "true" }),
-    state: of => auth.lives(of.session),
-    event: "sessions_ended",
+    events: { sessions_ended: of => auth.lives(of.session) },
   },
   "enabling an OTP key": {
     needs: ["key"],
     before: of => auth.post(`/core/otpkeys/${of.key.prefix}/disable`),
     act: (on, of) => post(on, `/core/otpkeys/${of.key.prefix}/enable`),
-    state: async of => (await keyOf(of.key.prefix))?.enabled,
-    event: "otpkey_enabled",
+    events: { otpkey_enabled: async of => (await keyOf(of.key.prefix))?.enabled },
   },
   "a temporary code": {
     needs: ["key"],
@@ -135,8 +121,7 @@ const cases: Record<string, Case> = {
       post(on, `/core/otpkeys/${of.key.prefix}/temporary-code`, {
         valid_until: new Date(Date.now() + 86_400_000).toISOString(),
       }),
-    state: async of => (await keyOf(of.key.prefix))?.enabled,
-    event: "otpkey_temporary_code_issued",
+    events: { otpkey_temporary_code_issued: async of => (await keyOf(of.key.prefix))?.enabled },
   },
   "the end of a temporary code": {
     needs: ["key"],
@@ -145,8 +130,7 @@ const cases: Record<string, Case> = {
         valid_until: new Date(Date.now() + 86_400_000).toISOString(),
       }),
     act: (on, of) => post(on, `/core/otpkeys/${of.key.prefix}/temporary-code/delete`),
-    state: async of => (await keyOf(of.key.prefix))?.temporaryCode?.hash,
-    event: "otpkey_temporary_code_revoked",
+    events: { otpkey_temporary_code_revoked: async of => (await keyOf(of.key.prefix))?.temporaryCode?.hash },
   },
   "a validity": {
     needs: ["key"],
@@ -154,68 +138,55 @@ const cases: Record<string, Case> = {
       post(on, `/core/otpkeys/${of.key.prefix}/validity`, {
         valid_until: new Date(Date.now() + 86_400_000).toISOString(),
       }),
-    state: async of => (await keyOf(of.key.prefix))?.validUntil,
-    event: "otpkey_validity_set",
+    events: { otpkey_validity_set: async of => (await keyOf(of.key.prefix))?.validUntil },
   },
   "an import": {
     act: (on, of) => post(on, "/core/otpkeys", { prefix: of.prefix, kind: "hotp", secret: "00".repeat(20) }),
-    state: of => keyOf(of.prefix),
-    event: "otpkey_imported",
+    events: { otpkey_imported: of => keyOf(of.prefix) },
   },
   "an import with a username": {
     act: (on, of) =>
       post(on, "/core/otpkeys", { prefix: of.prefix, kind: "hotp", secret: "00".repeat(20), username: of.user.name }),
-    state: of => keyOf(of.prefix),
-    event: "otpkey_imported",
-  },
-  "the assignment of an import": {
-    act: (on, of) =>
-      post(on, "/core/otpkeys", { prefix: of.prefix, kind: "hotp", secret: "00".repeat(20), username: of.user.name }),
-    state: async of => (await user(of))?.otpkeys,
-    event: "otpkey_assigned",
+    events: {
+      otpkey_imported: of => keyOf(of.prefix),
+      otpkey_assigned: async of => (await user(of))?.otpkeys,
+    },
   },
   "another secret": {
     needs: ["key"],
     act: (on, of) =>
       post(on, "/core/otpkeys", { prefix: of.key.prefix, kind: "hotp", secret: "00".repeat(20), replace: "true" }),
-    state: async of => (await keyOf(of.key.prefix))?.sealedSecret,
-    event: "otpkey_secret_replaced",
+    events: { otpkey_secret_replaced: async of => (await keyOf(of.key.prefix))?.sealedSecret },
   },
   "another secret and counter": {
     needs: ["key"],
     act: (on, of) =>
       post(on, "/core/otpkeys", { ...of.key.fields, secret: "00".repeat(20), counter: "5", replace: "true" }),
-    state: async of => (await keyOf(of.key.prefix))?.sealedSecret,
-    event: "otpkey_secret_replaced",
+    events: { otpkey_secret_replaced: async of => (await keyOf(of.key.prefix))?.sealedSecret },
   },
   "a counter": {
     needs: ["key"],
     act: (on, of) => post(on, "/core/otpkeys", { ...of.key.fields, counter: "5", replace: "true" }),
-    state: async of => (await keyOf(of.key.prefix))?.form,
-    event: "otpkey_counter_set",
+    events: { otpkey_counter_set: async of => (await keyOf(of.key.prefix))?.form },
   },
   "the secret of an OTP key that has none": {
     before: of => auth.post("/core/otpkeys", { prefix: of.prefix }),
     act: (on, of) => post(on, "/core/otpkeys", { prefix: of.prefix, kind: "hotp", secret: "00".repeat(20) }),
-    state: async of => (await keyOf(of.prefix))?.sealedSecret,
-    event: "otpkey_imported",
+    events: { otpkey_imported: async of => (await keyOf(of.prefix))?.sealedSecret },
   },
   "an attribute of a user": {
     act: (on, of) => post(on, `/core/users/${of.user.id}/attributes`, { key: "a", value: "b" }),
-    state: async of => (await user(of))?.attributes,
-    event: "attribute_set",
+    events: { attribute_set: async of => (await user(of))?.attributes },
   },
   "the deletion of an attribute": {
     before: of => auth.post(`/core/users/${of.user.id}/attributes`, { key: "a", value: "b" }),
     act: (on, of) => post(on, `/core/users/${of.user.id}/attributes/a/delete`),
-    state: async of => (await user(of))?.attributes,
-    event: "attribute_deleted",
+    events: { attribute_deleted: async of => (await user(of))?.attributes },
   },
   "an attribute of an OTP key": {
     needs: ["key"],
     act: (on, of) => post(on, `/core/otpkeys/${of.key.prefix}/attributes`, { key: "a", value: "b" }),
-    state: async of => (await auth.get(`/core/otpkeys/${of.key.prefix}/attributes`)).body,
-    event: "attribute_set",
+    events: { attribute_set: async of => (await auth.get(`/core/otpkeys/${of.key.prefix}/attributes`)).body },
   },
   "a change of the own password": {
     needs: ["key", "session"],
@@ -226,15 +197,13 @@ const cases: Record<string, Case> = {
         { newpass: of.password, oldpass: of.user.password, otp: of.key.otp(5) },
         withSession(of.session),
       ),
-    state: async of => (await row(of))?.password?.hash,
-    event: "password_changed",
+    events: { password_changed: async of => (await row(of))?.password?.hash },
   },
   "an assignment of an own OTP key": {
     needs: ["key", "free", "session"],
     act: (on, of) =>
       post(on, "/client/otpkeys", { otp: of.free.otp(1), password: of.user.password }, withSession(of.session)),
-    state: async of => (await user(of))?.otpkeys,
-    event: "self_assignment",
+    events: { self_assignment: async of => (await user(of))?.otpkeys },
   },
 };
 
@@ -253,31 +222,40 @@ async function subjects(needs: readonly Need[] = []): Promise<Subjects> {
   };
 }
 
+const statesOf = async ({ events }: Case, of: Subjects): Promise<ReadonlyMap<string, string | undefined>> =>
+  new Map(
+    await Promise.all(
+      Object.entries(events).map(async ([event, state]) => [event, JSON.stringify(await state(of))] as const),
+    ),
+  );
+
 describe("a change has one audit event, also if storage becomes unavailable during the call", () => {
-  test.each(Object.entries(cases))("%s", async (_, { needs, before, act, state, event }) => {
+  test.each(Object.entries(cases))("%s", async (_, each) => {
     for (let writes = 0, isHit = true; isHit; writes++) {
-      const of = await subjects(needs);
-      await before?.(of);
-      const was = JSON.stringify(await state(of));
+      const of = await subjects(each.needs);
+      await each.before?.(of);
+      const was = await statesOf(each, of);
       const failing = crashingAfter(auth.deployment.tables, writes, () => new Fault("unavailable", "no storage"));
       const on = auth.anotherInstance({ ports: () => authStore(failing.tables, auth.deployment) });
-      const { status } = await act(on, of);
+      const { status } = await each.act(on, of);
       await failing.dead();
       isHit = failing.isDead();
-      const isMade = JSON.stringify(await state(of)) !== was;
-      expect(isMade || status === 503, "without a failure the change is made").toBe(true);
       const caller = {
         requestId: "the.request",
         ...(on.events("http").at(-1)?.api === "core" ? { application: tokenId } : { userId: of.user.id }),
       };
-      const events = on.events(event).filter(({ outcome = "granted" }) => outcome === "granted");
-      expect(events, `after ${writes} writes`).toEqual(isMade ? [expect.objectContaining(caller)] : []);
+      for (const [event, state] of await statesOf(each, of)) {
+        const isMade = state !== was.get(event);
+        expect(isMade || status === 503, "without a failure the change is made").toBe(true);
+        const events = on.events(event).filter(({ outcome = "granted" }) => outcome === "granted");
+        expect(events, `${event} after ${writes} writes`).toEqual(isMade ? [expect.objectContaining(caller)] : []);
+      }
     }
   });
 });
 
 describe("a change has one audit event, and its status, also if the response of a write is lost", () => {
-  test.each(Object.entries(cases))("%s", async (_, { needs, before, act, event }) => {
+  test.each(Object.entries(cases))("%s", async (_, { needs, before, act, events }) => {
     const seen: object[] = [];
     for (let write = 0, isRepeated = true; isRepeated; write++) {
       const of = await subjects(needs);
@@ -285,11 +263,11 @@ describe("a change has one audit event, and its status, also if the response of 
       const repeated = repeating(auth.deployment.tables, write);
       const on = auth.anotherInstance({ ports: () => authStore(repeated.tables, auth.deployment) });
       const { status } = await act(on, of);
-      seen.push({ status, events: on.events(event).length });
+      seen.push({ status, counts: Object.keys(events).map(event => on.events(event).length) });
       isRepeated = repeated.isRepeated();
     }
     // The last call had no lost response.
-    expect(seen.at(-1)).toMatchObject({ events: 1 });
+    expect(seen.at(-1)).toMatchObject({ counts: Object.keys(events).map(() => 1) });
     expect(new Set(seen.map(each => JSON.stringify(each))).size, JSON.stringify(seen)).toBe(1);
   });
 });
