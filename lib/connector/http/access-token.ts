@@ -1,5 +1,6 @@
 import { raceAbort } from "../../async/race-abort.ts";
 import { singleFlight } from "../../async/single-flight.ts";
+import { withTimeoutSignal } from "../../async/with-timeout-signal.ts";
 import { PeerFailure, type PeerFailureKind } from "../../peers/peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { PeerAccess } from "./call.ts";
@@ -11,13 +12,21 @@ export interface Grant {
   readonly expiresInSeconds: number;
 }
 
+/** The part of a call that each call with an access token has. */
+export interface TokenCall {
+  readonly token: string;
+  /** Ends the operation at its time limit, or when its caller leaves. */
+  readonly signal: AbortSignal;
+}
+
 /** The access token of one client at one peer, cached until shortly before it expires. */
 export interface AccessTokens {
   /**
-   * Runs `call` with a token, and once more with a new token if it fails with 401.
-   * @throws PeerFailure if there is no token, with a kind that means that `call` was not made; otherwise what `call` throws
+   * Runs an operation with a token and within its time limit, and once more with a new token if it fails with 401.
+   * @param outer ends the operation earlier
+   * @throws PeerFailure if there is no token, with a kind that means that no call was made; otherwise what `work` throws
    */
-  use<T>(signal: AbortSignal, call: (token: string) => Promise<T>): Promise<T>;
+  use<T>(outer: AbortSignal | undefined, work: (call: TokenCall) => Promise<T>): Promise<T>;
 }
 
 /** The age before which a refused token is not renewed: its permissions are the cause, not its expiry. */
@@ -26,7 +35,7 @@ const marginMs = 60_000;
 
 /** Returns a token cache. @param grant gets a new token; must end by itself, because all waiting callers share one run */
 export function createAccessTokens(
-  access: Pick<PeerAccess, "peer" | "now">,
+  access: Pick<PeerAccess, "peer" | "now" | "timeLimitMs">,
   grant: () => Promise<Grant>,
 ): AccessTokens {
   let cached: { readonly token: string; readonly since: Instant; readonly until: Instant } | undefined;
@@ -43,18 +52,19 @@ export function createAccessTokens(
   const renewed = (signal: AbortSignal) => raceAbort(renew(), signal, cause => noToken(access.peer, cause));
 
   return {
-    use: async (signal, call) => {
-      const token = cached !== undefined && access.now() < cached.until ? cached.token : await renewed(signal);
-      try {
-        return await call(token);
-      } catch (error) {
-        if (!(error instanceof PeerFailure) || error.status !== 401) throw error;
-        if (cached?.token === token && access.now() < plus(cached.since, leastAgeMs)) throw error;
-        const fresh = cached === undefined || cached.token === token ? await renewed(signal) : cached.token;
-        if (fresh === token) throw error;
-        return call(fresh);
-      }
-    },
+    use: (outer, work) =>
+      withTimeoutSignal(access.timeLimitMs, outer, async signal => {
+        const token = cached !== undefined && access.now() < cached.until ? cached.token : await renewed(signal);
+        try {
+          return await work({ token, signal });
+        } catch (error) {
+          if (!(error instanceof PeerFailure) || error.status !== 401) throw error;
+          if (cached?.token === token && access.now() < plus(cached.since, leastAgeMs)) throw error;
+          const fresh = cached === undefined || cached.token === token ? await renewed(signal) : cached.token;
+          if (fresh === token) throw error;
+          return work({ token: fresh, signal });
+        }
+      }),
   };
 }
 

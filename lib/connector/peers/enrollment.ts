@@ -8,7 +8,7 @@ export interface EnrollmentOptions extends PeerTools {
   readonly baseUrl: string;
   /** Read at each exchange, so that a rotated credential is used. */
   readonly credential: () => Promise<string>;
-  /** The time limit of one exchange, including repetitions. */
+  /** The time limit of one exchange, including repetitions, and of an operation with the token. */
   readonly timeLimitMs: number;
 }
 

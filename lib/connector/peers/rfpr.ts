@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { withTimeoutSignal } from "../../async/with-timeout-signal.ts";
 import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
 import type { AccessTokens } from "../http/access-token.ts";
@@ -13,7 +12,7 @@ export interface RfprOptions extends PeerTools {
   /** The URL before `/v1/authenticator-requests`. */
   readonly baseUrl: string;
   readonly tokens: AccessTokens;
-  /** The time limit of each method, including token and repetitions. */
+  /** The time limit of one call, including repetitions. */
   readonly timeLimitMs: number;
 }
 
@@ -42,13 +41,10 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
   const requests = `${trimEnd(baseUrl, "/")}/v1/authenticator-requests`;
   const urlOf = (id: string) => `${requests}/${encodeURIComponent(id)}`;
   const call = <T>(request: PeerRequest<T>) =>
-    withTimeoutSignal(access.timeLimitMs, undefined, signal =>
-      tokens.use(signal, token => retryPeer(access, { ...request, token, signal })),
-    );
+    tokens.use(undefined, withToken => retryPeer(access, { ...request, ...withToken }));
 
   return {
-    authenticate: () =>
-      withTimeoutSignal(access.timeLimitMs, undefined, signal => tokens.use(signal, () => Promise.resolve())),
+    authenticate: () => tokens.use(undefined, () => Promise.resolve()),
     async put(id, order, { notAfter } = {}) {
       const operation = "put authenticator";
       const body = authenticatorBody(order);

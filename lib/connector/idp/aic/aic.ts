@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { withTimeoutSignal } from "../../../async/with-timeout-signal.ts";
 import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { type Instant, plus } from "../../../time.ts";
 import { callPeer, type PeerAccess, type PeerRequest } from "../../http/call.ts";
@@ -47,11 +46,9 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
 
   const failed = (operation: string, kind: "refused" | "unanswered", detail: string, code?: string) =>
     new PeerFailure(access.peer, operation, kind, { code, detail });
-  /** Runs one operation with an access token and within the time limit. */
+  /** Runs one operation with an access token, in the header that the journey expects. */
   const operate = <T>(outer: AbortSignal, work: (call: Call) => Promise<T>) =>
-    withTimeoutSignal(deps.timeLimitMs, outer, signal =>
-      tokens.use(signal, token => work({ headers: headersFor(token), signal })),
-    );
+    tokens.use(outer, ({ token, signal }) => work({ headers: headersFor(token), signal }));
   /** AM refuses calls without a version of its API. */
   const headersFor = (token: string) => ({
     [configured["authentication-header"]]: `Bearer ${token}`,

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { withTimeoutSignal } from "../../../async/with-timeout-signal.ts";
 import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { minutes, plus } from "../../../time.ts";
 import { type AccessTokens, createAccessTokens } from "../../http/access-token.ts";
@@ -33,9 +32,6 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
   const timeout = configured["challenge-timeout-minutes"];
 
   const methodsOf = (userId: string) => `${graph}/users${userSegment(userId)}/authentication/fido2Methods`;
-  /** Runs one operation with an access token and within the time limit. */
-  const operate = <T>(outer: AbortSignal, work: (call: { token: string; signal: AbortSignal }) => Promise<T>) =>
-    withTimeoutSignal(deps.timeLimitMs, outer, signal => tokens.use(signal, token => work({ token, signal })));
   const userOf = (operation: string, stored: Challenge["idpState"]) => {
     const { data } = idpState.safeParse(stored);
     if (data === undefined) throw new PeerFailure(access.peer, operation, "refused", { detail: "No user is known." });
@@ -47,7 +43,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
     defaultRelyingPartyId: configured["default-relying-party"],
 
     creationOptions: (request, outer) =>
-      operate(outer, async call => {
+      tokens.use(outer, async call => {
         const operation = "creation options";
         // In a query, Graph responds 405 to this parameter.
         const timeoutParameter = configured["api-version"] === "beta" ? `(challengeTimeoutInMinutes=${timeout})` : "";
@@ -74,7 +70,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
       }),
 
     activate: (stored, attestation, name, { signal, notAfter }) =>
-      operate(signal, async call => {
+      tokens.use(signal, async call => {
         const operation = "registration";
         const url = methodsOf(userOf(operation, stored));
         const body = registrationBody(attestation, displayNameOf(name));
@@ -88,7 +84,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
       }),
 
     isRegistered: (stored, query, outer) =>
-      operate(outer, async call => {
+      tokens.use(outer, async call => {
         const operation = "registered keys";
         const methods: Method[] = [];
         let url = methodsOf(userOf(operation, stored));

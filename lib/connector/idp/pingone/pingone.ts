@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { withTimeoutSignal } from "../../../async/with-timeout-signal.ts";
 import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { days, plus } from "../../../time.ts";
+import type { TokenCall } from "../../http/access-token.ts";
 import { anyResponse, callPeer, type PeerAccess } from "../../http/call.ts";
 import { readPeer, retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
@@ -27,10 +27,6 @@ import {
 
 const idpState = z.object({ userId: z.string().min(1), deviceId: z.string().min(1), origin: z.string().min(1) });
 type IdpState = z.output<typeof idpState>;
-interface Call {
-  readonly token: string;
-  readonly signal: AbortSignal;
-}
 
 function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
   const access: PeerAccess = { ...deps, peer: idpName(id), refusalOf, longestAnswer: longestIdpAnswer };
@@ -47,9 +43,6 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
   const urlOf = ({ userId, deviceId }: IdpState) => `${devicesOf(userId)}/${encodeURIComponent(deviceId)}`;
   const refused = (operation: string, code: string | undefined, detail: string) =>
     new PeerFailure(access.peer, operation, "refused", { code, detail });
-  /** Runs one operation with an access token and within the time limit. */
-  const operate = <T>(outer: AbortSignal, work: (call: Call) => Promise<T>) =>
-    withTimeoutSignal(deps.timeLimitMs, outer, signal => tokens.use(signal, token => work({ token, signal })));
   const stateOf = (operation: string, stored: Challenge["idpState"]): IdpState => {
     const { data } = idpState.safeParse(stored);
     if (data === undefined) throw refused(operation, undefined, "No device is known.");
@@ -57,7 +50,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
   };
 
   /** Returns the id of a user. `userId` is the id or the user name. */
-  const resolveUser = async (call: Call, userId: string): Promise<string> => {
+  const resolveUser = async (call: TokenCall, userId: string): Promise<string> => {
     if (uuid.test(userId)) return userId;
     const operation = "user";
     const username = userId.toWellFormed();
@@ -73,9 +66,9 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     return found.id;
   };
 
-  const find = (call: Call, operation: string, of: IdpState) =>
+  const find = (call: TokenCall, operation: string, of: IdpState) =>
     readPeer(access, { ...call, operation, method: "GET", url: urlOf(of), answer: device }).catch(undefinedIfGone);
-  const remove = (call: Call, of: IdpState) =>
+  const remove = (call: TokenCall, of: IdpState) =>
     retryPeer(access, { ...call, operation: "compensate", method: "DELETE", url: urlOf(of), answer: anyResponse });
 
   return {
@@ -83,7 +76,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     defaultRelyingPartyId: configured["default-relying-party"],
 
     creationOptions: (request, outer) =>
-      operate(outer, async call => {
+      tokens.use(outer, async call => {
         const operation = "creation options";
         const userId = await resolveUser(call, request.userId).catch(asNothingCreated);
         const relyingPartyId = request.relyingPartyId ?? configured["default-relying-party"];
@@ -117,7 +110,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
       }),
 
     activate: (stored, attestation, name, { signal, notAfter }) =>
-      operate(signal, async call => {
+      tokens.use(signal, async call => {
         const operation = "registration";
         const of = stateOf(operation, stored);
         const body = activationBody(of.origin, attestation);
@@ -132,7 +125,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
 
     // The device was created for this credential only, so it is active if and only if the credential is registered.
     isRegistered: (stored, _query, outer) =>
-      operate(outer, async call => {
+      tokens.use(outer, async call => {
         const operation = "registered key";
         const found = await find(call, operation, stateOf(operation, stored));
         return found?.status === "ACTIVE";
@@ -140,7 +133,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
 
     // A new device has the tag in its nickname, so it is found without its id.
     compensateUnanswered: ({ userId: idOrName, tag }, outer) =>
-      operate(outer, async call => {
+      tokens.use(outer, async call => {
         const operation = "compensate";
         // A user who cannot be read cannot have got a device either.
         const userId = await resolveUser(call, idOrName).catch(undefinedIfRefused);
@@ -158,7 +151,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
       const { data: of } = idpState.safeParse(stored);
       // The IdP was of another kind when the request was created, so there is no device here.
       if (of === undefined) return;
-      await operate(outer, async call => {
+      await tokens.use(outer, async call => {
         const found = await find(call, "compensate", of);
         // An activated device belongs to its user.
         if (found?.status === "ACTIVATION_REQUIRED") await remove(call, of).catch(undefinedIfGone);

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createAccessTokens, type Grant } from "../../../../lib/connector/http/access-token.ts";
+import { createAccessTokens, type Grant, type TokenCall } from "../../../../lib/connector/http/access-token.ts";
 import { type ClientCredentials, grantByClientCredentials } from "../../../../lib/connector/http/grant.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { type Peer, type PeerCall, startPeer } from "../../../../local/peers/peer.ts";
@@ -14,8 +14,7 @@ beforeEach(() => {
   tools = testTools();
 });
 
-const signal = new AbortController().signal;
-const echo = async (token: string) => token;
+const echo = async ({ token }: TokenCall) => token;
 
 describe("an access token", () => {
   let granted: number;
@@ -24,32 +23,32 @@ describe("an access token", () => {
     granted = 0;
     grant = async () => ({ token: `t${++granted}`, expiresInSeconds: 3600 });
   });
-  const tokens = () => createAccessTokens({ peer: "thing", now: tools.now }, () => grant());
+  const tokens = () => createAccessTokens({ peer: "thing", now: tools.now, timeLimitMs: 20_000 }, () => grant());
 
   test("is requested once for concurrent callers and cached until a minute before it expires", async () => {
     const kept = tokens();
-    expect(await Promise.all([kept.use(signal, echo), kept.use(signal, echo)])).toEqual(["t1", "t1"]);
+    expect(await Promise.all([kept.use(undefined, echo), kept.use(undefined, echo)])).toEqual(["t1", "t1"]);
     tools.advance(3_539_999);
-    expect(await kept.use(signal, echo)).toBe("t1");
+    expect(await kept.use(undefined, echo)).toBe("t1");
     tools.advance(1);
-    expect(await kept.use(signal, echo)).toBe("t2");
+    expect(await kept.use(undefined, echo)).toBe("t2");
   });
 
   test("with a short life is used for half of it", async () => {
     grant = async () => ({ token: `t${++granted}`, expiresInSeconds: 60 });
     const kept = tokens();
-    await kept.use(signal, echo);
+    await kept.use(undefined, echo);
     tools.advance(29_999);
-    expect(await kept.use(signal, echo)).toBe("t1");
+    expect(await kept.use(undefined, echo)).toBe("t1");
     tools.advance(1);
-    expect(await kept.use(signal, echo)).toBe("t2");
+    expect(await kept.use(undefined, echo)).toBe("t2");
   });
 
   const unauthorized = (status = 401) => new PeerFailure("thing", "call", "unauthorized", { status });
   /** Refuses one token, takes every other. */
   const refusing = (refused: string) => {
     const seen: string[] = [];
-    const call = async (token: string) => {
+    const call = async ({ token }: TokenCall) => {
       seen.push(token);
       if (token === refused) throw unauthorized();
       return token;
@@ -59,15 +58,15 @@ describe("an access token", () => {
 
   test("is renewed once after a 401", async () => {
     const kept = tokens();
-    await kept.use(signal, echo);
+    await kept.use(undefined, echo);
     tools.advance(10_000);
     const { seen, call } = refusing("t1");
-    expect(await kept.use(signal, call)).toBe("t2");
+    expect(await kept.use(undefined, call)).toBe("t2");
     expect(seen).toEqual(["t1", "t2"]);
 
     tools.advance(10_000);
     const never = { seen: [] as string[] };
-    const failure = kept.use(signal, async token => {
+    const failure = kept.use(undefined, async ({ token }) => {
       never.seen.push(token);
       throw unauthorized();
     });
@@ -77,31 +76,35 @@ describe("an access token", () => {
 
   test("is not renewed after a 401 while it is new", async () => {
     const kept = tokens();
-    expect(await failureOf(kept.use(signal, refusing("t1").call))).toMatchObject({ status: 401 });
+    expect(await failureOf(kept.use(undefined, refusing("t1").call))).toMatchObject({ status: 401 });
     expect(granted).toBe(1);
   });
 
   test("is not used a second time if the same token is granted again", async () => {
     grant = async () => ({ token: "same", expiresInSeconds: 3600 });
     const kept = tokens();
-    await kept.use(signal, echo);
+    await kept.use(undefined, echo);
     tools.advance(10_000);
     const { seen, call } = refusing("same");
-    expect(await failureOf(kept.use(signal, call))).toMatchObject({ status: 401 });
+    expect(await failureOf(kept.use(undefined, call))).toMatchObject({ status: 401 });
     expect(seen).toEqual(["same"]);
   });
 
   test("is not renewed again if another call has renewed it meanwhile", async () => {
     const kept = tokens();
-    await kept.use(signal, echo);
+    await kept.use(undefined, echo);
     tools.advance(10_000);
-    expect(await Promise.all([1, 2, 3].map(() => kept.use(signal, refusing("t1").call)))).toEqual(["t2", "t2", "t2"]);
+    expect(await Promise.all([1, 2, 3].map(() => kept.use(undefined, refusing("t1").call)))).toEqual([
+      "t2",
+      "t2",
+      "t2",
+    ]);
     expect(granted).toBe(2);
 
     tools.advance(10_000);
-    const late = kept.use(signal, async token => {
+    const late = kept.use(undefined, async ({ token }) => {
       if (token === "t2") {
-        await kept.use(signal, refusing("t2").call);
+        await kept.use(undefined, refusing("t2").call);
         throw unauthorized();
       }
       return token;
@@ -112,14 +115,14 @@ describe("an access token", () => {
 
   test("is not renewed for any other failure", async () => {
     const kept = tokens();
-    await kept.use(signal, echo);
+    await kept.use(undefined, echo);
     tools.advance(10_000);
     for (const error of [
       unauthorized(403),
       new PeerFailure("thing", "call", "missing", { status: 404 }),
       new Error("x"),
     ]) {
-      await expect(kept.use(signal, () => Promise.reject(error))).rejects.toBe(error);
+      await expect(kept.use(undefined, () => Promise.reject(error))).rejects.toBe(error);
     }
     expect(granted).toBe(1);
   });
@@ -140,7 +143,7 @@ describe("an access token", () => {
       grant = () => Promise.reject(error);
       let called = false;
       const failure = await failureOf(
-        tokens().use(signal, async () => {
+        tokens().use(undefined, async () => {
           called = true;
         }),
       );
@@ -149,7 +152,13 @@ describe("an access token", () => {
       if (error instanceof PeerFailure) expect(failure.retryAfter).toBe(error.retryAfter);
     }
     grant = async () => ({ token: "t", expiresInSeconds: 60 });
-    expect(await tokens().use(signal, echo)).toBe("t");
+    expect(await tokens().use(undefined, echo)).toBe("t");
+  });
+
+  test("is awaited only until the time limit of the operation", async () => {
+    grant = () => new Promise(() => {});
+    const kept = createAccessTokens({ peer: "thing", now: tools.now, timeLimitMs: 20 }, () => grant());
+    expect((await failureOf(kept.use(undefined, echo))).kind).toBe("unreachable");
   });
 
   test("is awaited only until the caller's signal fires, and continues for other callers", async () => {
@@ -158,7 +167,7 @@ describe("an access token", () => {
     const kept = tokens();
     const leaving = new AbortController();
     const left = failureOf(kept.use(leaving.signal, echo));
-    const stays = kept.use(signal, echo);
+    const stays = kept.use(undefined, echo);
     leaving.abort();
     expect((await left).kind).toBe("unreachable");
     slow.resolve({ token: "t", expiresInSeconds: 60 });
