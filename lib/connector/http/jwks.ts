@@ -4,7 +4,7 @@ import { singleFlight } from "../../async/single-flight.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, type Instant, minutes } from "../../time.ts";
 import type { PeerAccess } from "./call.ts";
-import { readPeer } from "./retry-peer.ts";
+import { retryPeer } from "./retry-peer.ts";
 
 /** A public key of the exchange format, on EC P-384. */
 export interface PublicKey {
@@ -41,7 +41,7 @@ export function createKeySet(access: PeerAccess, options: KeySetOptions): KeySet
   const youngerThan = (ms: number) => cached !== undefined && between(cached.since, access.now()) < ms;
   const read = singleFlight(async () => {
     const since = access.now();
-    const { keys } = await readPeer(access, { operation, method: "GET", url: options.url, answer: jwks });
+    const { keys } = await retryPeer(access, { operation, method: "GET", url: options.url, answer: jwks });
     const usable = await usableKeys(keys, options.use);
     if (usable.length === 0) throw new PeerFailure(access.peer, operation, "unanswered", { detail: "No usable key." });
     cached = { keys: usable, since };

@@ -9,14 +9,10 @@ const firstWaitMs = 250;
 const maxWaitMs = 3000;
 
 /**
- * Sends a read to a peer, and repeats it after temporary failures within one time limit.
+ * Sends a call to a peer, and repeats it after temporary failures within one time limit. For reads, token requests, and
+ * calls that are idempotent by their contract.
  * @throws PeerFailure of the last attempt
  */
-export function readPeer<T>(access: PeerAccess, request: PeerRequest<T> & { readonly method: "GET" }): Promise<T> {
-  return retryPeer(access, request);
-}
-
-/** Does the same as {@link readPeer} for other repeatable calls: a token request, or a call that is idempotent by its contract. */
 export function retryPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
   return withTimeoutSignal(access.timeLimitMs, request.signal, async signal => {
     for (let tried = 1; ; tried++) {

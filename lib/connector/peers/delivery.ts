@@ -5,7 +5,7 @@ import type { Instant } from "../../time.ts";
 import { trimEnd } from "../../trim-end.ts";
 import { callPeer, type PeerAccess, type PeerTools } from "../http/call.ts";
 import { createKeySet, type PublicKey } from "../http/jwks.ts";
-import { readPeer } from "../http/retry-peer.ts";
+import { retryPeer } from "../http/retry-peer.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
@@ -105,7 +105,7 @@ export function connectDelivery({
         const answer = shipment.refine(found => found.shipmentId.toLowerCase() === shipmentId.toLowerCase(), {
           path: ["shipment_id"],
         });
-        return readPeer(access, { ...call, method: "GET", url: urlOf(shipmentId), answer });
+        return retryPeer(access, { ...call, method: "GET", url: urlOf(shipmentId), answer });
       }),
     findByReference: (reference, since) =>
       withToken("find shipments", async call => {
@@ -123,7 +123,7 @@ export function connectDelivery({
           });
           const url = `${shipments}?${query}`;
           const list = { ...call, method: "GET", url, answer: shipmentList } as const;
-          const answer = await readPeer({ ...access, longestAnswer: longestPage }, list).catch(unsupported);
+          const answer = await retryPeer({ ...access, longestAnswer: longestPage }, list).catch(unsupported);
           if (answer === "cannot_tell") return answer;
           for (const each of answer.shipments) {
             hasUnreadable ||= each === undefined;

@@ -4,7 +4,7 @@ import { minutes, plus } from "../../../time.ts";
 import { type AccessTokens, createAccessTokens } from "../../http/access-token.ts";
 import { callPeer, type PeerAccess } from "../../http/call.ts";
 import { grantByClientCredentials } from "../../http/grant.ts";
-import { readPeer } from "../../http/retry-peer.ts";
+import { retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge } from "../../model/webauthn.ts";
 import type { Idp } from "../contract.ts";
@@ -49,7 +49,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
         const timeoutParameter = configured["api-version"] === "beta" ? `(challengeTimeoutInMinutes=${timeout})` : "";
         const url = `${methodsOf(request.userId)}/creationOptions${timeoutParameter}`;
         const askedAt = access.now();
-        const answer = await readPeer(access, {
+        const answer = await retryPeer(access, {
           ...call,
           operation,
           method: "GET",
@@ -90,7 +90,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
         let url = methodsOf(userOf(operation, stored));
         for (let page = 0; page < mostPages; page++) {
           const list = { ...call, operation, method: "GET", url, answer: methodList } as const;
-          const answer = await readPeer(access, list).catch(noneWithoutUser);
+          const answer = await retryPeer(access, list).catch(noneWithoutUser);
           methods.push(...answer.value);
           const next = answer["@odata.nextLink"];
           const found = findMethod(methods, query);

@@ -3,7 +3,7 @@ import { PeerFailure } from "../../../peers/peer-failure.ts";
 import { days, plus } from "../../../time.ts";
 import type { TokenCall } from "../../http/access-token.ts";
 import { anyResponse, callPeer, type PeerAccess } from "../../http/call.ts";
-import { readPeer, retryPeer } from "../../http/retry-peer.ts";
+import { retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge } from "../../model/webauthn.ts";
 import type { Idp } from "../contract.ts";
@@ -56,7 +56,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     const username = userId.toWellFormed();
     const query = new URLSearchParams({ filter: byUsername(username), limit: "2" });
     const url = `${users}?${query}`;
-    const answer = await readPeer(access, { ...call, operation, method: "GET", url, answer: userList });
+    const answer = await retryPeer(access, { ...call, operation, method: "GET", url, answer: userList });
     const [found, ...others] = answer._embedded.users;
     if (found === undefined)
       throw new PeerFailure(access.peer, operation, "missing", { code: "user", detail: "The user was not found." });
@@ -67,7 +67,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
   };
 
   const find = (call: TokenCall, operation: string, of: IdpState) =>
-    readPeer(access, { ...call, operation, method: "GET", url: urlOf(of), answer: device }).catch(undefinedIfGone);
+    retryPeer(access, { ...call, operation, method: "GET", url: urlOf(of), answer: device }).catch(undefinedIfGone);
   const remove = (call: TokenCall, of: IdpState) =>
     retryPeer(access, { ...call, operation: "compensate", method: "DELETE", url: urlOf(of), answer: anyResponse });
 
@@ -140,7 +140,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
         if (userId === undefined) return;
         const url = devicesOf(userId);
         const list = { ...call, operation, method: "GET", url, answer: deviceList } as const;
-        const listed = await readPeer(access, list).catch(undefinedIfRefused);
+        const listed = await retryPeer(access, list).catch(undefinedIfRefused);
         for (const { id: deviceId, status, nickname } of listed?._embedded?.devices ?? []) {
           if (status !== "ACTIVATION_REQUIRED" || nickname !== nicknameOf(tag)) continue;
           await remove(call, { userId, deviceId, origin: "" }).catch(undefinedIfGone);

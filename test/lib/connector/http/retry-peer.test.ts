@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
 import type { PeerAccess } from "../../../../lib/connector/http/call.ts";
-import { readPeer } from "../../../../lib/connector/http/retry-peer.ts";
+import { retryPeer } from "../../../../lib/connector/http/retry-peer.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
 import { failureOf, kindOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => peer.close());
 
 const read = (changes: Partial<PeerAccess> = {}, url = `${peer.url}/thing`, signal?: AbortSignal) =>
-  readPeer(
+  retryPeer(
     { ...tools, peer: "thing", timeLimitMs: 20_000, ...changes },
     { operation: "read", method: "GET", url, answer: z.object({ id: z.string() }), signal },
   );
