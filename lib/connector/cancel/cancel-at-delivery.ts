@@ -3,7 +3,7 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { cancelFault, deletionFault, tooLateToDelete } from "../faults.ts";
 import { isProduced } from "../model/shipment.ts";
 import type { Run } from "../run/run.ts";
-import { endCancelRun, renewCancelLease } from "./cancel-lease.ts";
+import { type CancelFate, endCancelRun, renewCancelLease } from "./cancel-lease.ts";
 
 /** Attempts in one run. After that, the job tries again. */
 const maxAttempts = 2;
@@ -29,8 +29,8 @@ export async function cancelAtDelivery(loaded: LoadedRequest, run: Run, deps: Co
       if (!mayBeDone(error)) {
         // The service no longer knows the shipment after an earlier attempt, so that attempt deleted it.
         if (isUnknown(error) && deleteSentAt !== undefined) return current;
-        const next = deleteSentAt === undefined ? "ends" : nextAfter(error);
-        throw await endCancelRun(current, run, { fault: deletionFault(error, isUnknown(error)), next }, deps);
+        const fate = deleteSentAt === undefined ? "dropped" : fateAfter(error);
+        throw await endCancelRun(current, run, { fault: deletionFault(error, isUnknown(error)), fate }, deps);
       }
       failure = error;
     }
@@ -38,10 +38,10 @@ export async function cancelAtDelivery(loaded: LoadedRequest, run: Run, deps: Co
     if (found === "deleted") return current;
     // No attempt can delete it any more, and polls do not continue before the cancel has ended.
     if (found === "produced")
-      throw await endCancelRun(current, run, { fault: tooLateToDelete(failure), next: "ends" }, deps);
+      throw await endCancelRun(current, run, { fault: tooLateToDelete(failure), fate: "dropped" }, deps);
     if (found === undefined) break;
   }
-  throw await endCancelRun(current, run, { fault: cancelFault(failure), next: "continues" }, deps);
+  throw await endCancelRun(current, run, { fault: cancelFault(failure), fate: "resumed" }, deps);
 }
 
 /** Whether the service may have deleted the shipment. A gateway answers 5xx, even with `Retry-After`, for a service that has done the work. */
@@ -50,9 +50,9 @@ const mayBeDone = ({ kind, status = 0 }: PeerFailure): boolean => kind === "unan
 /** Whether the service itself, and not a proxy, answered that it does not know the shipment. */
 const isUnknown = ({ kind, code }: PeerFailure): boolean => kind === "missing" && code !== undefined;
 
-/** Returns `ends` only if the service itself refused: otherwise an earlier attempt may have deleted the shipment. */
-const nextAfter = ({ kind, code }: PeerFailure): "ends" | "continues" =>
-  kind === "refused" && code !== undefined ? "ends" : "continues";
+/** Returns `dropped` only if the service itself refused: otherwise an earlier attempt may have deleted the shipment. */
+const fateAfter = ({ kind, code }: PeerFailure): CancelFate =>
+  kind === "refused" && code !== undefined ? "dropped" : "resumed";
 
 /** Returns what became of the shipment; undefined if the service does not answer. */
 async function readBack(

@@ -7,7 +7,14 @@ import { newLease, type Run, retryAfterLease } from "../run/run.ts";
 import { postponeRequest } from "../store/next-due.ts";
 import { saveChanges } from "../store/save-changes.ts";
 
-/** Takes or renews the lease right before calls that change something, and schedules the job for the case that this process dies. */
+/** What becomes of a cancel that is not done. `dropped`: the request continues as before; `resumed`: process-credential-requests tries again. */
+export type CancelFate = "dropped" | "resumed";
+
+/**
+ * Takes or renews the lease right before calls that change something. Also schedules process-credential-requests for its end, in case this
+ * process dies. Throws Fault `conflict` if a job or another cancel works on the request.
+ * @param more further fields of `cancelling`
+ */
 export async function renewCancelLease(
   loaded: LoadedRequest,
   run: Run,
@@ -22,28 +29,31 @@ export async function renewCancelLease(
   };
   const written = await rewriteRequest(loaded, run, withLease, deps);
   if (written !== undefined) return written;
-  throw new Fault("conflict", "A job is working on the request.", { retryAfter: retryAfterLease });
+  throw new Fault("conflict", "A job or another cancel is working on the request.", { retryAfter: retryAfterLease });
 }
 
 /**
- * Releases the lease, and returns the fault for the caller.
- * @param next `ends`: nothing was cancelled, and the request continues as before; `continues`: the job tries again
+ * Releases the lease, and returns the fault for the caller. Throws if the cancel cannot be dropped because storage does not answer: a job
+ * will resume it, so the caller must not read that nothing was cancelled.
  */
 export async function endCancelRun(
   loaded: LoadedRequest,
   run: Run,
-  { fault, next }: { readonly fault: Fault; readonly next: "ends" | "continues" },
+  { fault, fate }: { readonly fault: Fault; readonly fate: CancelFate },
   deps: ConnectorDeps,
 ): Promise<Fault> {
   const retryAfter = fault.cause instanceof PeerFailure ? fault.cause.retryAfter : undefined;
   const released = (request: CredentialRequest): CredentialRequest => {
-    if (next === "continues") return postponeRequest(request, "reconcile", deps.intervals.retry, deps, retryAfter);
+    if (fate === "resumed") return postponeRequest(request, "reconcile", deps.intervals.retry, deps, retryAfter);
     const { lease, due, cancelling, ...rest } = request;
     return { ...rest, ...(cancelling?.before && { due: cancelling.before }) };
   };
   const written = await toResult(rewriteRequest(loaded, run, released, deps));
-  // If this write fails, the lease expires and the job continues then.
-  if ("error" in written) deps.log.warn("cancel_not_released", { error: written.error });
+  if ("error" in written) {
+    // The lease expires, and a job resumes the cancel then.
+    deps.log.warn("cancel_not_released", { error: written.error });
+    if (fate === "dropped") throw written.error;
+  }
   return fault;
 }
 

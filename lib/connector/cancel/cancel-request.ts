@@ -39,7 +39,7 @@ function requireCancellable({ request: { value: request }, keys }: LoadedRequest
   const { delivery, lease, state } = request;
   if (isTerminal(state)) throw conflict("The request has ended.");
   if (lease !== undefined && isLeasedByAnother(lease, run, now()))
-    throw conflict("A job is working on the request.", seconds(retryAfterLease));
+    throw conflict("A job or another cancel is working on the request.", seconds(retryAfterLease));
   if (state === "received") {
     if (delivery?.sentAt !== undefined) throw conflict("It is not known yet whether the shipment was ordered.");
     const createEndsAt = plus(request.createdAt, intervals.receivedMaxAgeMs);

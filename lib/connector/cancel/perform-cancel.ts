@@ -35,19 +35,19 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
   const onSite = waiting().filter(isOnSite);
   const enrollments = await cancelEnrollments(id, onSite, deps);
   if (enrollments.failure !== undefined) {
-    throw await endCancelRun(current, run, { fault: cancelFault(enrollments.failure), next: "continues" }, deps);
+    throw await endCancelRun(current, run, { fault: cancelFault(enrollments.failure), fate: "resumed" }, deps);
   }
   const keyIds = [...shipped, ...onSite].map(({ id }) => id).filter(keyId => !enrollments.produced.includes(keyId));
   if (keyIds.length === 0) {
     const fault = new Fault("conflict", "Every key of the request has been produced.");
-    throw await endCancelRun(current, run, { fault, next: "ends" }, deps);
+    throw await endCancelRun(current, run, { fault, fate: "dropped" }, deps);
   }
 
   current = await renewCancelLease(current, run, {}, deps);
   const cancellable = waiting().filter(key => keyIds.includes(key.id));
   const compensated = await toResult(compensateAtIdps(id, cancellable, deps));
   if ("error" in compensated) {
-    throw await endCancelRun(current, run, { fault: cancelFault(compensated.error), next: "continues" }, deps);
+    throw await endCancelRun(current, run, { fault: cancelFault(compensated.error), fate: "resumed" }, deps);
   }
   const cancelled = await writeCancelled(current, keyIds, deps);
   deps.log.info("request_cancelled", { keys: keyIds.length });

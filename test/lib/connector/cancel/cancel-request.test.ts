@@ -5,7 +5,7 @@ import { Fault } from "../../../../lib/fault.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
-import { crashing } from "../../../support/connector/crashing.ts";
+import { crashing, withTable } from "../../../support/connector/crashing.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   idpsOf,
@@ -293,6 +293,24 @@ describe("a cancel whose delivery call fails", () => {
       expect(await connector.queue("reconcile")).toEqual([]);
     },
   );
+
+  test("because the service refuses while storage is away is not answered as dropped: 503, because the job tries it again", async () => {
+    const { connector, requestId, cancel } = await ordered();
+    peers.delivery.fail({ kind: "refuse", status: 409, method: "DELETE", body: { code: "locked", message: "?" } });
+    const isAway = () => deletions() > 0;
+    const awayAfterRefusal = connector.anotherInstance({
+      tables: withTable("credentialrequests", table => ({
+        transact: (...args) =>
+          isAway() ? Promise.reject(new Fault("unavailable", "no storage")) : table.transact(...args),
+        replace: (...args) =>
+          isAway() ? Promise.reject(new Fault("unavailable", "no storage")) : table.replace(...args),
+      })),
+    });
+    expect(await refusalOf(cancel(awayAfterRefusal))).toMatchObject({ status: 503 });
+    connector.advance(minutes(5));
+    await connector.runCredentials("timer");
+    expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
+  });
 
   test("continues by the job where the service then says that it is too late: the request continues as before", async () => {
     const { connector, requestId, shipmentId, cancel, statesOf } = await ordered();
