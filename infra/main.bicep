@@ -72,10 +72,10 @@ param operatorRange string = ''
 @description('Address range that may deploy to Core over the internet, as in 203.0.113.7/32. It reaches the deployment site alone, with an Entra token. Empty: only from inside.')
 param coreDeployRange string = ''
 
-@description('Id of a NAT gateway of yours for the subnets of the apps, which then have no other way out.')
+@description('Id of a NAT gateway of yours for the subnets of the apps and of machines in additionalSubnets, which then have no other way out.')
 param natGatewayId string = ''
 
-@description('Id of a route table of yours for the subnets of the apps, as to a firewall, which then have no other way out.')
+@description('Id of a route table of yours for the same subnets, as to a firewall, which then have no other way out.')
 param routeTableId string = ''
 
 @description('Id of a virtual network of yours, in the region of the deployment, for the subnets and their security groups. Empty: one is created.')

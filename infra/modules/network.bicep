@@ -79,7 +79,13 @@ var forMachines = union(wayOut, {
   }
 })
 // For these Azure refuses a route table or a security group that is not made for them.
-var ofServices = ['AzureBastionSubnet', 'GatewaySubnet']
+var ofServices = [
+  'AzureBastionSubnet'
+  'AzureFirewallManagementSubnet'
+  'AzureFirewallSubnet'
+  'GatewaySubnet'
+  'RouteServerSubnet'
+]
 
 var names = concat(
   map(planned, subnet => '${subnetPrefix}${subnet.name}'),

@@ -16,8 +16,8 @@ export const authTasks: Readonly<Record<string, Task<AuthContext & InDeployment>
     summary: "Restore users and OTP keys from a backup",
     description:
       "Restores users, OTP keys, assignments and attributes. The tables must be empty unless `replace` is true. All " +
-      "sessions end. A counter moves on by `otp_uses`, so that an OTP of as many presses or power-ups after the backup is " +
-      "refused. See docs/operate.md before you use it.",
+      "sessions end. A counter moves on by `otp_uses`, so that OTPs of as many codes (`hotp`) or power-ups (`yubico`) " +
+      "after the backup are refused. See docs/operate.md before you use it.",
     input: z.lazy(() =>
       restoreInput().extend({
         otp_uses: z
