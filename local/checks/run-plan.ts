@@ -5,7 +5,7 @@ import { expectedDuration, recordDuration } from "./run-duration.ts";
 import { fastVariable, type Plan } from "./test-options.ts";
 import { reportVariable, skippedLines, type TestReport } from "./test-report.ts";
 
-/** Runs a script with Node. Returns its exit code. @param more environment variables in addition to the own ones */
+/** Runs a script with Node. Returns its exit code. @param more environment variables in addition to those of this process */
 export type RunScript = (script: readonly string[], more?: Readonly<Record<string, string>>) => number | null;
 
 type Outcome = "ok" | "FAILED" | "skipped";
@@ -32,7 +32,7 @@ export function runPlan({ checks, tests, isFast, isWhole, isFiltered }: Plan, ru
   if (isWhole) console.log(expectedDuration());
   const checked = checks ? allChecks.map(check => outcomeOf(check, run)) : [];
   const tested = runTests(tests, isFast ? { [fastVariable]: "1" } : {}, run);
-  // A name pattern skips what it does not fit.
+  // The test runner also reports the tests outside a name pattern as skipped.
   const skippedTests = isFiltered ? [] : tested.skipped;
   for (const line of skippedLines(skippedTests)) console.log(line);
   const count = (outcome: Outcome) => checked.filter(each => each === outcome).length;
@@ -51,7 +51,7 @@ function outcomeOf({ name, script, skippedCode }: Check, run: RunScript): Outcom
   return outcome;
 }
 
-/** Runs the test runner. One that dies without a report, or fails without a failed test, counts as one failure. */
+/** Runs the test runner. A run that dies without a report, or fails without a failed test, counts as one failure. */
 function runTests(args: readonly string[], more: Readonly<Record<string, string>>, run: RunScript): TestReport {
   const directory = mkdtempSync(join(tmpdir(), "tests-"));
   const path = join(directory, "report.json");

@@ -24,13 +24,15 @@ export interface AccessTokens {
   /**
    * Runs an operation with a token and within its time limit, and once more with a new token if it fails with 401.
    * @param outer ends the operation earlier
-   * @throws PeerFailure if there is no token, with a kind that means that no call was made; otherwise what `work` throws
+   * @throws PeerFailure if there is no token (`isNoToken`), never of the kind `unanswered`, because the peer has not done the work then; otherwise
+   * what `work` throws
    */
   use<T>(outer: AbortSignal | undefined, work: (call: TokenCall) => Promise<T>): Promise<T>;
 }
 
 /** The age before which a refused token is not renewed: its permissions are the cause, not its expiry. */
-const leastAgeMs = 10_000;
+const minAgeMs = 10_000;
+/** How long before it expires a token is renewed. */
 const marginMs = 60_000;
 
 /** Returns a token cache. @param grant gets a new token; must end by itself, because all waiting callers share one run */
@@ -59,7 +61,7 @@ export function createAccessTokens(
           return await work({ token, signal });
         } catch (error) {
           if (!(error instanceof PeerFailure) || error.status !== 401) throw error;
-          if (cached?.token === token && access.now() < plus(cached.since, leastAgeMs)) throw error;
+          if (cached?.token === token && access.now() < plus(cached.since, minAgeMs)) throw error;
           const fresh = cached === undefined || cached.token === token ? await renewed(signal) : cached.token;
           if (fresh === token) throw error;
           return work({ token: fresh, signal });
