@@ -16,32 +16,40 @@ const maxRead = 50;
 const maxCalls = 3;
 
 /**
- * Returns whether the delivery service answers for a shipment of another request that it answered for in an earlier run. Then its 404s in
- * this run mean that the shipments were deleted, and not that its address or the organization of the connector's token is wrong (C10).
- * Returns false if there is no such shipment, or if the service does not know any; undefined if that cannot be found out now.
+ * What the delivery service says of shipments that it answered for in earlier runs. `answers`: it knows one, so it has deleted the shipments
+ * that it does not know. `knows_none`: it does not know those that were asked for, or there are none; the address of the delivery service or
+ * the organization of the connector's token is probably wrong. `refused_us`: it does not accept the connector. `not_known`: it does not
+ * answer now.
+ */
+type Answer = "answers" | "knows_none" | "refused_us" | "not_known";
+
+/**
+ * Asks the delivery service for up to three shipments of other requests, to find out what its 404s in this run mean (C10).
  * @param missing the ids of the requests whose shipments got a 404 in this run
  */
 export async function answersForOthers(
   missing: ReadonlyMap<string, unknown>,
   run: Run,
   deps: ConnectorDeps,
-): Promise<boolean | undefined> {
+): Promise<Answer> {
   let calls = 0;
-  let isCertain = true;
+  let doubtful = 0;
   for await (const shipmentId of answeredShipments(missing, deps)) {
     const answer = await callInTurn(deliveryService, run, deps, {
       mayStart: () => !isOver(run, deps),
       call: () => callAndLearn(deliveryService, run, deps, () => deps.delivery.getShipment(shipmentId)),
     });
-    if (answer === "left") return undefined;
-    if (!("error" in answer)) return true;
+    if (answer === "left") return "not_known";
+    if (!("error" in answer)) return "answers";
     if (!(answer.error instanceof PeerFailure)) throw answer.error;
+    const { kind, code, passing } = answer.error;
+    if (kind === "unauthorized") return "refused_us";
     // A 404 without the service's own error code may come from a proxy.
-    isCertain &&= answer.error.kind === "missing" && answer.error.code !== undefined;
+    if (passing || (kind === "missing" && code === undefined)) doubtful += 1;
     calls += 1;
     if (calls === maxCalls) break;
   }
-  return isCertain ? false : undefined;
+  return calls > 0 && doubtful === calls ? "not_known" : "knows_none";
 }
 
 /** Yields the ids of shipments of recent requests that the delivery service has answered for: the first answer sets `stateId`. */

@@ -1,9 +1,10 @@
+import { withLogFields } from "../../log.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { type Due, isSameDue } from "../model/request.ts";
 import { countMissingShipment } from "../recovery/missing-shipment.ts";
-import { forEachDue } from "../run/queue.ts";
-import { type Run, startRun } from "../run/run.ts";
+import { forEachDue, logAndContinue } from "../run/queue.ts";
+import { isOver, type Run, startRun } from "../run/run.ts";
 import { answersForOthers } from "./answers-for-others.ts";
 import { continueAfterPauses } from "./continue-after-pauses.ts";
 import { emptyReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
@@ -21,9 +22,9 @@ export interface ShipmentsReport {
 
 /**
  * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Logs an error and ends the
- * run if the delivery service rejects the connector's token, or if it answers 404 for polled shipments and answers for no
- * other one (`answersForOthers`). Does not count the 404s if that cannot be found out now: the shipments stay due. If a peer throttles, a timer run waits for the end of its Retry-After and continues
- * with the peer's work.
+ * run if the delivery service rejects the connector's token, or if it answers 404 for polled shipments and knows no
+ * other one. If it is not known whether it does (`answersForOthers`), the 404s are not counted, and the shipments stay
+ * due. If a peer throttles, a timer run waits for the end of its Retry-After and continues with the peer's work.
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);
@@ -42,16 +43,16 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   });
   const { answered, failed } = counts;
   const polled = { answered, missing: missing.size, failed };
-  const isDoubtful = counts.refused_us === 0 && missing.size > 0 && answered === 0;
-  const mayBeDeleted = isDoubtful ? await answersForOthers(missing, run, deps) : true;
-  const allMissing = mayBeDeleted === false;
-  if (counts.refused_us > 0 || allMissing) {
-    if (allMissing) deps.log.error("all_shipments_missing", { count: missing.size });
-    else deps.log.error("delivery_token_refused", {});
+  const isInDoubt = missing.size > 0 && answered === 0;
+  const others = isInDoubt && counts.refused_us === 0 ? await answersForOthers(missing, run, deps) : "answers";
+  const answer = counts.refused_us > 0 ? "refused_us" : others;
+  if (answer === "refused_us" || answer === "knows_none") {
+    if (answer === "refused_us") deps.log.error("delivery_token_refused", {});
+    else deps.log.error("all_shipments_missing", { count: missing.size });
     await deps.sendEventsAfterJob();
     return { ...polled, activated: 0, left };
   }
-  if (mayBeDeleted === true) await countAll(missing, run, deps);
+  if (answer === "answers") left += await countAll(missing, run, deps);
   let keys = emptyReport;
   await continueAfterPauses(run, deps, async () => {
     keys = plusReport(keys, await processSecurityKeys("shipment_key", run, deps));
@@ -60,10 +61,24 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   return { ...polled, activated: keys.activated, left: left + keys.left };
 }
 
-/** Counts the shipments once, also if several runs have polled them at the same time: only while the same poll is still due. */
-async function countAll(missing: ReadonlyMap<string, Due | undefined>, run: Run, deps: ConnectorDeps): Promise<void> {
+/**
+ * Counts the shipments once, also if several runs have polled them at the same time: only while the same poll is still due.
+ * Returns the number of shipments that were left because the time of the run ended: they stay due.
+ */
+async function countAll(missing: ReadonlyMap<string, Due | undefined>, run: Run, deps: ConnectorDeps): Promise<number> {
+  let left = 0;
   for (const [id, due] of missing) {
-    const loaded = await deps.requests.load(id);
-    if (loaded !== undefined && isSameDue(loaded.request.value.due, due)) await countMissingShipment(loaded, run, deps);
+    if (isOver(run, deps)) left += 1;
+    else
+      await withLogFields({ credentialRequestId: id }, async () => {
+        try {
+          const loaded = await deps.requests.load(id);
+          if (loaded !== undefined && isSameDue(loaded.request.value.due, due))
+            await countMissingShipment(loaded, run, deps);
+        } catch (error) {
+          logAndContinue(error, { queue: "poll", run: run.owner }, deps);
+        }
+      });
   }
+  return left;
 }

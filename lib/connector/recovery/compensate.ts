@@ -1,4 +1,5 @@
 import pLimit from "p-limit";
+import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
 import { openIdpState } from "../store/sealed-idp-state.ts";
@@ -15,17 +16,20 @@ export async function compensate(
   deps: Pick<ConnectorDeps, "idps" | "rfpr" | "intervals" | "concurrency" | "sealer" | "log">,
   idpAnswers?: IdpAnswers,
 ): Promise<void> {
-  // Not `all`, so that a failure of one does not hide the other.
-  const results = await Promise.allSettled([
-    removeAuthenticators(requestId, keys, deps),
-    compensateAtIdps(requestId, keys, deps, idpAnswers),
-  ]);
-  for (const result of results) if (result.status === "rejected") throw result.reason;
+  await allEnded([removeAuthenticators(requestId, keys, deps), compensateAtIdps(requestId, keys, deps, idpAnswers)]);
+}
+
+/** Waits for the end of all, so that a failure of one stops no other. Throws the first failure that may pass, else the first one. */
+async function allEnded(work: readonly (Promise<void> | undefined)[]): Promise<void> {
+  const results = await Promise.allSettled(work);
+  const failures = results.flatMap(result => (result.status === "rejected" ? [result.reason as unknown] : []));
+  if (failures.length > 0)
+    throw failures.find(error => !(error instanceof PeerFailure) || error.passing) ?? failures[0];
 }
 
 /**
  * Removes the registrations that were started at the IdPs for credentials without a response, including those of unanswered calls, whose
- * ids are not known. Throws the first failure. May be repeated.
+ * ids are not known. Throws the first failure that may pass, else the first one. May be repeated.
  * @param idpAnswers those of a running create; without them, each credential without an IdP state may have an unanswered call
  */
 export async function compensateAtIdps(
@@ -40,7 +44,7 @@ export async function compensateAtIdps(
       credential.idpState !== undefined || idpAnswers === undefined || isUnanswered(idpAnswers, key.id, index);
     if (mayHaveBegun) await compensateAtIdp(requestId, key, index, deps);
   };
-  await Promise.all(
+  await allEnded(
     keys.flatMap(key =>
       key.credentials.map((credential, index) =>
         credential.state === "processing" ? limit(compensateCredential, key, index, credential) : undefined,

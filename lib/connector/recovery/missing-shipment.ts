@@ -3,7 +3,7 @@ import { pollLater, savePoll } from "../collect/save-poll.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isOnSite } from "../model/request.ts";
 import { endWaiting } from "../model/roll-up.ts";
-import { newLease, type Run } from "../run/run.ts";
+import { isLeasedByAnother, newLease, type Run } from "../run/run.ts";
 import { securityKeysOf } from "../store/loaded-request.ts";
 import { withPurgeDue } from "../store/next-due.ts";
 import { saveLease } from "../store/save-lease.ts";
@@ -11,8 +11,8 @@ import { compensateInTurn } from "./compensate-in-turn.ts";
 
 /**
  * Counts a 404 with the delivery service's own error object. After 3 of them over at least `shipmentMissingMs`, the
- * shipment counts as cancelled (C10): the registrations that were started at the IdPs are removed, and its security keys end. Call it
- * only if the service has answered for other shipments in this run.
+ * shipment counts as cancelled (C10): the registrations that were started at the IdPs are removed, and its security keys end. Waits for an
+ * IdP that does not answer; not for one that refuses. Call it only if the service has answered for other shipments.
  */
 export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   const { now, intervals, log } = deps;
@@ -26,13 +26,17 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps
   if (missing.count < 3 || plus(missing.since, intervals.shipmentMissingMs) > now())
     return pollLater(loaded, changes, deps);
 
+  if (isLeasedByAnother(request.lease, run, now())) return;
   const leased = await saveLease(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } }, deps);
   if (leased === undefined) return;
-  const shipped = securityKeysOf(leased).filter(key => !isOnSite(key));
-  const failure = await compensateInTurn(leased, shipped, run, deps);
-  if (failure !== undefined) return pollLater(leased, changes, deps, failure.retryAfter);
+  const ordered = securityKeysOf(leased).filter(key => !isOnSite(key));
+  const failure = await compensateInTurn(leased, ordered, run, deps);
+  if (failure?.passing === true) {
+    const message = `The shipment was deleted at the delivery service. ${failure.peer} does not answer yet.`;
+    return pollLater(leased, { delivery, errorMessage: message }, deps, failure.retryAfter);
+  }
   log.warn("shipment_cancelled", { shipmentId: delivery.shipmentId });
   const errorMessage = "The shipment was deleted at the delivery service.";
-  const ended = shipped.map(key => withPurgeDue(endWaiting(key, "cancelled", errorMessage, now()), deps));
+  const ended = ordered.map(key => withPurgeDue(endWaiting(key, "cancelled", errorMessage, now()), deps));
   return savePoll(leased, { ...leased.request.value, delivery, errorMessage }, ended, deps);
 }

@@ -600,7 +600,6 @@ describe("a shipment that the service does not know", () => {
   test.each([
     ["throttles", 429],
     ["fails", 500],
-    ["does not accept the connector", 401],
   ])(
     "is not counted, and raises no error event, if the service %s when another shipment is asked for",
     async (_, status) => {
@@ -622,6 +621,68 @@ describe("a shipment that the service does not know", () => {
       expect(await missing()).toBe(2);
     },
   );
+
+  test.each([401, 403])("stops the job if the service answers %i when another shipment is asked for", async status => {
+    const { gone, connector } = await missingAlone(1);
+    peers.delivery.fail({ kind: "refuse", path: `shipments/(?!${gone.shipmentId})`, status, times: 100 });
+    await connector.runShipments("timer");
+    connector.advance(hours(1));
+    expect(await connector.runShipments("timer")).toMatchObject({ missing: 1 });
+    expect(connector.events("delivery_token_refused")).toHaveLength(1);
+    expect(await connector.read(gone.requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("stops the job if the service fails for one of the other shipments and does not know the rest", async () => {
+    const { gone, others, connector } = await missingAlone(3);
+    const [failing, ...deleted] = others;
+    for (const { shipmentId } of deleted) await peers.delivery.control(shipmentId, { delete: true });
+    peers.delivery.fail({ kind: "refuse", path: `shipments/${failing?.shipmentId}`, status: 500, times: 100 });
+    await pollThreeTimes(connector);
+    expect(connector.events("all_shipments_missing")).toHaveLength(3);
+    expect(await connector.read(gone.requestId)).toMatchObject({ state: "started" });
+  });
+
+  test("is left where the time of the run ends before it is counted, and the run says so", async () => {
+    const { gone, connector } = await missingAlone(1);
+    connector.advance(hours(1));
+    const { delivery, intervals } = connector.context;
+    const slow = connector.anotherInstance({
+      ports: (_, clock) => ({
+        delivery: {
+          ...delivery,
+          getShipment: async id => {
+            if (id !== gone.shipmentId) clock.advance(intervals.jobTimerMs);
+            return delivery.getShipment(id);
+          },
+        },
+      }),
+    });
+    expect(await slow.runShipments("timer")).toMatchObject({ missing: 1, left: 1 });
+    expect((await connector.requestRow(gone.requestId)).delivery?.missing).toBeUndefined();
+  });
+
+  test("does not keep other shipments from being counted where its row cannot be read", async () => {
+    const { gone, connector } = await missingAlone(1);
+    const second = await ordered({ on: connector });
+    await peers.delivery.control(second.shipmentId, { delete: true });
+    connector.advance(hours(1));
+    const { requests } = connector.context;
+    let loads = 0;
+    const damaged = connector.anotherInstance({
+      ports: () => ({
+        requests: {
+          ...requests,
+          load: async id => {
+            if (id === gone.requestId && ++loads > 1) throw new Error("the row cannot be read");
+            return requests.load(id);
+          },
+        },
+      }),
+    });
+    expect(await damaged.runShipments("timer")).toMatchObject({ missing: 2 });
+    expect((await connector.requestRow(second.requestId)).delivery?.missing?.count).toBe(1);
+    expect(damaged.events("work_failed")).toMatchObject([{ credentialRequestId: gone.requestId }]);
+  });
 
   test("is compared with shipments of the last week first, because the service may have removed older ones", async () => {
     const { others, connector } = await missingAlone(4, days(20));
