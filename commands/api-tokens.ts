@@ -1,6 +1,6 @@
 // Creates, lists and revokes static API tokens of an API (G3, G13).
 import * as z from "zod";
-import { type Api, type ApiAnswer, connectApi, refusalOf } from "./api.ts";
+import { type ApiAnswer, connectApi, refusalOf } from "./api.ts";
 import { readArguments, usageError } from "./read-arguments.ts";
 
 const name = "npm run api-tokens";
@@ -28,7 +28,7 @@ docs/deploy.md shows how to get one. On the local system (npm start) the simulat
   allowPositionals: true,
 } as const;
 
-const created = z.object({ id: z.string(), name: z.string(), role: z.string().optional(), token: z.string() });
+const created = z.object({ id: z.string(), name: z.string(), token: z.string() });
 const listed = z.array(
   z.object({
     id: z.string(),
@@ -74,22 +74,13 @@ async function main(): Promise<void> {
     });
     if (answer.status !== 201) throw managementError(answer);
     const made = created.parse(answer.body);
-    // The connector ignores fields that it does not know, so its token may make every call.
-    if (made.role !== values.role) {
-      await revoke(api, made.id);
-      throw usageError(name, "--role is for tokens of Core only: this API has no roles.");
-    }
     console.error(`API token ${made.id} for ${made.name}. It is shown only now:`);
     console.log(made.token);
   } else {
-    await revoke(api, argument);
+    const answer = await api.call({ method: "POST", path: `/api-tokens/${encodeURIComponent(argument)}/delete` });
+    if (answer.status !== 204) throw managementError(answer);
     console.error(`API token ${argument} is revoked; hosts refuse it within minutes.`);
   }
-}
-
-async function revoke(api: Api, id: string): Promise<void> {
-  const answer = await api.call({ method: "POST", path: `/api-tokens/${encodeURIComponent(id)}/delete` });
-  if (answer.status !== 204) throw managementError(answer);
 }
 
 /** A 401 or 403 means that API_TOKEN is not the tenant's token that creating and revoking requires. */

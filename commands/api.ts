@@ -95,7 +95,17 @@ function jsonOf(text: string): unknown {
 
 const refusal = z.union([
   z.object({ error: z.string() }).transform(({ error }) => error),
-  z.object({ error_message: z.string() }).transform(({ error_message }) => error_message),
+  z
+    .object({
+      error_message: z.string(),
+      error_data: z
+        .object({ fields: z.array(z.object({ path: z.string(), reason: z.string() })) })
+        .optional()
+        .catch(undefined),
+    })
+    .transform(({ error_message, error_data }) =>
+      [error_message, ...(error_data?.fields ?? []).map(({ path, reason }) => `${path} ${reason}.`)].join(" "),
+    ),
 ]);
 
 /** Returns the reason of a refusal with its status, for people. */

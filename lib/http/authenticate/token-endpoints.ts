@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type Caller, type CallerRole, callerRoles } from "../../caller.ts";
+import { type Caller, callerRoles } from "../../caller.ts";
 import { Fault, invalidRequest } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import { omitUndefined } from "../../omit-undefined.ts";
@@ -27,6 +27,14 @@ const role = z
   .meta({
     description: "What the token may do: `read`, `import` (also import OTP keys), `admin` (everything, the default).",
   });
+
+/** An unknown field is ignored, and a token that was asked for with fewer rights must not be created with all. */
+const noRole = z
+  .preprocess(
+    value => value ?? undefined,
+    z.never({ error: "is for tokens of Core only: this API has no roles" }).optional(),
+  )
+  .meta({ description: "Refused: API tokens of the connector have no roles." });
 
 /** Returns the view of a token. */
 const viewOf = ({ id, name, createdAt, expiresAt, role, lastUsedOn }: TokenHash) => ({
@@ -78,13 +86,12 @@ export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<strin
       description:
         "Creates a static token for an application that cannot get tokens of the tenant. The token is shown only " +
         "in this response; the service keeps a hash. Requires a tenant token with the role of the API.",
-      body: api === "core" ? newToken.extend({ role }) : newToken,
+      body: newToken.extend({ role: api === "core" ? role : noRole }),
       answers: { 201: { description: "The new token.", schema: newTokenSchema } },
       refusals: ["conflict"],
       handle: async ({ body }, { tokenHashes: hashes, log, now, random }: TokenContext, { caller }) => {
         requireTenantCaller(caller);
-        const { name, expires_at: expiresAt } = body;
-        const role = "role" in body ? (body.role as CallerRole | undefined) : undefined;
+        const { name, expires_at: expiresAt, role } = body;
         if (expiresAt !== undefined && expiresAt <= now()) {
           throw invalidRequest([{ path: "expires_at", reason: "must be in the future" }]);
         }
