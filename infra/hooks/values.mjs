@@ -8,14 +8,14 @@ export function brokenValues(environment) {
   const file = readFileSync(new URL("../main.parameters.json", import.meta.url), "utf8");
   const names = [...new Set([...file.matchAll(/\$\{(\w+)/g)].map(([, name]) => name))];
   const unfit = names.flatMap(name => (fits(environment[name] ?? "") ? [] : [sentence(name)]));
-  const broken = [...unfit, ...bareAddresses(environment), ...brokenPairs(environment)];
+  const broken = [...unfit, ...bareAddresses(environment), ...brokenPairs(environment), ...uselessSubnets(environment)];
   const subnets = names.filter(name => name.startsWith("SUBNET_ID_"));
   const missing = subnets.filter(name => !environment[name]);
   if (missing.length === subnets.length) return [...broken, ...missingPrefix(environment)];
   if (environment.NETWORK_ID) return [...broken, "Either the network is yours or the subnets: unset NETWORK_ID."];
   if (missing.length > 0)
     return [...broken, `Either all subnets are yours or none: ${missing.join(", ")} must be set too.`];
-  return [...broken, ...sharedSubnets(environment), ...missingZones(names, environment)];
+  return [...broken, ...sharedSubnets(subnets, environment), ...missingZones(names, environment)];
 }
 
 /** The template takes a source without a slash for the name of a service tag. */
@@ -28,25 +28,32 @@ const bareAddresses = ({ PROXY_SOURCE = "" }) =>
         `PROXY_SOURCE: ${address} is an address without a prefix length. Write ${address}/${isIP(address) === 4 ? 32 : 128}.`,
     );
 
-/** The template leaves out a part of a list that is no pair. */
-const brokenPairs = ({ RESOURCE_TAGS, ADDITIONAL_SUBNETS }) =>
-  Object.entries({ RESOURCE_TAGS, ADDITIONAL_SUBNETS }).flatMap(([name, list = ""]) =>
-    list
-      .split(",")
-      .filter(pair => list.trim() !== "" && !/^\s*[^=\s][^=]*=/.test(pair))
-      .map(pair => `${name}: "${pair.trim()}" is no pair. Write name=value, separated by commas.`),
-  );
+/** The template leaves out a part of a list that is no pair, and Azure refuses a subnet without a range in the middle of a deployment. */
+const brokenPairs = ({ RESOURCE_TAGS, ADDITIONAL_SUBNETS }) => [
+  ...unfitParts("RESOURCE_TAGS", RESOURCE_TAGS, /^\s*[^=\s][^=]*=/, "name=value"),
+  ...unfitParts("ADDITIONAL_SUBNETS", ADDITIONAL_SUBNETS, /^\s*[\w.-]+\s*=\s*[\d.]+\/\d+\s*$/, "name=10.90.1.0/27"),
+];
+
+const unfitParts = (name, list = "", form, sample) =>
+  list
+    .split(",")
+    .filter(part => list.trim() !== "" && !form.test(part))
+    .map(part => `${name}: "${part.trim()}" is no pair. Write ${sample}, separated by commas.`);
+
+/** The template adds subnets only to a network of its own. */
+const uselessSubnets = ({ ADDITIONAL_SUBNETS, NETWORK_ID, SUBNET_ID_CORE, TRIAL }) =>
+  ADDITIONAL_SUBNETS && (NETWORK_ID || SUBNET_ID_CORE || TRIAL === "true")
+    ? ["ADDITIONAL_SUBNETS has an effect only in the template's own network: unset it."]
+    : [];
 
 /** The default is a range of a new network. */
 const missingPrefix = ({ NETWORK_ID, NETWORK_PREFIX }) =>
   NETWORK_ID && !NETWORK_PREFIX ? ["With a network of yours set NETWORK_PREFIX to a free /24 of it."] : [];
 
-/** Azure refuses a second app of this plan that joins a subnet while the first one does. */
-function sharedSubnets({ SUBNET_ID_CORE, SUBNET_ID_CLIENT, SUBNET_ID_CONNECTOR }) {
-  const ids = [SUBNET_ID_CORE, SUBNET_ID_CLIENT, SUBNET_ID_CONNECTOR].map(id => id.toLowerCase());
-  return new Set(ids).size === ids.length
-    ? []
-    : ["SUBNET_ID_CORE, SUBNET_ID_CLIENT and SUBNET_ID_CONNECTOR must be three different subnets."];
+/** Azure refuses a second app of this plan, and may refuse a second endpoint, that joins a subnet while the first one does. */
+function sharedSubnets(names, environment) {
+  const ids = names.map(name => environment[name].toLowerCase());
+  return new Set(ids).size === ids.length ? [] : [`${names.join(", ")} must be different subnets.`];
 }
 
 /** The template creates zones only with a network of its own; without zone or policy no app finds its storage and vault. */

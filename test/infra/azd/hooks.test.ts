@@ -499,7 +499,11 @@ describe("a list of pairs", () => {
         'RESOURCE_TAGS: "costCenter" is no pair',
       );
       await expect(ran(hook, {}, { RESOURCE_TAGS: "a=1,,b=2" })).rejects.toThrow('RESOURCE_TAGS: "" is no pair');
-      await expect(ran(hook, {}, { ADDITIONAL_SUBNETS: "10.90.1.0/27" })).rejects.toThrow("ADDITIONAL_SUBNETS");
+      for (const list of ["10.90.1.0/27", "runners=", "runners=a=b"])
+        await expect(ran(hook, {}, { ADDITIONAL_SUBNETS: list })).rejects.toThrow("ADDITIONAL_SUBNETS");
+      await expect(ran(hook, {}, { ADDITIONAL_SUBNETS: "runners=10.90.1.0/27", TRIAL: "true" })).rejects.toThrow(
+        "ADDITIONAL_SUBNETS has an effect only in the template's own network",
+      );
       for (const list of ["", "costCenter=42", "cost center=42, owner=a=b"])
         expect(await ran(hook, {}, { SKIP_PREFLIGHT: "true", RESOURCE_TAGS: list })).toBe("");
     },
@@ -532,9 +536,10 @@ describe("subnets of yours", () => {
     await expect(ran("preup", {}, { ...subnets, ...zones })).rejects.toThrow(
       "With subnets of yours the DNS zones must be yours too: set DNS_ZONE_ID_SITES, or PRIVATE_DNS to none",
     );
-    await expect(ran("preup", {}, { ...subnets, TRIAL: "true", SUBNET_ID_CLIENT: "/core" })).rejects.toThrow(
-      "SUBNET_ID_CONNECTOR must be three different subnets",
-    );
+    for (const shared of [{ SUBNET_ID_CLIENT: "/core" }, { SUBNET_ID_CONNECTOR_ENDPOINTS: "/Auth_Endpoints" }])
+      await expect(ran("preup", {}, { ...subnets, TRIAL: "true", ...shared })).rejects.toThrow(
+        "must be different subnets",
+      );
     for (const enough of [{ ...zones, DNS_ZONE_ID_SITES: "/zone" }, { PRIVATE_DNS: "none" }, { TRIAL: "true" }])
       expect(await ran("preup", {}, { ...subnets, ...enough })).toBe("");
   });
