@@ -6,19 +6,23 @@ import type { SecurityKey } from "../model/request.ts";
 
 /**
  * Cancels authenticators at the pre-registration API (C12). An authenticator that is unknown there counts as cancelled, and so do all if
- * the deployment no longer has the API. May be repeated. Returns the ids of those that were already enrolled, and the first failure.
+ * the deployment no longer has the API, which is logged. May be repeated. Returns the ids of those that were already enrolled, and the first failure.
  */
 export async function cancelEnrollments(
   requestId: string,
   keys: readonly SecurityKey[],
-  { rfpr, concurrency }: Pick<ConnectorDeps, "rfpr" | "concurrency">,
+  { rfpr, concurrency, log }: Pick<ConnectorDeps, "rfpr" | "concurrency" | "log">,
 ): Promise<{ readonly produced: readonly string[]; readonly failure?: PeerFailure }> {
+  if (rfpr === undefined) {
+    if (keys.length > 0) log.warn("authenticators_left", { count: keys.length });
+    return { produced: [] };
+  }
   const limit = pLimit(concurrency);
   const produced: string[] = [];
   let failure: PeerFailure | undefined;
   const cancel = async ({ id }: SecurityKey): Promise<void> => {
     try {
-      await rfpr?.cancel(enrollmentId(requestId, id));
+      await rfpr.cancel(enrollmentId(requestId, id));
     } catch (error) {
       if (!(error instanceof PeerFailure)) throw error;
       if (error.status === 409) produced.push(id);

@@ -489,25 +489,3 @@ describe("a create handler that is delayed", () => {
     expect(ordered()).toBe(3);
   });
 });
-
-test("a compensation stays due with a message if the deployment no longer has a pre-registration API", async () => {
-  const connector = await testConnector(peers);
-  peers.rfpr.fail({ kind: "hang", method: "PUT" });
-  const answer = refusalOf(connector.order(onSiteBody()));
-  await peers.rfpr.untilHanging();
-  const requestId = await unsettledId(connector);
-  const host = connector.anotherInstance({
-    ports: ({ rfpr: _, ...context }) => ({ ...context, rfpr: undefined as never }),
-  });
-  host.advance(minutes(5));
-  await host.runCredentials("timer");
-  const row = await host.requestRow(requestId);
-  expect(row).toMatchObject({ state: "received", attempts: 1, due: { queue: "reconcile" } });
-  expect(host.events("compensation_failed")).toHaveLength(1);
-  const again = connector.anotherInstance();
-  again.advance(minutes(1));
-  await again.runCredentials("timer");
-  expect(await failedRequest(again)).toMatchObject({ requestId });
-  peers.rfpr.release();
-  expect(await answer).toMatchObject({ status: 503 });
-});
