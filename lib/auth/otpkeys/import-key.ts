@@ -87,7 +87,8 @@ async function mergeImport(
   if (kind === undefined) {
     return Object.keys(validity).length === 0 ? undefined : { key: there };
   }
-  if (there.kind === kind && (await hasSecret(there, prepared.secret, deps))) {
+  const isSame = there.kind === kind ? await hasSecret(there, prepared.secret, deps) : false;
+  if (isSame === true) {
     // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again.
     const isSet = replace && counter !== undefined;
     const form = changeForm(there.form, given);
@@ -96,7 +97,8 @@ async function mergeImport(
   }
   const replaced = there.kind !== undefined;
   if (replaced && !replace) {
-    throw new Fault("conflict", "The otpkey has another secret. Set `replace` to replace it.");
+    const why = isSame === "unreadable" ? "The stored secret cannot be opened." : "The otpkey has another secret.";
+    throw new Fault("conflict", `${why} Set \`replace\` to replace it.`);
   }
   const { sealedSecret: _, ...kept } = there;
   const sealed = await sealedSecret(prefix, prepared.secret, deps);
@@ -114,18 +116,19 @@ function changeForm(
   return { ...form, ...omitUndefined({ digits, period, algorithm }), state };
 }
 
+/** Returns whether an OTP key has the secret; `unreadable` if the stored one cannot be opened: then it can only be replaced. */
 async function hasSecret(
   { sealedSecret, prefix }: OtpKey,
   secret: KeySecret | undefined,
   deps: AuthDeps,
-): Promise<boolean> {
+): Promise<boolean | "unreadable"> {
   if (sealedSecret === undefined || secret === undefined) return sealedSecret === undefined && secret === undefined;
   const stored = await deps.sealer.open(sealedSecret, secretContext(prefix)).catch((error: unknown) => {
-    // A secret that does not open can only be replaced.
-    if (error instanceof SealError) return undefined;
-    throw error;
+    if (!(error instanceof SealError)) throw error;
+    deps.log.error("row_failed", { error });
+    return undefined;
   });
-  return stored !== undefined && sameSecret(secretFromText(stored), secret);
+  return stored === undefined ? "unreadable" : sameSecret(secretFromText(stored), secret);
 }
 
 const sealedSecret = async (prefix: string, secret: KeySecret | undefined, { sealer }: AuthDeps) =>
