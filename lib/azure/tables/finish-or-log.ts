@@ -1,5 +1,6 @@
+import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
-import { readOrLog } from "./row-schema.ts";
+import { RowError } from "./row-schema.ts";
 
 /**
  * Runs the rest of a change that is already made: work that readers or clean-up do later if it is missing. If storage is
@@ -8,8 +9,10 @@ import { readOrLog } from "./row-schema.ts";
  */
 export async function finishOrLog(log: Log, work: () => Promise<unknown>): Promise<void> {
   try {
-    await readOrLog(log, work);
+    await work();
   } catch (error) {
-    log.warn("change_not_finished", { error });
+    if (error instanceof RowError) log.error("row_failed", { error });
+    else if (error instanceof Fault && error.kind === "unavailable") log.warn("change_not_finished", { error });
+    else throw error;
   }
 }

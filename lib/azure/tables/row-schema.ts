@@ -4,7 +4,7 @@ import type { Log } from "../../log.ts";
 import type { Row } from "./entity.ts";
 
 /** A stored row that cannot be read. The message names the row and its wrong columns, never a value (G10). */
-class RowError extends Error {
+export class RowError extends Error {
   override readonly name = "RowError";
 
   /** @param kind the kind of row, as in docs/storage.md */

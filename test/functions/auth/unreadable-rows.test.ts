@@ -156,13 +156,16 @@ describe("the end of the sessions of a lost OTP key", () => {
 });
 
 describe("a deletion beside an attribute's row that cannot be read", () => {
-  it("of a user succeeds, with its audit event", async () => {
+  it("of a user succeeds, with its audit event, and removes the other rows of the user", async () => {
     const user = await auth.makeUser();
+    await auth.post(`/core/users/${user.id}/attributes`, { key: "site", value: "north" });
     await auth.post(`/core/users/${user.id}/attributes`, { key: "team", value: "red" });
     await damage("users", [handleOf(user), "attr:team"], { schema: 99 });
     expect((await auth.call("DELETE", `/core/users/${user.id}`)).status).toBe(204);
     expect(auth.events("user_deleted").at(-1)).toMatchObject({ user: { id: user.id } });
     expect(naming("row_failed", `${handleOf(user)}/attr:team`)).toHaveLength(1);
+    const left = await Array.fromAsync(auth.deployment.tables.table("users").query({ partitionKey: handleOf(user) }));
+    expect(left.map(({ rowKey }) => rowKey)).toEqual(["attr:team"]);
   });
 
   it("of an OTP key succeeds, with its audit event", async () => {

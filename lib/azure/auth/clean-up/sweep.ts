@@ -1,5 +1,6 @@
 import { conflict, retryOnConflict } from "../../../retry-on-conflict.ts";
 import { mapConcurrently, removeRows, touchRow } from "../../tables/row-batches.ts";
+import { RowError } from "../../tables/row-schema.ts";
 import type { Row } from "../../tables/tables.ts";
 import { keyWithAttributes } from "../index/key-rows.ts";
 import { listRowKeys, removeListRows } from "../index/list-rows.ts";
@@ -20,7 +21,7 @@ import type { AuthTables } from "../rows/tables.ts";
 
 /**
  * Deletes all remaining rows of a deleted user: index rows first and the list row last, so that the next list finds the rest after
- * a crash. Only for ids whose `user` row is deleted.
+ * a crash. Only for ids whose `user` row is deleted. Leaves rows that cannot be read and the list row, and then throws a `RowError`.
  * @param name any spelling of the username
  */
 export async function sweepUser(
@@ -28,8 +29,11 @@ export async function sweepUser(
   { userHash, id, name }: { readonly userHash: string; readonly id: number; readonly name: string },
 ): Promise<void> {
   const { users, attributeUsers, otpkeys } = tables;
+  let unreadable: RowError | undefined;
   await retryOnConflict(async () => {
-    const remaining = remainingOf(await Array.fromAsync(users.query({ partitionKey: userHash })), id, userRow);
+    const found = remainingOf(await Array.fromAsync(users.query({ partitionKey: userHash })), id, userRow);
+    const { remaining } = found;
+    ({ unreadable } = found);
     await mapConcurrently(remaining, async ({ rowKey, value }) => {
       if (rowKey.startsWith(attributePrefix)) {
         const key = rowKey.slice(attributePrefix.length);
@@ -41,6 +45,7 @@ export async function sweepUser(
     });
     return (await removeRows(users, remaining)) || conflict;
   });
+  if (unreadable !== undefined) throw unreadable;
   await removeListRows(tables, [listRowKeys("users", id), nameRowKeys({ id, name })]);
 }
 
@@ -73,14 +78,32 @@ export async function vacate(
   });
 }
 
-/** Deletes all remaining rows of a deleted OTP key. A key is deleted only after its assignments, so only attributes can remain. */
+/**
+ * Deletes all remaining rows of a deleted OTP key. A key is deleted only after its assignments, so only attributes can remain. Leaves rows
+ * that cannot be read and the list row, and then throws a `RowError`.
+ */
 export async function sweepKey(tables: AuthTables, { prefix, id }: { prefix: string; id: number }): Promise<void> {
+  let unreadable: RowError | undefined;
   await retryOnConflict(async () => {
-    const remaining = remainingOf(await keyWithAttributes(tables, prefix), id, keyRow);
-    return (await removeRows(tables.otpkeys, remaining)) || conflict;
+    const found = remainingOf(await keyWithAttributes(tables, prefix), id, keyRow);
+    ({ unreadable } = found);
+    return (await removeRows(tables.otpkeys, found.remaining)) || conflict;
   });
+  if (unreadable !== undefined) throw unreadable;
   await removeListRows(tables, [listRowKeys("otpkeys", id)]);
 }
 
-const remainingOf = (rows: readonly Row[], id: number, except: string): readonly Row[] =>
-  rows.filter(row => row.rowKey !== except && ownerOf(row) === id);
+/** Returns the rows of a deleted owner, and the error of the first row whose owner cannot be read. */
+function remainingOf(rows: readonly Row[], id: number, except: string) {
+  const remaining: Row[] = [];
+  let unreadable: RowError | undefined;
+  for (const row of rows.filter(({ rowKey }) => rowKey !== except)) {
+    try {
+      if (ownerOf(row) === id) remaining.push(row);
+    } catch (error) {
+      if (!(error instanceof RowError)) throw error;
+      unreadable ??= error;
+    }
+  }
+  return { remaining, unreadable };
+}
