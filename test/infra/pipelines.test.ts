@@ -108,6 +108,12 @@ describe("the workflows of GitHub", () => {
     expect(jobOf("check", "check").permissions).toBeUndefined();
   });
 
+  it("have the subject of their federated credential described, with and without ids: others are not accepted", () => {
+    const page = readFileSync("docs/pipelines.md", "utf8");
+    for (const repository of ["<owner>@<owner id>/<repository>@<repository id>", "<owner>/<repository>"])
+      expect(page).toContain(`\`repo:${repository}:environment:<stage>\``);
+  });
+
   it("put no expression into a script: its value would become part of the script", () => {
     for (const name of ["check", "deploy", "deploy-stage"])
       for (const each of Object.values(read(name).jobs))
