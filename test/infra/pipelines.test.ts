@@ -190,6 +190,13 @@ describe("both pipelines", () => {
     }
   });
 
+  it("can deploy a tag again when its run is too old to be repeated, as docs/pipelines.md says", () => {
+    expect(Object.keys(read("deploy").on)).toContain("workflow_dispatch");
+    const page = readFileSync("docs/pipelines.md", "utf8");
+    expect(page).toContain("`gh workflow run deploy.yml --ref <tag>`");
+    expect(page).toMatch(/GitHub runs a stage again for 30 days/);
+  });
+
   it("are described, with every variable of a stage", () => {
     const page = readFileSync("docs/pipelines.md", "utf8");
     const names = everything.flatMap(source => [...source.matchAll(/vars\.(\w+)/g)].map(([, name = ""]) => name));
