@@ -190,6 +190,14 @@ describe("both pipelines", () => {
     }
   });
 
+  it("keep packages for as long as docs/operate.md says, which on Azure Pipelines only the project decides", () => {
+    const [, days] = /retention-days: (\d+)/.exec(readFileSync(".github/workflows/deploy.yml", "utf8")) ?? [];
+    const kept = readFileSync("docs/operate.md", "utf8").replaceAll(/\s+/g, " ");
+    expect(kept).toContain(
+      `GitHub keeps them for ${days} days, Azure Pipelines for as long as the retention of the project`,
+    );
+  });
+
   it("can deploy a tag again when its run is too old to be repeated, as docs/pipelines.md says", () => {
     expect(Object.keys(read("deploy").on)).toContain("workflow_dispatch");
     const page = readFileSync("docs/pipelines.md", "utf8");
