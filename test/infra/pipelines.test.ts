@@ -190,6 +190,14 @@ describe("both pipelines", () => {
     }
   });
 
+  it("deploy one version at a time: by the workflow of GitHub, by a check of the environment in Azure Pipelines", () => {
+    const deploy = parse(readFileSync(".github/workflows/deploy.yml", "utf8"));
+    expect(deploy.concurrency).toEqual({ group: "deploy", "cancel-in-progress": false });
+    const page = readFileSync("docs/pipelines.md", "utf8");
+    expect(page).toContain("*Exclusive lock*");
+    expect(page).toContain("First reject or cancel the one that waits.");
+  });
+
   it("keep packages for as long as docs/operate.md says, which on Azure Pipelines only the project decides", () => {
     const [, days] = /retention-days: (\d+)/.exec(readFileSync(".github/workflows/deploy.yml", "utf8")) ?? [];
     const kept = readFileSync("docs/operate.md", "utf8").replaceAll(/\s+/g, " ");
