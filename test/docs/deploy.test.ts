@@ -119,6 +119,14 @@ describe("every block of docs/deploy.md", () => {
   });
 });
 
+it("names the zones by which a machine of an operator finds vaults and blobs, because their public addresses refuse it", () => {
+  const zones = ofType(deployed(), "Microsoft.Network/privateDnsZones").map(({ name }) => name);
+  const [, section = ""] = page.split("\n### From inside the network\n");
+  const named = [...section.matchAll(/`(privatelink\.[a-z.]+)`/g)].map(([, name = ""]) => name);
+  expect(named).toEqual(expect.arrayContaining(zones.filter(name => /vault|blob/.test(name))));
+  expect(named.filter(name => !zones.includes(name))).toEqual([]);
+});
+
 describe("the costs of a stage", () => {
   it("contain the log alerts, of which Azure charges each by its frequency", () => {
     const rules = ofType(deployed(), "Microsoft.Insights/scheduledQueryRules")
