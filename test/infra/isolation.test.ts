@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Deployment } from "./bicep/deploy.ts";
 import { isolationFaults, valueAt } from "./isolation.ts";
@@ -495,6 +496,18 @@ describe("mail", () => {
   it("is linked to its domain as soon as every DNS record was found", () => {
     expect(linkedDomains({}, false)).toEqual([]);
     expect(linkedDomains({}, true)).toEqual(theDomain);
+  });
+
+  it("is not linked to another domain before that is verified, so docs/deploy.md has it verified first", () => {
+    const other = { mailDomain: "other.example.com", mailDomainLinked: false };
+    expect(linkedDomains(other, false)).toEqual([]);
+    expect(linkedDomains(other, true)).toEqual([expect.stringMatching(/domains\/other\.example\.com$/)]);
+    const [, mail = ""] = readFileSync("docs/deploy.md", "utf8").split("\n## Mail\n");
+    const steps = ["az communication email domain create", "azd env set MAIL_DOMAIN <new domain>"].map(step =>
+      mail.indexOf(step),
+    );
+    expect(steps[0]).toBeGreaterThan(0);
+    expect(steps[1]).toBeGreaterThan(steps[0] ?? 0);
   });
 
   it("stays linked to its domain when a DNS record is not found for a moment", () => {
