@@ -169,6 +169,13 @@ describe("the queries of alerts and workbook", () => {
     expect(all.some(query => query.includes('startswith "IdP "'))).toBe(true);
   });
 
+  it("of the workbook draw every failure of a row, a request, a task or a secret that raises an alert", () => {
+    const [, alert = ""] = [...queries()].find(([place]) => place.endsWith("-failed-item")) ?? [];
+    const drawn = askedBy(queries().get("workbook: Failures") ?? "").events;
+    expect(askedBy(alert).events.length).toBeGreaterThan(5);
+    expect(drawn).toEqual(expect.arrayContaining([...askedBy(alert).events]));
+  });
+
   it.each([
     ["an event", 'traces | where message == "jobs"', "events", ["jobs"]],
     ["events", 'traces | where message in ("a", "b")', "events", ["a", "b"]],
