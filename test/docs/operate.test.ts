@@ -64,6 +64,12 @@ describe("docs/operate.md", () => {
     }
   });
 
+  it("says how an interrupted task is recognised, because Azure may remove the instance under a long one", () => {
+    const words = runbooks.replaceAll(/\s+/g, " ");
+    expect(words).toContain("Without a `task` event at its end a task was interrupted.");
+    expect(readFileSync("docs/deploy.md", "utf8")).toMatch(/^\| \d+ \| A task outlives the call that started it \|/m);
+  });
+
   it("has a line for every reason for which a sign-in is refused", () => {
     const policy = readFileSync("lib/auth/model/policy.ts", "utf8");
     const verdict = readFileSync("lib/auth/otp/verdict.ts", "utf8");
