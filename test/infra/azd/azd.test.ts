@@ -48,6 +48,17 @@ describe("azure.yaml", () => {
     }
   });
 
+  it("shares nothing but DNS zones with another environment in the resource group, as docs/deploy.md says", () => {
+    const idsOf = (environmentName: string) => deployed({ ...sample, environmentName }).resources.map(({ id }) => id);
+    const others = new Set(idsOf("another"));
+    const shared = idsOf(sample.environmentName).filter(id => others.has(id));
+    expect(shared.filter(id => !/\/privateDnsZones\/[^/]+$/.test(id))).toEqual([]);
+    expect(shared).toHaveLength(4);
+    expect(readFileSync("docs/deploy.md", "utf8")).toContain(
+      "**The DNS zones\nbelong to all environments of the group**",
+    );
+  });
+
   it("deploys what `npm run package` builds", () => {
     for (const { project: from, dist, hooks } of Object.values(azureYaml.services)) {
       for (const { run } of Object.values(hooks.prepackage)) expect(run).toBe("npm run package");
