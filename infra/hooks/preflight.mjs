@@ -114,20 +114,34 @@ function takenVaults(ask, { AZURE_RESOURCE_GROUP: group, AZURE_LOCATION: locatio
   const deleted = ask("keyvault", "list-deleted", "--resource-type", "vault");
   if (inSubscription === undefined || deleted === undefined) return unchecked("the names of the vaults");
   const own = inSubscription.filter(({ resourceGroup }) => isSame(resourceGroup, group));
-  return vaultNames(token)
-    .filter(vault => !own.some(({ name }) => isSame(name, vault)))
-    .flatMap(vault => {
-      const found = deleted.find(({ name }) => isSame(name, vault));
-      return found === undefined ? takenElsewhere(ask, vault) : [deletedVault(found, group, location)];
-    });
+  const problems = vaultNames(token).flatMap(vault => {
+    const hasName = ({ name }) => isSame(name, vault);
+    const present = own.find(hasName);
+    if (present !== undefined) return inOtherRegion(present.location, location);
+    const found = deleted.find(hasName);
+    return found === undefined ? takenElsewhere(ask, vault) : [deletedVault(found, group, location)];
+  });
+  return [...new Set(problems)];
 }
+
+/** Azure refuses a resource that exists in another region (InvalidResourceLocation). */
+const inOtherRegion = (present, location) =>
+  !present || !location || isSame(present, location)
+    ? []
+    : [
+        `The deployment is in ${present} and cannot be moved to ${location}: azd env set AZURE_LOCATION ${present}, or deploy a new environment (docs/operate.md, "Into another region").`,
+      ];
 
 const otherName = "To begin without them: azd env set NAME_SUFFIX to another value.";
 
 function deletedVault({ name, properties }, group, location) {
   const purge =
     properties?.purgeProtectionEnabled === true ? "" : ` To delete it for good: az keyvault purge --name ${name}.`;
-  return `The vault ${name} was deleted and keeps its name. To go on with its keys: az group create --name ${group} --location ${location}, az keyvault recover --name ${name} --resource-group ${group}.${purge} ${otherName}`;
+  const former = properties?.location ?? location;
+  const region = isSame(former, location)
+    ? ""
+    : `azd env set AZURE_LOCATION ${former}, because it stays in its region, `;
+  return `The vault ${name} was deleted and keeps its name. To go on with its keys: ${region}az group create --name ${group} --location ${former}, az keyvault recover --name ${name} --resource-group ${group}.${purge} ${otherName}`;
 }
 
 /** A vault of another subscription or tenant, or a deleted one that this account may not list, has the name. */

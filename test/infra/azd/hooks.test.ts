@@ -413,6 +413,25 @@ describe("a vault name that is taken", () => {
     expect(problems[0]).not.toContain("purge");
   });
 
+  it("by a vault that was deleted in another region is named with that region, because it is recovered there only", () => {
+    const former = { name: authVault, properties: { purgeProtectionEnabled: true, location: "northeurope" } };
+    const { problems } = flown({ "keyvault list-deleted": [former] });
+    expect(problems).toEqual([expect.stringContaining("azd env set AZURE_LOCATION northeurope")]);
+    expect(problems[0]).toContain("az group create --name rg-sample --location northeurope");
+    const here = { ...former, properties: { ...former.properties, location: "swedencentral" } };
+    expect(flown({ "keyvault list-deleted": [here] }).problems[0]).not.toContain("AZURE_LOCATION");
+  });
+
+  it("by the deployment itself in another region is a problem, because Azure moves nothing", () => {
+    const vaultIn = (location: string) => ({
+      "resource list": [authVault, connectorVault].map(name => ({ name, resourceGroup: "rg-sample", location })),
+    });
+    expect(flown(vaultIn("northeurope")).problems).toEqual([
+      expect.stringContaining("The deployment is in northeurope and cannot be moved to swedencentral"),
+    ]);
+    expect(flown(vaultIn("swedencentral")).problems).toEqual([]);
+  });
+
   it("by a deleted vault of a trial may be purged", () => {
     const { problems } = flown({ "keyvault list-deleted": [deleted(authVault, false)] });
     expect(problems).toEqual([expect.stringContaining(`az keyvault purge --name ${authVault}`)]);
