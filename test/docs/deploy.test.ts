@@ -127,6 +127,13 @@ it("names the zones by which a machine of an operator finds vaults and blobs, be
   expect(named.filter(name => !zones.includes(name))).toEqual([]);
 });
 
+it("says that a recovered vault has no roles, of which the template gives those of the apps only", () => {
+  for (const path of ["docs/deploy.md", "docs/operate.md"]) {
+    const words = readFileSync(path, "utf8").replaceAll(/\s+/g, " ");
+    expect(words, path).toMatch(/az keyvault recover.{1,400}roles.{1,20}vaults?.{1,60}not (come|bring) back/);
+  }
+});
+
 describe("the costs of a stage", () => {
   it("contain the log alerts, of which Azure charges each by its frequency", () => {
     const rules = ofType(deployed(), "Microsoft.Insights/scheduledQueryRules")
