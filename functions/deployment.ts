@@ -45,7 +45,7 @@ export interface Deployment {
   /** How long secrets are cached. */
   readonly caching: CacheOptions;
   readonly healthy: () => Promise<boolean>;
-  /** Returns a function that returns the cached value of a secret and throws if the secret is missing. */
+  /** Returns a function that returns the cached value of a secret. If the secret is missing, it logs `secret_missing` and throws. */
   secretText(name: string): () => Promise<string>;
   /** The app's own identity. */
   readonly identity: ReturnType<typeof managedIdentity>;

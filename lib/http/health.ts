@@ -35,7 +35,7 @@ export function createHealthCheck(
   };
   return async () => {
     const ageMs = passedAt === undefined ? maxAgeMs : between(passedAt, now());
-    // A time in the future is not recent: the clock was set back, and the success could be old for as long.
+    // A time in the future is not recent: the clock was set back, and the success can be as old as that.
     return (ageMs >= 0 && ageMs < maxAgeMs) || runAll();
   };
 }

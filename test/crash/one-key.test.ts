@@ -51,7 +51,8 @@ describe("one Idempotency-Key before two hosts", () => {
     await system.peers.delivery.untilHanging();
     await hosts[0].kill();
     expect(await lost).toBe("unanswered");
-    // By this clock a host that has not answered soon counts as crashed. A host that is only slow must not.
+    // By this clock a host that has not answered soon counts as crashed. A host that is only slow must not. The heir creates nothing, so the
+    // time of a create may be as short, as the settings demand.
     const hasty = { ...reconcileSoon, IDEMPOTENCY_RUNNING_SECONDS: "1", CREATE_TIMEOUT_SECONDS: "1" };
     const heir = await system.startHost({ settings: hasty });
     const statuses = new Set<number>();

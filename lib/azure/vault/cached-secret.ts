@@ -37,7 +37,7 @@ export function cachedSecret<T>(
   let forcedAt: Instant | undefined;
 
   const ageOf = (at: Instant | undefined) => (at === undefined ? Number.POSITIVE_INFINITY : between(at, now()));
-  /** A time in the future is not recent: the clock was set back, and the value could be old for as long. */
+  /** A time in the future is not recent: the clock was set back, and the value can be as old as that. */
   const isRecent = (at: Instant | undefined, ms: number) => ageOf(at) >= 0 && ageOf(at) < ms;
 
   const renew = singleFlight(async () => {

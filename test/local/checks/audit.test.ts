@@ -57,8 +57,11 @@ describe("npm run audit", () => {
     expect(code).toBe(1);
   });
 
-  it("exits with 2 and says why where the registry has no audit", async () => {
-    const { code, output } = await auditBy((_, response) => response.writeHead(405).end());
+  it.each([
+    ["has no audit", 405],
+    ["fails", 500],
+  ])("exits with 2 and says why where the registry %s", async (_, status) => {
+    const { code, output } = await auditBy((_, response) => response.writeHead(status).end());
     expect(output).toMatch(/Vulnerabilities: not checked\. The registry gives no audit report: \S/);
     expect(code).toBe(2);
   });
