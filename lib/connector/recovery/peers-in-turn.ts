@@ -9,13 +9,18 @@ import type { Run } from "../run/run.ts";
 
 type Peers = Pick<ConnectorDeps, "idps" | "rfpr">;
 
-/** Whether the run must not call a peer at which these security keys are compensated or cancelled: they are left to a later run. */
+/**
+ * Whether the run must not call a peer at which these security keys are compensated or cancelled: they are left to a later run. An IdP that
+ * keeps no state is not called, so its pause does not count.
+ */
 export const mustLeaveKeys = (keys: readonly SecurityKey[], run: Run, deps: ConnectorDeps): boolean =>
   keys
     .filter(({ state }) => !isTerminal(state))
     .flatMap(key => [
       ...(isOnSite(key) ? [preRegistrationApi] : []),
-      ...key.credentials.map(({ idpId }) => idpName(idpId)),
+      ...key.credentials.flatMap(({ idpId }) =>
+        deps.idps.get(idpId)?.compensateUnanswered === undefined ? [] : idpName(idpId),
+      ),
     ])
     .some(peer => mustLeave(peer, run, deps));
 
@@ -51,15 +56,14 @@ export function peersInTurn({ idps, rfpr }: Peers, leaseUntil: Instant, run: Run
       get: id => {
         const idp = idps.get(id);
         const late = idp?.compensateUnanswered;
+        if (idp === undefined || late === undefined) return idp;
         const call = (made: () => Promise<void>) =>
           inTurn(idpName(id), { operation: "compensate", timeLimitMs: idpCallMs }, made);
-        return (
-          idp && {
-            ...idp,
-            compensate: state => call(() => idp.compensate(state, timeLimit())),
-            ...(late && { compensateUnanswered: request => call(() => late(request, timeLimit())) }),
-          }
-        );
+        return {
+          ...idp,
+          compensate: state => call(() => idp.compensate(state, timeLimit())),
+          compensateUnanswered: request => call(() => late(request, timeLimit())),
+        };
       },
     },
     ...(rfpr && {

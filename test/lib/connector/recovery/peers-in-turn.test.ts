@@ -9,11 +9,16 @@ import { idpsOf, peersOfFile, testConnector } from "../../../support/connector/t
 
 const peers = await peersOfFile();
 
-/** An IdP in its turn, under a lease that starts now, and the calls that it gets. */
-async function idpInTurn() {
+/** Creates an IdP in its turn, under a lease that starts now. Returns it with the calls that it gets. */
+async function idpInTurn({ keepsState = true } = {}) {
   const calls: unknown[] = [];
   const connector = await testConnector(peers, {
-    ports: context => ({ idps: idpsOf(context, () => ({ compensate: async state => void calls.push(state) })) }),
+    ports: context => ({
+      idps: idpsOf(context, () => ({
+        compensate: async state => void calls.push(state),
+        ...(keepsState && { compensateUnanswered: async () => {} }),
+      })),
+    }),
   });
   const { context } = connector;
   const leaseUntil = plus(connector.now(), context.intervals.leaseMs);
@@ -30,6 +35,15 @@ test("a peer that has answered 429 gets no call before the end of its pause, and
   connector.advance(30_500);
   await expect(compensate()).rejects.toMatchObject({ kind: "throttled", retryAfter: 60 });
   expect(calls).toEqual([]);
+});
+
+test("an IdP that keeps no state is compensated also during its pause, because that makes no call", async () => {
+  const { connector, run, compensate, calls } = await idpInTurn({ keepsState: false });
+  const throttled = new PeerFailure("IdP entra", "compensate", "throttled", { status: 429, retryAfter: 90 });
+  connector.context.paces.of("IdP entra").learn(connector.now(), throttled);
+  await compensate();
+  expect(calls).toHaveLength(1);
+  expect(run.peers.size).toBe(0);
 });
 
 test("a peer gets no call that may outlast the lease", async () => {
@@ -56,21 +70,36 @@ test("a peer that has refused the connector gets no call, and the failure does n
   expect(calls).toEqual([]);
 });
 
+const atIdp = (idpId: string): Pick<SecurityKey, "credentials"> => ({
+  credentials: [{ userId: "ada", idpId, state: "processing" }],
+});
+
 test.each<[string, Partial<SecurityKey>, string, boolean]>([
-  ["an IdP of an open security key", {}, "IdP entra", true],
+  ["an IdP of an open security key", {}, "IdP stateful", true],
   ["an IdP of another security key", {}, "IdP other", false],
-  ["an IdP of a security key that has ended", { state: "failed" }, "IdP entra", false],
+  ["an IdP of a security key that has ended", { state: "failed" }, "IdP stateful", false],
+  ["an IdP that keeps no state", atIdp("stateless"), "IdP stateless", false],
   ["the pre-registration API, for an authenticator", { provisioning: "on_site" }, "pre-registration API", true],
   ["the pre-registration API, for a shipped security key", {}, "pre-registration API", false],
 ])(
   "the security keys of a request are left to a later run while this peer is paused: %s",
   async (_, values, peer, isLeft) => {
-    const { context, now } = await testConnector(peers);
+    const { context, now } = await testConnector(peers, {
+      ports: ({ idps }) => ({
+        idps: {
+          ...idps,
+          get: id => {
+            const idp = idps.get("entra");
+            return idp && { ...idp, id, ...(id === "stateful" && { compensateUnanswered: async () => {} }) };
+          },
+        },
+      }),
+    });
     const key: SecurityKey = {
       id: "s-01-001",
       provisioning: "shipped",
       state: "processing",
-      credentials: [{ userId: "ada", idpId: "entra", state: "processing" }],
+      ...atIdp("stateful"),
       mail: { state: "none", number: 0 },
       ...values,
     };

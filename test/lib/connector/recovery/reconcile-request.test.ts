@@ -208,6 +208,7 @@ describe("compensations at an IdP that does not answer", () => {
             calls.push(state);
             if (isAway) throw failure;
           },
+          compensateUnanswered: async () => {},
         })),
       }),
     });
@@ -287,6 +288,7 @@ describe("compensations that take long", () => {
             if ((lease?.until ?? "") < endsAt) lateCalls.push(endsAt);
             clock.advance(seconds(29));
           },
+          compensateUnanswered: async () => {},
         })),
       }),
     });
