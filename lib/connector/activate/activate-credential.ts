@@ -11,6 +11,7 @@ import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { isTerminal } from "../model/states.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
+import { compensateFirst } from "../recovery/compensate-ended.ts";
 import type { Outcome, Step } from "../run/step.ts";
 import { openIdpState } from "../store/sealed-idp-state.ts";
 
@@ -31,7 +32,7 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
   const idp = credential && deps.idps.get(credential.idpId);
   if (credential?.idpState === undefined || credential.credentialId === undefined)
     throw new Error("a credential without a response");
-  const cannotBeSent = (lastError: string): Outcome =>
+  const cannotBeSent = (lastError: string): Step =>
     isOverdue(credential, deps)
       ? endOverdue(target, { isInDoubt: credential.triedAt !== undefined, lastError }, deps)
       : retryLater(index, { lastError }, deps);
@@ -89,12 +90,12 @@ async function afterReadBack(
     return retryLater(index, { lastError, retryAfter: registered.retryAfter }, deps);
   }
   if (registered === false && credential.refusal !== undefined)
-    return end(target, "refused", credential.refusal.reason, deps);
+    return endUnregistered(target, "refused", credential.refusal.reason, deps);
   if (isLate)
     return endOverdue(target, { isInDoubt: registered !== false, lastError: credential.retry?.lastError }, deps);
   const attestation = await attestationOf(target, deps);
   if (typeof attestation === "object" && "lastError" in attestation) return retryLater(index, attestation, deps);
-  if (typeof attestation === "string") return end(target, "response_rejected", attestation, deps);
+  if (typeof attestation === "string") return endUnregistered(target, "response_rejected", attestation, deps);
 
   // The time of the first attempt without an answer: a read-back looks for registrations since then.
   const triedAt = credential.triedAt ?? deps.now();
@@ -109,8 +110,7 @@ async function afterReadBack(
         await idp.activate(idpState, attestation, registeredName(key), limits);
       } catch (error) {
         if (!(error instanceof PeerFailure)) throw error;
-        const outcome = afterFailure(target, error, { wasTried, canReadBack: registered !== undefined }, deps);
-        return { ...outcome, failure: error };
+        return afterFailure(target, error, { wasTried, canReadBack: registered !== undefined }, deps);
       }
       return end(target, "activated", undefined, deps);
     },
@@ -126,9 +126,9 @@ function endOverdue(
   target: Target,
   { isInDoubt, lastError = "" }: { readonly isInDoubt: boolean; readonly lastError?: string | undefined },
   deps: ConnectorDeps,
-): Outcome {
-  const doubt = isInDoubt ? " It may be registered, check." : "";
-  return end(target, "expired", `Not activated in time.${doubt} ${lastError}`.trim(), deps);
+): Step {
+  if (!isInDoubt) return endUnregistered(target, "expired", `Not activated in time. ${lastError}`.trim(), deps);
+  return end(target, "expired", `Not activated in time. It may be registered, check. ${lastError}`.trim(), deps);
 }
 
 const withCredential =
@@ -189,7 +189,24 @@ function end(
 }
 
 /**
- * Returns the outcome of a failed activation: a retry if that may help, else the end of the credential. After an earlier attempt without
+ * Returns the step that ends a credential which the IdP has not registered. First removes the registration that the IdP began for it, which
+ * would count against the user's limit there. The end does not wait for an IdP that does not answer.
+ * @param failure why the activation failed, if it was tried now
+ */
+function endUnregistered(
+  target: Target,
+  event: "refused" | "expired" | "response_rejected",
+  reason: string,
+  deps: ConnectorDeps,
+  failure?: PeerFailure,
+): Step {
+  const { requestId, key, index } = target;
+  const outcome = { ...end(target, event, reason, deps), ...(failure && { failure }) };
+  return compensateFirst([index], { requestId, key, outcome, mayWait: false }, deps);
+}
+
+/**
+ * Returns the step after a failed activation: a retry if that may help, else the end of the credential. After an earlier attempt without
  * an answer, a refusal is accepted only when a later read-back confirms it, or at once if the IdP offers no read-back.
  */
 function afterFailure(
@@ -197,7 +214,7 @@ function afterFailure(
   failure: PeerFailure,
   { wasTried, canReadBack }: { wasTried: boolean; canReadBack: boolean },
   deps: ConnectorDeps,
-): Outcome {
+): Step {
   const { key, index } = target;
   deps.log.warn("activation_failed", { keyId: key.id, index, error: failure });
   const reason = failure.detail ?? failure.message;
@@ -207,10 +224,10 @@ function afterFailure(
     // The IdP may have registered the credential before it answered 5xx, even with Retry-After.
     const mayBeDone = failure.kind === "unanswered" || isFromProxy || (failure.status ?? 0) >= 500;
     const delay = { lastError: reason, retryAfter: failure.retryAfter, mayBeDone: wasTried || mayBeDone };
-    return retryLater(index, delay, deps);
+    return { ...retryLater(index, delay, deps), failure };
   }
-  if (!wasTried) return end(target, "refused", reason, deps);
-  if (!canReadBack) return end(target, "refused", `${reason} (may be registered, check)`, deps);
+  if (!wasTried) return endUnregistered(target, "refused", reason, deps, failure);
+  if (!canReadBack) return { ...end(target, "refused", `${reason} (may be registered, check)`, deps), failure };
   const at = deps.now();
   const readBackAt = plus(at, deps.intervals.readBackAfterMs);
   const refused = (credential: Credential): Credential => ({
@@ -218,7 +235,7 @@ function afterFailure(
     refusal: { at, reason },
     retry: waitUntil(readBackAt, credential.retry, reason),
   });
-  return { change: withCredential(index, refused) };
+  return { change: withCredential(index, refused), failure };
 }
 
 interface Delay {

@@ -2,7 +2,7 @@ import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import type { CredentialRequest } from "../model/request.ts";
+import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { deliveryProblem, isShipped } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { callAndLearn, callInTurn } from "../run/peer-calls.ts";
@@ -19,14 +19,22 @@ import { pollLater, savePoll } from "./save-poll.ts";
  */
 export type PollResult = "answered" | "missing" | "refused_us" | "failed" | "skipped" | "left";
 
+type BeforeSave = (leased: LoadedRequest, after: readonly SecurityKey[]) => Promise<void>;
+
 /** States that the delivery service documents as errors: their message is shown, and polling continues. */
 const errorStates = [8, 9, 99, 105, 106];
 
 /**
  * Asks the delivery service for one shipment and saves its state and responses. Credentials whose response decrypts, is signed by the key
  * maker and matches this request become `activation_pending` (C10, C11).
+ * @param beforeSave called with the leased request and its shipped security keys as they will be saved
  */
-export async function pollShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
+export async function pollShipment(
+  loaded: LoadedRequest,
+  run: Run,
+  deps: ConnectorDeps,
+  beforeSave: BeforeSave,
+): Promise<PollResult> {
   const { now, intervals, delivery, log } = deps;
   const request = loaded.request.value;
   const shipmentId = request.delivery?.shipmentId;
@@ -43,6 +51,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
   if (leased === undefined) return "skipped";
   if (answer === undefined) {
     const { keys } = await decodeShipment(leased, undefined, deps);
+    await beforeSave(leased, keys);
     await savePoll(leased, leased.request.value, keys, deps);
     return "skipped";
   }
@@ -61,7 +70,7 @@ export async function pollShipment(loaded: LoadedRequest, run: Run, deps: Connec
     return error.kind === "missing" ? "missing" : "refused_us";
   }
   try {
-    await applyShipment(leased, answer.value, deps);
+    await applyShipment(leased, answer.value, deps, beforeSave);
     return "answered";
   } catch (error) {
     if (!(error instanceof PeerFailure)) {
@@ -83,7 +92,12 @@ async function saveWithoutLease(leased: LoadedRequest, deps: ConnectorDeps): Pro
   await deps.requests.save(leased, { request });
 }
 
-async function applyShipment(leased: LoadedRequest, shipment: DeliveryShipment, deps: ConnectorDeps): Promise<void> {
+async function applyShipment(
+  leased: LoadedRequest,
+  shipment: DeliveryShipment,
+  deps: ConnectorDeps,
+  beforeSave: BeforeSave,
+): Promise<void> {
   const { state } = shipment;
   const request = leased.request.value;
   const { missing, message, ...delivery } = request.delivery ?? {};
@@ -101,6 +115,7 @@ async function applyShipment(leased: LoadedRequest, shipment: DeliveryShipment, 
   const isUnproven = request.delivery?.tentative === true && opened === 0;
   const owner = isUnproven ? await findShipmentOwner(leased, shipment, deps) : "this_request";
   if (owner === "another_request") return unlinkShipment(leased, deps);
+  await beforeSave(leased, keys);
   return savePoll(leased, owner === "this_request" ? withConfirmedLink(seen) : seen, keys, deps);
 }
 

@@ -2,6 +2,7 @@ import { withLogFields } from "../../log.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { type Due, isSameDue } from "../model/request.ts";
+import { compensateExpired } from "../recovery/compensate-expired.ts";
 import { countMissingShipment } from "../recovery/missing-shipment.ts";
 import { forEachDue, logAndContinue } from "../run/queue.ts";
 import { isOver, type Run, startRun } from "../run/run.ts";
@@ -32,7 +33,9 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   /** The requests whose shipments got a 404, by id, each with the poll that was due. A run that continues after a wait polls them again. */
   const missing = new Map<string, Due | undefined>();
   const poll = async (loaded: LoadedRequest): Promise<boolean> => {
-    const result = await pollShipment(loaded, run, deps);
+    const result = await pollShipment(loaded, run, deps, (leased, after) =>
+      compensateExpired(leased, after, run, deps),
+    );
     counts[result]++;
     if (result === "missing") missing.set(loaded.request.value.id, loaded.request.value.due);
     return result === "left";

@@ -225,6 +225,84 @@ describe("the device of a credential that is not made", () => {
     expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
     expect(connector.events("compensation_failed")).toHaveLength(1);
   });
+
+  const activation = { method: "POST", path: "/devices/[^/]+$" } as const;
+
+  test.each<[string, (connector: TestConnector) => Promise<unknown>]>([
+    [
+      "is not programmed before its challenge expires",
+      async connector => {
+        connector.advance(days(180));
+        await connector.runShipments();
+      },
+    ],
+    [
+      "is refused at its activation",
+      async connector => {
+        peers.pingone.fail({ kind: "refuse", ...activation, status: 400 });
+        await connector.runJobs();
+      },
+    ],
+    [
+      "is refused after an attempt without an answer",
+      async connector => {
+        peers.pingone.fail({ kind: "drop", ...activation });
+        await connector.runJobs();
+        peers.pingone.fail({ kind: "refuse", ...activation, status: 400 });
+        await connector.runCredentials();
+        expect(await connector.queue("key")).toHaveLength(1);
+        connector.advance(minutes(2));
+        await connector.runCredentials();
+      },
+    ],
+    [
+      "is not activated in time",
+      async connector => {
+        peers.pingone.fail({ kind: "refuse", ...activation, status: 500, times: 1000 });
+        await connector.runJobs();
+        connector.advance(days(14));
+        await connector.runCredentials();
+        peers.pingone.clearFaults();
+      },
+    ],
+  ])("is removed if a shipped one %s, so that a user's limit is not used up", async (_, end) => {
+    const connector = await testConnector(peers, { settings });
+    const user = newUser();
+    for (let round = 0; round <= limit; round++) {
+      const { requestId } = await connector.order(withoutPins(orderFor(user)));
+      await end(connector);
+      expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+    }
+  });
+
+  test("is left if the activation may have succeeded: no look-up is answered until the end of the retries", async () => {
+    const connector = await testConnector(peers, { settings });
+    const user = newUser();
+    const { requestId } = await connector.order(withoutPins(orderFor(user)));
+    peers.pingone.fail({ kind: "drop", ...activation, phase: "after" });
+    await connector.runJobs();
+    peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: 500, times: 3 });
+    connector.advance(days(14));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "failed",
+      shipment: {
+        shipment_items: [{ credentials: [{ error_message: expect.stringContaining("It may be registered, check.") }] }],
+      },
+    });
+    expect(removals()).toBe(0);
+    expect(peers.pingone.registrations(user)).toHaveLength(1);
+  });
+
+  test("is not waited for if PingOne does not answer when the challenge of a shipped one expires", async () => {
+    const connector = await testConnector(peers, { settings });
+    const { requestId } = await connector.order(withoutPins(orderFor(newUser())));
+    peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: 500, times: 1000 });
+    connector.advance(days(180));
+    await connector.runShipments("timer");
+    expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+    expect(connector.events("compensation_failed")).toHaveLength(1);
+  });
 });
 
 test("a cancel leaves the device of a credential whose response has arrived, which is activated", async () => {
