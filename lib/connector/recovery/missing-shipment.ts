@@ -12,11 +12,13 @@ import { compensateInTurn } from "./compensate-in-turn.ts";
 /**
  * Counts a 404 with the delivery service's own error object. After 3 of them over at least `shipmentMissingMs`, the
  * shipment counts as cancelled (C10): the registrations that were started at the IdPs are removed, and its security keys end. Waits for an
- * IdP that does not answer; not for one that refuses. Call it only if the service has answered for other shipments.
+ * IdP that does not answer; not for one that refuses. Call it only if the service has answered for other shipments. Does nothing while
+ * another run polls the shipment: it may get responses, and counts a 404 itself.
  */
 export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
   const { now, intervals, log } = deps;
   const request = loaded.request.value;
+  if (isLeasedByAnother(request.lease, run, now())) return;
   const missing = {
     count: (request.delivery?.missing?.count ?? 0) + 1,
     since: request.delivery?.missing?.since ?? now(),
@@ -26,7 +28,6 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps
   if (missing.count < 3 || plus(missing.since, intervals.shipmentMissingMs) > now())
     return pollLater(loaded, changes, deps);
 
-  if (isLeasedByAnother(request.lease, run, now())) return;
   const leased = await saveLease(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } }, deps);
   if (leased === undefined) return;
   const ordered = securityKeysOf(leased).filter(key => !isOnSite(key));

@@ -493,6 +493,66 @@ describe("a shipment that the service does not know", () => {
     expect(connector.events("shipment_cancelled").length + late.events("shipment_cancelled").length).toBe(1);
   });
 
+  test("on 3 polls is not cancelled by a run while another one polls it, because that may get its responses", async () => {
+    const gone = await ordered();
+    const other = await ordered({ state: 101, on: gone.connector });
+    const { connector, requestId, shipmentId } = gone;
+    const found = await connector.context.delivery.getShipment(shipmentId);
+    await peers.delivery.control(shipmentId, { delete: true });
+    for (const _ of [1, 2]) {
+      await connector.runShipments();
+      connector.advance(hours(12));
+    }
+    const released = Promise.withResolvers<void>();
+    const hasAsked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    const second = connector.anotherInstance({
+      ports: ({ delivery }) => ({
+        delivery: {
+          ...delivery,
+          getShipment: async id => {
+            if (id !== shipmentId) return delivery.getShipment(id);
+            hasAsked.resolve();
+            await answer.promise;
+            return found;
+          },
+        },
+      }),
+    });
+    let secondRun: Promise<unknown> | undefined;
+    const first = connector.anotherInstance({
+      ports: ({ requests, delivery }) => ({
+        requests: {
+          ...requests,
+          save: async (loaded, changes, options) => {
+            const saved = await requests.save(loaded, changes, options);
+            if (changes.request?.id === requestId && changes.request.lease === undefined) released.resolve();
+            return saved;
+          },
+        },
+        delivery: {
+          ...delivery,
+          getShipment: async id => {
+            if (id === other.shipmentId) {
+              await released.promise;
+              secondRun = second.runShipments();
+              await hasAsked.promise;
+            }
+            return delivery.getShipment(id);
+          },
+        },
+      }),
+    });
+    await first.runShipments();
+    answer.resolve();
+    await secondRun;
+    expect(first.events("shipment_cancelled")).toEqual([]);
+    expect(await connector.read(requestId)).toMatchObject({
+      state: "started",
+      shipment: { shipment_items: [{ credentials: [{ state: "activation_pending" }] }] },
+    });
+  });
+
   test("on 2 polls does not, however long it is", async () => {
     const { gone, connector } = await missing();
     await connector.runShipments();
