@@ -45,7 +45,9 @@ export const connectorSettings = z
   .object({
     FIDO_CONNECTOR_VERSION: setting.text("Version in the status; by default the package's.").prefault(version),
     CLOUD_TABLES_SHIPMENTS_TABLE_NAME: setting
-      .text("Name of the table of shipments.")
+      .text(
+        "Name of the table of shipments. After a change, shipments of the former table have no link to their requests: version 1 answers 404 for them, and a look-up may give one to another request.",
+      )
       .regex(/^[A-Za-z][A-Za-z0-9]{2,62}$/, {
         error: "must be a table name: 3 to 63 letters and digits, a letter first",
       })
