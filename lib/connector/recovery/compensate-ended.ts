@@ -60,7 +60,8 @@ export function compensateFirst([index, ...others]: readonly number[], ending: E
         const lastError = `The enrollment has ended, but ${idpId} does not answer.`;
         if (error.passing && mayWait)
           return { change: pollAgain(deps, { lastError, retryAfter: error.retryAfter }), failure: error };
-        if (others.length === 0) return { ...outcome, failure: error };
+        // The IdP was called, so the run learns from the failure also if the poll needed no call.
+        if (others.length === 0) return { ...outcome, failure: error, isWithoutCall: false };
       }
       return compensateFirst(others, ending, deps);
     },

@@ -226,6 +226,18 @@ describe("the device of a credential that is not made", () => {
     expect(connector.events("compensation_failed")).toHaveLength(1);
   });
 
+  test("is not asked for by a run after three failures, so that an outage of PingOne does not use up its time", async () => {
+    const connector = await testConnector(peers, { settings: { ...settings, JOB_CONCURRENCY: "1" } });
+    const users = [newUser(), newUser(), newUser(), newUser(), newUser()];
+    for (const user of users) await connector.order(onSiteOf(user));
+    peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: 500, times: 1000 });
+    connector.advance(days(180));
+    await connector.runCredentials("timer");
+    expect(connector.events("compensation_failed")).toHaveLength(3);
+    expect(connector.events("peer_stopped")).toMatchObject([{ peer: "IdP pingone" }]);
+    expect(await connector.queue("clean")).toHaveLength(users.length);
+  });
+
   const activation = { method: "POST", path: "/devices/[^/]+$" } as const;
 
   test.each<[string, (connector: TestConnector) => Promise<unknown>]>([
