@@ -201,8 +201,8 @@ function endUnregistered(
   failure?: PeerFailure,
 ): Step {
   const { requestId, key, index } = target;
-  const outcome = { ...end(target, event, reason, deps), ...(failure && { failure }) };
-  return compensateFirst([index], { requestId, key, outcome, mayWait: false }, deps);
+  const outcome = end(target, event, reason, deps);
+  return { ...compensateFirst([index], { requestId, key, outcome, mayWait: false }, deps), failure };
 }
 
 /**

@@ -183,7 +183,8 @@ function resend({ loaded, keyId, run }: KeyInRun, deps: ConnectorDeps): Promise<
     intent: key => ({ ...key, mail: nextMail(key, at), due: { queue: queueOf(key), at } }),
     peer: mailService,
     timeLimitMs: deps.intervals.mailCallMs,
-    perform: key => sendPinMail({ loaded, key }, deps),
+    // The mail service is called by the next step.
+    perform: async key => ({ ...(await sendPinMail({ loaded, key }, deps)), isWithoutCall: true }),
   };
   return runStep({ loaded, keyId, run }, step, () => false, deps);
 }

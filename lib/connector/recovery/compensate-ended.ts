@@ -35,8 +35,13 @@ export function compensateEnded({ request, key, outcome }: Polled, deps: Connect
   const ended = [...key.credentials.keys()].filter(isEnded);
   const isWanted = after.credentials.some(({ state }) => state === "activation_pending");
   const mayWait = outcome.isWithoutCall !== true && !isWanted;
-  return compensateFirst(ended, { requestId: request.id, key, outcome, mayWait }, deps);
+  const { isWithoutCall, failure, isRefused } = outcome;
+  const step = compensateFirst(ended, { requestId: request.id, key, outcome, mayWait }, deps);
+  return { ...step, isWithoutCall, failure, isRefused };
 }
+
+/** What a removal came to that has succeeded, instead of what the call came to that had the outcome. */
+const called = { isWithoutCall: false, failure: undefined, isRefused: undefined } as const;
 
 /**
  * Returns the step that removes the registrations which IdPs began for the credentials at these positions, and then has the outcome. IdPs
@@ -60,10 +65,9 @@ export function compensateFirst([index, ...others]: readonly number[], ending: E
         const lastError = `The enrollment has ended, but ${idpId} does not answer.`;
         if (error.passing && mayWait)
           return { change: pollAgain(deps, { lastError, retryAfter: error.retryAfter }), failure: error };
-        // The IdP was called, so the run learns from the failure also if the poll needed no call.
-        if (others.length === 0) return { ...outcome, failure: error, isWithoutCall: false };
+        return { ...compensateFirst(others, ending, deps), ...called, failure: error };
       }
-      return compensateFirst(others, ending, deps);
+      return { ...compensateFirst(others, ending, deps), ...called };
     },
     withoutCall: () => (mayWait ? undefined : compensateFirst(others, ending, deps)),
   };

@@ -93,7 +93,8 @@ function makeCall(
     if (leased === undefined) return undefined;
     const startedAt = deps.now();
     const next = await step.perform(securityKeyOf(leased.loaded, key.keyId), leased.notAfter);
-    if ("change" in next && next.isWithoutCall !== true) learnFromCall({ peer, startedAt, ...next }, key.run, deps);
+    const { failure, isRefused, isWithoutCall } = next;
+    if (isWithoutCall !== true) learnFromCall({ peer, startedAt, failure, isRefused }, key.run, deps);
     return { loaded: leased.loaded, next: () => next };
   };
   return callInTurn(peer, key.run, deps, { mayStart, call });

@@ -238,6 +238,17 @@ describe("the device of a credential that is not made", () => {
     expect(await connector.queue("clean")).toHaveLength(users.length);
   });
 
+  test("is not asked for after three failures either if each security key has two credentials", async () => {
+    const connector = await testConnector(peers, { settings: { ...settings, JOB_CONCURRENCY: "1" } });
+    const users = [newUser(), newUser(), newUser(), newUser()];
+    for (const user of users) await connector.order(onSiteOf(user, [{}, { user_id: newUser() }]));
+    peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: 500, times: 1000 });
+    connector.advance(days(180));
+    await connector.runCredentials("timer");
+    expect(connector.events("compensation_failed")).toHaveLength(3);
+    expect(await connector.queue("clean")).toHaveLength(users.length);
+  });
+
   const activation = { method: "POST", path: "/devices/[^/]+$" } as const;
 
   test.each<[string, (connector: TestConnector) => Promise<unknown>]>([
