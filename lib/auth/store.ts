@@ -70,6 +70,8 @@ export interface SignInState {
   readonly user?: Stored<User>;
   readonly throttle: ThrottleState;
   readonly otpkeys: readonly AssignedKey[];
+  /** Version of the record of the last sign-in by this name; absent if there is none. */
+  readonly loginVersion?: string;
 }
 
 /** Part of a list, sorted by id. */
@@ -141,8 +143,12 @@ export interface Users {
    * Returns `taken` if another user has the folded name.
    */
   rename(userRef: UserRef, username: Username): Promise<User | "no_user" | "taken">;
-  /** Records a granted sign-in whose throttle is not that of the username, see `Throttles.save`. */
-  recordLogin(user: UserPointer, at: Instant): Promise<void>;
+  /**
+   * Records a granted sign-in whose throttle is not that of the username, see `Throttles.save`. Does nothing if another sign-in was
+   * recorded since: it may be one of the next owner of the name.
+   * @param version `loginVersion` of the sign-in state of this user
+   */
+  recordLogin(user: UserPointer, at: Instant, version?: string): Promise<void>;
   list(range: Range, filter?: UserFilter): Promise<Page<UserSummary>>;
   /** Lists the users whose names begin with a text, in any case, sorted by name. */
   listByName(prefix: string, range: NameRange, filter?: UserFilter): Promise<NamePage>;

@@ -46,7 +46,11 @@ export async function concludeSignIn(
   const needsPadding = !result.granted && otp?.written === false;
   const current = needsPadding ? await padTiming(attempt, deps) : attempt;
   await (result.granted
-    ? Promise.all([succeed(current, result.user.value, deps), onGranted(result), counted?.uncount()])
+    ? Promise.all([
+        succeed(current, result.user.value, evidence.state.loginVersion, deps),
+        onGranted(result),
+        counted?.uncount(),
+      ])
     : concludeAttempt(current, "failed", deps));
   await audit(deps, given, {
     outcome: result.granted ? "granted" : "refused",
@@ -66,12 +70,17 @@ export async function concludeSignIn(
  * write, unless the OTP identified the user or a device presented its token: then the throttle is that of the prefix or
  * of the device, and the time is written in parallel.
  */
-async function succeed(attempt: ReservedAttempt, { userHash, id }: User, deps: AuthDeps): Promise<void> {
+async function succeed(
+  attempt: ReservedAttempt,
+  { userHash, id }: User,
+  loginVersion: string | undefined,
+  deps: AuthDeps,
+): Promise<void> {
   const login = { userId: id, at: deps.now() };
   const isOwnThrottle = attempt.reserved.userHash === userHash;
   await Promise.all([
     concludeAttempt(attempt, "succeeded", deps, login),
-    !isOwnThrottle && deps.users.recordLogin({ by: "userHash", userHash, id }, login.at),
+    !isOwnThrottle && deps.users.recordLogin({ by: "userHash", userHash, id }, login.at, loginVersion),
   ]);
 }
 

@@ -118,8 +118,9 @@ export function userStore(tables: AuthTables): Users {
 
     rename: (userRef, username) => renameUser(tables, userRef, username),
 
-    async recordLogin({ userHash, id }, at) {
-      await users.upsert({ partitionKey: userHash, rowKey: loginRow, ...toLoginColumns(id, at) });
+    async recordLogin({ userHash, id }, at, version) {
+      const row = { partitionKey: userHash, rowKey: loginRow, ...toLoginColumns(id, at) };
+      await (version === undefined ? users.insert(row) : users.replace(row, version));
     },
 
     list: (range, filter = { attributes: new Map() }) => listUsers(tables, range, filter),
@@ -144,6 +145,7 @@ const userRowOf = (rows: readonly Row[]): Row | undefined => rows.find(({ rowKey
 function signInStateOf({ userHash, result: rows, user }: ReadAt<readonly Row[]>): SignInState {
   const userId = ownerOf(userRowOf(rows));
   const throttle = rows.find(({ rowKey }) => rowKey === throttleRow);
+  const login = rows.find(({ rowKey }) => rowKey === loginRow);
   return {
     ...(user && { user: fromUserRow(user) }),
     throttle: {
@@ -153,6 +155,7 @@ function signInStateOf({ userHash, result: rows, user }: ReadAt<readonly Row[]>)
       ...(throttle && { version: throttle.etag }),
     },
     otpkeys: user === undefined || userId === undefined ? [] : assignedIn(rows, userId),
+    ...(login && { loginVersion: login.etag }),
   };
 }
 

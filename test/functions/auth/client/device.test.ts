@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import { rememberDevice } from "../../../../lib/auth/sessions/remember-device.ts";
 import { devicePointer } from "../../../../lib/auth/user-hash.ts";
 import { days, seconds } from "../../../../lib/time.ts";
-import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../support/auth/test-auth.ts";
+import {
+  type MadeUser,
+  newName,
+  newPassword,
+  replacing,
+  testAuth,
+  withSession,
+} from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth({ still: true, settings: { AUTH_THROTTLE_FAILURES: "3" } });
 
@@ -162,6 +169,24 @@ describe("a device token (A23)", () => {
     const next = await auth.makeUser({ name: user.name });
     await lock(next);
     expect((await login(next, withDevice(device))).status).toBe(429);
+  });
+
+  it("records no sign-in for a user who is deleted during it over that of the next owner of the name", async () => {
+    const user = await auth.makeUser();
+    const device = await remember(user);
+    let next: MadeUser | undefined;
+    const slow = auth.anotherInstance({
+      ports: replacing("users", users => ({
+        recordLogin: async (...given) => {
+          await auth.call("DELETE", `/core/users/${user.id}`);
+          next = await auth.makeUser({ name: user.name });
+          await auth.logIn(next);
+          await users.recordLogin(...given);
+        },
+      })),
+    });
+    await slow.post("/client/authenticate", user.credentials, withDevice(device));
+    expect((await auth.get(`/core/users/${next?.id}`)).body).toMatchObject({ last_login: auth.now() });
   });
 
   it("is an audit event when it is issued, and the event of each attempt on the device says so", async () => {
