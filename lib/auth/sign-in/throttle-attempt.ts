@@ -134,6 +134,8 @@ export async function concludeAttempt(
   while (current !== undefined) {
     if ((await save(current, after(current.value), deps, login)) !== undefined) return;
     current = (await users.signInState(userRef))?.throttle;
+    // The name has another owner, or none any more, whose throttle has nothing of this attempt.
+    if (current?.userId !== reserved.userId) return;
     if (outcome === "withdrawn" && !hasSlot(current, slot)) return;
   }
 }

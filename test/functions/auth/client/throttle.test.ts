@@ -87,6 +87,23 @@ describe("failures of a username", () => {
     await fail(user.name, 3);
   });
 
+  it("are not cleared by a right password of the former owner of the name, who is deleted during the sign-in", async () => {
+    const user = await auth.makeUser();
+    const slow = auth.anotherInstance({
+      ports: replacing("hasher", hasher => ({
+        verify: async (...given) => {
+          const isRight = await hasher.verify(...given);
+          await auth.call("DELETE", `/core/users/${user.id}`);
+          await auth.makeUser({ name: user.name });
+          await fail(user.name, 2);
+          return isRight;
+        },
+      })),
+    });
+    await authenticate(user.name, user.password, undefined, slow);
+    expect((await auth.get(`/core/users/${user.name}/lock`)).body).toMatchObject({ failures: 2, running_attempts: 0 });
+  });
+
   it("are not cleared by a right password that was not sufficient", async () => {
     const user = await auth.makeUser();
     await auth.giveKey(user, hotpKey());
