@@ -152,6 +152,8 @@ export const deploymentSettings = z
     }
     for (const [name, other] of clashingPaths(settings))
       refuse(name, `must not equal, contain or be contained in ${other}`);
+    for (const [name, segment, other] of pathsBelowRoutes(settings))
+      refuse(name, `must not begin with ${segment}: routes of ${other} do`);
     if (settings.TRUSTED_PROXIES > 1 && settings.PROXY_ID === undefined) {
       refuse(
         "PROXY_ID",
@@ -171,16 +173,39 @@ function hasAccountKey(connectionString: string): boolean {
   return /^UseDevelopmentStorage=true;?$/.test(connectionString) || (has("AccountName") && has("AccountKey"));
 }
 
-/** Returns pairs of path settings (later, earlier) of served APIs whose paths are equal or nested in each other. */
-function clashingPaths({ SERVICE_APIS = [], ...settings }: PathSettings): (readonly [string, string])[] {
-  const paths = apiNames
+/** Returns the path settings of served APIs, without letter case, as the host compares them. */
+const servedPaths = ({ SERVICE_APIS = [], ...settings }: PathSettings) =>
+  apiNames
     .filter(api => SERVICE_APIS.includes(api))
-    .map(api => ({ name: pathNames[api], path: (settings[pathNames[api]] ?? "").toLowerCase() }));
+    .map(api => ({ api, name: pathNames[api], path: (settings[pathNames[api]] ?? "").toLowerCase() }));
+
+/** Returns pairs of path settings (later, earlier) of served APIs whose paths are equal or nested in each other. */
+function clashingPaths(settings: PathSettings): (readonly [string, string])[] {
+  const paths = servedPaths(settings);
   const clash = (a: string, b: string) =>
     a === b || (a !== "" && b !== "" && (`${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`)));
   return paths.flatMap(({ name, path }, index) =>
     paths.slice(0, index).flatMap(earlier => (clash(path, earlier.path) ? [[name, earlier.name] as const] : [])),
   );
+}
+
+/** First segments of routes with several segments: without a path prefix, another API below one of them could have the same routes. */
+const firstSegments: Readonly<Record<ApiName, readonly string[]>> = {
+  core: ["users", "user", "otpkeys", "api-tokens"],
+  client: [],
+  connector: ["v1", "v2", "api-tokens"],
+};
+
+/** Returns path settings that begin as routes of an API without a path prefix do, with the segment and the setting of that API. */
+function pathsBelowRoutes(settings: PathSettings): (readonly [string, string, string])[] {
+  const paths = servedPaths(settings);
+  const atRoot = paths.filter(({ path }) => path === "");
+  return paths.flatMap(({ name, path }) => {
+    const [first = ""] = path.split("/");
+    return atRoot
+      .filter(({ api }) => firstSegments[api].includes(first))
+      .map(root => [name, first, root.name] as const);
+  });
 }
 
 const pathNames = { core: "CORE_PATH", client: "CLIENT_PATH", connector: "CONNECTOR_PATH" } as const;

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RouteParts, routesOverlap } from "../../lib/http/route.ts";
+import { client, core } from "../../functions/auth/routes.ts";
+import { connector } from "../../functions/connector/routes.ts";
+import { type Route, type RouteParts, routeParts, routesOverlap } from "../../lib/http/route.ts";
+import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
+import { BadSettings, readSettings } from "../../lib/settings/read-settings.ts";
 import { goodSettings, type MainProcess, startMain } from "./main-process.ts";
 
 /** Where a deployment may place its APIs: as the specifications have them, apart, and all under one roof. */
@@ -53,5 +57,36 @@ describe.each(Object.entries(placements))("all functions of all APIs, %s paths",
     const status = routes.find(({ name }) => name === "v2GetStatus");
     expect(status?.segments.join("/")).toBe([CONNECTOR_PATH, "v2/status"].filter(part => part !== "").join("/"));
     expect(routes.find(({ name }) => name === "health")?.segments).toEqual(["health"]);
+  });
+});
+
+describe("an API without a path prefix", () => {
+  const apis = { core, client, connector };
+  const names = ["core", "client", "connector"] as const;
+  const routesOf = (api: (typeof names)[number], prefix: string) =>
+    Object.values(apis[api].endpoints).flatMap(({ routes }) => routes.map((route: Route) => routeParts(route, prefix)));
+  const setting = (api: string) => `${api.toUpperCase()}_PATH`;
+
+  it.each(names)("leaves no room for others below its own routes: %s", root => {
+    const isRefused = (other: string, path: string) => {
+      try {
+        const paths = { [setting(root)]: "/", [setting(other)]: path };
+        readSettings(deploymentSettings, { ...goodSettings, SERVICE_APIS: `${root},${other}`, ...paths });
+        return false;
+      } catch (error) {
+        if (!(error instanceof BadSettings)) throw error;
+        return error.problems.some(problem => problem.path === setting(other));
+      }
+    };
+    const own = routesOf(root, "");
+    const segments = [...new Set(own.map(({ segments: [first = ""] }) => first)), "elsewhere"];
+    const paths = segments.flatMap(segment => [segment, `${segment}/x`, `${segment.toUpperCase()}/x/y`]);
+    for (const other of names.filter(name => name !== root)) {
+      const overlapping = paths.filter(path =>
+        routesOf(other, path).some(one => own.some(another => routesOverlap(one, another))),
+      );
+      expect(overlapping.filter(path => !isRefused(other, path))).toEqual([]);
+      expect(isRefused(other, "elsewhere")).toBe(false);
+    }
   });
 });
