@@ -1,8 +1,8 @@
 import type { OtpKey, OtpKeySummary, OtpKeys } from "../../auth/store.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import { finishOrLog } from "../tables/finish-or-log.ts";
-import { mapConcurrently, touchRow } from "../tables/row-batches.ts";
-import { parseRow } from "../tables/row-schema.ts";
+import { mapConcurrently, removeRows, touchRow } from "../tables/row-batches.ts";
+import { parseRow, readOrLog } from "../tables/row-schema.ts";
 import type { Entity, Row } from "../tables/tables.ts";
 import { assignments } from "./assignments.ts";
 import { indexTemporaryCode, insertSpentOtp } from "./clean-up/expiry-index.ts";
@@ -91,6 +91,7 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
 
     async remove(prefix) {
       let removing: number | undefined;
+      let unreadable: readonly Row[] = [];
       const id = await retryOnConflict(async () => {
         const { key, holders } = await withHolders(prefix);
         const keyId = ownerOf(key);
@@ -98,15 +99,19 @@ export function otpKeyStore(tables: AuthTables): OtpKeys {
         const entry = assignmentEntry(tables, prefix, keyId);
         // While the key exists its assignments are true, so they are removed first. A new one since then changes the key's version.
         const removed = await mapConcurrently(holders, holder =>
-          removeIndexRow(tables, entry, holder, { keepEntry: false }),
+          readOrLog(tables.log, () => removeIndexRow(tables, entry, holder, { keepEntry: false })),
         );
         if (removed.includes(conflict)) return conflict;
+        // The assignment of a user whose row cannot be read stays. It has the id of this key, so it does not count for another one.
+        unreadable = holders.filter((_, index) => removed[index] === undefined);
         removing = keyId;
         await markDirty(tables, [listRowKeys(list, keyId)], { prefix, enabled: key.enabled === true });
         return (await otpkeys.remove(prefix, keyRow, key.etag)) ? removing : conflict;
       });
       if (id === undefined) return false;
-      await finishOrLog(tables.log, () => sweepKey(tables, { prefix, id }));
+      await finishOrLog(tables.log, () =>
+        Promise.all([sweepKey(tables, { prefix, id }), removeRows(otpkeys, unreadable)]),
+      );
       return true;
     },
 

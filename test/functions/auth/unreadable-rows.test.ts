@@ -178,3 +178,21 @@ describe("a deletion beside an attribute's row that cannot be read", () => {
     expect(naming("row_failed", `${prefix}/attr:batch`)).toHaveLength(1);
   });
 });
+
+describe("a user's row that cannot be read, of a user who shares an OTP key,", () => {
+  it("does not keep the OTP key from being deleted", async () => {
+    const [good, key] = await auth.makeOwner(hotpKey());
+    const bad = await auth.makeUser();
+    await auth.post(`/core/users/${bad.id}/otpkeys`, { otpkey: key.prefix });
+    await damage("users", [handleOf(bad), "user"], { schema: 99 });
+    expect((await auth.call("DELETE", `/core/otpkeys/${key.prefix}`)).status).toBe(204);
+    expect(auth.events("otpkey_deleted").at(-1)).toMatchObject({ prefix: key.prefix });
+    expect(naming("row_failed", `${handleOf(bad)}/user`)).toHaveLength(1);
+    expect((await auth.get(`/core/users/${good.id}`)).body).toMatchObject({ otpkeys: [] });
+    // Of a new OTP key with the prefix the user is no holder.
+    await auth.giveKey(good, key);
+    const identifying = auth.anotherInstance({ settings: { AUTH_IDENTIFY_BY_OTP: "true" } });
+    const fields = { password: good.password, otp: key.otp(0) };
+    expect((await identifying.post("/client/login", fields)).status).toBe(200);
+  });
+});
