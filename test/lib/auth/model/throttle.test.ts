@@ -138,6 +138,33 @@ describe("a throttle's end", () => {
   });
 });
 
+describe("a host whose clock is five minutes ahead", () => {
+  const ahead = minutes(5);
+
+  it("lengthens a wait on other hosts by five minutes", () => {
+    const throttle = recordFailure(reserved(failedTimes(9), "a", at(ahead)), "a", at(ahead), limits);
+    expect(reserve(throttle, "b", start, limits)).toEqual({ outcome: "waiting", retryAfter: 330 });
+  });
+
+  it("occupies a slot for five minutes longer where it crashes", () => {
+    const throttle = reserved(failedTimes(9), "a", at(ahead));
+    expect(outcome(throttle, at(ahead + seconds(30)))).toBe("busy");
+    expect(outcome(throttle, at(ahead + seconds(30) + 1))).toBe("waiting");
+  });
+
+  it("takes an attempt that another host has begun for a failure, which its success clears and its failure does not repeat", () => {
+    const throttle = recordFailure(
+      reserved(reserved(noFailures, "a"), "b", at(ahead)),
+      "b",
+      at(ahead + seconds(1)),
+      limits,
+    );
+    expect(throttle.failures).toBe(2);
+    expect(recordFailure(throttle, "a", at(seconds(1)), limits).failures).toBe(2);
+    expect(recordSuccess(throttle, "a", at(seconds(1)), limits)).toEqual(noFailures);
+  });
+});
+
 describe("attempts in any order and at any time", () => {
   interface Step {
     readonly kind: "reserve" | "fail" | "succeed" | "crash";

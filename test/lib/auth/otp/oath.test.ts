@@ -198,6 +198,14 @@ describe("the window of totp", () => {
     ]);
   });
 
+  it("a host whose clock is ten steps ahead refuses the codes of the time, and its uses keep no later code out", () => {
+    expect(decide(totp, secret, { counter: 0 }, code(secret, 100), 110)).toEqual({ outcome: "invalid" });
+    const decision = decide(totp, secret, { counter: 0 }, code(secret, 111), 110);
+    const state = decision.outcome === "valid" ? decision.nextState : { counter: 0 };
+    expect(decide(totp, secret, state, code(secret, 111), 111)).toEqual({ outcome: "replayed" });
+    expect(decide(totp, secret, state, code(secret, 112), 112)).toMatchObject({ outcome: "valid" });
+  });
+
   it("a clock that went back takes nothing and breaks nothing", () => {
     expect(decide(totp, secret, { counter: 101 }, code(secret, 50), 50)).toEqual({ outcome: "replayed" });
     expect(decide(totp, secret, { counter: 101 }, code(secret, 70), 50)).toEqual({ outcome: "invalid" });
