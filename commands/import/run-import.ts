@@ -41,8 +41,8 @@ export async function runImport(
     results[index] = line;
     tried(line, ++count);
     failures = line.outcome === "failed" ? failures + 1 : 0;
-    if (failures >= maxFailuresInARow)
-      throw new ImportStopped(`Core failed at ${maxFailuresInARow} keys in a row (500)`);
+    // The other keys of the call have their results, so the run ends after them.
+    if (failures >= maxFailuresInARow) stopped ??= `Core failed at ${maxFailuresInARow} keys in a row (500)`;
   };
   const work = async () => {
     for (const some of queue) {

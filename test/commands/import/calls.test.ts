@@ -138,6 +138,19 @@ describe("a key at which Core fails", () => {
     expect(result.lines.filter(({ outcome }) => outcome === "open")).toHaveLength(30);
   });
 
+  it("keeps what became of the other keys of the call that ends the run", async () => {
+    const failed = { outcome: "failed", reason: "" } as const;
+    const imported = { outcome: "imported", reason: "" } as const;
+    const send = async () => [...Array(10).fill(failed), ...Array(10).fill(imported)];
+    const { stopped, lines: results } = await runImport(lines, { ...running, batch: 20, send });
+    expect(stopped).toBe("Core failed at 10 keys in a row (500)");
+    expect(results.map(({ outcome }) => outcome)).toEqual([
+      ...Array(10).fill("failed"),
+      ...Array(10).fill("imported"),
+      ...Array(20).fill("open"),
+    ]);
+  });
+
   it("leaves what is under way to end where another key ends the run", async () => {
     const [ends, last] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const over = runImport(lines, {
