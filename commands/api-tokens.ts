@@ -1,6 +1,6 @@
 // Creates, lists and revokes static API tokens of an API (G3, G13).
 import * as z from "zod";
-import { type ApiAnswer, connectApi, refusalOf } from "./api.ts";
+import { type ApiAnswer, bodyOf, connectApi, refusalOf } from "./api.ts";
 import { readArguments, usageError } from "./read-arguments.ts";
 
 const name = "npm run api-tokens";
@@ -61,7 +61,7 @@ async function main(): Promise<void> {
   if (action === "list") {
     const answer = await api.call({ method: "GET", path: "/api-tokens" });
     if (answer.status !== 200) throw new Error(refusalOf(answer));
-    for (const { id, name, created_at, expires_at, role = "admin", last_used_on } of listed.parse(answer.body)) {
+    for (const { id, name, created_at, expires_at, role = "admin", last_used_on } of bodyOf(listed, answer, api)) {
       console.log(
         `${id}  ${created_at}  ${expires_at ?? "no expiry"}  ${role}  ${last_used_on ?? "never used"}  ${name}`,
       );
@@ -73,7 +73,7 @@ async function main(): Promise<void> {
       body: { name: argument, expires_at: values.expires, role: values.role },
     });
     if (answer.status !== 201) throw managementError(answer);
-    const made = created.parse(answer.body);
+    const made = bodyOf(created, answer, api);
     console.error(`API token ${made.id} for ${made.name}. It is shown only now:`);
     console.log(made.token);
   } else {

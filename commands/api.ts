@@ -111,3 +111,10 @@ const refusal = z.union([
 /** Returns the reason of a refusal with its status, for people. */
 export const refusalOf = ({ status, body }: Pick<ApiAnswer, "status" | "body">): string =>
   `${refusal.safeParse(body).data ?? "refused"} (${status})`;
+
+/** Returns the body of a success. Throws a readable error if it has another form, as the page of a website has. */
+export function bodyOf<T>(schema: z.ZodType<T>, { body }: Pick<ApiAnswer, "body">, { url }: Pick<Api, "url">): T {
+  const parsed = schema.safeParse(body);
+  if (!parsed.success) throw new Error(`Another service responds at ${url}: check the address.`);
+  return parsed.data;
+}

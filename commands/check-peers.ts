@@ -1,6 +1,6 @@
 // Checks every peer of a deployed connector with a call that changes nothing, and reports what each response means (G13).
 import * as z from "zod";
-import { connectApi, refusalOf } from "./api.ts";
+import { bodyOf, connectApi, refusalOf } from "./api.ts";
 import { readArguments, usageError } from "./read-arguments.ts";
 
 const name = "npm run check-peers";
@@ -42,7 +42,7 @@ async function main(): Promise<void> {
   const answer = await api.call({ method: "POST", path: "/maintenance/connector/check-peers", body: { users } });
   if (answer.status === 401) throw new Error("The master key is not accepted (401).");
   if (answer.status !== 200) throw new Error(refusalOf(answer));
-  const { findings, ok } = answered.parse(answer.body).data;
+  const { findings, ok } = bodyOf(answered, answer, api).data;
   for (const { peer, check, ok: isOk, finding } of findings) {
     console.log(`${isOk ? "ok  " : "FAIL"}  ${peer}: ${check}\n      ${finding}`);
   }

@@ -1,4 +1,8 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { readArguments } from "../../commands/read-arguments.ts";
 import { compileCache } from "../support/host/compile-cache.ts";
@@ -41,6 +45,21 @@ test.each([
   const { status, stderr } = run("api-tokens", ...args);
   expect({ status, stderr }).toEqual({ status: 1, stderr: `${problem} For help: npm run api-tokens -- --help\n` });
 });
+
+test.each([["api-tokens", "list"], ["check-peers"]])(
+  "%s says that another service is at the address",
+  async (name, ...args) => {
+    const server = createServer((_, response) => response.end("<html>Welcome</html>")).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const child = spawn(process.execPath, [scripts[name] ?? "", ...args, "--url", url], {
+      env: { PATH: process.env.PATH, ...compileCache, API_TOKEN: "token", FUNCTIONS_KEY: "key" },
+    });
+    const [error] = await Promise.all([text(child.stderr), once(child, "close")]);
+    server.close();
+    expect(error).toBe(`Another service responds at ${url}: check the address.\n`);
+  },
+);
 
 test("api-tokens explains how to get a tenant token on the local system", () => {
   expect(run("api-tokens", "--help").stdout).toContain("http://127.0.0.1:7076/_control/tokens");
