@@ -24,7 +24,7 @@ interface Polled {
 }
 
 /**
- * Returns the step that removes the registrations which IdPs began for the credentials that a poll ends, and then has the outcome of the
+ * Returns the step that removes the registrations which IdPs began for the credentials that a poll ends, and then returns the outcome of the
  * poll: otherwise they would use up the user's limit at the IdP. If an IdP does not answer, the authenticator is polled again, unless its
  * challenges have expired or another credential of it waits for its activation.
  */
@@ -34,6 +34,7 @@ export function compensateEnded({ request, key, outcome }: Polled, deps: Connect
     key.credentials[index]?.state === "processing" && isTerminal(after.credentials[index]?.state ?? "processing");
   const ended = [...key.credentials.keys()].filter(isEnded);
   const isWanted = after.credentials.some(({ state }) => state === "activation_pending");
+  // A poll without a call: all challenges have expired.
   const mayWait = outcome.isWithoutCall !== true && !isWanted;
   const { isWithoutCall, failure, isRefused } = outcome;
   const step = compensateFirst(ended, { requestId: request.id, key, outcome, mayWait }, deps);
@@ -62,7 +63,7 @@ export function compensateFirst([index, ...others]: readonly number[], ending: E
       } catch (error) {
         if (!(error instanceof PeerFailure)) throw error;
         deps.log.warn("compensation_failed", { error });
-        const lastError = `The enrollment has ended, but ${idpId} does not answer.`;
+        const lastError = `The enrollment has ended. What ${idpId} began for it will be removed when ${idpId} answers.`;
         if (error.passing && mayWait)
           return { change: pollAgain(deps, { lastError, retryAfter: error.retryAfter }), failure: error };
         return { ...compensateFirst(others, ending, deps), ...called, failure: error };

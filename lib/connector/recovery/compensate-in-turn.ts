@@ -6,8 +6,8 @@ import { compensate } from "./compensate.ts";
 import { peersInTurn } from "./peers-in-turn.ts";
 
 /**
- * Compensates for security keys of a leased request in a run of a job. Returns the failure of a peer, after which the compensation has to
- * be repeated.
+ * Compensates for security keys of a leased request in a run of a job. Each call waits for its turn at its peer, and does not start if it
+ * could outlast the lease. Returns the failure of a peer, after which the compensation has to be repeated.
  */
 export async function compensateInTurn(
   { request: { value: request } }: LoadedRequest,

@@ -21,7 +21,7 @@ export interface StepResult {
   readonly loaded: LoadedRequest;
   /**
    * Whether a call was left to a later run, because the time of the run was over when its turn came, or because the run
-   * must not call its peer. The security key is unchanged then, but for the outcome of earlier calls of the step.
+   * must not call its peer. Of earlier calls of the step only the intents are stored then: the next run repeats them.
    */
   readonly isLeft: boolean;
 }
@@ -72,7 +72,7 @@ async function stepWithoutCall(step: PeerRead | PeerCall, run: Run, deps: Connec
 /**
  * Makes the call as soon as its peer takes another one: the lease is renewed only then, because a wait would use it up.
  * Returns undefined as `renewLease` does.
- * @param isFirst whether the step has written nothing yet: it is not continued when the time of the run is over
+ * @param isFirst whether it is the first call of the step: it is not made when the time of the run is over, the others are
  */
 function makeCall(
   key: KeyInRun,

@@ -176,7 +176,7 @@ describe("the device of a credential that is not made", () => {
     peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: 500, times: 1000 });
     await pollThreeTimes(connector);
     await connector.runCredentials("timer");
-    const message = "The enrollment has ended, but pingone does not answer.";
+    const message = "The enrollment has ended. What pingone began for it will be removed when pingone answers.";
     expect(await connector.read(onSite.requestId)).toMatchObject({
       state: "started",
       authenticators: [{ credentials: [{ state: "processing", error_message: message }] }],
