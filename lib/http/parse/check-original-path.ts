@@ -8,9 +8,10 @@ const originalTargetHeaders = ["x-original-url", exactTargetHeader];
 
 /**
  * Throws Fault `invalid` if the original path has `.` or `..` as a segment, or if a path parameter differs from every segment of the path
- * as it was sent, decoded once. The second check needs `X-WAWS-Unencoded-URL`. The host resolves dot segments before it routes, so a `DELETE` of `users/bob/attributes/..` would delete `users/bob`. Azure's front
- * end decodes the path before the host does, so a `DELETE` of `users/bo%2562` would delete `bob` in place of `bo%62`, and
- * `users/bob%2Fattributes%2Fx` would be an attribute of `bob`. A caller that sends these headers itself can only get its own call refused.
+ * as it was sent, decoded once. The second check needs `X-WAWS-Unencoded-URL`. The host resolves dot segments before it routes, so a
+ * `DELETE` of `users/bob/attributes/..` would delete `users/bob`. Azure's front end decodes the path before the host does, so a `DELETE` of
+ * `users/bo%2562` would delete `bob` in place of `bo%62`, and `users/bob%2Fattributes%2Fx` would be an attribute of `bob`. A caller that
+ * sends these headers itself can only get its own call refused.
  */
 export function checkOriginalPath({ headers, params }: Pick<Call, "headers" | "params">): void {
   for (const name of originalTargetHeaders) {

@@ -167,6 +167,30 @@ describe("the device of a credential that is not made", () => {
     }
   });
 
+  test.each([
+    ["is left, and its credential ends, if PingOne refuses the removal", [403], "cancelled"],
+    ["is waited for if PingOne refuses the removal of one and does not answer for another", [403, 500], "started"],
+  ])("%s after the shipment was deleted", async (_, statuses, state) => {
+    const connector = await connectorWithKnownShipment();
+    const body = altered(orderBody([2]), {
+      "shipment.shipment_items[0].credentials[0].user_id": newUser(),
+      "shipment.shipment_items[0].credentials[1].user_id": newUser(),
+    });
+    const { requestId, shipmentId = "" } = await connector.order(withoutPins(body));
+    await peers.delivery.control(shipmentId, { delete: true });
+    connector.advance(hours(12));
+    await connector.runShipments("timer");
+    connector.advance(hours(12));
+    await connector.runShipments("timer");
+    const [first = 0, others = first] = statuses;
+    peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: first });
+    peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: others, times: 1000 });
+    connector.advance(hours(12));
+    await connector.runShipments("timer");
+    expect(await connector.read(requestId)).toMatchObject({ state });
+    expect(removals()).toBe(0);
+  });
+
   test("is removed after an outage of PingOne, and ends its credential then", async () => {
     const connector = await connectorWithKnownShipment();
     const onSite = await connector.order(onSiteOf(newUser()));
