@@ -1,6 +1,7 @@
 import type { TableServiceClientOptions } from "@azure/data-tables";
 import { withTimeout } from "../async/with-timeout.ts";
 import { Fault } from "../fault.ts";
+import { retryAfterSeconds } from "../peers/http-failure.ts";
 
 /** Policies of the SDKs' request pipelines. */
 export type Policies = NonNullable<TableServiceClientOptions["additionalPolicies"]>;
@@ -38,7 +39,7 @@ export const rejectNonJson = (service: string, timeoutMs: number): Policies[numb
     async sendRequest(request, next) {
       const response = await next(request);
       const { status, headers } = response;
-      const retryAfter = status === 429 || status === 503 ? parseRetryAfter(headers.get("retry-after")) : undefined;
+      const retryAfter = status === 429 || status === 503 ? retryAfterSeconds(headers.get("retry-after")) : undefined;
       if (retryAfter !== undefined && retryAfter * 1000 >= timeoutMs) throw unavailableFault(service, retryAfter);
       if (status === 200 && !/\bjson\b/i.test(headers.get("content-type") ?? ""))
         throw unreadableResponse(service, status);
@@ -59,10 +60,6 @@ export const retryThrottled: Policies[number] = {
   },
 };
 
-/** Returns seconds. Azure's services do not send the form with a date. At most a day, so that a wrong value does not stop callers forever. */
-const parseRetryAfter = (header: string | undefined): number | undefined =>
-  header !== undefined && /^\d+$/.test(header) ? Math.min(Number(header), 86_400) : undefined;
-
 /** The fields of the SDKs' `RestError` that are used. */
 export interface ServiceError extends Error {
   readonly code?: string;
@@ -82,7 +79,7 @@ function toFault(service: string, error: unknown): unknown {
   // The SDK's message quotes the body, which may contain a secret or a recipient's data (G10).
   if (statusCode < 300) return unreadableResponse(service, statusCode);
   if (statusCode === 408 || statusCode === 429 || statusCode >= 500)
-    return unavailableFault(service, parseRetryAfter(response?.headers.get("retry-after")), error);
+    return unavailableFault(service, retryAfterSeconds(response?.headers.get("retry-after")), error);
   return error;
 }
 

@@ -47,18 +47,27 @@ export function neverConnected(error: unknown): boolean {
 
 const longestRetryAfter = 86_400;
 
+/** One of the values of a header, separated by commas. The comma after the weekday of a date separates nothing. */
+const oneValue = /\s*(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?,[^,]*|[^,]+/g;
+
 /**
- * Returns the seconds to wait from Retry-After (RFC 9110 section 10.2.3, both forms), at most a day, so that a wrong
- * value does not stop work.
+ * Returns the whole seconds to wait from Retry-After (RFC 9110 section 10.2.3, both forms). A fraction, as Microsoft Graph sends it, is
+ * rounded up. Of the values of several headers, joined by commas, the longest counts. At most a day, so that a wrong value does not stop
+ * work; undefined if no value can be read.
+ * @param now the clock for a date; without it a date counts as unreadable
  */
-export function retryAfterSeconds(header: string | null, now: Now): number | undefined {
-  if (header === null) return undefined;
-  if (/^\d+$/.test(header.trim())) return Math.min(Number(header), longestRetryAfter);
+export function retryAfterSeconds(header: string | null | undefined, now?: Now): number | undefined {
+  const waits = (header?.match(oneValue) ?? []).map(value => secondsOf(value.trim(), now));
+  const longest = Math.max(...waits.filter(wait => wait !== undefined));
+  return longest < 0 ? undefined : Math.min(longest, longestRetryAfter);
+}
+
+function secondsOf(value: string, now: Now | undefined): number | undefined {
+  if (/^\d+(?:\.\d+)?$/.test(value)) return Math.ceil(Number(value));
   // All three date forms of RFC 9110 are UTC, but the asctime form does not name the zone.
-  const date = Date.parse(/GMT\s*$/.test(header) ? header : `${header} GMT`);
-  if (!/^[A-Z][a-z]{2}/.test(header) || Number.isNaN(date)) return undefined;
-  const wait = Math.ceil(between(now(), new Date(date).toISOString()) / 1000);
-  return Math.min(Math.max(wait, 0), longestRetryAfter);
+  const date = Date.parse(value.endsWith("GMT") ? value : `${value} GMT`);
+  if (now === undefined || !/^[A-Z][a-z]{2}/.test(value) || Number.isNaN(date)) return undefined;
+  return Math.max(0, Math.ceil(between(now(), new Date(date).toISOString()) / 1000));
 }
 
 /** Headers with the call's id: of Microsoft Graph and Entra, PingOne, Advanced Identity Cloud, and common ones. */

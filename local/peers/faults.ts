@@ -19,8 +19,8 @@ export const faultRule = z.strictObject({
   ms: z.int().nonnegative().default(1000),
   /** Of `refuse` (by default 500) and `nonsense` (by default 200). */
   status: z.int().min(200).max(599).optional(),
-  /** Of `throttle`, in seconds. */
-  retryAfter: z.int().nonnegative().default(1),
+  /** Of `throttle`: seconds, or the text of the header. */
+  retryAfter: z.union([z.int().nonnegative(), z.string()]).default(1),
   /** Response body of `refuse`, `throttle` and `nonsense`. */
   body: z.unknown().optional(),
 });

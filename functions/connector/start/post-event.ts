@@ -31,7 +31,8 @@ export function postToPublicAddresses(allowsPrivate: boolean): Post {
     // An answer such as 101 closes the connection without an error and without a response.
     request.once("close", () => reject(new Error("The event sink closed the connection without a response.")));
     request.once("response", response => {
-      const { "retry-after": retryAfter = null } = response.headers;
+      // `headers` has only the first of several.
+      const retryAfter = response.headersDistinct["retry-after"]?.join(", ");
       resolve({ status: response.statusCode ?? 0, retryAfter });
       // The body of the response is not needed, and may be endless.
       response.destroy();

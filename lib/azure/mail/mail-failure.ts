@@ -11,7 +11,7 @@ export function toMailFailure(operation: string, error: unknown, now: Now): Peer
   if (error instanceof Fault) return new PeerFailure(peer, operation, "unreachable", { cause: error });
   if (!isServiceError(error) || error.statusCode === undefined) return unanswered(operation, error);
   const { statusCode: status, response, code } = error;
-  const retryAfter = retryAfterSeconds(response?.headers.get("retry-after") ?? null, now);
+  const retryAfter = retryAfterSeconds(response?.headers.get("retry-after"), now);
   // Without text and cause, because the service quotes recipients' addresses (G10).
   return new PeerFailure(peer, operation, kindOfStatus(status, retryAfter), {
     status,

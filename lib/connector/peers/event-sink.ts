@@ -24,7 +24,7 @@ export interface EventSink {
 /** The status and Retry-After of a sink's answer. Its body is not read. */
 export interface SinkAnswer {
   readonly status: number;
-  readonly retryAfter: string | null;
+  readonly retryAfter: string | undefined;
 }
 
 interface Message {

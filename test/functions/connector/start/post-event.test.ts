@@ -62,6 +62,7 @@ describe("a server on the loopback, in a local run", () => {
       if (request.url === "/redirect") return response.writeHead(302, { location: `${url}/target` }).end();
       if (request.url === "/switch")
         return request.socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
+      if (request.url === "/busy") return response.writeHead(503, ["retry-after", "0", "retry-after", "120"]).end();
       if (request.url === "/silent") return silent.resolve();
       if (request.url === "/endless") {
         response.once("close", () => closed.resolve());
@@ -94,8 +95,12 @@ describe("a server on the loopback, in a local run", () => {
     expect(bodies).toEqual([message.body]);
   });
 
+  test("has all its Retry-After headers returned, joined as `fetch` does", async () => {
+    expect(await post("/busy")).toEqual({ status: 503, retryAfter: "0, 120" });
+  });
+
   test("receives no second call when it redirects", async () => {
-    expect(await post("/redirect")).toEqual({ status: 302, retryAfter: null });
+    expect(await post("/redirect")).toEqual({ status: 302, retryAfter: undefined });
     expect(bodies).toHaveLength(1);
   });
 

@@ -90,6 +90,8 @@ describe("a PIN mail", () => {
     service.fail({ kind: "throttle", retryAfter: 2 });
     await expect(mailer.send(pinMail())).rejects.toMatchObject({ kind: "throttled", status: 429, retryAfter: 2 });
     expect(service.requests()).toHaveLength(1);
+    service.fail({ kind: "throttle", retryAfter: "0, 2.128" });
+    await expect(mailer.send(pinMail())).rejects.toMatchObject({ kind: "throttled", retryAfter: 3 });
     await answeredBy({ status: 503, headers: { "retry-after": "Sat, 21 Nov 2026 13:01:30 GMT" } }, async busy => {
       await expect(busy.send(pinMail())).rejects.toMatchObject({ kind: "throttled", status: 503, retryAfter: 90 });
     });

@@ -427,6 +427,9 @@ describe("storage that is away or throttling", () => {
     answers.push({ status: 503, headers: { "retry-after": "30" } });
     await expect(limited.get(pk, "r")).rejects.toMatchObject({ kind: "unavailable", retryAfter: 30 });
     expect(away.count("GET", /./)).toBe(1);
+    answers.splice(0, 1, { status: 503, headers: { "retry-after": "0, 29.5" } });
+    await expect(limited.get(pk, "r")).rejects.toMatchObject({ kind: "unavailable", retryAfter: 30 });
+    expect(away.count("GET", /./)).toBe(2);
   });
 
   test("is asked a bounded number of times, then unavailable", async () => {

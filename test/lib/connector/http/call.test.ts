@@ -160,20 +160,42 @@ describe("a response that is not a success", () => {
 
   test.each([
     ["seconds", () => "120", 120],
-    ["IMF-fixdate", () => new Date(plus(tools.now(), 90_000)).toUTCString(), 90],
+    ["IMF-fixdate", inNinetySeconds, 90],
     ["asctime", () => asctime(plus(tools.now(), 90_000)), 90],
     ["a date that is past", () => "Sun, 06 Nov 1994 08:49:37 GMT", 0],
     ["more than a day is a slip", () => "999999999999999999999", 86_400],
     ["a date far away too", () => "Sun, 06 Nov 2594 08:49:37 GMT", 86_400],
     ["words", () => "soon", undefined],
     ["a negative number", () => "-5", undefined],
-    ["a bare number with a fraction", () => "1.5", undefined],
-  ])("has a Retry-After in every form of RFC 9110: %s", async (_, header, seconds) => {
-    next = { status: 429, headers: { "retry-after": header() } };
-    const { kind, retryAfter } = await failureOf(call());
-    expect(kind).toBe("throttled");
-    if (seconds === undefined) expect(retryAfter).toBeUndefined();
-    else expect(Math.abs((retryAfter ?? -9) - seconds)).toBeLessThanOrEqual(1);
+    ["a fraction, rounded up", () => "2.128", 3],
+    ["a fraction below one", () => "0.249", 1],
+    ["a long fraction", () => `120.${"5".repeat(1000)}`, 121],
+    ["two values joined", () => "0, 120", 120],
+    ["two values joined without a space", () => "120,0", 120],
+    ["the same value twice", () => "120, 120", 120],
+    ["a value joined with words", () => "soon, 7", 7],
+    ["a value joined with a negative one", () => "-5, 7", 7],
+    ["two dates joined", () => `Sun, 06 Nov 1994 08:49:37 GMT, ${inNinetySeconds()}`, 90],
+    ["a date joined with seconds", () => `${inNinetySeconds()}, 7`, 90],
+    ["joined values of which one is a slip", () => "1, 999999999999999999999", 86_400],
+    ["commas only", () => ", ,", undefined],
+    ["a number with an exponent", () => "1e3", undefined],
+    ["a number with two points", () => "1.2.3", undefined],
+  ])(
+    "has a Retry-After in every form of RFC 9110, with a fraction, and joined by a proxy: %s",
+    async (_, header, seconds) => {
+      next = { status: 429, headers: { "retry-after": header() } };
+      const { kind, retryAfter } = await failureOf(call());
+      expect(kind).toBe("throttled");
+      if (seconds === undefined) expect(retryAfter).toBeUndefined();
+      else if (seconds === 90) expect(Math.abs((retryAfter ?? -9) - seconds)).toBeLessThanOrEqual(1);
+      else expect(retryAfter).toBe(seconds);
+    },
+  );
+
+  test.each(["2.128", "0, 120"])("is throttled for 503 with Retry-After %s", async header => {
+    next = { status: 503, headers: { "retry-after": header } };
+    expect(await failureOf(call())).toMatchObject({ kind: "throttled" });
   });
 
   test("has an asctime date in UTC in every time zone", async () => {
@@ -351,6 +373,7 @@ describe("a failure of a call", () => {
   });
 });
 
+const inNinetySeconds = () => new Date(plus(tools.now(), 90_000)).toUTCString();
 const asctime = (time: string) => {
   const [day, date, month, year, clock] = new Date(time).toUTCString().replace(",", "").split(" ");
   return `${day} ${month} ${date} ${clock} ${year}`;
