@@ -65,7 +65,10 @@ const registerTask = (service: ServiceName, name: string, answer: (call: Call) =
     answer,
   });
 
-/** Registers `GET /health`, which is public and returns no data (G11). */
+/**
+ * Registers `GET /health`, which is public and returns no data (G11), and `HEAD`, with which Azure Front Door and many monitors probe.
+ * The host leaves out the body of a response to `HEAD`.
+ */
 export function registerHealth(healthy: () => Promise<boolean>, options: ResponseOptions): void {
   const answer = (call: Call) =>
     respond(call, options, async () =>
@@ -73,7 +76,7 @@ export function registerHealth(healthy: () => Promise<boolean>, options: Respons
         ? { status: 200, body: { status: "ok" } }
         : { status: 503, headers: { "retry-after": "10" }, body: { status: "unavailable" } },
     );
-  registerHttp("health", { template: "health", methods: ["GET"], answer });
+  registerHttp("health", { template: "health", methods: ["GET", "HEAD"], answer });
 }
 
 /** Registers the routes of an API so that each responds 503, because the settings are invalid (G14). */

@@ -9,8 +9,11 @@ export const errorBody = z.object({ error: z.string().describe("What is wrong, f
 /** Returns the response to a Fault in the Core API, whose callers need a bearer token. */
 export const refuseCore = (fault: Fault): Reply => refuse(fault, { "www-authenticate": "Bearer" });
 
-/** Returns the response to a Fault in the Client API. */
-export const refuseClient = (fault: Fault): Reply => refuse(fault, {});
+/**
+ * Returns the response to a Fault in the Client API. A 401 must name a scheme (RFC 9110); for `Basic` and others that browsers know,
+ * they would ask for a password in a dialog of their own.
+ */
+export const refuseClient = (fault: Fault): Reply => refuse(fault, { "www-authenticate": "Session" });
 
 function refuse(fault: Fault, challenge: Readonly<Record<string, string>>): Reply {
   const status = faultStatus[fault.kind];

@@ -17,6 +17,7 @@ export interface Registered {
 /** `functions/main.ts` loaded by a host, with nothing in its environment but what it was given. */
 export interface MainProcess {
   readonly url: string;
+  readonly masterKey: string;
   readonly pid: number | undefined;
   readonly functions: readonly Registered[];
   /** Ends it. Returns every line it has logged, parsed. */
@@ -48,10 +49,11 @@ export async function startMain(settings: Readonly<Record<string, string>>): Pro
   const gone = once(child, "exit").then(async () => {
     throw new Error(`the app did not load:\n${(await written).join("\n")}`);
   });
-  const [{ url, functions }] = await Promise.race([once(child, "message"), gone]);
+  const [{ url, masterKey, functions }] = await Promise.race([once(child, "message"), gone]);
   gone.catch(() => {});
   return {
     url,
+    masterKey,
     pid: child.pid,
     functions,
     end: async () => {

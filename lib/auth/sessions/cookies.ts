@@ -30,9 +30,14 @@ export function presentedSession(headers: Pick<Headers, "get">, secure: boolean)
   return headers.get(sessionHeaderName)?.trim() || cookieValue(headers.get("cookie") ?? "", sessionCookieName(secure));
 }
 
+/**
+ * Returns the value of a cookie; undefined if it is absent or empty. The Functions host and some proxies join several `Cookie` lines with a
+ * comma. A comma can also be part of another cookie's value, which other hosts of the domain may have set, so a pair after a semicolon
+ * counts before one after a comma.
+ */
 function cookieValue(header: string, name: string): string | undefined {
-  const pair = header
-    .split(";")
+  const parts = header.split(";").map(part => part.split(","));
+  const pair = [...parts.map(([first = ""]) => first), ...parts.flatMap(([, ...more]) => more)]
     .map(text => text.trim())
     .find(text => text.startsWith(`${name}=`));
   return pair?.slice(name.length + 1) || undefined;

@@ -44,7 +44,6 @@ const responseHeaders: Readonly<Record<string, Json>> = {
     schema: { type: "integer", minimum: 1 },
     example: 30,
   },
-  wwwAuthenticate: { description: "The required scheme.", schema: { type: "string" }, example: "Bearer" },
 };
 
 /** Returns the headers that the document refers to. */

@@ -42,7 +42,7 @@ export function maintenanceDocument(): Json {
       tags: ["Health"],
       summary: "Check the health",
       description:
-        "Responds 200 if storage, the key vault and the settings work. A success is remembered for a few seconds. The response says nothing about the cause of a failure; the log does.",
+        "Responds 200 if storage, the key vault and the settings work. A success is remembered for a few seconds. The response says nothing about the cause of a failure; the log does. `HEAD` responds the same without a body.",
       security: [],
       parameters: [ref("parameters", "requestId")],
       responses: {

@@ -59,6 +59,11 @@ export function refusalsOf({ input, endpoints, refuse }: Api<never>, error: Json
   };
 }
 
+const schemeHeader = (scheme: string | undefined): Json =>
+  scheme === undefined
+    ? {}
+    : { "www-authenticate": { description: "The required scheme.", schema: { type: "string", const: scheme } } };
+
 const componentName = (status: number): string => `Refused${status}`;
 
 function response(
@@ -73,7 +78,7 @@ function response(
     description: kinds.map(each => texts[each].text).join(" "),
     headers: {
       ...everyAnswer,
-      ...("www-authenticate" in headers ? { "www-authenticate": ref("headers", "wwwAuthenticate") } : {}),
+      ...schemeHeader(headers["www-authenticate"]),
       ...([409, 429, 503].includes(status) ? { "retry-after": ref("headers", "retryAfter") } : {}),
     },
     content: content(["application/json"], error, body),

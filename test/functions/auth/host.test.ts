@@ -138,6 +138,22 @@ describe("the deployed app over HTTP", () => {
     }
   });
 
+  it("answers HEAD /health, with which proxies probe, as GET without the body", async () => {
+    const [get, head] = [await call("GET", "/health"), await call("HEAD", "/health")];
+    expect([get.status, await get.json()]).toEqual([200, { status: "ok" }]);
+    expect([head.status, await head.text()]).toEqual([200, ""]);
+    const ofConnection = ["connection", "date", "keep-alive", "transfer-encoding", "x-request-id"];
+    const headersOf = ({ headers }: Response) => [...headers].filter(([name]) => !ofConnection.includes(name));
+    expect(headersOf(head)).toEqual(headersOf(get));
+  });
+
+  it("names a scheme in the 401 of the Client API for which no browser asks for a password", async () => {
+    for (const path of ["/client/status", "/client/login"]) {
+      const refused = await post(path);
+      expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([401, "Session"]);
+    }
+  });
+
   it("requires a bearer token on the Core API only, and allows no other origin", async () => {
     const none = await call("GET", "/core/users", { headers: { authorization: "" } });
     expect([none.status, none.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);

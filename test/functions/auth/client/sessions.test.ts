@@ -166,6 +166,20 @@ describe("the session that is presented", () => {
     const cookie = `a=b; x${cookieName}=no;${cookieName}=${session} ; z="q;w"`;
     expect((await status({ cookie })).status).toBe(200);
   });
+
+  it("is found where the host or a proxy has joined several Cookie lines with a comma", async () => {
+    const session = await auth.logIn(user);
+    const own = `${cookieName}=${session}`;
+    for (const cookie of [`a=b,${own}`, `${own},a=b`, `a=b; c=d, ${own}, e=f; g=h`, `${own},a=b; c=d`]) {
+      expect([cookie, (await status({ cookie })).status]).toEqual([cookie, 200]);
+    }
+  });
+
+  it("is not replaced by a text after a comma in another cookie's value", async () => {
+    const [own, foreign] = [await auth.logIn(user), await auth.logIn(await auth.makeUser())];
+    const cookie = `theme=a,${cookieName}=${foreign}; ${cookieName}=${own}`;
+    expect(await status({ cookie })).toMatchObject({ status: 200, body: { username: user.name } });
+  });
 });
 
 describe.each(["GET", "POST"] as const)("%s /client/logout (specification sections 3 and 4)", method => {
