@@ -84,6 +84,7 @@ const importFields = ({ prefix, kind, secret, privateId, ...rest }: ImportKey) =
   counter: rest.counter,
   period: rest.period,
   algorithm: rest.algorithm,
+  drift: rest.drift,
   valid_from: rest.validFrom,
   valid_until: rest.validUntil,
   username: rest.username,

@@ -84,20 +84,16 @@ export const optionalFlag = (description: string) =>
 export const optional = <T extends z.ZodType>(schema: T) =>
   z.preprocess(value => value ?? undefined, schema.optional());
 
-/** Returns the schema of a whole number, in JSON or as form text. */
-export const wholeNumber = (shownAs: object) =>
+const integer = (text: RegExp, shownAs: object) =>
   z
-    .union(
-      [
-        z.int(),
-        z
-          .string()
-          .regex(/^[0-9]{1,16}$/)
-          .transform(Number),
-      ],
-      { error: "must be a whole number" },
-    )
+    .union([z.int(), z.string().regex(text).transform(Number)], { error: "must be a whole number" })
     .meta({ shownAs: { type: "integer", ...shownAs } });
+
+/** Returns the schema of a whole number, in JSON or as form text. */
+export const wholeNumber = (shownAs: object) => integer(/^[0-9]{1,16}$/, shownAs);
+
+/** The schema of a whole number that may be negative, in JSON or as form text. */
+export const signedNumber = integer(/^-?[0-9]{1,16}$/, {});
 
 const timeAsShown = { type: "string", format: "date-time" };
 

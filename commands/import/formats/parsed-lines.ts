@@ -30,7 +30,7 @@ export interface ParsedFile {
 export type ParsedLine = ImportKey | RefusedLine | undefined;
 
 /** An OTP key as written in a file. A text is hexadecimal; empty means absent. */
-interface WrittenKey extends Pick<KeyDraft, "digits" | "counter" | "period" | "algorithm"> {
+interface WrittenKey extends Pick<KeyDraft, "digits" | "counter" | "period" | "algorithm" | "drift"> {
   readonly secret: Uint8Array | string;
   readonly privateId?: string;
 }
@@ -67,6 +67,7 @@ const fieldNames: Record<keyof KeyDraft, string> = {
   counter: "its counter",
   period: "its time step",
   algorithm: "its hash function",
+  drift: "its clock drift",
 };
 
 /** Returns the hash function that a text such as `HMAC-SHA256`, `SHA-1` or `sha512` names; undefined for any other. */

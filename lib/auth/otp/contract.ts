@@ -12,12 +12,14 @@ export interface KeySecret {
   readonly privateId?: Uint8Array;
 }
 
-/** The state that changes with every accepted OTP. Both fields are whole numbers. */
+/** The state that changes with accepted OTPs. All fields are whole numbers. */
 export interface KeyState {
   /** The smallest moving factor that is accepted; smaller ones are used up. It only grows. */
   readonly counter: number;
   /** The moving factor of the code that completes a resynchronisation. */
   readonly resync?: number;
+  /** Steps by which the clock of the OTP key is ahead, negative if it is behind; kind `totp` only. Absent: 0. */
+  readonly drift?: number;
 }
 
 /** Hash functions of `totp` keys (RFC 6238). */
@@ -72,6 +74,8 @@ export interface KeyDraft {
   readonly counter?: number | undefined;
   readonly period?: number | undefined;
   readonly algorithm?: TotpAlgorithm | undefined;
+  /** See `KeyState`. */
+  readonly drift?: number | undefined;
 }
 
 export interface DraftProblem {
@@ -102,7 +106,10 @@ export interface LocalKind extends Kind {
     code: string,
     at: { readonly now: Instant; readonly windows: OtpWindows },
   ): Decision;
-  /** Returns the state after a number of unrecorded uses: their codes are refused, and so are codes of times up to `now`. */
+  /**
+   * Returns the state after a number of unrecorded uses: their codes are refused, and so are codes of times up to `now`,
+   * also if one of the uses was a resynchronisation.
+   */
   advancePastUses(form: KeyForm, uses: number, at: { readonly now: Instant; readonly windows: OtpWindows }): KeyState;
 }
 

@@ -5,7 +5,7 @@ type Choice = "absent" | readonly (number | string)[];
 
 /**
  * Returns the problems of a draft.
- * @param rules bounds of the lengths of secret and private id in bytes, the bounds of the counter, and the allowed
+ * @param rules bounds of the lengths of secret and private id in bytes, the bounds of counter and drift, and the allowed
  * digits, periods and algorithms
  */
 export function draftProblems(
@@ -17,6 +17,7 @@ export function draftProblems(
     readonly digits: Choice;
     readonly period: Choice;
     readonly algorithm: Choice;
+    readonly drift: Rule;
   },
 ): DraftProblem[] {
   const problems: DraftProblem[] = [];
@@ -28,7 +29,7 @@ export function draftProblems(
   for (const field of ["digits", "period", "algorithm"] as const) {
     refuse(field, choiceReason(draft[field], rules[field]));
   }
-  refuse("counter", counterReason(draft.counter, rules.counter));
+  for (const field of ["counter", "drift"] as const) refuse(field, rangeReason(draft[field], rules[field]));
   return problems;
 }
 
@@ -48,10 +49,10 @@ function choiceReason(value: number | string | undefined, rule: Choice): string 
   return rule.includes(value) ? undefined : `must be ${rule.slice(0, -1).join(", ")} or ${rule.at(-1)}`;
 }
 
-function counterReason(counter: number | undefined, rule: Rule): string | undefined {
-  if (counter === undefined) return undefined;
+function rangeReason(value: number | undefined, rule: Rule): string | undefined {
+  if (value === undefined) return undefined;
   if (rule === "absent") return notOfThisKind;
   const { min, max } = rule;
-  if (Number.isInteger(counter) && counter >= min && counter <= max) return undefined;
+  if (Number.isInteger(value) && value >= min && value <= max) return undefined;
   return `must be a whole number from ${min} to ${max}`;
 }

@@ -6,7 +6,7 @@ export const hotp: LocalKind = {
   checkedBy: "authentication-server",
   isGuessable: true,
   forms: oathForms,
-  prepare: draft => prepareOath(draft, { period: "absent", algorithm: "absent" }),
+  prepare: draft => prepareOath(draft, { period: "absent", algorithm: "absent", drift: "absent" }),
   decide({ secret: { secret }, form }, code, { windows }): Decision {
     const { counter, resync } = form.state;
     const find = (from: number, to = from) => findMovingFactor({ secret }, code, from, to);

@@ -1,5 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import { type CryptoPlugin, createGuardrails, verifySync } from "otplib";
+import { omitUndefined } from "../../omit-undefined.ts";
 import type { CodeForm, KeyDraft, Prepared, TotpAlgorithm } from "./contract.ts";
 import { draftProblems } from "./draft-problems.ts";
 
@@ -46,11 +47,11 @@ export const nodeCrypto: CryptoPlugin = {
 
 /**
  * Checks an imported OATH key and adds the defaults: 6 digits, counter 0.
- * @param rules the allowed time steps and hash functions of the kind
+ * @param rules the allowed time steps, hash functions and clock drifts of the kind
  */
 export function prepareOath(
   draft: KeyDraft,
-  rules: Pick<Parameters<typeof draftProblems>[1], "period" | "algorithm">,
+  rules: Pick<Parameters<typeof draftProblems>[1], "period" | "algorithm" | "drift">,
 ): Prepared {
   const problems = draftProblems(draft, {
     secret: secretBytes,
@@ -63,7 +64,10 @@ export function prepareOath(
   return {
     ok: true,
     secret: { secret: draft.secret },
-    form: { digits: draft.digits ?? 6, state: { counter: draft.counter ?? 0 } },
+    form: {
+      digits: draft.digits ?? 6,
+      state: { counter: draft.counter ?? 0, ...omitUndefined({ drift: draft.drift }) },
+    },
   };
 }
 

@@ -13,6 +13,7 @@ export const remote: RemoteKind = {
       period: "absent",
       algorithm: "absent",
       counter: "absent",
+      drift: "absent",
     });
     return problems.length > 0 ? { ok: false, problems } : { ok: true, form: { state: { counter: 0 } } };
   },

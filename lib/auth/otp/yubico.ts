@@ -24,6 +24,7 @@ export const yubico: LocalKind = {
       period: "absent",
       algorithm: "absent",
       counter: { min: 0, max: maxUses },
+      drift: "absent",
     });
     const { secret, privateId, counter = 0 } = draft;
     if (problems.length > 0 || secret === undefined || privateId === undefined) return { ok: false, problems };

@@ -14,7 +14,7 @@ import { changeValidity, hasSameValidity, logValiditySet, type Validity } from "
 
 /**
  * Imports one OTP key: creates it, or adds the secret to one that has none. Importing the same secret again raises the
- * counter and sets the other given values; with `replace` it sets the counter too. Another secret is a conflict without
+ * counter and sets the other given values; with `replace` it sets counter and drift too. Another secret is a conflict without
  * `replace`. Without a kind, the secret of an existing key stays as it is.
  * Throws Fault `invalid`, `conflict`; `forbidden` for a change of a limit that is not allowed.
  * @returns `isNew` is true if there was no OTP key, or one without a secret; `isCreated` if there was none
@@ -80,7 +80,7 @@ function requireSameValidity(there: OtpKey, validity: Validity) {
 /** Returns an existing OTP key after an import; undefined if nothing changes. Throws Fault `conflict`. */
 async function mergeImport(
   there: OtpKey,
-  { kind, replace, prefix, counter, validity, ...given }: ImportedKey,
+  { kind, replace, prefix, counter, drift, validity, ...given }: ImportedKey,
   prepared: PreparedKey,
   deps: AuthDeps,
 ): Promise<{ readonly key: NewOtpKey; readonly event?: string } | undefined> {
@@ -89,10 +89,14 @@ async function mergeImport(
   }
   const isSame = there.kind === kind ? await hasSecret(there, prepared.secret, deps) : false;
   if (isSame === true) {
-    // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again.
-    const isSet = replace && counter !== undefined;
+    // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again. The stored drift may
+    // be newer than that of the import.
+    const { counter: preparedCounter } = prepared.form.state;
+    const set = replace ? omitUndefined({ counter: counter === undefined ? undefined : preparedCounter, drift }) : {};
+    const isSet = Object.keys(set).length > 0;
     const form = changeForm(there.form, given);
-    const state = isSet ? prepared.form.state : raiseCounter(form.state, prepared.form.state);
+    const { resync: _, ...kept } = form.state;
+    const state = isSet ? { ...kept, ...set } : raiseCounter(form.state, prepared.form.state);
     return { key: { ...there, form: { ...form, state } }, event: isSet ? "otpkey_counter_set" : "otpkey_imported" };
   }
   const replaced = there.kind !== undefined;
@@ -106,13 +110,17 @@ async function mergeImport(
   return { key: { ...kept, kind, form: prepared.form, ...sealed }, event };
 }
 
-/** Returns the form with the given parameters. With another time step the counter stays at the same point in time. */
+/** Returns the form with the given parameters. With another time step counter and drift stay the same times. */
 function changeForm(
   form: KeyForm,
   { digits, period, algorithm }: Pick<KeyDraft, "digits" | "period" | "algorithm">,
 ): KeyForm {
   const steps = form.period === undefined || period === undefined ? 1 : form.period / period;
-  const state = steps === 1 ? form.state : { counter: Math.ceil(form.state.counter * steps) };
+  const { counter, drift } = form.state;
+  const state =
+    steps === 1
+      ? form.state
+      : { counter: Math.ceil(counter * steps), ...(drift !== undefined && { drift: Math.round(drift * steps) }) };
   return { ...form, ...omitUndefined({ digits, period, algorithm }), state };
 }
 

@@ -69,4 +69,5 @@ const wireNames: Record<keyof KeyDraft, string> = {
   counter: "counter",
   period: "period",
   algorithm: "algorithm",
+  drift: "drift",
 };

@@ -12,6 +12,7 @@ import {
   optional,
   optionalFlag,
   prefixField,
+  signedNumber,
   toValidity,
   usernameField,
   validityFields,
@@ -54,9 +55,14 @@ const fields = z.object({
   ),
   algorithm: optional(z.enum(totpAlgorithms)).describe("Hash function of kind `totp`; default: `SHA1`."),
   counter: optional(wholeNumber({ minimum: 0 })).describe("Smallest counter that is accepted; default: 0."),
+  drift: optional(signedNumber).describe(
+    "Number of time steps by which the clock of a `totp` otpkey is ahead, negative if it is behind; default: 0.",
+  ),
   ...validityFields,
   username: optional(usernameField).describe("Name of an existing user to whom the otpkey is assigned."),
-  replace: optionalFlag("Whether to replace another secret, or to set the counter of the same one; default: false."),
+  replace: optionalFlag(
+    "Whether to replace another secret, or to set counter and drift of the same one; default: false.",
+  ),
 });
 
 /** The id of the schema of an OTP key to import. */
@@ -87,8 +93,17 @@ type ImportFields = z.output<typeof importFields>;
 
 /** Returns the part of an import that can be checked without the stored OTP key. */
 const toDraft = (given: Omit<ImportFields, "prefix">) => {
-  const { kind, secret = given.secret_base32, private_id: privateId, digits, counter, period, algorithm } = given;
-  return { kind, secret, privateId, digits, counter, period, algorithm, validity: toValidity(given) };
+  const {
+    kind,
+    secret = given.secret_base32,
+    private_id: privateId,
+    digits,
+    counter,
+    period,
+    algorithm,
+    drift,
+  } = given;
+  return { kind, secret, privateId, digits, counter, period, algorithm, drift, validity: toValidity(given) };
 };
 
 /** Returns the OTP key that a caller imports. Throws Fault `forbidden` for `replace` without the role `admin`. */

@@ -18,7 +18,7 @@ export const importOtpkey = endpoint({
     "`hotp` (RFC 4226), `totp` (RFC 6238), `yubico` (Yubico OTP), or `remote`, whose codes a validation server " +
     "checks. A repeated call with the same secret responds 200: it sets `digits`, `period` and `algorithm` if given, " +
     "and raises the counter to a higher `counter`. With `replace=true` and `counter` it sets the counter, also to a " +
-    "lower value: then used OTPs are accepted again. Another secret for an existing prefix is refused with 409 " +
+    "lower value: then used OTPs are accepted again. `drift` of an existing otpkey is set only with `replace=true`. Another secret for an existing prefix is refused with 409 " +
     "unless `replace=true`. The secret is in no response and in no log. `valid_from` and `valid_until` limit the " +
     "time in which OTPs are accepted; for an existing otpkey only the given limit changes. With `username` the " +
     "otpkey is also assigned to that user; an unknown username is refused with 400. A refused import changes no existing " +

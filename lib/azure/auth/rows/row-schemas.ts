@@ -43,7 +43,7 @@ export const keySchema = schemaOf<OtpKey>()(
       digits: count.exactOptional(),
       period: count.exactOptional(),
       algorithm: z.enum(totpAlgorithms).exactOptional(),
-      state: z.object({ counter: z.int(), resync: z.int().exactOptional() }),
+      state: z.object({ counter: z.int(), resync: z.int().exactOptional(), drift: z.int().exactOptional() }),
     }),
     sealedSecret: textSchema.exactOptional(),
     createdAt: storedInstant,

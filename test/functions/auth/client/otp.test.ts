@@ -71,6 +71,25 @@ describe("kind `totp` (RFC 6238)", () => {
     auth.advance(seconds(90));
     expect(await validOtp(key.otp(stepAt(auth.now())))).toBe(true);
   });
+
+  it("resynchronises: a code up to 10 steps off fails and counts alone, the very next one passes, and the drift stays", async () => {
+    const key = await auth.giveKey(user, totpKey());
+    const stored = async () => (await auth.context.otpkeys.find(key.prefix))?.value;
+    const step = () => stepAt(auth.now());
+    auth.advance(seconds(30) - (Date.parse(auth.now()) % seconds(30)));
+    expect((await login(key.otp(step() + 11 + 3))).status).toBe(401);
+    const first = step() + 7;
+    expect((await login(key.otp(first))).status).toBe(401);
+    expect(await stored()).toMatchObject({ failures: 2, form: { state: { resync: first + 1 } } });
+    auth.advance(seconds(30));
+    expect((await login(key.otp(first), other)).status).toBe(401);
+    expect((await login(key.otp(first + 1), other)).status).toBe(200);
+    const { failures, form } = (await stored()) ?? {};
+    expect([failures, form?.state]).toEqual([0, { counter: first + 2, drift: 7 }]);
+    for (const used of [first, first + 1]) expect((await login(key.otp(used))).status).toBe(401);
+    auth.advance(seconds(60));
+    expect((await login(key.otp(first + 3))).status).toBe(200);
+  });
 });
 
 describe("kind `yubico`", () => {

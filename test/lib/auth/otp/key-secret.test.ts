@@ -33,4 +33,8 @@ describe("a key that is imported again", () => {
     expect(raiseCounter({ counter: 5, resync: 30 }, { counter: 9 })).toEqual({ counter: 9, resync: 30 });
     expect(raiseCounter({ counter: 5, resync: 30 }, { counter: 31 })).toEqual({ counter: 31 });
   });
+
+  it("keeps the drift, which a resynchronisation may have recorded since", () => {
+    expect(raiseCounter({ counter: 5, drift: -3 }, { counter: 9, drift: 1 })).toEqual({ counter: 9, drift: -3 });
+  });
 });

@@ -168,11 +168,15 @@ describe("the window of totp", () => {
   const secret = plainSecret();
 
   it.each([
-    [-2, "invalid"],
+    [-11, "invalid"],
+    [-10, "out_of_step"],
+    [-2, "out_of_step"],
     [-1, "valid"],
     [0, "valid"],
     [1, "valid"],
-    [2, "invalid"],
+    [2, "out_of_step"],
+    [10, "out_of_step"],
+    [11, "invalid"],
   ] as const)("a code of %i steps from now: %s", (offset, outcome) => {
     expect(decide(totp, secret, { counter: 0 }, code(secret, 100 + offset), 100).outcome).toBe(outcome);
   });
@@ -191,15 +195,15 @@ describe("the window of totp", () => {
     const narrow = { ...windows, steps: 0 };
     const late = (ms: number) => totp.decide(key, code(secret, 100), { now: instant(ms), windows: narrow }).outcome;
     expect([late(2_999_999), late(3_000_000), late(3_029_999), late(3_030_000)]).toEqual([
-      "invalid",
+      "out_of_step",
       "valid",
       "valid",
-      "invalid",
+      "out_of_step",
     ]);
   });
 
   it("a host whose clock is ten steps ahead refuses the codes of the time, and its uses keep no later code out", () => {
-    expect(decide(totp, secret, { counter: 0 }, code(secret, 100), 110)).toEqual({ outcome: "invalid" });
+    expect(decide(totp, secret, { counter: 0 }, code(secret, 100), 110).outcome).toBe("out_of_step");
     const decision = decide(totp, secret, { counter: 0 }, code(secret, 111), 110);
     const state = decision.outcome === "valid" ? decision.nextState : { counter: 0 };
     expect(decide(totp, secret, state, code(secret, 111), 111)).toEqual({ outcome: "replayed" });
@@ -208,8 +212,80 @@ describe("the window of totp", () => {
 
   it("a clock that went back takes nothing and breaks nothing", () => {
     expect(decide(totp, secret, { counter: 101 }, code(secret, 50), 50)).toEqual({ outcome: "replayed" });
+    expect(decide(totp, secret, { counter: 101 }, code(secret, 39), 50)).toEqual({ outcome: "invalid" });
     expect(decide(totp, secret, { counter: 101 }, code(secret, 70), 50)).toEqual({ outcome: "invalid" });
     expect(decide(totp, secret, { counter: 0 }, code(secret, 0), 0)).toMatchObject({ outcome: "valid" });
+  });
+});
+
+describe("the resynchronisation of totp", () => {
+  const secret = plainSecret();
+  const codeAt = (step: number) => code(secret, step);
+  const resync = (offset: number, from: KeyState = { counter: 0 }, step = 100): KeyState => {
+    const first = decide(totp, secret, from, codeAt(step + offset), step);
+    expect(first.outcome).toBe("out_of_step");
+    const second = decide(totp, secret, stateAfter(first, from), codeAt(step + offset + 1), step + 1);
+    expect(second.outcome).toBe("valid");
+    return stateAfter(second, from);
+  };
+
+  it.each([-10, -3, 3, 9])("records the drift of a clock %i steps off after two codes in a row", offset => {
+    const state = resync(offset);
+    expect(state).toEqual({ counter: 102 + offset, drift: offset });
+    for (const [late, outcome] of [
+      [-2, "out_of_step"],
+      [-1, "valid"],
+      [0, "valid"],
+      [1, "valid"],
+      [2, "out_of_step"],
+    ] as const) {
+      expect(decide(totp, secret, state, codeAt(150 + offset + late), 150).outcome).toBe(outcome);
+    }
+  });
+
+  it("uses up both codes and every earlier one", () => {
+    const state = resync(3);
+    for (const used of [104, 103, 102]) {
+      expect(decide(totp, secret, state, codeAt(used), 101)).toEqual({ outcome: "replayed" });
+    }
+  });
+
+  it("keeps the drift when later codes are accepted", () => {
+    const state = resync(4);
+    const decision = decide(totp, secret, state, codeAt(154), 150);
+    expect(decision).toEqual({ outcome: "valid", nextState: { counter: 155, drift: 4 } });
+  });
+
+  it("follows a clock that drifts on, and one that is set right again", () => {
+    const further = resync(13, resync(5), 150);
+    expect(further).toEqual({ counter: 165, drift: 13 });
+    expect(resync(4, further, 200)).toEqual({ counter: 206, drift: 4 });
+  });
+
+  it("is completed by the very next code only, while that code is within ten steps", () => {
+    const begun = stateAfter(decide(totp, secret, { counter: 0 }, codeAt(105), 100), { counter: 0 });
+    expect(begun).toEqual({ counter: 0, resync: 106 });
+    for (const other of [104, 105, 107]) {
+      expect(decide(totp, secret, begun, codeAt(other), 100).outcome).toBe("out_of_step");
+    }
+    expect(decide(totp, secret, begun, codeAt(106), 116)).toMatchObject({
+      outcome: "valid",
+      nextState: { drift: -10 },
+    });
+    expect(decide(totp, secret, begun, codeAt(106), 117)).toEqual({ outcome: "invalid" });
+    expect(decide(totp, secret, begun, codeAt(106), 95)).toEqual({ outcome: "invalid" });
+  });
+
+  it("does not begin with a code that may be used up", () => {
+    expect(decide(totp, secret, { counter: 104 }, codeAt(103), 100)).toEqual({ outcome: "replayed" });
+    expect(decide(totp, secret, { counter: 104 }, codeAt(97), 100)).toEqual({ outcome: "replayed" });
+  });
+
+  it("ends when a code of the window is accepted", () => {
+    expect(decide(totp, secret, { counter: 0, resync: 106 }, codeAt(101), 100)).toEqual({
+      outcome: "valid",
+      nextState: { counter: 102 },
+    });
   });
 });
 
@@ -225,11 +301,11 @@ describe("totp with a step of 60 seconds", () => {
   it("counts its window in steps of 60 seconds", () => {
     const now = 6030;
     expect([-2, -1, 0, 1, 2].map(offset => decideAt(now, 100 + offset).outcome)).toEqual([
-      "invalid",
+      "out_of_step",
       "valid",
       "valid",
       "valid",
-      "invalid",
+      "out_of_step",
     ]);
   });
 
@@ -242,9 +318,11 @@ describe("totp with a step of 60 seconds", () => {
     expect(decideAt(6060, 101, 101)).toEqual({ outcome: "valid", nextState: { counter: 102 } });
   });
 
-  it("refuses after a restore every code of a time up to the restore", () => {
+  it("refuses after a restore every code of a time up to the restore, also after an unrecorded resynchronisation", () => {
     const at = { now: instant(6000 * 1000), windows };
-    expect(totp.advancePastUses(form(7), 10, at)).toEqual({ counter: 102 });
+    expect(totp.advancePastUses(form(7), 10, at)).toEqual({ counter: 111 });
+    const drifted = { ...form(7), state: { counter: 7, resync: 9, drift: -5 } };
+    expect(totp.advancePastUses(drifted, 10, at)).toEqual({ counter: 106, drift: -5 });
   });
 });
 
@@ -308,6 +386,22 @@ describe("an OATH key of an import", () => {
     expect(totp.prepare({ secret: rfcSecret, digits: 7, ...timing })).toMatchObject({
       ok: true,
       form: { digits: 7, ...timing },
+    });
+  });
+
+  it("has a clock drift, in steps, only if it is time-based", () => {
+    for (const drift of [-10_000, 0, 10_000]) {
+      expect(totp.prepare({ secret: rfcSecret, drift })).toMatchObject({ form: { state: { counter: 0, drift } } });
+    }
+    for (const drift of [-10_001, 10_001, 0.5]) {
+      expect(totp.prepare({ secret: rfcSecret, drift })).toEqual({
+        ok: false,
+        problems: [{ field: "drift", reason: "must be a whole number from -10000 to 10000" }],
+      });
+    }
+    expect(hotp.prepare({ secret: rfcSecret, drift: 0 })).toEqual({
+      ok: false,
+      problems: [{ field: "drift", reason: "is not for this kind of key" }],
     });
   });
 

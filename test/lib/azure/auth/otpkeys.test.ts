@@ -44,7 +44,7 @@ describe("a key", () => {
       enabled: false,
       failures: 3,
       stopped: true,
-      form: { digits: 8, state: { counter: 2 ** 48, resync: 2 ** 48 + 20 } },
+      form: { digits: 8, state: { counter: 2 ** 48, resync: 2 ** 48 + 20, drift: -3 } },
       sealedSecret: "e30.sealed",
     };
     const key = await created(given);

@@ -223,6 +223,24 @@ describe("importing again", () => {
     },
   );
 
+  it("sets the drift of a new key; a repeated import keeps the stored one, also with another step, unless `replace=true`", async () => {
+    const made = totpKey();
+    const key = await imported({ ...made, fields: { ...made.fields, drift: "-4" } });
+    const state = async () => (await auth.context.otpkeys.find(key.prefix))?.value.form.state;
+    expect(await state()).toEqual({ counter: 0, drift: -4 });
+    const again = (more: object) => importing({ ...key.fields, ...more });
+    expect((await again({ drift: "6" })).status).toBe(200);
+    expect(await state()).toEqual({ counter: 0, drift: -4 });
+    expect((await again({ period: "60" })).status).toBe(200);
+    expect(await state()).toEqual({ counter: 0, drift: -2 });
+    expect((await again({ drift: "6", replace: "true" })).status).toBe(200);
+    expect(await state()).toEqual({ counter: 0, drift: 6 });
+    expect((await again({ drift: "6.5" })).status).toBe(400);
+    const { drift: _, ...others } = key.fields;
+    expect((await importing({ ...others, counter: "9", replace: "true" })).status).toBe(200);
+    expect(await state()).toEqual({ counter: 9, drift: 6 });
+  });
+
   it("`replace=true` with the same secret keeps id, assignments, state and count of failures", async () => {
     const key = await imported(hotpKey());
     const stored = await auth.context.otpkeys.find(key.prefix);
