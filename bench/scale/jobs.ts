@@ -114,7 +114,7 @@ function contextOn(connectionString: string, model: ModelRequest, options: JobOp
       },
     },
     idps: { ...own.idps, get: idpOf },
-    mailer: { send: () => wait(peerMs), status: async () => "succeeded" },
+    mailer: { send: () => wait(peerMs), status: async () => ({ status: "succeeded" }) },
     responses: {
       ...responses,
       removeAll: () => wait(5),

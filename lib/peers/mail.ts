@@ -1,5 +1,13 @@
-/** The state of a send operation. `unknown`: the service has no operation with this id. */
-export type MailStatus = "succeeded" | "running" | "failed" | "unknown";
+/** What became of a send. */
+export interface MailStatus {
+  /** `unknown`: the service has no operation with this id. */
+  readonly status: "succeeded" | "running" | "failed" | "unknown";
+  /** The service's error code of a failed send: letters and digits, no personal data. */
+  readonly code?: string;
+}
+
+/** The code of a mail that was dropped because all its addresses are on the mail service's suppression list. */
+export const allSuppressed = "EmailDroppedAllRecipientsSuppressed";
 
 export interface Mail {
   readonly to: readonly string[];

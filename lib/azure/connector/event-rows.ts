@@ -32,6 +32,7 @@ const recordedSchema = z.lazy(() =>
           credential: count.exactOptional(),
           idpId: text.exactOptional(),
           mail: count.exactOptional(),
+          errorCode: text.exactOptional(),
           state: z.enum(endStates).exactOptional(),
         }),
       ),

@@ -132,6 +132,7 @@ const mail = z.lazy(() =>
     sentAt: storedInstant.exactOptional(),
     firstDueAt: storedInstant.exactOptional(),
     retry: retrySchema.exactOptional(),
+    errorCode: text.exactOptional(),
     leftOut: z.array(text).exactOptional(),
     resentAt: z.array(storedInstant).exactOptional(),
   }),

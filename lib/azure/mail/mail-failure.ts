@@ -16,9 +16,16 @@ export function toMailFailure(operation: string, error: unknown, now: Now): Peer
   return new PeerFailure(peer, operation, kindOfStatus(status, retryAfter), {
     status,
     ...(retryAfter === undefined ? {} : { retryAfter }),
-    ...(code === undefined ? {} : { code }),
+    code: errorCode(code),
   });
 }
+
+/**
+ * Returns the service's error code, which people read in messages, logs and events. A value that is not a word is left out: it is no code,
+ * and could be an address.
+ */
+export const errorCode = (value: unknown): string | undefined =>
+  typeof value === "string" && /^[A-Za-z][A-Za-z0-9]{0,63}$/.test(value) ? value : undefined;
 
 /** Returns the failure for a 2xx whose body cannot be read. */
 export const unreadableResponse = (operation: string, status: number): PeerFailure =>

@@ -14,7 +14,7 @@ import { between, type Now } from "../../time.ts";
 import { type Access, isLocalService, localAccessKey } from "../service-access.ts";
 import type { Policies } from "../service-errors.ts";
 import { readFirstResponse } from "./first-response.ts";
-import { toMailFailure, unreadableResponse } from "./mail-failure.ts";
+import { errorCode, toMailFailure, unreadableResponse } from "./mail-failure.ts";
 
 export type MailOptions = Access & {
   /** Sender address, of a verified domain. */
@@ -71,12 +71,14 @@ export function openMailer(options: MailOptions): Mailer {
     const { httpStatus, body } = await call("status", emptyMessage, { resumeFrom });
     if (httpStatus === 404) {
       // Without the service's error code the 404 may be a proxy's, and the mail may be sent already.
-      if (typeof body?.error?.code !== "string") throw new PeerFailure("mail", "status", "missing", { status: 404 });
-      return "unknown";
+      if (errorCode(body?.error?.code) === undefined)
+        throw new PeerFailure("mail", "status", "missing", { status: 404 });
+      return { status: "unknown" };
     }
     const status = statuses[String(body?.status)];
     if (status === undefined) throw unreadableResponse("status", httpStatus);
-    return status;
+    const code = status === "failed" ? errorCode(body?.error?.code) : undefined;
+    return { status, ...(code !== undefined && { code }) };
   };
 
   return {
@@ -85,7 +87,7 @@ export function openMailer(options: MailOptions): Mailer {
   };
 }
 
-const statuses: Readonly<Record<string, MailStatus>> = {
+const statuses: Readonly<Record<string, MailStatus["status"]>> = {
   NotStarted: "running",
   Running: "running",
   Succeeded: "succeeded",

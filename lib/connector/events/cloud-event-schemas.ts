@@ -31,8 +31,17 @@ const dataSchemas = {
     .describe("The credential cannot become active any more. The read model has the reason."),
   "pin_mail.sent": z.object(ofMail).describe("The mail service sent the PIN mail of the key."),
   "pin_mail.given_up": z
-    .object(ofMail)
-    .describe("The PIN mail of the key was not sent in time. It can be sent again with resend-pin."),
+    .object({
+      ...ofMail,
+      error_code: z
+        .string()
+        .optional()
+        .describe("The mail service's error code of the last attempt. Absent if it gave none."),
+    })
+    .describe(
+      "The PIN mail of the key was not sent in time, or all its addresses are suppressed at the mail service. It can " +
+        "be sent again with resend-pin.",
+    ),
   "request.ended": z
     .object({ ...common, state: z.enum(endStates).describe("The state of the request.") })
     .describe("Every credential of the request has ended. PIN mails may follow."),

@@ -7,7 +7,7 @@ export const eventContentType = "application/cloudevents+json; charset=utf-8";
 
 /** Returns an event as it is sent. */
 export function cloudEventOf(event: RequestEvent): CloudEvent {
-  const { requestId, type, at, sequence, shipmentId, keyId: key, credential, idpId, mail, state } = event;
+  const { requestId, type, at, sequence, shipmentId, keyId: key, credential, idpId, mail, errorCode, state } = event;
   const states = {
     "request.started": "started",
     "credential.active": "active",
@@ -29,6 +29,7 @@ export function cloudEventOf(event: RequestEvent): CloudEvent {
       credential,
       idp_id: idpId,
       mail,
+      error_code: errorCode,
       state: state ?? (type in states ? states[type as keyof typeof states] : undefined),
     }),
   } as CloudEvent;

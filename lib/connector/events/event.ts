@@ -27,6 +27,8 @@ export interface Occurrence {
   readonly idpId?: string;
   /** The number of the PIN mail: 1 for the first mail of a security key, one more for each resend. */
   readonly mail?: number;
+  /** The mail service's error code of the last attempt to send the mail. */
+  readonly errorCode?: string;
   /** The state in which the request ended. */
   readonly state?: (typeof endStates)[number];
 }

@@ -47,5 +47,7 @@ function ofCredentials(before: SecurityKey, { id: keyId, credentials }: Security
 
 function ofMail(before: SecurityKey, { id: keyId, mail }: SecurityKey): readonly Occurrence[] {
   if (mail.state === before.mail.state || (mail.state !== "sent" && mail.state !== "given_up")) return [];
-  return [{ type: `pin_mail.${mail.state}`, keyId, mail: mail.number }];
+  const { state, number, errorCode } = mail;
+  if (state === "sent" || errorCode === undefined) return [{ type: `pin_mail.${state}`, keyId, mail: number }];
+  return [{ type: `pin_mail.${state}`, keyId, mail: number, errorCode }];
 }

@@ -2,6 +2,7 @@ import { days, plus } from "../../time.ts";
 import { removeRequest } from "../cancel/remove-request.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { eventId, eventsIn, type RequestEvent } from "../events/event.ts";
+import type { SecurityKey } from "../model/request.ts";
 import { forEachDue } from "../run/queue.ts";
 import { isOver, startRun } from "../run/run.ts";
 import { securityKeyOf } from "../store/loaded-request.ts";
@@ -18,7 +19,7 @@ export interface CleanUpReport {
 }
 
 /**
- * Deletes requests that ended at least `completedDays` ago and have no mail due, with their sealed keys and blobs, rows
+ * Deletes requests that ended at least `completedDays` ago and have no PIN to mail, with their sealed keys and blobs, rows
  * last; 0 deletes none (C16). Deletes expired copies of responses and expired Idempotency-Keys, for any number of days.
  */
 export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
@@ -42,7 +43,7 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
     run,
     deps,
     async loaded => {
-      if (loaded.keys.some(({ value }) => value.mail.state === "due")) return false;
+      if (loaded.keys.some(({ value }) => isUnsent(value, deps))) return false;
       const open = await openEvents(loaded, deps);
       if (open.some(({ event }) => plus(event.at, deps.intervals.eventRetryForMs) > deps.now())) return false;
       await removeRequest(loaded, deps);
@@ -56,6 +57,10 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
   );
   return { deleted, purged, claims, left: unvisited + undeleted };
 }
+
+/** Whether the PIN of the key was not mailed, and can be for as long as a due mail is tried, by the job or by a resend. */
+const isUnsent = ({ mail }: SecurityKey, { now, intervals }: ConnectorDeps): boolean =>
+  mail.state === "due" || (mail.state === "given_up" && plus(mail.firstDueAt ?? now(), intervals.retryForMs) > now());
 
 /** Returns the events of a request that a configured sink has not got. */
 async function openEvents(

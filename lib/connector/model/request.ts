@@ -160,6 +160,8 @@ export interface PinMail {
   readonly firstDueAt?: Instant;
   /** The attempts to send it, from the time at which it is due. */
   readonly retry?: Retry;
+  /** The mail service's error code of the last attempt, if it gave one. */
+  readonly errorCode?: string;
   /** Addresses that the last attempt left out, because `PIN_MAIL_DOMAINS` no longer allows them. */
   readonly leftOut?: readonly string[];
   /** Times of resends within the last hour. */

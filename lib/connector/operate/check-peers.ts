@@ -45,7 +45,7 @@ export async function checkPeers(users: readonly TestUser[], deps: ConnectorDeps
           acceptUnknown(rfpr.get(unknownId), "The credential is exchanged, and the access token is accepted."),
         ),
     runCheck(mailService, "access", async () => {
-      const status = await mailer.status(unknownId);
+      const { status } = await mailer.status(unknownId);
       return `accepts the connector (an unknown mail is ${status}). Send yourself a PIN to see that the sender's domain is verified.`;
     }),
     ...users.map(user => checkIdp(user, deps)),

@@ -190,7 +190,7 @@ function resend({ loaded, keyId, run }: KeyInRun, deps: ConnectorDeps): Promise<
 }
 
 function nextMail(key: SecurityKey, at: Instant): PinMail {
-  const { leftOut, triedAt, accepted, ...mail } = key.mail;
+  const { leftOut, triedAt, accepted, errorCode, ...mail } = key.mail;
   return {
     ...mail,
     state: "due",

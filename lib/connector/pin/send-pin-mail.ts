@@ -1,5 +1,5 @@
 import { derivedGuid } from "../../derived-guid.ts";
-import type { Mailer, MailStatus } from "../../peers/mail.ts";
+import { allSuppressed, type Mailer, type MailStatus } from "../../peers/mail.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
@@ -47,22 +47,26 @@ export async function sendPinMail(target: Target, deps: ConnectorDeps): Promise<
 
 /**
  * Returns the step that fetches the PIN for the mail, or the outcome if no mail is sent now.
- * @param status that of the last send, if it was not answered
+ * @param result that of the last send, if it was not answered
  */
 async function afterLookUp(
   target: Target,
-  status: MailStatus | PeerFailure | undefined,
+  result: MailStatus | PeerFailure | undefined,
   deps: ConnectorDeps,
 ): Promise<Step> {
   const { loaded, key } = target;
   const { now, intervals } = deps;
   const { mail } = key;
   const isOverdue = between(mail.firstDueAt ?? now(), now()) > intervals.retryForMs;
-  if (status instanceof PeerFailure) {
-    deps.log.warn("mail_look_up_failed", { keyId: key.id, error: status });
-    if (isOverdue) return giveUp(key.id, deps);
-    return sendLater("The mail service does not answer.", { retryAfter: status.retryAfter }, deps);
+  if (result instanceof PeerFailure) {
+    deps.log.warn("mail_look_up_failed", { keyId: key.id, error: result });
+    if (isOverdue) return giveUp(key, deps);
+    const { code, retryAfter } = result;
+    if (result.passing || code === undefined)
+      return sendLater("The mail service does not answer.", { retryAfter }, deps);
+    return sendLater(`The mail service refused the look-up of the PIN mail: ${code}.`, { retryAfter, code }, deps);
   }
+  const status = result?.status;
   if (status === "succeeded") return sent(key.id, deps);
   if (status === "unknown" && (mail.accepted ?? 0) >= mostAccepted) {
     deps.log.warn("pin_mail_unknown", { keyId: key.id });
@@ -70,12 +74,13 @@ async function afterLookUp(
   }
   if (status === "running") {
     // Since this send, because an earlier one may have used up the time.
-    if (between(mail.triedAt ?? now(), now()) > intervals.retryForMs) return giveUp(key.id, deps);
+    if (between(mail.triedAt ?? now(), now()) > intervals.retryForMs) return giveUp(key, deps);
     return mailAt(plus(now(), intervals.mailRunningMs));
   }
+  if (isOverdue) return giveUp(key, deps, result?.code === undefined ? {} : { errorCode: result.code });
+  if (status === "failed") return notDelivered(key, result?.code, deps);
   const inDoubt = status !== undefined;
-  const number = status === "failed" ? lastNumber(key) + 1 : lastNumber(key);
-  if (isOverdue) return giveUp(key.id, deps);
+  const number = lastNumber(key);
   const { emailsTo } = loaded.request.value;
   const to = emailsTo.filter(email => isMailable(email, deps.pinMailDomains));
   const leftOut = emailsTo.filter(email => !to.includes(email));
@@ -84,11 +89,8 @@ async function afterLookUp(
   if (to.length === 0) return sendLater("No PIN mail was sent.", { leftOut, mayBeDone: inDoubt }, deps);
   const send = (pin: string): Step => {
     const tried = { number, triedAt: now(), ...(leftOut.length > 0 && { leftOut }) };
-    const dropped: (keyof PinMail)[] = [];
-    if (leftOut.length === 0) dropped.push("leftOut");
-    if (number !== mail.number) dropped.push("accepted");
     return {
-      intent: withMail(tried, dropped),
+      intent: withMail(tried, leftOut.length === 0 ? ["leftOut"] : []),
       peer: mailService,
       timeLimitMs: intervals.mailCallMs,
       perform: current => deliver(current, pin, { to, operation: operationOf(target, number), inDoubt }, deps),
@@ -136,7 +138,7 @@ async function deliver(
     await deps.mailer.send({ to, ...mail, operationId: operation });
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
-    return { ...notAccepted(key.id, error, inDoubt, deps), failure: error };
+    return { ...notAccepted(key, error, inDoubt, deps), failure: error };
   }
   return awaitSent(key, operation, deps);
 }
@@ -145,20 +147,20 @@ async function deliver(
  * Looks up an accepted mail until it is sent or a look-up fails. Most are sent within a second; a later run looks up the
  * others.
  */
-async function awaitSent({ id, mail }: SecurityKey, operation: string, deps: ConnectorDeps): Promise<Outcome> {
+async function awaitSent(key: SecurityKey, operation: string, deps: ConnectorDeps): Promise<Outcome> {
   let failure: PeerFailure | undefined;
   for (const waitMs of lookUpWaitsMs) {
     await deps.sleep(waitMs);
-    const status = await lookUp(operation, deps.mailer);
-    if (status === "succeeded") return sent(id, deps);
-    if (status === "failed") return sendLater("The mail service could not deliver the PIN mail.", {}, deps);
-    if (status instanceof PeerFailure) {
-      failure = status;
+    const result = await lookUp(operation, deps.mailer);
+    if (result instanceof PeerFailure) {
+      failure = result;
       break;
     }
+    if (result.status === "succeeded") return sent(key.id, deps);
+    if (result.status === "failed") return notDelivered(key, result.code, deps);
   }
   const wait = Math.max(deps.intervals.mailRunningMs, (failure?.retryAfter ?? 0) * 1000);
-  return mailAt(plus(deps.now(), wait), [], { accepted: (mail.accepted ?? 0) + 1 });
+  return mailAt(plus(deps.now(), wait), [], { accepted: (key.mail.accepted ?? 0) + 1 });
 }
 
 /** Returns the status of a send, or the failure of the mail service. */
@@ -171,9 +173,22 @@ async function lookUp(operation: string, mailer: Mailer): Promise<MailStatus | P
   }
 }
 
-function notAccepted(keyId: string, failure: PeerFailure, inDoubt: boolean, deps: ConnectorDeps): Outcome {
-  deps.log.warn("mail_failed", { keyId, error: failure });
-  const { retryAfter } = failure;
+function notDelivered(key: SecurityKey, code: string | undefined, deps: ConnectorDeps): Outcome {
+  deps.log.warn("mail_failed", { keyId: key.id, error: new PeerFailure(mailService, "send", "refused", { code }) });
+  if (code === allSuppressed) return endSuppressed(key, deps);
+  const reason = code === undefined ? "" : `: ${code}`;
+  const later = sendLater(
+    `The mail service could not deliver the PIN mail${reason}.`,
+    { code, mayBeDone: false },
+    deps,
+  );
+  // The next send is another mail to the mail service.
+  return { change: (...of) => withMail({ number: lastNumber(key) + 1 }, ["accepted"])(later.change(...of)) };
+}
+
+function notAccepted(key: SecurityKey, failure: PeerFailure, inDoubt: boolean, deps: ConnectorDeps): Outcome {
+  deps.log.warn("mail_failed", { keyId: key.id, error: failure });
+  const { retryAfter, code } = failure;
   // The mail service may have sent the mail before it answered 5xx, even with Retry-After.
   if (failure.kind === "unanswered" || (failure.status ?? 0) >= 500)
     return sendLater("The mail service did not answer.", { retryAfter }, deps);
@@ -181,8 +196,9 @@ function notAccepted(keyId: string, failure: PeerFailure, inDoubt: boolean, deps
     const nextAt = plus(deps.now(), Math.max(1, retryAfter ?? 60) * 1000);
     return mailAt(nextAt, inDoubt ? [] : ["triedAt"]);
   }
-  const lastError = `The PIN mail was not accepted: ${failure.detail ?? failure.kind}.`;
-  return sendLater(lastError, { retryAfter, mayBeDone: inDoubt }, deps);
+  if (code === allSuppressed) return endSuppressed(key, deps);
+  const lastError = `The PIN mail was not accepted: ${code ?? failure.kind}.`;
+  return sendLater(lastError, { retryAfter, mayBeDone: inDoubt, code }, deps);
 }
 
 /** Returns the operation id of one send of a security key. It is the same after a crash. */
@@ -203,7 +219,7 @@ const mailAt = (at: Instant, dropped: readonly (keyof PinMail)[] = [], more: Par
 });
 
 /** What only a mail that is due has. */
-const ended = ["triedAt", "accepted", "retry"] as const;
+const ended = ["triedAt", "accepted", "retry", "errorCode"] as const;
 
 function sent(keyId: string, { now, log }: ConnectorDeps): Outcome {
   log.info("pin_mail_sent", { keyId });
@@ -211,10 +227,24 @@ function sent(keyId: string, { now, log }: ConnectorDeps): Outcome {
   return { change: key => withMail({ state: "sent", sentAt: key.mail.sentAt ?? at }, ended)(key) };
 }
 
-function giveUp(keyId: string, { log }: ConnectorDeps): Outcome {
-  log.error("pin_mail_given_up", { keyId });
+function giveUp({ id, mail }: SecurityKey, { log }: ConnectorDeps, changes: Partial<PinMail> = {}): Outcome {
+  const { errorCode = mail.errorCode } = changes;
+  log.error("pin_mail_given_up", { keyId: id, ...(errorCode !== undefined && { errorCode }) });
   // A mail that was never sent counts as the first one, so that a resend has another number.
-  return { change: key => withMail({ state: "given_up", number: lastNumber(key) }, ["triedAt", "accepted"])(key) };
+  const given = (key: SecurityKey): Partial<PinMail> => ({ ...changes, state: "given_up", number: lastNumber(key) });
+  return { change: key => withMail(given(key), ["triedAt", "accepted"])(key) };
+}
+
+/**
+ * Gives a mail up whose addresses are all suppressed: each further mail to them extends the suppression, from a day up to 14 days, also
+ * when the mailbox exists by then. A person corrects the mailbox and resends the PIN; until then it stays available (C14).
+ */
+function endSuppressed(key: SecurityKey, deps: ConnectorDeps): Outcome {
+  const at = deps.now();
+  const lastError =
+    `The PIN mail was not delivered: ${allSuppressed}. The mail service sends nothing to these addresses, because ` +
+    "earlier mails came back. Correct the mailbox, then resend the PIN.";
+  return giveUp(key, deps, { errorCode: allSuppressed, retry: waitUntil(at, key.mail.retry, lastError) });
 }
 
 interface Delay {
@@ -222,6 +252,8 @@ interface Delay {
   readonly retryAfter?: number | undefined;
   /** Whether the mail service may have accepted a send. It is looked up before the next one. */
   readonly mayBeDone?: boolean;
+  /** The mail service's error code. */
+  readonly code?: string | undefined;
   /** Addresses that were left out. */
   readonly leftOut?: readonly string[];
 }
@@ -229,13 +261,18 @@ interface Delay {
 /** Returns the outcome of a mail that could not be sent and stays due. */
 function sendLater(
   lastError: string,
-  { retryAfter, mayBeDone = true, leftOut }: Delay,
+  { retryAfter, mayBeDone = true, code, leftOut }: Delay,
   { now, intervals }: ConnectorDeps,
 ): Outcome {
   const at = now();
   const change = (key: SecurityKey): SecurityKey => {
     const retry = postpone(key.mail.retry ?? firstAttempt(at), at, intervals.retry, { retryAfter, lastError });
-    return withMail({ retry, ...(leftOut && { leftOut }) }, mayBeDone ? [] : ["triedAt"])(key);
+    const dropped: (keyof PinMail)[] = mayBeDone ? [] : ["triedAt"];
+    if (code === undefined) dropped.push("errorCode");
+    return withMail(
+      { retry, ...(code !== undefined && { errorCode: code }), ...(leftOut && { leftOut }) },
+      dropped,
+    )(key);
   };
   return { change };
 }

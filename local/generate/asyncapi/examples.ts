@@ -33,6 +33,13 @@ export const eventExamples: Readonly<Record<EventType, RequestEvent>> = {
     sequence: 5,
     at: "2026-01-07T14:10:00.000Z",
   },
-  "pin_mail.given_up": { ...key, type: "pin_mail.given_up", mail: 1, sequence: 6, at: "2026-01-08T14:11:00.000Z" },
+  "pin_mail.given_up": {
+    ...key,
+    type: "pin_mail.given_up",
+    mail: 1,
+    errorCode: "EmailDroppedAllRecipientsSuppressed",
+    sequence: 6,
+    at: "2026-01-08T14:11:00.000Z",
+  },
   "pin_mail.sent": { ...key, type: "pin_mail.sent", mail: 2, sequence: 7, at: "2026-01-09T08:00:00.000Z" },
 };

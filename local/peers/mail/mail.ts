@@ -5,7 +5,15 @@ import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../peer.ts
 import { openState } from "../state-file.ts";
 import { isSigned } from "./access.ts";
 import { mailPage } from "./mail-page.ts";
-import { type Mail, type MailOutcome, type MailQuota, mailMessage, mailOutcome, mailQuota } from "./message.ts";
+import {
+  type Mail,
+  type MailOutcome,
+  type MailQuota,
+  mailMessage,
+  mailOutcome,
+  mailQuota,
+  mailSuppression,
+} from "./message.ts";
 
 export interface MailService extends Peer {
   /** `endpoint=…;accesskey=…`, as the real client expects it. */
@@ -16,6 +24,8 @@ export interface MailService extends Peer {
   /** Sets how the next sends end; by default they succeed. Only a mail that succeeds is delivered. */
   outcome(outcome: MailOutcome): void;
   quota(quota: MailQuota | undefined): void;
+  /** The suppression list: addresses whose mails came back. */
+  readonly suppressed: Set<string>;
 }
 
 interface Operation {
@@ -27,7 +37,8 @@ interface Operation {
 /**
  * Starts a simulated mail service with the e-mail wire protocol of Azure Communication Services. It drops no duplicates: each
  * accepted send is one more mail, also with a known operation id, because the real service drops them for 5 minutes at best
- * (C14). A mail is in the mailbox as soon as its send is accepted.
+ * (C14). A mail is in the mailbox as soon as its send is accepted. Suppressed addresses get no mail; a mail to suppressed addresses only is
+ * accepted, and then fails.
  * @param accessKey base64
  * @param retryAfter seconds that callers are asked to wait between look-ups
  */
@@ -50,6 +61,7 @@ export async function startMail({
   let limit: z.output<typeof mailQuota> | undefined;
   let accepted: readonly number[] = [];
   let lookedUp: readonly number[] = [];
+  const suppressed = new Set<string>();
 
   const nextOutcome = () => {
     const [outcome = mailOutcome.parse({}), ...others] = outcomes;
@@ -80,15 +92,16 @@ export async function startMail({
     accepted = [...accepted, now];
 
     const id = String(operationId);
-    const { status, error, runningPolls } = nextOutcome();
-    state.value.operations[id] = { status, error, runningPolls };
     const { senderAddress, recipients, content } = reading.input;
+    const to = recipients.to.map(({ address }) => address).filter(address => !suppressed.has(address));
+    const { status, error, runningPolls } = to.length === 0 ? allSuppressed : nextOutcome();
+    state.value.operations[id] = { status, error, runningPolls };
     if (status === "Succeeded")
       state.value.mails.push({
         id: randomUUID(),
         operationId: id,
         from: senderAddress,
-        to: recipients.to.map(({ address }) => address),
+        to,
         subject: content.subject,
         text: content.plainText,
         html: content.html,
@@ -149,6 +162,11 @@ export async function startMail({
             outcomes.push(input);
             return { status: 201, body: input };
           });
+        case "POST /_control/suppressed":
+          return withControlBody(mailSuppression, body, input => {
+            suppressed.add(input.address);
+            return { status: 201, body: input };
+          });
         case "PUT /_control/quota":
           return withControlBody(mailQuota, body, input => {
             limit = input;
@@ -174,8 +192,19 @@ export async function startMail({
     quota: quota => {
       limit = quota === undefined ? undefined : mailQuota.parse(quota);
     },
+    suppressed,
   };
 }
+
+/** How a mail ends whose addresses are all suppressed. */
+const allSuppressed: Operation = {
+  status: "Failed",
+  error: {
+    code: "EmailDroppedAllRecipientsSuppressed",
+    message: "Message dropped because all recipients were suppressed",
+  },
+  runningPolls: 1,
+};
 
 /** Returns an error response, with its code also in a header. */
 const refused = (status: number, code: string, message: string, headers: Record<string, string> = {}): PeerAnswer => ({

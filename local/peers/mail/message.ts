@@ -43,5 +43,8 @@ export const mailQuota = z.strictObject({
   seconds: z.int().positive().default(60),
 });
 
+/** An address that gets no mails any more. */
+export const mailSuppression = z.strictObject({ address: z.email() });
+
 export type MailOutcome = z.input<typeof mailOutcome>;
 export type MailQuota = z.input<typeof mailQuota>;

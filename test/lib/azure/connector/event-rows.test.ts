@@ -48,7 +48,7 @@ test("a change that starts and ends the largest request, and everything in betwe
       ...key,
       state: "failed",
       credentials: key.credentials.map(credential => ({ ...credential, state: "failed" })),
-      mail: { state: "given_up", number: 999 },
+      mail: { state: "given_up", number: 999, errorCode: "E".repeat(64) },
     }),
   );
   const request: CredentialRequest = {

@@ -4,6 +4,7 @@ import { type MailOptions, openMailer } from "../../../../lib/azure/mail/mailer.
 import { localAccessKey, localCredential } from "../../../../lib/azure/service-access.ts";
 import { Fault } from "../../../../lib/fault.ts";
 import type { Mailer } from "../../../../lib/peers/mail.ts";
+import type { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { type MailService, startMail } from "../../../../local/peers/mail/mail.ts";
 import { type PeerAnswer, startPeer } from "../../../../local/peers/peer.ts";
 
@@ -109,6 +110,7 @@ describe("a PIN mail", () => {
     const connectionString = `endpoint=${service.url};accesskey=b3RoZXI=`;
     await expect(openMailer({ connectionString, ...limits }).send(pinMail())).rejects.toMatchObject({
       kind: "unauthorized",
+      code: "Denied",
     });
   });
 
@@ -157,11 +159,11 @@ describe("the look-up of an operation", () => {
     ["Canceled", "failed"],
   ] as const)("says running until it is %s, then %s, by one request each", async (status, result) => {
     const mail = pinMail();
-    service.outcome({ status, error: { code: "x", message: "y" }, runningPolls: 1 });
+    service.outcome({ status, runningPolls: 1 });
     await mailer.send(mail);
     service.resetRequests();
-    expect(await mailer.status(mail.operationId)).toBe("running");
-    expect(await mailer.status(mail.operationId)).toBe(result);
+    expect(await mailer.status(mail.operationId)).toEqual({ status: "running" });
+    expect(await mailer.status(mail.operationId)).toEqual({ status: result });
     const path = `/emails/operations/${mail.operationId}`;
     expect(service.requests()).toMatchObject([
       { method: "GET", path },
@@ -170,9 +172,37 @@ describe("the look-up of an operation", () => {
   });
 
   test("does not know an operation that never arrived", async () => {
-    expect(await mailer.status(randomUUID())).toBe("unknown");
+    expect(await mailer.status(randomUUID())).toEqual({ status: "unknown" });
     expect(service.requests()).toHaveLength(1);
   });
+
+  test("has the service's error code of a failed mail", async () => {
+    const to = [`${randomUUID()}@example.com`, `${randomUUID()}@example.com`];
+    const mail = { ...pinMail(), to };
+    for (const address of to) service.suppressed.add(address);
+    await mailer.send(mail);
+    await mailer.status(mail.operationId);
+    expect(await mailer.status(mail.operationId)).toEqual({
+      status: "failed",
+      code: "EmailDroppedAllRecipientsSuppressed",
+    });
+  });
+
+  test.each(["desk@example.com", "desk example", "<b>", "x".repeat(65), "4", "", "a-b"])(
+    "has no code that is not a word: %s",
+    async code => {
+      const mail = pinMail();
+      service.outcome({ status: "Failed", error: { code, message: "y" }, runningPolls: 0 });
+      await mailer.send(mail).catch(() => {});
+      expect(await mailer.status(mail.operationId)).toEqual({ status: "failed" });
+      service.fail({ kind: "refuse", status: 404, body: { error: { code, message: "y" } }, times: 2 });
+      expect(await mailer.send(pinMail()).catch((reason: PeerFailure) => reason)).toMatchObject({
+        kind: "missing",
+        code: undefined,
+      });
+      await expect(mailer.status(randomUUID())).rejects.toMatchObject({ kind: "missing", code: undefined });
+    },
+  );
 
   test.each([
     ["unanswered", { kind: "drop" }],

@@ -98,6 +98,16 @@ describe("the occurrences between two versions of a request", () => {
     const after = { request: request(), keys: keys({ state, number: 2 }) };
     expect(occurrencesBetween(before, after)).toEqual([{ type: `pin_mail.${state}`, keyId: "s-01-001", mail: 2 }]);
   });
+
+  test("have the mail service's error code of a PIN mail that is given up", () => {
+    const errorCode = "DomainNotLinked";
+    const keys = (mail: SecurityKey["mail"]) => [key("s-01-001", ["active"], { mail })];
+    const before = { request: request(), keys: keys({ state: "due", number: 1, errorCode }) };
+    const after = { request: request(), keys: keys({ state: "given_up", number: 1, errorCode }) };
+    expect(occurrencesBetween(before, after)).toEqual([
+      { type: "pin_mail.given_up", keyId: "s-01-001", mail: 1, errorCode },
+    ]);
+  });
 });
 
 const details: Readonly<Record<(typeof eventTypes)[number], Omit<Occurrence, "type"> & { shipmentId?: string }>> = {
@@ -106,7 +116,7 @@ const details: Readonly<Record<(typeof eventTypes)[number], Omit<Occurrence, "ty
   "credential.active": { keyId: "s-01-001", credential: 1, idpId: "entra" },
   "credential.failed": { keyId: "s-01-001", credential: 2, idpId: "entra" },
   "pin_mail.sent": { keyId: "s-01-001", mail: 1 },
-  "pin_mail.given_up": { keyId: "s-01-001", mail: 1 },
+  "pin_mail.given_up": { keyId: "s-01-001", mail: 1, errorCode: "DomainNotLinked" },
   "request.ended": { state: "partial" },
 };
 const event = (type: (typeof eventTypes)[number]) => ({

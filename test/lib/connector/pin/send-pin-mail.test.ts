@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
+import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { operationId } from "../../../../lib/connector/pin/send-pin-mail.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
@@ -358,6 +360,32 @@ describe("a PIN mail that is refused", () => {
     expect(peers.entra.count("POST", /fido2Methods$/)).toBe(1);
   });
 
+  test.each([
+    [404, "DomainNotLinked"],
+    [401, "Denied"],
+    [400, "InvalidSenderUserName"],
+  ])("with %d %s has the code in error_message and log", async (status, code) => {
+    const { connector, requestId, to, errorMessage } = await ready();
+    failing({ kind: "refuse", status, body: { error: { code, message: `about ${to}` } } });
+    await connector.runCredentials();
+    expect(await errorMessage()).toBe(`The PIN mail was not accepted: ${code}.`);
+    expect(connector.events("mail_failed")).toMatchObject([{ keyId: "s-01-001", error: { code } }]);
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "due", errorCode: code });
+    connector.advance(minutes(1));
+    await connector.runCredentials("timer");
+    expect((await connector.keyRow(requestId)).mail.errorCode).toBeUndefined();
+    expect(mailsTo(to)).toHaveLength(1);
+    expect(connector.lines.join()).not.toContain(to);
+  });
+
+  test("has no code that is not a word in error_message and log", async () => {
+    const { connector, to, errorMessage } = await ready();
+    failing({ kind: "refuse", status: 404, body: { error: { code: to, message: "" } } });
+    await connector.runCredentials();
+    expect(await errorMessage()).toBe("The PIN mail was not accepted: missing.");
+    expect(connector.lines.join()).not.toContain(to);
+  });
+
   test("fails for good after RFPR_RETRY_NUMBER_DAYS with an error event", async () => {
     const { connector, requestId, to, errorMessage } = await ready({ settings: { RFPR_RETRY_NUMBER_DAYS: "1" } });
     failing({ kind: "refuse", status: 400, times: 1000 });
@@ -380,6 +408,77 @@ describe("a PIN mail that is refused", () => {
     connector.advance(days(1));
     await connector.runCredentials();
     expect(mailsTo(to)).toEqual([]);
+  });
+});
+
+describe("a PIN mail to suppressed addresses", () => {
+  const withSink: ConnectorOptions = {
+    settings: { EVENT_SINK_URLS: "https://events.example/hook" },
+    ports: () => ({ sendEventsAfterJob: async () => {} }),
+  };
+  const lastEvent = async ({ connector: { context }, requestId }: Ready) =>
+    readEvents(requestId, await context.events.load(requestId)).data.at(-1);
+
+  test("is given up at once with the code in message, log and event, and not sent again by itself", async () => {
+    const body = orderBody();
+    for (const address of body.enrollment_contacts.emails_to) peers.mail.suppressed.add(address);
+    const one = await ready(withSink, body);
+    const { connector, requestId, errorMessage } = one;
+    for (let day = 0; day < 14; day++) {
+      await connector.runCredentials("timer");
+      connector.advance(days(1));
+    }
+    expect(sends()).toBe(1);
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "given_up", number: 1 });
+    expect(await errorMessage()).toMatch(/EmailDroppedAllRecipientsSuppressed.*resend the PIN/);
+    const code = "EmailDroppedAllRecipientsSuppressed";
+    expect(connector.events("mail_failed")).toMatchObject([{ keyId: "s-01-001", error: { code } }]);
+    expect(connector.events("pin_mail_given_up")).toMatchObject([{ keyId: "s-01-001", errorCode: code }]);
+    expect(await lastEvent(one)).toMatchObject({
+      type: "fido-connector.pin_mail.given_up",
+      data: { mail: 1, error_code: code },
+    });
+  });
+
+  test("is given up also where the mail service refuses it at once", async () => {
+    const { connector, requestId } = await ready();
+    failing({ kind: "refuse", status: 400, body: { error: { code: "EmailDroppedAllRecipientsSuppressed" } } });
+    await connector.runCredentials();
+    expect((await connector.keyRow(requestId)).mail.state).toBe("given_up");
+  });
+
+  test("is given up also where that is known only later", async () => {
+    const { connector, requestId } = await ready();
+    const error = { code: "EmailDroppedAllRecipientsSuppressed", message: "" };
+    peers.mail.outcome({ status: "Failed", error, runningPolls: 2 });
+    await connector.runCredentials();
+    expect((await connector.keyRow(requestId)).mail.state).toBe("due");
+    connector.advance(minutes(1));
+    await connector.runCredentials("timer");
+    expect((await connector.keyRow(requestId)).mail.state).toBe("given_up");
+    expect(sends()).toBe(1);
+  });
+
+  test("goes out by a resend until RFPR_RETRY_NUMBER_DAYS after it was given up, also if the peer has purged the PIN", async () => {
+    const to = newUser();
+    peers.mail.suppressed.add(to);
+    const one = await ready({}, altered(orderBody(), { "enrollment_contacts.emails_to": [to] }));
+    const { connector, requestId, errorMessage } = one;
+    await connector.runCredentials();
+    await peers.delivery.control(one.shipmentId, { purge: true });
+    const [key] = await madeKeys(one.shipmentId);
+    connector.advance(days(13));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 0, purged: 0 });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 0 });
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "given_up", number: 2 });
+    peers.mail.suppressed.delete(to);
+    connector.advance(days(13));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 0, purged: 0 });
+    expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
+    expect(mailsTo(to)[0]?.text).toContain(key?.pin);
+    expect(await errorMessage()).toBeUndefined();
+    connector.advance(days(14));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
   });
 });
 
@@ -496,6 +595,34 @@ describe("a PIN mail that is not answered", () => {
     expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "sent", number: 2 });
   });
 
+  test("and fails only after a while is sent again with back-off, not at each look-up", async () => {
+    const { connector, requestId, to, errorMessage } = await ready();
+    const error = { code: "QuotaExceeded", message: "" };
+    peers.mail.outcome({ status: "Failed", error, runningPolls: 2, times: 4 });
+    const sentAt: number[] = [];
+    for (let minute = 0; minute <= 20; minute++) {
+      const before = sends();
+      await connector.runCredentials("timer");
+      if (sends() > before) sentAt.push(minute);
+      if (minute === 1)
+        expect(await errorMessage()).toBe("The mail service could not deliver the PIN mail: QuotaExceeded.");
+      connector.advance(minutes(1));
+    }
+    // A look-up after one minute, then a back-off of 1, 2, 4 and 8 minutes.
+    expect(sentAt).toEqual([0, 2, 5, 10, 19]);
+    expect(mailsTo(to).map(mail => mail.operationId)).toEqual([operationId(requestId, "s-01-001", 5)]);
+  });
+
+  test("names the code of a refused look-up in error_message", async () => {
+    const { connector, errorMessage } = await ready();
+    failing({ kind: "drop", phase: "after" });
+    await connector.runCredentials();
+    const body = { error: { code: "Denied", message: "" } };
+    peers.mail.fail({ kind: "refuse", method: "GET", status: 401, body });
+    await connector.runCredentials();
+    expect(await errorMessage()).toBe("The mail service refused the look-up of the PIN mail: Denied.");
+  });
+
   test("is not sent again while it cannot be looked up", async () => {
     const { connector, requestId, to, errorMessage } = await ready();
     failing({ kind: "drop", phase: "after" });
@@ -525,7 +652,7 @@ describe("a PIN mail that is not answered", () => {
     connector.advance(1);
     await connector.runCredentials();
     expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "given_up", number: 1 });
-    expect(await errorMessage()).toBe("The mail service does not answer.");
+    expect(await errorMessage()).toBe("The mail service refused the look-up of the PIN mail: Refused.");
     expect(connector.events("pin_mail_given_up")).toHaveLength(1);
     expect([sends(), mailsTo(to).length]).toEqual([1, 1]);
     connector.advance(days(1));

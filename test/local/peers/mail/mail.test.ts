@@ -112,6 +112,19 @@ describe("the mail service", () => {
     expect(mail.mails()).toHaveLength(1);
   });
 
+  test("fails a mail to suppressed addresses only, and leaves them out of the others", async () => {
+    await fetch(`${mail.url}/_control/suppressed`, { method: "POST", body: '{"address":"one@example.org"}' });
+    await client.beginSend(message);
+    expect(mail.mails()).toMatchObject([{ to: ["two@example.org"] }]);
+    mail.suppressed.add("two@example.org");
+    const operationId = randomUUID();
+    await client.beginSend(message, { operationId });
+    await lookUp(operationId);
+    const error = { code: "EmailDroppedAllRecipientsSuppressed" };
+    expect(await lookUp(operationId)).toMatchObject({ status: 200, body: { status: "Failed", error } });
+    expect(mail.mails()).toHaveLength(1);
+  });
+
   test("throttles look-ups above their own quota, with the seconds to wait", async () => {
     const operationId = randomUUID();
     mail.outcome({ runningPolls: 0 });
