@@ -540,6 +540,7 @@ module core 'modules/app.bicep' = {
     subnetId: subnetIds.core
     nodeVersion: nodeVersion
     maximumInstanceCount: maximumInstanceCount
+    bodyLimitBytes: code.hostBodyLimitBytes
     instanceMemoryMB: instanceMemoryMB
     alwaysReadyInstances: 0
     zoneRedundant: zoneRedundant
@@ -593,6 +594,7 @@ module client 'modules/app.bicep' = {
     subnetId: subnetIds.client
     nodeVersion: nodeVersion
     maximumInstanceCount: maximumInstanceCount
+    bodyLimitBytes: code.hostBodyLimitBytes
     instanceMemoryMB: instanceMemoryMB
     alwaysReadyInstances: clientAlwaysReadyInstances
     zoneRedundant: zoneRedundant
@@ -630,6 +632,7 @@ module connector 'modules/app.bicep' = {
     subnetId: subnetIds.connector
     nodeVersion: nodeVersion
     maximumInstanceCount: maximumInstanceCount
+    bodyLimitBytes: code.hostBodyLimitBytes
     instanceMemoryMB: instanceMemoryMB
     alwaysReadyInstances: 0
     zoneRedundant: zoneRedundant

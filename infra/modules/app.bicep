@@ -33,6 +33,9 @@ param zoneRedundant bool
 @description('Whether the app answers without a private network: Core then answers to deployRange.')
 param trial bool
 
+@description('Largest body that the host reads, in bytes.')
+param bodyLimitBytes string
+
 @description('Memory of an instance, in MB.')
 param instanceMemoryMB int
 
@@ -237,6 +240,8 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
     AzureFunctionsWebHost__hostid: hostId
     AzureFunctionsJobHost__telemetryMode: telemetryMode
     AzureWebJobsDisableHomepage: 'true'
+    // The host reads a body into memory before the app can refuse it. Without a limit, a few anonymous bodies of 99 MB end it.
+    FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: bodyLimitBytes
     APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString
     APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
   })

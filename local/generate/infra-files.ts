@@ -4,6 +4,7 @@ import { responsesContainer } from "../../lib/azure/connector/responses.ts";
 import { connectorTables } from "../../lib/azure/connector/store.ts";
 import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
+import { hostBodyLimitBytes } from "../../lib/http/parse/read-body.ts";
 import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
 import { describeSettings } from "../../lib/settings/describe-settings.ts";
 
@@ -104,6 +105,7 @@ const existing: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** Returns the files of `infra/` that are generated from the code, by path. */
 export const infraFiles = (): Readonly<Record<string, string>> => ({
   "infra/code.json": json({
+    hostBodyLimitBytes: String(hostBodyLimitBytes),
     settings: {
       everyApp: defaultsOf(deploymentSettings),
       auth: defaultsOf(authSettings),

@@ -1,5 +1,6 @@
 import { authSettings } from "../../lib/auth/settings.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
+import { hostBodyLimitBytes } from "../../lib/http/parse/read-body.ts";
 import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
 import { describeSettings, type SettingDescription } from "../../lib/settings/describe-settings.ts";
 import { infraFiles } from "./infra-files.ts";
@@ -17,6 +18,7 @@ export const hostSettings = {
   AzureWebJobsStorage: "UseDevelopmentStorage=true",
   // Otherwise the root shows a page of the host.
   AzureWebJobsDisableHomepage: "true",
+  FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: String(hostBodyLimitBytes),
 } as const;
 
 const introduction = `# Settings

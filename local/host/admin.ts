@@ -10,17 +10,19 @@ interface AdminDeps {
   readonly find: (name: string) => ServedFunction | undefined;
   /** Starts a function in the background. */
   readonly start: (served: ServedFunction, input: string | undefined) => void;
+  /** In bytes. */
+  readonly bodyLimit: number;
 }
 
 export type Admin = (request: IncomingMessage, path: string, level: AuthLevel) => Promise<Answer>;
 
 /** Answers everything below `/admin/`. Any function can be started here, a disabled one too. */
-export function createAdmin({ find, start }: AdminDeps): Admin {
+export function createAdmin({ find, start, bodyLimit }: AdminDeps): Admin {
   const id = randomUUID();
 
   const invoke = async (request: IncomingMessage, name: string): Promise<Answer> => {
     if (!/^(?:application|text)\/(?:.+\+)?json\b/i.test(request.headers["content-type"] ?? "")) return { status: 415 };
-    const invocation = parseObject(await readBody(request));
+    const invocation = parseObject(await readBody(request, bodyLimit));
     if (invocation === undefined) return { status: 400 };
     const served = find(name);
     if (served === undefined) return { status: 404 };

@@ -8,6 +8,7 @@ import type { HostLog } from "./core-contract.ts";
 import type { FunctionsCore } from "./functions-core.ts";
 import { functionTimeoutMs, type HostJson } from "./host-json.ts";
 import { createLevelOf, type Keys } from "./http/keys.ts";
+import { defaultBodyLimit } from "./http/request.ts";
 import { createRequestQueue } from "./http/request-queue.ts";
 import { send } from "./http/response.ts";
 import { createServe, refuseMalformed } from "./http/serve.ts";
@@ -41,7 +42,7 @@ export interface HostOptions {
   readonly functionKeys?: Readonly<Record<string, readonly string[]>>;
   /** Whether keys are required, by default true. */
   readonly enforceKeys?: boolean;
-  /** Settings for `%NAME%` in schedules and for disabling functions; by default the environment of the process. */
+  /** Settings of the host, for `%NAME%` in schedules and for disabling functions; by default the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly log?: HostLog;
   /** Runs a function, such as in another process; by default in this one. */
@@ -71,6 +72,7 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
     functions: options.functionKeys ?? {},
   };
 
+  const bodyLimit = Number(setting("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT") ?? defaultBodyLimit);
   core.logTo(log);
   await refuseStreaming(core);
   const served = servedFunctions(core, { routePrefix, setting, log });
@@ -94,8 +96,10 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
     queue: createRequestQueue(limits),
     homePage: !/^(?:true|1)$/i.test(setting("AzureWebJobsDisableHomepage") ?? ""),
     levelOf: enforceKeys ? createLevelOf(keys) : () => "admin",
+    bodyLimit,
     admin: createAdmin({
       find,
+      bodyLimit,
       start: (one, input) => {
         const reason = "This function was programmatically called via the host APIs.";
         const timer = timers.get(one.name);

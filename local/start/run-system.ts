@@ -70,6 +70,7 @@ async function serveHost(
   recordHost(line => system.console?.addLine(line));
   await import("../../functions/main.ts");
   const host = await startHost(core, {
+    env: { ...hostSettings, ...process.env },
     port,
     hostJson: JSON.parse(readFileSync(new URL("../../host.json", import.meta.url), "utf8")),
     log: (level, _, message) => (level === "error" ? console.error(message) : undefined),

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { client, core } from "../../functions/auth/routes.ts";
+import { connector } from "../../functions/connector/routes.ts";
 import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { authSettings } from "../../lib/auth/settings.ts";
 import { authTables } from "../../lib/azure/auth/rows/tables.ts";
@@ -7,6 +9,7 @@ import { responsesContainer } from "../../lib/azure/connector/responses.ts";
 import { connectorTables } from "../../lib/azure/connector/store.ts";
 import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
+import { bodyLimitBytes } from "../../lib/http/parse/read-body.ts";
 import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
 import { describeSettings } from "../../lib/settings/describe-settings.ts";
 import { azdParameters, parametersFile } from "./azd/parameters.ts";
@@ -27,6 +30,7 @@ const hostSettings = [
   "AzureFunctionsWebHost__hostid",
   "AzureFunctionsJobHost__telemetryMode",
   "AzureWebJobsDisableHomepage",
+  "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT",
   "OTEL_TRACES_SAMPLER",
   "OTEL_TRACES_SAMPLER_ARG",
 ];
@@ -67,6 +71,15 @@ describe("app settings", () => {
   ])("are found to drift: %s", (_, path, from, to) => {
     expect(drift("core", appSettings(deployed(sample, { files: planted(path, from, to) }), "core"))).not.toEqual([]);
   });
+
+  it.each(apis)(
+    "of %s limit a body in the host to the largest that the code accepts, and the margin for its own 413",
+    api => {
+      const limit = Number(appSettings(deployed(), api).FUNCTIONS_REQUEST_BODY_SIZE_LIMIT);
+      const accepted = [bodyLimitBytes, core.bodyLimitBytes, client.bodyLimitBytes, connector.bodyLimitBytes];
+      expect(limit).toBe(Math.max(...accepted) + 65_536);
+    },
+  );
 
   it.each(apis)("of %s are texts, and the code starts with them", api => {
     const settings = appSettings(deployed(), api);

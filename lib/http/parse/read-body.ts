@@ -5,6 +5,12 @@ import { refuseHugeJson } from "./json-bounds.ts";
 /** Maximum body size of an administrator's function. Each API has a smaller one (G4). */
 export const bodyLimitBytes = 1_048_576;
 
+/**
+ * Maximum body size in the Functions host, its app setting `FUNCTIONS_REQUEST_BODY_SIZE_LIMIT`. The host reads a body into memory before any
+ * function runs and responds to a larger one with an empty 500, so that a body little over the limit of an API still gets its 413.
+ */
+export const hostBodyLimitBytes = bodyLimitBytes + 65_536;
+
 /** Maximum number of form fields, JSON fields and query parameters in the `fields` input style. */
 export const fieldLimit = 32;
 

@@ -4,8 +4,8 @@ import { buffer } from "node:stream/consumers";
 import type { RpcHttpRequest } from "../core-contract.ts";
 import { encodedAgain, routedPath } from "./route.ts";
 
-/** In bytes; the real host responds 500 to a longer body. */
-export const bodyLimit = 104_857_600;
+/** In bytes; the real host responds 500 to a longer body. `FUNCTIONS_REQUEST_BODY_SIZE_LIMIT` replaces it. */
+export const defaultBodyLimit = 104_857_600;
 
 /** In bytes; the response to a longer request line is 414. */
 const requestLineLimit = 8170;
@@ -55,15 +55,15 @@ function readHeaders({ headersDistinct }: IncomingMessage): Target["headers"] | 
 }
 
 /** Returns the bytes of the body; undefined if `Content-Length` exceeds the limit. Rejects if the caller disconnects. */
-export async function readBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
+export async function readBody(request: IncomingMessage, bodyLimit: number): Promise<Uint8Array | undefined> {
   if (Number(request.headers["content-length"] ?? 0) > bodyLimit) return undefined;
   // A body that has arrived needs no reader, which costs more than the rest of a small request.
   return request.complete ? (request.read() ?? new Uint8Array()) : buffer(request);
 }
 
 /** Returns the body as a function gets it: a chunked body is dropped. */
-export const readFunctionBody = (request: IncomingMessage): Promise<Uint8Array | undefined> =>
-  request.headers["transfer-encoding"] === undefined ? readBody(request) : Promise.resolve(new Uint8Array());
+export const readFunctionBody = (request: IncomingMessage, bodyLimit: number): Promise<Uint8Array | undefined> =>
+  request.headers["transfer-encoding"] === undefined ? readBody(request, bodyLimit) : Promise.resolve(new Uint8Array());
 
 export function toRpcRequest(
   request: IncomingMessage,

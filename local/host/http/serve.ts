@@ -16,6 +16,8 @@ interface ServeDeps {
   readonly queue: RequestQueue;
   readonly levelOf: LevelOf;
   readonly admin: Admin;
+  /** In bytes; the response to a longer body is 500. */
+  readonly bodyLimit: number;
   /** Whether the root responds with the host's page if no function has that route; otherwise 204. */
   readonly homePage: boolean;
 }
@@ -23,7 +25,7 @@ interface ServeDeps {
 /** Handles a request. Rejects only if the caller disconnects while sending. */
 export type Serve = (request: IncomingMessage) => Promise<Answer>;
 
-export function createServe({ functions, invoke, queue, levelOf, admin, homePage }: ServeDeps): Serve {
+export function createServe({ functions, invoke, queue, levelOf, admin, bodyLimit, homePage }: ServeDeps): Serve {
   const home: Answer = homePage ? homePageAnswer : { status: 204 };
 
   const callFunction = async (request: IncomingMessage, target: Target): Promise<Answer> => {
@@ -34,7 +36,7 @@ export function createServe({ functions, invoke, queue, levelOf, admin, homePage
     if (!reaches(level, one.authLevel)) return { status: 401 };
     if (one.disabled) return { status: 404 };
     const answer = queue(async () => {
-      const body = await readFunctionBody(request);
+      const body = await readFunctionBody(request, bodyLimit);
       if (body === undefined) return { status: 500, headers: { connection: "close" } };
       try {
         const http = toRpcRequest(request, target, parameters, body);

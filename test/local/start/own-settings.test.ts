@@ -30,6 +30,7 @@ test("returns only the settings of the host for a copy of the sample", () => {
     "FUNCTIONS_WORKER_RUNTIME",
     "AzureWebJobsStorage",
     "AzureWebJobsDisableHomepage",
+    "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT",
     "SERVICE_APIS",
   ]);
 });

@@ -1,7 +1,7 @@
 import { app, type HttpRequest, type HttpResponseInit, type InvocationContext } from "@azure/functions";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LocalHost, startHost } from "../../../../local/host/host.ts";
-import { bodyLimit } from "../../../../local/host/http/request.ts";
+import { defaultBodyLimit } from "../../../../local/host/http/request.ts";
 import { functionsCoreOfFile } from "../../../support/host/functions-core-of-file.ts";
 import { call, exchange } from "./raw-request.ts";
 
@@ -213,7 +213,7 @@ describe("a request", () => {
   it("is 500 if its length is more than 100 MiB", async () => {
     const answer = await exchange(
       host,
-      `POST /api/seen HTTP/1.1\r\nHost: h\r\nContent-Length: ${bodyLimit + 1}\r\n\r\n`,
+      `POST /api/seen HTTP/1.1\r\nHost: h\r\nContent-Length: ${defaultBodyLimit + 1}\r\n\r\n`,
     );
     expect(answer).toMatch(/^HTTP\/1.1 500 /);
     expect(answer).toMatch(/connection: close/i);

@@ -116,6 +116,15 @@ describe("the root", () => {
   });
 });
 
+describe("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT", () => {
+  it("is the longest body that a function gets: the response to a longer one is an empty 500", async () => {
+    await start({ env: { FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: "1000" } });
+    const put = (length: number) => call(host ?? { port: 0 }, "/api/item", { method: "PUT", body: "x".repeat(length) });
+    expect([(await put(1000)).status, (await put(1001)).status]).toEqual([200, 500]);
+    expect((await put(1001)).text).toBe("");
+  });
+});
+
 describe("a disabled function", () => {
   it.each(["AzureWebJobs.item_get.Disabled", "AzureWebJobs_item_get_Disabled", "azurewebjobs.ITEM_GET.disabled"])(
     "is 404 by %s",
