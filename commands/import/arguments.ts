@@ -20,6 +20,7 @@ Usage: API_TOKEN=<token> npm run import-otpkeys -- --url URL [options] FILE ...
   --username-column N   column of a log, from 1, that has the name of the user to whom the OTP key is assigned
   --token-file FILE     file with the bearer token; - for standard input. By default it is read from API_TOKEN
   --pskc-key-file FILE  file with the pre-shared key of a PSKC, in hex or base64. By default it is read from PSKC_KEY
+  --pskc-passphrase-file FILE  file with the passphrase of a PSKC. By default it is read from PSKC_PASSPHRASE
   --batch N             OTP keys in one call, 1 to 100; 100 by default
   --parallel N          calls at a time, 1 to 32; 4 by default
   --timeout SECONDS     time limit of one call; 30 by default
@@ -37,6 +38,7 @@ the end, 130 if it was interrupted. More in docs/import.md.`,
     "username-column": text,
     "token-file": text,
     "pskc-key-file": text,
+    "pskc-passphrase-file": text,
     batch: text,
     parallel: text,
     timeout: text,
@@ -53,6 +55,7 @@ export interface ImportArguments {
   readonly report: string | undefined;
   readonly tokenFile: string | undefined;
   readonly pskcKeyFile: string | undefined;
+  readonly pskcPassphraseFile: string | undefined;
   readonly batch: number;
   readonly parallel: number;
   readonly timeoutMs: number;
@@ -67,7 +70,7 @@ export function importArguments(args: readonly string[]): ImportArguments | unde
   const { url = "", "dry-run": dryRun = false } = values;
   if (files.length === 0) throw usageError(name, "No FILE is given.");
   if (url === "" && !dryRun) throw usageError(name, "--url is missing.");
-  const inputs = [...files, values["token-file"], values["pskc-key-file"]];
+  const inputs = [...files, values["token-file"], values["pskc-key-file"], values["pskc-passphrase-file"]];
   if (inputs.filter(name => name === "-").length > 1) throw new Error("Only one input can be standard input.");
   const digits = values.digits === undefined ? undefined : wholeNumber("--digits", values.digits, 6, 8);
   return {
@@ -78,6 +81,7 @@ export function importArguments(args: readonly string[]): ImportArguments | unde
     report: values.report,
     tokenFile: values["token-file"],
     pskcKeyFile: values["pskc-key-file"],
+    pskcPassphraseFile: values["pskc-passphrase-file"],
     batch: wholeNumber("--batch", values.batch ?? String(maxBatch), 1, maxBatch),
     parallel: wholeNumber("--parallel", values.parallel ?? "4", 1, 32),
     timeoutMs: wholeNumber("--timeout", values.timeout ?? "30", 1, 600) * 1000,

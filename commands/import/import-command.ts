@@ -3,7 +3,7 @@ import { instant, type Now } from "../../lib/time.ts";
 import { type Api, connectApi } from "../api.ts";
 import { type ImportArguments, importArguments } from "./arguments.ts";
 import { createAsk, ImportStopped } from "./calls.ts";
-import { readPreSharedKey, readTexts, readToken } from "./inputs.ts";
+import { readPassphrase, readPreSharedKey, readTexts, readToken } from "./inputs.ts";
 import { catchInterrupt } from "./interrupt.ts";
 import { type Line, readLines } from "./lines.ts";
 import { createProgress, formatCount, refusedLine, summaryOf } from "./progress.ts";
@@ -18,7 +18,7 @@ const exitCodes = { done: 0, someFailed: 1, notStarted: 2, stopped: 3 };
 
 /** What the command uses of its process. */
 export interface CommandProcess {
-  /** Has API_TOKEN and PSKC_KEY, unless files have them. */
+  /** Has API_TOKEN, PSKC_KEY and PSKC_PASSPHRASE, unless files have them. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stdout: Output;
   readonly stderr: Output;
@@ -62,13 +62,15 @@ interface Prepared {
 /** Reads all inputs. Throws if the run cannot start. */
 async function prepare(given: ImportArguments, { environment }: CommandProcess): Promise<Prepared> {
   if (given.report !== undefined) await checkReport(given.report);
-  const preSharedKey = await readPreSharedKey(given.pskcKeyFile, environment.PSKC_KEY);
+  const pskc = {
+    preSharedKey: await readPreSharedKey(given.pskcKeyFile, environment.PSKC_KEY),
+    passphrase: await readPassphrase(given.pskcPassphraseFile, environment.PSKC_PASSPHRASE),
+  };
   const api = given.dryRun
     ? undefined
     : connectApi(given.url, await readToken(given.tokenFile, environment.API_TOKEN), { timeoutMs: given.timeoutMs });
   const texts = await readTexts(given.files);
-  const lines = readLines(texts, { log: given.log, preSharedKey, now: timeOfDay() });
-  if (lines.length === 0) throw new Error("The files contain no OTP key.");
+  const lines = readLines(texts, { log: given.log, pskc, now: timeOfDay() });
   return { given, lines, ...(api && { api }) };
 }
 

@@ -72,3 +72,14 @@ export async function readPreSharedKey(
   const source = file === undefined ? "PSKC_KEY" : shownName(file);
   throw new Error(`${source} contains no key of 16, 24 or 32 bytes in hex or base64.`);
 }
+
+/** Returns the passphrase of a PSKC file, if one is given: of a file, all but the line end. Throws if the file contains none. */
+export async function readPassphrase(
+  file: string | undefined,
+  environment: string | undefined,
+): Promise<string | undefined> {
+  if (file === undefined) return environment === "" ? undefined : environment;
+  const text = (await readInput(file, 64 * 1024)).toString().replace(/\r?\n$/, "");
+  if (text !== "") return text;
+  throw new Error(`${shownName(file)} contains no passphrase.`);
+}

@@ -2,6 +2,7 @@ import type { Instant } from "../../lib/time.ts";
 import type { ImportKey } from "./formats/parsed-lines.ts";
 import { type LogOptions, readPersonalisationLog } from "./formats/personalisation-log.ts";
 import { readPskc } from "./formats/pskc.ts";
+import type { PskcSecrets } from "./formats/pskc-encryption-key.ts";
 
 /**
  * The outcome of a line.
@@ -28,7 +29,7 @@ export interface Line {
 
 export interface ReadingOptions {
   readonly log: LogOptions;
-  readonly preSharedKey: Uint8Array | undefined;
+  readonly pskc: PskcSecrets;
   readonly now: Instant;
 }
 
@@ -50,11 +51,9 @@ export function readLines(
 /** Returns `file:line`, the form that editors recognise. */
 export const locationOf = ({ file, line }: Pick<Line, "file" | "line">): string => `${file}:${line}`;
 
-function fileLines(file: string, text: string, { log, preSharedKey, now }: ReadingOptions): readonly Line[] {
+function fileLines(file: string, text: string, { log, pskc, now }: ReadingOptions): readonly Line[] {
   const isXml = /^\ufeff?\s*</.test(text);
-  const { keys, refused } = isXml
-    ? readPskc(text, { now, ...(preSharedKey && { preSharedKey }) })
-    : readPersonalisationLog(text, log);
+  const { keys, refused } = isXml ? readPskc(text, { ...pskc, now }) : readPersonalisationLog(text, log);
   const lines: Line[] = [
     ...keys.map(key => ({ file, line: key.line, key, outcome: "open" as const, reason: "not sent" })),
     ...refused.map(({ line, reason }) => ({ file, line, outcome: "refused" as const, reason })),

@@ -14,7 +14,7 @@ const parallel = 4;
 
 /** Imports the OTP keys of a file as `npm run import-otpkeys` does. Returns the outcome of each line, without secrets. */
 export async function importKeyFile(file: z.output<typeof keyFile>, core: string, token: string, gone: AbortSignal) {
-  const lines = readLines([file], { log: {}, preSharedKey: undefined, now: instant(Date.now()) });
+  const lines = readLines([file], { log: {}, pskc: {}, now: instant(Date.now()) });
   const ask = createAsk({
     api: connectApi(core, token),
     stop: gone,

@@ -30,10 +30,18 @@ export interface ParsedFile {
 export type ParsedLine = ImportKey | RefusedLine | undefined;
 
 /** An OTP key as written in a file. A text is hexadecimal; empty means absent. */
-interface WrittenKey extends Pick<KeyDraft, "digits" | "counter" | "period" | "algorithm" | "drift"> {
+interface WrittenKey extends Pick<KeyDraft, "digits" | "counter" | "period" | "drift"> {
   readonly secret: Uint8Array | string;
   readonly privateId?: string;
+  /** Name of the hash function of an OATH key. Empty or absent: SHA-1, unless the secret has the length of another one. */
+  readonly hash?: string;
 }
+
+/** Hash functions of `totp` keys by the length of their secrets in bytes (RFC 6238 appendix A). */
+export const hashByLength: ReadonlyMap<number, TotpAlgorithm> = new Map([
+  [32, "SHA256"],
+  [64, "SHA512"],
+]);
 
 /** Checks an OTP key by the rules of its kind and of prefixes (A7, A9). */
 export function checkKey(
@@ -45,15 +53,26 @@ export function checkKey(
   if (prefixText === "") return { line, reason: "it has no prefix, by which its OTPs would be recognised" };
   const prefix = parsePrefix(prefixText);
   if (prefix === undefined) return { line, reason: "its prefix is not 1 to 32 letters and digits" };
-  const { secret, privateId, ...rest } = written;
+  const { secret: text, privateId, hash = "", ...rest } = written;
+  const secret = typeof text === "string" ? bytesOfHex(text) : text;
+  const algorithm = hash === "" ? "SHA1" : algorithmOf(hash);
+  if (kind !== "yubico" && (algorithm === undefined || (kind === "hotp" && algorithm !== "SHA1"))) {
+    return { line, reason: "its hash function is not for this kind of key" };
+  }
+  // By SHA-1 the OTP key might never work, and nobody would know before its user tries it.
+  if (kind !== "yubico" && hash === "" && hashByLength.has(secret?.length ?? 0)) {
+    return { line, reason: `no hash function is named for its secret of ${secret?.length} bytes` };
+  }
   const draft: KeyDraft = {
     ...rest,
-    secret: typeof secret === "string" ? bytesOfHex(secret) : secret,
+    ...(kind === "totp" && { algorithm }),
+    secret,
     ...(privateId !== undefined && { privateId: bytesOfHex(privateId) }),
   };
   const prepared = otpKind(kind).prepare(draft);
   if (prepared.ok) return { line, prefix, kind, ...draft };
-  const isNotHex = (field: keyof KeyDraft) => (written[field] ?? "") !== "" && draft[field] === undefined;
+  const isNotHex = (field: keyof KeyDraft) =>
+    (field === "secret" || field === "privateId") && (written[field] ?? "") !== "" && draft[field] === undefined;
   const reasons = prepared.problems.map(
     ({ field, reason }) => `${fieldNames[field]} ${isNotHex(field) ? "must be in hex" : reason}`,
   );
@@ -71,17 +90,28 @@ const fieldNames: Record<keyof KeyDraft, string> = {
 };
 
 /** Returns the hash function that a text such as `HMAC-SHA256`, `SHA-1` or `sha512` names; undefined for any other. */
-export function algorithmOf(text: string): TotpAlgorithm | undefined {
+function algorithmOf(text: string): TotpAlgorithm | undefined {
   const [, bits] = /^(?:HMAC-?)?SHA-?(1|256|512)$/i.exec(text) ?? [];
   return totpAlgorithms.find(name => name === `SHA${bits}`);
 }
 
+/** Returns the number of a column, undefined for an empty text. Any other text is NaN, which every rule refuses: a default would hide it. */
+export function numberOf(text: string): number | undefined {
+  if (text === "") return undefined;
+  return /^[0-9]{1,10}$/.test(text) ? Number(text) : Number.NaN;
+}
+
+/** A character that decoding puts in place of bytes which are no text, or NUL, which is half a character of UTF-16. */
+export const notText = /[\ufffd\0]/;
+export const notTextReason = "it is not UTF-8 (nor UTF-16 with a byte order mark)";
+
 /**
- * Collects the lines of a file. A personalisation log grows at its end, so the last of several lines with the same prefix is the
+ * Collects the lines of a file. A file without any is refused, because it would look imported. A personalisation log grows at its end, so the last of several lines with the same prefix is the
  * current state of the key.
  */
 export function collectLines(lines: readonly ParsedLine[]): ParsedFile {
   const found = lines.filter(line => line !== undefined);
+  if (found.length === 0) return { keys: [], refused: [{ line: 1, reason: "the file contains no OTP key" }] };
   const last = new Map(found.flatMap(line => ("prefix" in line ? [[line.prefix, line.line] as const] : [])));
   const keys = found.filter(line => "prefix" in line).filter(key => last.get(key.prefix) === key.line);
   const refused = found.flatMap((line): RefusedLine[] => {

@@ -1,7 +1,17 @@
 import { parse } from "csv-parse/sync";
 import { parseUsername } from "../../../lib/auth/model/username.ts";
 import { modhexPattern, modhexToHex } from "../../../lib/auth/otp/modhex.ts";
-import { algorithmOf, checkKey, collectLines, type ParsedFile, type ParsedLine } from "./parsed-lines.ts";
+import { type EntraColumns, entraColumns, readEntraLine } from "./entra-csv.ts";
+import { isOathLine, readOathLine } from "./oath-csv.ts";
+import {
+  checkKey,
+  collectLines,
+  notText,
+  notTextReason,
+  numberOf,
+  type ParsedFile,
+  type ParsedLine,
+} from "./parsed-lines.ts";
 
 /** Values that a log does not contain and the administrator knows. */
 export interface LogOptions {
@@ -16,17 +26,30 @@ export interface LogOptions {
   readonly usernameColumn?: number;
 }
 
-/** Reads a personalisation log of a key maker: traditional, OATH and Yubico CSV layouts, also mixed (A18). */
+/** Reads a personalisation log of a key maker: traditional, Yubico, OATH and Entra CSV layouts; all but the last also mixed (A18). */
 export function readPersonalisationLog(text: string, options: LogOptions = {}): ParsedFile {
   const lines = text.replace(/^\ufeff/, "").split(/\r\n|\n|\r/);
-  return collectLines(lines.map((line, index) => readLine(line, index + 1, options)));
+  let columns: EntraColumns | undefined;
+  const readLine = (text: string, line: number): ParsedLine => {
+    if (text.trim() === "" || text.trimStart().startsWith("#")) return undefined;
+    if (notText.test(text)) return { line, reason: notTextReason };
+    const all = fieldsOf(text);
+    if (all === undefined) return { line, reason: "it is no line of separated values" };
+    if (all.every(field => field === "")) return undefined;
+    const { fields, username } = withoutUsername(all, options);
+    const header = entraColumns(fields);
+    if (header !== undefined) {
+      columns = header;
+      return undefined;
+    }
+    const key =
+      columns === undefined ? readFields(fields, line, options) : readEntraLine(fields, line, columns, options.digits);
+    return withUsername(key, line, username);
+  };
+  return collectLines(lines.map((line, index) => readLine(line, index + 1)));
 }
 
-function readLine(text: string, line: number, options: LogOptions): ParsedLine {
-  if (text.trim() === "" || text.trimStart().startsWith("#")) return undefined;
-  const { fields, username } = withoutUsername(fieldsOf(text) ?? [], options);
-  if (fields.length === 0) return { line, reason: "it is no line of comma-separated values" };
-  const key = readFields(fields, line, options);
+function withUsername(key: ParsedLine, line: number, username: string): ParsedLine {
   if (key === undefined || !("prefix" in key) || username === "") return key;
   // Checked here too: Core would refuse a call with texts of another column as too large, and the run would end.
   const parsed = parseUsername(username);
@@ -48,16 +71,18 @@ function readFields(fields: readonly string[], line: number, options: LogOptions
   if (/^(static password|challenge-response|configuration|unknown)/.test(event)) {
     return { line, reason: "it is not about a key that makes OTPs" };
   }
-  const [, second = ""] = fields;
-  if (isSeed(second) && fields.length <= 6) return readSeed(fields, line, options);
+  if (isOathLine(fields)) return readOathLine(fields, line, options.digits);
   if (/^[0-9]*$/.test(first) && fields.length >= 4) return readCompact(fields, line, options);
   return { line, reason: "it is of no known layout" };
 }
 
-/** Parses one line of CSV, also with quotes that spreadsheets add. Each line is parsed alone, so that a stray quote affects no other. */
+/**
+ * Parses one line of CSV, with any separator of spreadsheets and the quotes that they add. Each line is parsed alone, so that a stray
+ * quote affects no other.
+ */
 function fieldsOf(text: string): readonly string[] | undefined {
   try {
-    const [fields] = parse(text, { trim: true, relaxColumnCount: true }) as string[][];
+    const [fields] = parse(text, { trim: true, relaxColumnCount: true, delimiter: [",", ";", "\t"] }) as string[][];
     return fields;
   } catch {
     return undefined;
@@ -110,26 +135,6 @@ function readCompact(fields: readonly string[], line: number, { digits, identifi
 }
 
 /**
- * Reads the layout of keys without a keyboard: serial number (typed by the user before each code), seed, `hotp` or
- * `totp`, digits, step, hash function.
- */
-function readSeed(fields: readonly string[], line: number, { digits = 6 }: LogOptions): ParsedLine {
-  const [serial = "", seed = "", kind = "", digitsText = "", step = "", hash = ""] = fields;
-  const name = kind.toLowerCase() || "hotp";
-  if (name !== "hotp" && name !== "totp") return { line, reason: "it is of no known kind of key" };
-  const length = digitsText === "" ? digits : numberOf(digitsText);
-  const algorithm = hash === "" ? "SHA1" : algorithmOf(hash);
-  if (algorithm === undefined || (name === "hotp" && algorithm !== "SHA1")) {
-    return { line, reason: "its hash function is not for this kind of key" };
-  }
-  const timed = name === "totp" && { period: step === "" ? 30 : numberOf(step), algorithm };
-  return checkKey(line, serial, name, { secret: seed, digits: length, ...timed });
-}
-
-/** Returns whether a text is a seed: hexadecimal, and too long for a public id. */
-const isSeed = (text: string): boolean => /^[0-9a-fA-F]{28,}$/.test(text) && !modhexPattern.test(text);
-
-/**
  * Returns the identifier as an OATH key types it. The log contains it in modhex; the key types the first characters in modhex and the
  * rest in digits. An identifier with digits is already in the typed form.
  */
@@ -140,9 +145,3 @@ function typedIdentifier(publicId: string, inModhex: number): string {
 
 /** Returns whether the rest of an identifier can be a serial number. This layout does not say which part is typed in digits. */
 const hasNumber = (publicId: string): boolean => /^[cbdefghijk]*$/.test(publicId.slice(4));
-
-/** Returns the number, undefined for an empty text. Any other text is NaN, which every rule refuses: a default would hide it. */
-function numberOf(text: string): number | undefined {
-  if (text === "") return undefined;
-  return /^[0-9]{1,10}$/.test(text) ? Number(text) : Number.NaN;
-}

@@ -1,148 +1,119 @@
 import { parsePrefix } from "../../../lib/auth/model/prefix.ts";
-import type { KeyDraft, TotpAlgorithm } from "../../../lib/auth/otp/contract.ts";
-import { type Instant, instant, parseUtc } from "../../../lib/time.ts";
-import {
-  algorithmOf,
-  checkKey,
-  collectLines,
-  type ImportKey,
-  type ParsedFile,
-  type RefusedLine,
-} from "./parsed-lines.ts";
-import { PskcSecretError, type ReadSecret, secretReader } from "./pskc-secret.ts";
+import type { Instant } from "../../../lib/time.ts";
+import { checkKey, collectLines, type ImportKey, type ParsedFile, type RefusedLine } from "./parsed-lines.ts";
+import { createDataReader, type DataReader } from "./pskc-data.ts";
+import type { PskcSecrets } from "./pskc-encryption-key.ts";
+import { PskcError } from "./pskc-error.ts";
+import { notUsable, validityOf } from "./pskc-policy.ts";
+import { unreadState } from "./pskc-unread.ts";
 import { element, elements, readXml, textAt, type XmlElement, XmlError } from "./xml.ts";
 
-export interface PskcOptions {
-  /** Pre-shared key, with the length that the file's encryption requires. */
-  readonly preSharedKey?: Uint8Array;
+export interface PskcOptions extends PskcSecrets {
   readonly now: Instant;
 }
 
-/** Reads a Portable Symmetric Key Container (RFC 6030), plain or encrypted with a pre-shared key (A18). */
+const isDraft = "it is of a draft before RFC 6030: ask for a file of version 1.0 of the RFC";
+
+/** Reads a Portable Symmetric Key Container (RFC 6030), plain or encrypted under a pre-shared key or a passphrase (A18). */
 export function readPskc(text: string, options: PskcOptions): ParsedFile {
   try {
     const { root, lineOf } = readXml(text);
     const container = element(root, "KeyContainer");
     if (container === undefined) throw new XmlError(1, "it is no PSKC key container");
-    const readSecret = secretReader(container, options.preSharedKey);
-    const packages = elements(container, "KeyPackage");
-    return collectLines(
-      packages.map(keyPackage => readPackage(keyPackage, lineOf(keyPackage), readSecret, options.now)),
-    );
+    const data = createDataReader(container, options);
+    return collectLines([
+      ...elements(container, "Device").map(device => ({ line: lineOf(device), reason: isDraft })),
+      ...elements(container, "KeyPackage").map(keyPackage =>
+        readPackage(keyPackage, lineOf(keyPackage), data, options.now),
+      ),
+    ]);
   } catch (error) {
     if (error instanceof XmlError) return { keys: [], refused: [{ line: error.line, reason: error.message }] };
     throw error;
   }
 }
 
-function readPackage(
-  keyPackage: XmlElement,
-  line: number,
-  readSecret: ReadSecret,
-  now: Instant,
-): ImportKey | RefusedLine {
+function readPackage(keyPackage: XmlElement, line: number, data: DataReader, now: Instant): ImportKey | RefusedLine {
   const key = element(keyPackage, "Key");
-  const reason = key === undefined ? "it contains no key" : (notUsable(key, now) ?? notSupported(key));
-  if (key === undefined || reason !== undefined) return { line, reason: reason ?? "" };
+  if (key === undefined) return { line, reason: "it contains no key" };
+  const kind = kindOf(key);
+  if (kind === undefined) {
+    return { line, reason: textAt(key, "@KeyAlgorithm") === "" ? "it is of no known kind of key" : isDraft };
+  }
+  const reason = unreadState(keyPackage) ?? notUsable(keyPackage, now) ?? notSupported(key, kind);
+  if (reason !== undefined) return { line, reason };
   try {
-    const secret = readSecret(element(key, "Data", "Secret"));
-    const found = kindOf(key) === "yubico" ? yubicoKey(key, line, secret) : oathKey(keyPackage, key, line, secret);
-    return "prefix" in found ? { ...found, ...validityOf(key) } : found;
+    const unread = unreadNumbers[kind].find(name => (data.numberOf(key, name) ?? 0) !== 0);
+    if (unread !== undefined) return { line, reason: `its ${unread} is not 0, and is not read` };
+    const found = kind === "yubico" ? yubicoKey(key, line, data) : oathKey(keyPackage, key, kind, line, data);
+    return "prefix" in found ? { ...found, ...validityOf(keyPackage) } : found;
   } catch (error) {
-    if (error instanceof PskcSecretError) return { line, reason: error.message };
+    if (error instanceof PskcError) return { line, reason: error.message };
     throw error;
   }
 }
 
-/** Returns a time of the key's policy. */
-function policyTime(key: XmlElement, name: "StartDate" | "ExpiryDate"): number | undefined {
-  const text = textAt(element(key, "Policy"), name);
-  return text === "" ? undefined : parseUtc(text);
-}
+type PskcKind = "hotp" | "totp" | "yubico";
 
-function validityOf(key: XmlElement): Pick<ImportKey, "validFrom" | "validUntil"> {
-  const [start, end] = [policyTime(key, "StartDate"), policyTime(key, "ExpiryDate")];
-  return {
-    ...(start !== undefined && { validFrom: instant(start) }),
-    ...(end !== undefined && { validUntil: instant(end) }),
-  };
-}
+/** State in the data that has no meaning for a kind, or none that is known. */
+const unreadNumbers = {
+  hotp: ["Time", "TimeDrift"],
+  totp: ["Time", "TimeDrift"],
+  yubico: ["Counter", "Time", "TimeDrift"],
+} as const;
 
-/** What a policy may contain. RFC 6030 section 5 forbids the use of a key whose policy has more than its reader understands. */
-const policyMember = /^(?:StartDate|ExpiryDate|KeyUsage|PINPolicy|#text|@.*)$/;
-
-/** Returns why the key's policy forbids its import now or its use for OTPs (RFC 6030 section 5), or undefined. */
-function notUsable(key: XmlElement, now: Instant): string | undefined {
-  const policy = element(key, "Policy");
-  const [start = 0, end = Number.POSITIVE_INFINITY] = [policyTime(key, "StartDate"), policyTime(key, "ExpiryDate")];
-  if (Number.isNaN(start) || Number.isNaN(end)) return "a time of its policy is malformed";
-  if (end <= Date.parse(now)) return "it has expired";
-  if (end <= start) return "it expires before it may be used";
-  if (!Object.keys(policy ?? {}).every(name => policyMember.test(name)))
-    return "its policy has a limit that is not supported";
-  // In the other modes the user types the PIN with the OTP, or it is part of the computation.
-  if (!/^(Local)?$/.test(textAt(policy, "PINPolicy", "@PINUsageMode"))) return "its OTPs depend on a PIN";
-  const usages = elements(policy, "KeyUsage").map(usage => textAt(usage));
-  return usages.length === 0 || usages.includes("OTP") ? undefined : "it is not meant for OTPs";
-}
-
-function notSupported(key: XmlElement): string | undefined {
-  const kind = kindOf(key);
-  if (kind === undefined) return "it is of no known kind of key";
-  if (kind === "yubico") return undefined;
-  const parameters = element(key, "AlgorithmParameters");
-  const suite = suiteOf(key);
-  if (suite === undefined || (kind === "hotp" && suite !== "SHA1"))
-    return "its hash function is not for this kind of key";
-  if (/^(true|1)$/.test(textAt(parameters, "ResponseFormat", "@CheckDigits"))) return "its codes have a check digit";
-  if (!/^(DECIMAL)?$/.test(textAt(parameters, "ResponseFormat", "@Encoding"))) return "its codes are not of digits";
-  return undefined;
-}
-
-/** Returns the hash function of an OATH key, by default SHA-1; undefined for one that is not supported. */
-function suiteOf(key: XmlElement): TotpAlgorithm | undefined {
-  const parameters = element(key, "AlgorithmParameters");
-  const suite = textAt(parameters, "Suite") || textAt(parameters, "Suite", "@hashalgo");
-  return suite === "" ? "SHA1" : algorithmOf(suite);
-}
-
-/** Returns time step and hash function of a time-based key. */
-function timingOf(key: XmlElement): Pick<KeyDraft, "period" | "algorithm"> {
-  const step = element(key, "Data", "TimeInterval");
-  return { period: step === undefined ? 30 : (numberOf(textAt(step, "PlainValue")) ?? 0), algorithm: suiteOf(key) };
-}
-
-function kindOf(key: XmlElement): "hotp" | "totp" | "yubico" | undefined {
+function kindOf(key: XmlElement): PskcKind | undefined {
   const algorithm = textAt(key, "@Algorithm");
   if (algorithm === "http://www.yubico.com/#yubikey-aes") return "yubico";
   const [, kind] = /^urn:ietf:params:xml:ns:keyprov:pskc[:#](hotp|totp)$/.exec(algorithm) ?? [];
   return kind === "hotp" || kind === "totp" ? kind : undefined;
 }
 
-/** Reads an OATH key. Its prefix is the key's id, if it can be a prefix, else the serial number, which the user types. */
-function oathKey(keyPackage: XmlElement, key: XmlElement, line: number, secret: Uint8Array): ImportKey | RefusedLine {
-  const id = textAt(key, "@Id");
-  const prefix = parsePrefix(id) ?? (textAt(keyPackage, "DeviceInfo", "SerialNo") || id);
-  const counter = element(key, "Data", "Counter");
-  const isTimed = kindOf(key) === "totp";
-  return checkKey(line, prefix, isTimed ? "totp" : "hotp", {
-    secret,
-    ...(isTimed && timingOf(key)),
-    digits: digitsOf(textAt(key, "AlgorithmParameters", "ResponseFormat", "@Length"), prefix),
-    counter: counter === undefined ? 0 : (numberOf(textAt(counter, "PlainValue")) ?? -1),
+function notSupported(key: XmlElement, kind: PskcKind): string | undefined {
+  if (kind === "yubico") return undefined;
+  const format = element(key, "AlgorithmParameters", "ResponseFormat");
+  if (/^(true|1)$/.test(textAt(format, "@CheckDigits"))) return "its codes have a check digit";
+  if (!/^(DECIMAL)?$/.test(textAt(format, "@Encoding"))) return "its codes are not of digits";
+  return undefined;
+}
+
+function oathKey(
+  keyPackage: XmlElement,
+  key: XmlElement,
+  kind: "hotp" | "totp",
+  line: number,
+  data: DataReader,
+): ImportKey | RefusedLine {
+  const suite = element(key, "AlgorithmParameters", "Suite");
+  const { prefix, digits } = prefixAndDigits(keyPackage, key);
+  return checkKey(line, prefix, kind, {
+    digits,
+    secret: data.secretOf(key),
+    hash: textAt(suite) || textAt(suite, "@hashalgo"),
+    ...(kind === "totp" && { period: data.numberOf(key, "TimeInterval") ?? 30 }),
+    counter: data.numberOf(key, "Counter") ?? 0,
   });
 }
 
-/** Returns the number of digits. Some programs include the length of the typed prefix. */
-function digitsOf(length: string, prefix: string): number | undefined {
-  const digits = numberOf(length);
-  return digits === undefined || digits <= 8 ? digits : digits - prefix.length;
+const maxDigits = 8;
+
+/**
+ * Returns prefix and length of the codes. The prefix is the serial number on the device, which its user types, if it can be a prefix;
+ * otherwise the key's id, which is often only its number in the file. If the length includes an id, the key itself types that id.
+ */
+function prefixAndDigits(keyPackage: XmlElement, key: XmlElement) {
+  const [id, serial] = [textAt(key, "@Id"), textAt(keyPackage, "DeviceInfo", "SerialNo")];
+  const text = textAt(key, "AlgorithmParameters", "ResponseFormat", "@Length");
+  const length = text === "" ? undefined : Number(text);
+  const prefix = parsePrefix(serial) ?? (id || serial);
+  if (length === undefined || !(length > maxDigits)) return { prefix, digits: length };
+  const ids = id.length > serial.length ? [id, prefix] : [prefix];
+  const typed = ids.find(each => length - each.length >= 6 && length - each.length <= maxDigits);
+  return typed === undefined ? { prefix, digits: length } : { prefix: typed, digits: length - typed.length };
 }
 
 /** Reads a Yubico key. The personalisation tool writes public and private id into the user id. */
-function yubicoKey(key: XmlElement, line: number, secret: Uint8Array): ImportKey | RefusedLine {
-  const [, publicId = "", privateId = ""] = /^CN=([^,\s]*),\s*UID=([0-9a-fA-F]*)$/.exec(textAt(key, "UserId")) ?? [];
-  return checkKey(line, publicId, "yubico", { secret, privateId });
+function yubicoKey(key: XmlElement, line: number, data: DataReader): ImportKey | RefusedLine {
+  const [, prefix = "", privateId = ""] = /^CN=([^,\s]*),\s*UID=([0-9a-fA-F]*)$/.exec(textAt(key, "UserId")) ?? [];
+  return checkKey(line, prefix, "yubico", { secret: data.secretOf(key), privateId });
 }
-
-const numberOf = (text: string): number | undefined => (/^[0-9]{1,15}$/.test(text) ? Number(text) : undefined);

@@ -1,4 +1,5 @@
 import { XMLParser, XMLValidator } from "fast-xml-parser";
+import { notText, notTextReason } from "./parsed-lines.ts";
 
 /** An element or attribute by its name without namespace; `@` before an attribute's name. */
 export interface XmlElement {
@@ -24,6 +25,8 @@ const parser = new XMLParser({
   parseAttributeValue: false,
   ignoreDeclaration: true,
   ignorePiTags: true,
+  // Without it, numeric character references stay as they are: `&#13;` is a line end that another program wrote.
+  htmlEntities: true,
   captureMetaData: true,
   alwaysCreateTextNode: true,
   maxNestedTags: 32,
@@ -39,6 +42,8 @@ export function readXml(text: string): { readonly root: XmlElement; lineOf(eleme
   const lineAt = lineCounter(normal);
   const declaration = normal.search(/<!DOCTYPE/i);
   if (declaration >= 0) throw new XmlError(lineAt(declaration), "it has a document type declaration");
+  const garbled = normal.search(notText);
+  if (garbled >= 0) throw new XmlError(lineAt(garbled), notTextReason);
   const found = XMLValidator.validate(normal);
   if (found !== true) throw new XmlError(found.err.line, "it is no well-formed XML");
   return {

@@ -8,6 +8,7 @@ import {
   type FileKey,
   hotpKey,
   logLine,
+  passphrasePskc,
   pskcOf,
   sealedPskc,
   spellings,
@@ -188,6 +189,50 @@ describe("importing what key makers ship", () => {
     const again = await imported("--pskc-key-file", keyFile, pskc);
     expect(again).toMatchObject({ code: 0, out: "1 key: 1 already present\n" });
     expect(again.error).not.toContain(preSharedKey);
+  });
+
+  it("opens a PSKC by the passphrase of the environment or a file (RFC 6030 figure 7)", async () => {
+    const passphrase = "qwerty";
+    const pskc = fileOf(passphrasePskc(), "sealed.xml");
+    expect(await imported(pskc)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("refused: its secret is encrypted under a passphrase, and none was given"),
+    });
+    expect((await importWith({ PSKC_PASSPHRASE: "other" }, pskc)).code).toBe(1);
+    expect(await importWith({ PSKC_PASSPHRASE: passphrase }, pskc)).toMatchObject({
+      code: 0,
+      out: "1 key: 1 imported\n",
+    });
+    const fromFile = (content: string) => imported("--pskc-passphrase-file", fileOf(content, "passphrase"), pskc);
+    expect(await fromFile(`${passphrase}\r\n`)).toMatchObject({ code: 0, out: "1 key: 1 already present\n" });
+    expect(await fromFile("\n")).toMatchObject({ code: 2, error: expect.stringContaining("contains no passphrase") });
+  });
+
+  it("refuses a file that contains no OTP key, also beside a good one", async () => {
+    const good = log([hotpKey()]);
+    const draft = fileOf('<KeyContainer xmlns="urn:ietf:params:xml:ns:keyprov:pskc"><Device/></KeyContainer>', "a.xml");
+    const others = [fileOf(pskcOf([]), "b.xml"), fileOf("# nothing\n"), fileOf("")];
+    expect(await imported(good, draft, ...others)).toMatchObject({
+      code: 1,
+      out: [
+        `${draft}:1: refused: it is of a draft before RFC 6030: ask for a file of version 1.0 of the RFC`,
+        ...others.map(file => `${file}:1: refused: the file contains no OTP key`),
+        "5 keys: 1 imported, 4 refused\n",
+      ].join("\n"),
+    });
+    expect((await imported(draft)).code).toBe(1);
+  });
+
+  it("imports OATH keys without a keyboard from the counter of the file on", async () => {
+    await auth.core("POST", "/users", { username: "counting", password: "correct horse battery" });
+    const secret = Buffer.from("12345678901234567890").toString("hex");
+    expect(await imported(fileOf(`7000000001;${secret};HOTP;6;3`))).toMatchObject({ code: 0 });
+    await auth.core("POST", "/users/counting/otpkeys", { otpkey: "7000000001" });
+    const validates = async (code: string) =>
+      (await auth.core("POST", "/users/counting/validate", { otp: `7000000001${code}` })).body;
+    // RFC 4226 appendix D, counters 0, 2 and 3.
+    for (const code of ["755224", "359152"]) expect(await validates(code)).toMatchObject({ valid_otp: false });
+    expect(await validates("969429")).toMatchObject({ valid_otp: true });
   });
 
   it("reads UTF-16, as spreadsheets write it", async () => {

@@ -56,6 +56,29 @@ export const sealedPskc = `<?xml version="1.0" encoding="UTF-8"?>
 <Data><Secret><EncryptedValue>${sealed("AAECAwQFBgcICQoLDA0OD+cIHItlB3Wra1DUpxVvOx2lef1VmNPCMl8jwZqIUqGv")}</EncryptedValue><ValueMAC>Su+NvtQfmvfJzF6bmQiJqoLRExc=</ValueMAC></Secret></Data></Key></KeyPackage>
 </KeyContainer>`;
 
+/** The key of RFC 6030 figure 7, under the passphrase `qwerty`. */
+export function passphrasePskc({
+  iterations = "1000",
+  length = "16",
+  prf = "",
+  derivation = "pkcs-5v2-0#pbkdf2",
+}: Readonly<Partial<Record<"iterations" | "length" | "prf" | "derivation", string>>> = {}): string {
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<KeyContainer Version="1.0" xmlns="urn:ietf:params:xml:ns:keyprov:pskc" xmlns:x="http://www.w3.org/2001/04/xmlenc#">
+<EncryptionKey><d:DerivedKey xmlns:d="http://www.w3.org/2009/xmlenc11#">
+<d:KeyDerivationMethod Algorithm="http://www.rsasecurity.com/rsalabs/pkcs/schemas/${derivation}">
+<p:PBKDF2-params xmlns:p="http://www.rsasecurity.com/rsalabs/pkcs/schemas/pkcs-5v2-0#">
+<Salt><Specified>Ej7/PEpyEpw=</Specified></Salt><IterationCount>${iterations}</IterationCount>
+<KeyLength>${length}</KeyLength><PRF${prf}/></p:PBKDF2-params></d:KeyDerivationMethod>
+<d:MasterKeyName>My Password 1</d:MasterKeyName></d:DerivedKey></EncryptionKey>
+<MACMethod Algorithm="http://www.w3.org/2000/09/xmldsig#hmac-sha1"><MACKey>${sealed("2GTTnLwM3I4e5IO5FkufoOEiOhNj91fhKRQBtBJYluUDsPOLTfUvoU2dStyOwYZx")}</MACKey></MACMethod>
+<KeyPackage><DeviceInfo><Manufacturer>TokenVendorAcme</Manufacturer><SerialNo>987654321</SerialNo></DeviceInfo>
+<CryptoModuleInfo><Id>CM_ID_001</Id></CryptoModuleInfo><Key Id="123456" Algorithm="urn:ietf:params:xml:ns:keyprov:pskc:hotp"><Issuer>Example-Issuer</Issuer>
+<AlgorithmParameters><ResponseFormat Length="8" Encoding="DECIMAL"/></AlgorithmParameters>
+<Data><Secret><EncryptedValue Id="ED">${sealed("oTvo+S22nsmS2Z/RtcoF8Hfh+jzMe0RkiafpoDpnoZTjPYZu6V+A4aEn032yCr4f")}</EncryptedValue><ValueMAC>LP6xMvjtypbfT9PdkJhBZ+D6O4w=</ValueMAC></Secret></Data></Key></KeyPackage>
+</KeyContainer>`;
+}
+
 /** Every form in which the secrets of keys could be written anywhere. */
 export const spellings = (keys: readonly FileKey[]): readonly string[] =>
   keys

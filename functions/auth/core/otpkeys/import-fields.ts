@@ -1,5 +1,5 @@
-import { base32nopad } from "@scure/base";
 import * as z from "zod";
+import { base32ToBytes } from "../../../../lib/auth/otp/base32.ts";
 import { totpAlgorithms } from "../../../../lib/auth/otp/contract.ts";
 import { otpKindNames } from "../../../../lib/auth/otp/kinds.ts";
 import type { BatchKey } from "../../../../lib/auth/otpkeys/import-keys.ts";
@@ -7,7 +7,6 @@ import { importProblems } from "../../../../lib/auth/otpkeys/imported-key.ts";
 import { type Caller, hasRole } from "../../../../lib/caller.ts";
 import { Fault, type Problem } from "../../../../lib/fault.ts";
 import { problemsOf } from "../../../../lib/http/parse/problems.ts";
-import { trimEnd } from "../../../../lib/trim-end.ts";
 import {
   optional,
   optionalFlag,
@@ -26,17 +25,12 @@ const hex = z
 /** More than the longest secret needs in any notation. */
 const base32MaxLength = 400;
 
-/** Base32 of RFC 4648 as people write it: upper or lower case, with or without padding, spaces and dashes (A10). */
 const base32 = z
   .string()
   .max(base32MaxLength)
   .transform((text, context) => {
-    try {
-      const bytes = base32nopad.decode(trimEnd(text.replace(/[\s-]/g, ""), "=").toUpperCase());
-      if (bytes.length > 0) return bytes;
-    } catch {
-      // Do not pass on the decoder's error: it quotes the secret.
-    }
+    const bytes = base32ToBytes(text);
+    if (bytes !== undefined) return bytes;
     context.addIssue({ code: "custom", message: "must be in Base32" });
     return z.NEVER;
   });

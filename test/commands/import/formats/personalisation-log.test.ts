@@ -127,19 +127,38 @@ describe("the Yubico layout", () => {
   });
 });
 
-describe("the layout of keys without a keyboard", () => {
+describe("the OATH layout of keys without a keyboard", () => {
+  const seedOf = (bytes: number) => "3a".repeat(bytes);
+
   it.each([
-    [`F800574,${seed}`, { prefix: "f800574", kind: "hotp", digits: 6 }],
+    [`F800574,${seed}`, { prefix: "f800574", kind: "hotp", digits: 6, counter: 0 }],
     [`F800574,${seed},HOTP,8`, { prefix: "f800574", kind: "hotp", digits: 8 }],
+    [`F800574,${seed},HOTP,6,1200`, { kind: "hotp", digits: 6, counter: 1200 }],
+    [`F800574,${seed},HOTP,6,1200,SHA1,,`, { kind: "hotp", counter: 1200 }],
     [
       `1000133508267, ${seed}, totp, 6, 30`,
       { prefix: "1000133508267", kind: "totp", digits: 6, period: 30, algorithm: "SHA1" },
     ],
     [`1000133508267,${seed},totp,7,60`, { kind: "totp", digits: 7, period: 60, algorithm: "SHA1" }],
+    [`1000133508267,${seed},totp,6,60,sha1,`, { kind: "totp", digits: 6, period: 60, algorithm: "SHA1" }],
     [`1000133508267,${seed},totp,8,60,SHA-256`, { kind: "totp", digits: 8, period: 60, algorithm: "SHA256" }],
     [`1000133508267,${seed},totp,8,,hmac-sha512`, { kind: "totp", digits: 8, period: 30, algorithm: "SHA512" }],
   ])("gives OATH keys whose serial number is typed before the code: %s", (line, key) => {
     expect(keysOf(line)).toMatchObject([{ line: 1, secret: hex(seed), ...key }]);
+  });
+
+  it("takes the hash function of a totp key from the length of its secret unless the line names one", () => {
+    expect(keysOf(`F1,${seedOf(32)},totp,6,30`)).toMatchObject([{ algorithm: "SHA256" }]);
+    expect(keysOf(`F1,${seedOf(64)},totp`)).toMatchObject([{ algorithm: "SHA512" }]);
+    expect(keysOf(`F1,${seedOf(32)},totp,6,30,SHA1`)).toMatchObject([{ algorithm: "SHA1" }]);
+    expect(keysOf(`F1,${seedOf(33)},totp,6,30`)).toMatchObject([{ algorithm: "SHA1" }]);
+  });
+
+  it("refuses a hotp key whose secret has the length of another hash function unless the line names SHA-1", () => {
+    expect(reasonOf(`F1,${seedOf(32)},hotp,6`)).toBe("no hash function is named for its secret of 32 bytes");
+    expect(reasonOf(`F1,${seedOf(64)}`)).toBe("no hash function is named for its secret of 64 bytes");
+    expect(keysOf(`F1,${seedOf(32)},hotp,6,0,SHA1`)).toMatchObject([{ kind: "hotp" }]);
+    expect(keysOf(`F1,${seedOf(32)},hotp,6,0,SHA1`)[0]).not.toHaveProperty("algorithm");
   });
 
   it.each([
@@ -149,9 +168,68 @@ describe("the layout of keys without a keyboard", () => {
     [`F1,${seed},hotp,6,,SHA256`, "its hash function is not for this kind of key"],
     [`F1,${seed},hotp,9`, "its digits must be 6, 7 or 8"],
     [`F1,${seed},hotp,six`, "its digits must be 6, 7 or 8"],
+    [`F1,${seed},hotp,6,soon`, `its counter must be a whole number from 0 to ${2 ** 52}`],
+    [`F1,${seed},hotp,6,-1`, `its counter must be a whole number from 0 to ${2 ** 52}`],
+    [`F1,${seed},totp,6,30,SHA1,-4`, "it has a column after the hash function, which is not read"],
     [`-,${seed}`, "its prefix is not 1 to 32 letters and digits"],
+    [`F1,${seed.slice(1)}z,hotp,6`, "its secret must be in hex"],
+    [`F1,${seed.slice(1)}z`, "its secret must be in hex"],
+    ["F1,GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ,totp,6,30", "its secret must be in hex"],
+    ["F1,00ff,totp,6,30", "its secret must have 14 to 64 bytes"],
+    ["F1,,totp,6,30", "its secret is required"],
   ])("refuses %s", (line, reason) => {
     expect(reasonOf(line)).toBe(reason);
+  });
+});
+
+describe("the layout in which Microsoft Entra ID takes OATH tokens", () => {
+  const header = "upn,serial number,secret key,time interval,manufacturer,model";
+  const secret = new Uint8Array(Buffer.from("12345678901234567890"));
+  const base32 = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
+
+  it("gives totp keys from Base32, with the time step of the line", () => {
+    const text = `${header}\nanna@example.org,78,${base32},60,M,HardwareKey\n,79,${base32.toLowerCase()},30,M,\n`;
+    expect(readPersonalisationLog(text)).toEqual({
+      keys: [
+        { line: 2, prefix: "78", kind: "totp", secret, digits: 6, period: 60, algorithm: "SHA1" },
+        { line: 3, prefix: "79", kind: "totp", secret, digits: 6, period: 30, algorithm: "SHA1" },
+      ],
+      refused: [],
+    });
+  });
+
+  it("assigns an OTP key to the user of its line only where the column of usernames is given", () => {
+    const text = `${header}\nanna@example.org,78,${base32},60,M,HardwareKey`;
+    expect(keysOf(text)[0]).not.toHaveProperty("username");
+    expect(keysOf(text, { usernameColumn: 1 })).toMatchObject([{ prefix: "78", username: "anna@example.org" }]);
+  });
+
+  it("is read by the names of its columns", () => {
+    const text = `Secret Key;Serial Number;Hash Function\n${base32};78;HMACSHA256`;
+    expect(keysOf(text)).toMatchObject([{ prefix: "78", period: 30, algorithm: "SHA256" }]);
+  });
+
+  it.each([
+    [`,78,31323334353637383930,60,M,H`, "its secret key must be in Base32"],
+    [",78,,60,M,H", "its secret is required"],
+    [`,78,${base32},45,M,H`, "its time step must be 30 or 60"],
+    [`,,${base32},30,M,H`, "it has no prefix, by which its OTPs would be recognised"],
+    [`,78,${"GEZDGNBV".repeat(6)}GEZA,30,M,H`, "no hash function is named for its secret of 32 bytes"],
+    [`,78,${base32},30,M,H,7`, "its column 7 is not read"],
+  ])("refuses %s", (line, reason) => {
+    expect(reasonOf(`${header}\n${line}`)).toBe(reason);
+  });
+
+  it("refuses a line with a value in a column that is not read", () => {
+    const text = `${header},drift\n,78,${base32},30,M,H,-3\n,79,${base32},30,M,H,`;
+    expect(readPersonalisationLog(text)).toMatchObject({
+      keys: [{ prefix: "79" }],
+      refused: [{ line: 2, reason: "its column drift is not read" }],
+    });
+  });
+
+  it("is refused where it has a header only", () => {
+    expect(reasonOf(header)).toBe("the file contains no OTP key");
   });
 });
 
@@ -182,7 +260,7 @@ describe("a log of many lines", () => {
       ],
       refused: [
         { line: 2, reason: "it is of no known layout" },
-        { line: 3, reason: "it is no line of comma-separated values" },
+        { line: 3, reason: "it is no line of separated values" },
         { line: 5, reason: "its secret must be in hex" },
       ],
     });
@@ -199,7 +277,24 @@ describe("a log of many lines", () => {
     });
   });
 
-  it("is none where it is empty", () => {
-    expect(readPersonalisationLog("")).toEqual({ keys: [], refused: [] });
+  it.each(["", "\n# a comment\n", ",,,\n"])("is refused where it contains no OTP key (%#)", text => {
+    const refused = [{ line: 1, reason: "the file contains no OTP key" }];
+    expect(readPersonalisationLog(text)).toEqual({ keys: [], refused });
+  });
+
+  it("names a line that is not UTF-8, and reads the others", () => {
+    const text = new TextDecoder().decode(Buffer.from(`${line("b")}\nM\xfcller,${line("c")}\n# \xfc`, "latin1"));
+    expect(readPersonalisationLog(text)).toMatchObject({
+      keys: [{ line: 1, prefix: "b" }],
+      refused: [{ line: 2, reason: "it is not UTF-8 (nor UTF-16 with a byte order mark)" }],
+    });
+  });
+
+  it.each([";", "\t"])("may have another separator than a comma: %j", separator => {
+    const text = [line("b"), `F1,${seed},hotp,,7`, `ubhe,,`].join("\n").replaceAll(",", separator);
+    expect(readPersonalisationLog(text)).toMatchObject({
+      keys: [{ prefix: "b" }, { prefix: "f1", digits: 6, counter: 7 }],
+      refused: [{ line: 3, reason: "it is of no known layout" }],
+    });
   });
 });

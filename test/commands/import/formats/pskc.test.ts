@@ -1,7 +1,8 @@
-import { createCipheriv, createHmac, randomBytes } from "node:crypto";
+import { createCipheriv, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { readPskc } from "../../../../commands/import/formats/pskc.ts";
 import { element, elements, readXml } from "../../../../commands/import/formats/xml.ts";
+import { passphrasePskc } from "../key-files.ts";
 
 const now = "2031-01-01T00:00:00.000Z";
 const hotp = "urn:ietf:params:xml:ns:keyprov:pskc:hotp";
@@ -59,7 +60,7 @@ describe("a plain PSKC (RFC 6030)", () => {
       <AlgorithmParameters><ResponseFormat Length="4" Encoding="DECIMAL"/></AlgorithmParameters>
       <Data><Secret><PlainValue>MTIzNA==</PlainValue></Secret></Data></Key></KeyPackage>`);
     expect(read(text)).toEqual({
-      keys: [{ line: 3, prefix: "12345678", kind: "hotp", secret: new Uint8Array(rfcSecret), digits: 8, counter: 0 }],
+      keys: [{ line: 3, prefix: "987654321", kind: "hotp", secret: new Uint8Array(rfcSecret), digits: 8, counter: 0 }],
       refused: [{ line: 11, reason: "it is of no known kind of key" }],
     });
   });
@@ -68,6 +69,10 @@ describe("a plain PSKC (RFC 6030)", () => {
     const step = (seconds: number) => `${plain()}<TimeInterval><PlainValue>${seconds}</PlainValue></TimeInterval>`;
     expect(keysOf({ algorithm: totp, data: step(30) })).toMatchObject([{ kind: "totp", digits: 8 }]);
     expect(keysOf({ algorithm: totp })).toMatchObject([{ period: 30, algorithm: "SHA1" }]);
+    const zeros = ["Time", "TimeDrift", "Counter"]
+      .map(name => `<${name}><PlainValue>0</PlainValue></${name}>`)
+      .join("");
+    expect(keysOf({ algorithm: totp, data: step(60) + zeros })).toMatchObject([{ period: 60, counter: 0 }]);
     expect(keysOf({ algorithm: totp, data: step(60) })).toMatchObject([{ period: 60, algorithm: "SHA1" }]);
     for (const [suite, name] of Object.entries({ "HMAC-SHA256": "SHA256", "SHA-512": "SHA512" })) {
       const parameters = `<Suite>${suite}</Suite><ResponseFormat Length="8" Encoding="DECIMAL"/>`;
@@ -99,18 +104,26 @@ describe("a plain PSKC (RFC 6030)", () => {
     expect(reasonOf(parts)).toBe("it has no prefix, by which its OTPs would be recognised");
   });
 
-  it("takes the key's id for its prefix where it can be one, else the serial number", () => {
-    expect(keysOf({ id: "UBHE12345678" })).toMatchObject([{ prefix: "ubhe12345678" }]);
+  it("takes the serial number for the prefix of a key where it can be one, else the key's id", () => {
+    expect(keysOf({ id: "1", serial: "8100000001" })).toMatchObject([{ prefix: "8100000001" }]);
     expect(keysOf({ id: "508327:2" })).toMatchObject([{ prefix: "508327" }]);
+    expect(keysOf({ id: "UBHE12345678", serial: "" })).toMatchObject([{ prefix: "ubhe12345678" }]);
+    expect(keysOf({ id: "UBHE12345678", serial: "no. 7" })).toMatchObject([{ prefix: "ubhe12345678" }]);
     expect(reasonOf({ id: "a-b", serial: "" })).toBe("its prefix is not 1 to 32 letters and digits");
   });
 
-  it("understands a length of codes that has the prefix counted in", () => {
+  it("takes for the prefix what the length of the codes counts in, because the key types it", () => {
     const parameters = (length: number) => `<ResponseFormat Length="${length}" Encoding="DECIMAL"/>`;
-    expect(keysOf({ parameters: parameters(18) })).toMatchObject([{ digits: 6 }]);
-    expect(keysOf({ parameters: parameters(20) })).toMatchObject([{ digits: 8 }]);
-    expect(keysOf({ parameters: parameters(6) })).toMatchObject([{ digits: 6 }]);
-    expect(reasonOf({ parameters: parameters(9) })).toBe("its digits must be 6, 7 or 8");
+    expect(keysOf({ parameters: parameters(18) })).toMatchObject([{ prefix: "ubhe12345678", digits: 6 }]);
+    expect(keysOf({ parameters: parameters(20) })).toMatchObject([{ prefix: "ubhe12345678", digits: 8 }]);
+    expect(keysOf({ parameters: parameters(12) })).toMatchObject([{ prefix: "508327", digits: 6 }]);
+    expect(keysOf({ parameters: parameters(6) })).toMatchObject([{ prefix: "508327", digits: 6 }]);
+    expect(keysOf({ id: "1", serial: "8100000001", parameters: parameters(16) })).toMatchObject([
+      { prefix: "8100000001", digits: 6 },
+    ]);
+    for (const id of ["ubhe12345678", "1"]) {
+      expect(reasonOf({ id, parameters: parameters(9) })).toBe("its digits must be 6, 7 or 8");
+    }
   });
 
   it("is read with any prefix of its namespace", () => {
@@ -131,8 +144,41 @@ describe("a plain PSKC (RFC 6030)", () => {
     [{ data: "<Secret><PlainValue>*</PlainValue></Secret>" }, "its secret is no base64"],
     [
       { data: `${plain()}<Counter><EncryptedValue/></Counter>` },
-      expect.stringMatching(/^its counter must be a whole number/),
+      "its Counter is encrypted, and no pre-shared key was given",
     ],
+    ...["", "-1", "1.5", "soon"].map(
+      text =>
+        [
+          { data: `${plain()}<Counter><PlainValue>${text}</PlainValue></Counter>` },
+          `its counter must be a whole number from 0 to ${2 ** 52}`,
+        ] as const,
+    ),
+    [{ data: `${plain()}<Time><PlainValue>8</PlainValue></Time>` }, "its Time is not 0, and is not read"],
+    [
+      { data: `${plain()}<TimeDrift><PlainValue>-4</PlainValue></TimeDrift>` },
+      "its TimeDrift is not 0, and is not read",
+    ],
+    [
+      {
+        algorithm: "http://www.yubico.com/#yubikey-aes",
+        data: `${plain(randomBytes(16))}<Counter><PlainValue>3</PlainValue></Counter>`,
+      },
+      "its Counter is not 0, and is not read",
+    ],
+    [{ data: `${plain()}<LastCode>7</LastCode>` }, "its Data has the element LastCode, which is not read"],
+    [
+      { data: plain() + "<Counter><PlainValue>7</PlainValue></Counter>".repeat(2) },
+      "its Data has more than one Counter",
+    ],
+    [{ rest: "<Counter>7</Counter>" }, "its Key has the element Counter, which is not read"],
+    [{ rest: '<Extensions definition="x"/>' }, "its Key has the element Extensions, which is not read"],
+    [
+      { parameters: '<ChallengeFormat Encoding="DECIMAL" Min="6" Max="6"/>' },
+      "its AlgorithmParameters has the element ChallengeFormat, which is not read",
+    ],
+    [{ rest: "</Key><Key>" }, "its KeyPackage has more than one Key"],
+    [{ data: plain(randomBytes(32)) }, "no hash function is named for its secret of 32 bytes"],
+    [{ data: plain(randomBytes(64)), algorithm: totp }, "no hash function is named for its secret of 64 bytes"],
     [{ rest: "<Policy><ExpiryDate>2030-12-31T00:00:00Z</ExpiryDate></Policy>" }, "it has expired"],
     [
       {
@@ -140,15 +186,15 @@ describe("a plain PSKC (RFC 6030)", () => {
       },
       "it expires before it may be used",
     ],
-    [{ rest: "<Policy><StartDate>soon</StartDate></Policy>" }, "a time of its policy is malformed"],
+    [{ rest: "<Policy><StartDate>soon</StartDate></Policy>" }, "its StartDate or ExpiryDate is malformed"],
     [{ rest: "<Policy><KeyUsage>Encrypt</KeyUsage></Policy>" }, "it is not meant for OTPs"],
     [
       { rest: "<Policy><NumberOfTransactions>9</NumberOfTransactions><KeyUsage>OTP</KeyUsage></Policy>" },
-      "its policy has a limit that is not supported",
+      "its Policy has the element NumberOfTransactions, which is not read",
     ],
     [
       { rest: '<Policy><x:Place xmlns:x="urn:x">here</x:Place></Policy>' },
-      "its policy has a limit that is not supported",
+      "its Policy has the element Place, which is not read",
     ],
     ...["Prepend", "Append", "Algorithmic"].map(
       mode => [{ rest: `<Policy><PINPolicy PINUsageMode="${mode}"/></Policy>` }, "its OTPs depend on a PIN"] as const,
@@ -165,8 +211,24 @@ describe("a plain PSKC (RFC 6030)", () => {
     expect(keysOf({ parameters: '<Suite>HMAC-SHA1</Suite><ResponseFormat Length="6"/>' })).toHaveLength(1);
   });
 
+  it("limits a key by the time in which its device may be used too", () => {
+    const text = container(keyPackage({ rest: "<Policy><ExpiryDate>2037-12-31T00:00:00Z</ExpiryDate></Policy>" }));
+    const withDevice = (dates: string) => read(text.replace("</DeviceInfo>", `${dates}</DeviceInfo>`));
+    expect(
+      withDevice("<StartDate>2032-01-01T00:00:00Z</StartDate><ExpiryDate>2035-01-01T00:00:00Z</ExpiryDate>").keys,
+    ).toMatchObject([{ validFrom: "2032-01-01T00:00:00.000Z", validUntil: "2035-01-01T00:00:00.000Z" }]);
+    expect(withDevice("<ExpiryDate>2030-01-01T00:00:00Z</ExpiryDate>").refused).toMatchObject([
+      { reason: "it has expired" },
+    ]);
+  });
+
+  it("reads base64 with character references, as programs write line ends", () => {
+    const data = "<Secret><PlainValue>MTIzNDU2Nzg5&#13;\nMDEyMzQ1&#xD;Njc4OTA=&#13;</PlainValue></Secret>";
+    expect(keysOf({ data })).toMatchObject([{ secret: new Uint8Array(rfcSecret) }]);
+  });
+
   it("names the line of each key with any line ends", () => {
-    const text = container([{ id: "a" }, { id: "b" }, { id: "c" }].map(keyPackage).join("\n\n"));
+    const text = container([{ serial: "1" }, { serial: "2" }, { serial: "3" }].map(keyPackage).join("\n\n"));
     for (const end of ["\n", "\r\n", "\r"]) {
       expect(read(text.replaceAll("\n", end)).keys.map(({ line }) => line)).toEqual([3, 9, 15]);
     }
@@ -193,7 +255,7 @@ describe("a PSKC under a pre-shared key (RFC 6030 section 6)", () => {
     container(
       preShared +
         macMethod(method, `<MACKey>${encryptedValue(figure6.macKey)}</MACKey>`) +
-        keyPackage({ id: "12345678", data: secretOf(value, mac) }),
+        keyPackage({ serial: "12345678", data: secretOf(value, mac) }),
     );
   const refusal = (text: string, key?: Uint8Array) => {
     const { keys, refused } = read(text, key);
@@ -238,8 +300,8 @@ describe("a PSKC under a pre-shared key (RFC 6030 section 6)", () => {
 
   it("is refused without that key, with another, or with one of another length", () => {
     expect(refusal(text6())).toBe("its secret is encrypted, and no pre-shared key was given");
-    expect(refusal(text6(), randomBytes(32))).toBe("the pre-shared key must have 16 bytes");
-    expect(refusal(text6(), randomBytes(16))).toMatch(/^its secret (was changed|cannot be decrypted)/);
+    expect(refusal(text6(), randomBytes(32))).toBe("its encryption needs a pre-shared key of 16 bytes");
+    expect(refusal(text6(), randomBytes(16))).toMatch(/^its (secret was changed|MAC key cannot be decrypted)/);
   });
 
   it("is refused when it was changed, or could have been without notice", () => {
@@ -252,13 +314,127 @@ describe("a PSKC under a pre-shared key (RFC 6030 section 6)", () => {
     );
   });
 
-  it("is refused under a passphrase or another algorithm", () => {
-    const passphrase = text6().replace("<KeyPackage>", "<EncryptionKey><DerivedKey/></EncryptionKey><KeyPackage>");
-    expect(refusal(passphrase.replace(preShared, ""), figure6.key)).toBe(
-      "its secret is encrypted under a passphrase, not under a pre-shared key",
-    );
+  it("is refused without a ValueMAC", () => {
+    const reason = "its secret is encrypted without a check of integrity: it has no ValueMAC";
+    expect(refusal(text6().replace(/<ValueMAC>[\s\S]*<\/ValueMAC>/, ""), figure6.key)).toBe(reason);
+    expect(refusal(text6().replace(/<ValueMAC>[\s\S]*<\/ValueMAC>/, "<ValueMAC/>"), figure6.key)).toBe(reason);
+  });
+
+  describe("with other encrypted values", () => {
+    const [key, iv] = [randomBytes(16), randomBytes(16)];
+    const member = (name: string, bytes: Uint8Array, macKey = key) => {
+      const cipher = createCipheriv("aes-128-cbc", key, iv);
+      const value = Buffer.concat([iv, cipher.update(bytes), cipher.final()]);
+      const mac = createHmac("sha1", macKey).update(value).digest("base64");
+      return secretOf(value.toString("base64"), mac).replaceAll("Secret>", `${name}>`);
+    };
+    const textOf = (algorithm: string, data: string) =>
+      container(preShared + macMethod(sha1) + keyPackage({ algorithm, data: member("Secret", rfcSecret) + data }));
+
+    it.each([
+      ["digits", Buffer.from("1200")],
+      ["8 bytes in network order", Buffer.from("00000000000004b0", "hex")],
+      ["4 bytes in network order", Buffer.from("000004b0", "hex")],
+    ])("reads the counter from %s", (_, bytes) => {
+      expect(read(textOf(hotp, member("Counter", bytes)), key).keys).toMatchObject([{ counter: 1200 }]);
+    });
+
+    it("reads the time step", () => {
+      for (const bytes of [Buffer.from("60"), Buffer.from("3c", "hex")]) {
+        expect(read(textOf(totp, member("TimeInterval", bytes)), key).keys).toMatchObject([{ period: 60 }]);
+      }
+    });
+
+    it("refuses a value that was changed, has no ValueMAC, or is no number", () => {
+      expect(refusal(textOf(hotp, member("Counter", Buffer.from("7"), randomBytes(16))), key)).toBe(
+        "its Counter was changed, or is encrypted under another pre-shared key",
+      );
+      const bare = member("Counter", Buffer.from("7")).replace(/<ValueMAC>[\s\S]*<\/ValueMAC>/, "");
+      expect(refusal(textOf(hotp, bare), key)).toBe(
+        "its Counter is encrypted without a check of integrity: it has no ValueMAC",
+      );
+      for (const bytes of [randomBytes(9), Buffer.alloc(0), Buffer.alloc(8, 0xff)]) {
+        expect(refusal(textOf(hotp, member("Counter", bytes)), key)).toMatch(/^its counter must be a whole number/);
+      }
+    });
+  });
+
+  it("is refused under another algorithm", () => {
     const other = text6().replaceAll(aesCbc(128), "http://www.w3.org/2001/04/xmlenc#tripledes-cbc");
     expect(refusal(other, figure6.key)).toBe("its secret is encrypted by an algorithm that is not supported");
+  });
+});
+
+describe("a PSKC under a passphrase (RFC 6030 section 6.2)", () => {
+  const readWith = (passphrase: string | undefined, text = passphrasePskc()) => readPskc(text, { now, passphrase });
+
+  it("gives the secret: RFC 6030 figure 7", () => {
+    expect(readWith("qwerty")).toMatchObject({
+      keys: [{ prefix: "987654321", kind: "hotp", digits: 8, secret: new Uint8Array(rfcSecret) }],
+      refused: [],
+    });
+  });
+
+  it.each([
+    [undefined, {}, "its secret is encrypted under a passphrase, and none was given"],
+    [
+      "wrong",
+      {},
+      /^its (secret was changed, or is encrypted under another|MAC key cannot be decrypted by this) passphrase$/,
+    ],
+    ["qwerty", { iterations: "10000001" }, "its iteration count must be a whole number from 1 to 10000000"],
+    ["qwerty", { iterations: "" }, "its iteration count must be a whole number from 1 to 10000000"],
+    ["qwerty", { length: "17" }, "its key length must be 16, 24 or 32"],
+    ["qwerty", { length: "32" }, "its encryption needs a derived key of 16 bytes"],
+    [
+      "qwerty",
+      { prf: ' Algorithm="urn:x"' },
+      "its key is derived from the passphrase by an algorithm that is not supported",
+    ],
+    [
+      "qwerty",
+      { derivation: "pkcs-5v2-0#other" },
+      "its key is derived from the passphrase by an algorithm that is not supported",
+    ],
+  ])("is refused with the passphrase %j and the parameters %j", (passphrase, parameters, reason) => {
+    const { keys, refused } = readWith(passphrase, passphrasePskc(parameters as Record<string, string>));
+    expect(keys).toEqual([]);
+    expect(refused).toEqual([{ line: expect.any(Number), reason: expect.stringMatching(reason) }]);
+  });
+
+  it("derives its key with the named hash function, number of iterations and length", () => {
+    const key = pbkdf2Sync("qwerty", Buffer.from("Ej7/PEpyEpw=", "base64"), 3, 32, "sha256");
+    const iv = randomBytes(16);
+    const sealed = (bytes: Uint8Array) => {
+      const cipher = createCipheriv("aes-256-cbc", key, iv);
+      return Buffer.concat([iv, cipher.update(bytes), cipher.final()]).toString("base64");
+    };
+    const [macKey, secret] = [randomBytes(20), randomBytes(20)];
+    const mac = createHmac("sha1", macKey)
+      .update(Buffer.from(sealed(secret), "base64"))
+      .digest("base64");
+    const prf = ' Algorithm="http://www.w3.org/2001/04/xmldsig-more#hmac-sha256"';
+    const text = passphrasePskc({ prf, iterations: "3", length: "32" })
+      .replaceAll(aesCbc(128), aesCbc(256))
+      .replace("2GTTnLwM3I4e5IO5FkufoOEiOhNj91fhKRQBtBJYluUDsPOLTfUvoU2dStyOwYZx", sealed(macKey))
+      .replace("oTvo+S22nsmS2Z/RtcoF8Hfh+jzMe0RkiafpoDpnoZTjPYZu6V+A4aEn032yCr4f", sealed(secret))
+      .replace("LP6xMvjtypbfT9PdkJhBZ+D6O4w=", mac);
+    expect(readWith("qwerty", text).keys).toMatchObject([{ secret: new Uint8Array(secret) }]);
+  });
+});
+
+describe("a PSKC of a draft before RFC 6030", () => {
+  it("is refused, one line for each device", () => {
+    const reason = expect.stringMatching("a draft before RFC 6030");
+    expect(read(container("<Device>\n<Key/></Device>\n<Device/>"))).toEqual({
+      keys: [],
+      refused: [
+        { line: 3, reason },
+        { line: 5, reason },
+      ],
+    });
+    const attributes = keyPackage().replace(/Id="[^"]*" Algorithm=/, 'KeyId="1" KeyAlgorithm=');
+    expect(read(container(attributes)).refused).toEqual([{ line: 3, reason }]);
   });
 });
 
@@ -277,6 +453,7 @@ describe("a file that is no PSKC", () => {
     [container(keyPackage()).replace("\n", "\n<!doctype x>\n"), 2, /document type/],
     [container("<KeyPackage>"), 4, /well-formed/],
     [container(keyPackage()).replace("</Data>", "</Dat>"), 7, /well-formed/],
+    [container(keyPackage()).replace("<Manufacturer>M", "<Manufacturer>M\ufffd"), 3, /not UTF-8/],
     ["", 1, /./],
     ["secret,but,no,xml", 1, /./],
     ["<a/>", 1, /no PSKC/],
@@ -289,8 +466,8 @@ describe("a file that is no PSKC", () => {
     expect(JSON.stringify(reading)).not.toContain("secret,but");
   });
 
-  it("returns nothing for a file without a key", () => {
-    expect(read(container(""))).toEqual({ keys: [], refused: [] });
+  it("is refused without a key", () => {
+    expect(read(container("")).refused).toEqual([{ line: 1, reason: "the file contains no OTP key" }]);
     expect(read(container("<KeyPackage/>")).refused).toEqual([{ line: 3, reason: "it contains no key" }]);
   });
 });
