@@ -58,7 +58,7 @@ type PskcKind = "hotp" | "totp" | "yubico";
 /** State in the data that has no meaning for a kind, or none that is known. */
 const unreadNumbers = {
   hotp: ["Time", "TimeDrift"],
-  totp: ["Time", "TimeDrift"],
+  totp: ["Time"],
   yubico: ["Counter", "Time", "TimeDrift"],
 } as const;
 
@@ -90,7 +90,11 @@ function oathKey(
     digits,
     secret: data.secretOf(key),
     hash: textAt(suite) || textAt(suite, "@hashalgo"),
-    ...(kind === "totp" && { period: data.numberOf(key, "TimeInterval") ?? 30 }),
+    ...(kind === "totp" && {
+      period: data.numberOf(key, "TimeInterval") ?? 30,
+      // RFC 6030 counts as Core does: steps by which the clock of the device is ahead.
+      drift: data.numberOf(key, "TimeDrift"),
+    }),
     counter: data.numberOf(key, "Counter") ?? 0,
   });
 }

@@ -211,6 +211,16 @@ describe("a plain PSKC (RFC 6030)", () => {
     expect(keysOf({ parameters: '<Suite>HMAC-SHA1</Suite><ResponseFormat Length="6"/>' })).toHaveLength(1);
   });
 
+  it("reads the clock drift of a TOTP key", () => {
+    const drift = (text: string) => `${plain()}<TimeDrift><PlainValue>${text}</PlainValue></TimeDrift>`;
+    for (const steps of [4, -4, 0]) {
+      expect(keysOf({ algorithm: totp, data: drift(String(steps)) })).toMatchObject([{ drift: steps }]);
+    }
+    for (const text of ["", "soon", "10001"]) {
+      expect(reasonOf({ algorithm: totp, data: drift(text) })).toMatch(/^its clock drift must be a whole number/);
+    }
+  });
+
   it("limits a key by the time in which its device may be used too", () => {
     const text = container(keyPackage({ rest: "<Policy><ExpiryDate>2037-12-31T00:00:00Z</ExpiryDate></Policy>" }));
     const withDevice = (dates: string) => read(text.replace("</DeviceInfo>", `${dates}</DeviceInfo>`));
