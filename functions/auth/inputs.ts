@@ -3,6 +3,7 @@ import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/model/att
 import type { Parsed } from "../../lib/auth/model/parsed.ts";
 import { parsePrefix, prefixMaxLength } from "../../lib/auth/model/prefix.ts";
 import { parseUsername, parseUserReference } from "../../lib/auth/model/username.ts";
+import { readOtp } from "../../lib/auth/otp/read-otp.ts";
 import { parsePrefixOrOtp } from "../../lib/auth/otp/split-otp.ts";
 import type { Validity } from "../../lib/auth/otpkeys/validity.ts";
 import type { UserRef } from "../../lib/auth/store.ts";
@@ -67,6 +68,10 @@ export const userKeyParams = z.object({ user, prefix });
 export const optionalText = (description: string) =>
   z.preprocess(value => value ?? undefined, z.string().optional()).meta({ description });
 
+/** Returns a schema of an optional OTP, without white space. Null counts as absent (G4). */
+export const optionalOtp = (description: string) =>
+  z.preprocess(value => value ?? undefined, z.string().transform(readOtp).optional()).meta({ description });
+
 /** Returns a schema of an optional boolean: absent, null, true or false, in JSON or as form text. */
 export const optionalFlag = (description: string) =>
   z
@@ -117,7 +122,7 @@ export const toValidity = (given: {
 }): Validity => omitUndefined({ validFrom: given.valid_from, validUntil: given.valid_until });
 
 export const assignment = z.object({
-  otpkey: parsed(parsePrefixOrOtp, "The prefix to assign. An OTP of the otpkey is accepted in its place."),
+  otpkey: parsed(parsePrefixOrOtp, "The prefix to assign. An OTP of an existing otpkey is accepted in its place."),
 });
 
 export const attribute = z.object({

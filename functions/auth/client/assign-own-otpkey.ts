@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { readOtp } from "../../../lib/auth/otp/read-otp.ts";
 import type { LiveSession } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { assignOwnKey } from "../../../lib/auth/sign-in/assign-own-key.ts";
 import { ok } from "../../../lib/http/call.ts";
@@ -17,7 +18,7 @@ export const assignOwnOtpkey = endpoint({
     "it (`AUTH_SELF_ASSIGN`).",
   body: z.object({
     password: z.string().min(1).describe("The user's password."),
-    otp: z.string().min(1).describe("An unused OTP of the otpkey."),
+    otp: z.string().min(1).transform(readOtp).describe("An unused OTP of the otpkey."),
   }),
   answers: {
     200: {

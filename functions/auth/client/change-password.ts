@@ -5,7 +5,7 @@ import { changePassword as change } from "../../../lib/auth/sign-in/change-passw
 import { ok } from "../../../lib/http/call.ts";
 import { type CallContext, endpoint } from "../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
-import { optionalText } from "../inputs.ts";
+import { optionalOtp, optionalText } from "../inputs.ts";
 import { deviceHeader } from "./credentials.ts";
 
 /** Changes the password of the session's user (specification section 4, rules 3 and 4). */
@@ -21,7 +21,7 @@ export const changePassword = endpoint({
   body: z.object({
     newpass: z.string().describe("The new password."),
     oldpass: optionalText("The current password."),
-    otp: optionalText("An unused OTP, if a login of the user needs one."),
+    otp: optionalOtp("An unused OTP, if a login of the user needs one."),
   }),
   answers: { 200: { description: "Changed.", schema: z.literal(true) } },
   refusals: ["throttled"],

@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { optionalFlag, optionalText } from "../inputs.ts";
+import { optionalFlag, optionalOtp, optionalText } from "../inputs.ts";
 
 /** The fields of authenticate and login, all optional (specification section 4). */
 export const credentials = z
   .object({
     username: optionalText("The username. Optional if the deployment identifies users by OTP."),
     password: optionalText("The password."),
-    otp: optionalText("An OTP of one of the user's otpkeys. It is used up."),
+    otp: optionalOtp("An OTP of one of the user's otpkeys. It is used up."),
   })
   .meta({ id: "SignInCredentials" });
 

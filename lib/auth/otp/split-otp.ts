@@ -4,6 +4,7 @@ import type { CodeForm } from "./contract.ts";
 import { readOtherLayouts } from "./keyboard-layouts.ts";
 import { type OtpKindName, otpKind, otpKindNames } from "./kinds.ts";
 import { modhexPattern } from "./modhex.ts";
+import { readOtp } from "./read-otp.ts";
 import { splitTemporaryOtp } from "./temporary-code.ts";
 
 /** An OTP split into prefix and code. */
@@ -60,19 +61,36 @@ export function splitOtp<S extends KeyShape>(
   return others.length === 0 ? only : undefined;
 }
 
+/** How a caller names an OTP key: by its prefix, or by an OTP that may also be a prefix. */
+export type PrefixOrOtp = { readonly prefix: string } | { readonly otp: string };
+
 /**
- * Parses a prefix to assign. Existing clients may send an OTP instead: a longer value that can be split in exactly one way is taken
- * as its prefix, and the OTP is not checked.
+ * Parses a prefix to assign. Existing clients may send an OTP instead: a text longer than a prefix that can be split in
+ * exactly one way is taken as its prefix. A text that ends in a code of digits is an OTP or a prefix, depending on which OTP
+ * keys exist. The OTP is not checked. White space is ignored in an OTP only.
  */
-export function parsePrefixOrOtp(text: string): Parsed<string> {
-  const cuts = text.length > prefixMaxLength ? formedCuts(text) : [];
+export function parsePrefixOrOtp(text: string): Parsed<PrefixOrOtp> {
+  const prefix = parsePrefix(text);
+  if (prefix !== undefined) return accepted(codeAtEnd.test(prefix) ? { otp: prefix } : { prefix });
+  const read = readOtp(text);
+  const cuts = formedCuts(read);
   const asTyped = cuts.filter(({ reading }) => reading === 0);
   const [cut, ...others] = asTyped.length > 0 ? asTyped : cuts;
-  const prefix = others.length === 0 ? (cut?.prefix ?? parsePrefix(text)) : undefined;
-  return prefix === undefined
-    ? refused(`must be 1 to ${prefixMaxLength} letters and digits, or an OTP`)
-    : accepted(prefix);
+  if (cut === undefined) return refused(`must be 1 to ${prefixMaxLength} letters and digits, or an OTP`);
+  const isCertain = others.length === 0 && read.length > prefixMaxLength;
+  return accepted(isCertain ? { prefix: cut.prefix } : { otp: read });
 }
+
+/** The shortest code of digits. */
+const codeAtEnd = /[0-9]{6}$/;
+
+/**
+ * Returns whether a text has the form of an OTP rather than of a prefix: 12 characters, which OATH token identifiers and most
+ * public ids have, or letters of modhex alone, and a code of digits. Shorter texts that end in digits are prefixes too, for
+ * example an OATH token identifier, or a serial number.
+ */
+export const looksLikeOtp = (text: string): boolean =>
+  /^[a-z0-9]{12,}[0-9]{6}$/.test(text) || /^[cbdefghijklnrtuv]{6,}[0-9]{6,8}$/.test(text);
 
 interface FormedCut extends Cut {
   readonly form: CodeForm;

@@ -1,4 +1,4 @@
-import { assignKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { assignGivenKey } from "../../../../lib/auth/otpkeys/assign-given.ts";
 import { noSuchUser } from "../../../../lib/auth/users/manage-users.ts";
 import { noContent } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
@@ -16,13 +16,14 @@ export const assignOtpkey = endpoint({
     "Assigns an OTP key to a user, by its prefix or by any OTP of it, which is not used up. If no OTP key has the " +
     "prefix, the call creates one: of kind `remote` if validation servers are configured, which check its OTPs, else " +
     "without a secret, so that its OTPs are refused until the secret is imported. An OTP key can be assigned to " +
-    "several users.",
+    "several users. A text that ends in six digits is first looked up as an OTP of an existing otpkey, and one that looks " +
+    "like an OTP creates none: 400.",
   params: userParams,
   body: assignment,
   answers: { 204: { description: "Assigned." } },
   handle: async ({ params, body }, context: AuthContext) => {
     if (params.user === undefined) throw noSuchUser();
-    await assignKey(params.user, body.otpkey, context);
+    await assignGivenKey(params.user, body.otpkey, context);
     return noContent;
   },
 });

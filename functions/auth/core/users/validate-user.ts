@@ -4,7 +4,7 @@ import { noSuchUser } from "../../../../lib/auth/users/manage-users.ts";
 import { ok } from "../../../../lib/http/call.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
-import { optionalText, userParams } from "../../inputs.ts";
+import { optionalOtp, optionalText, userParams } from "../../inputs.ts";
 
 /** Reports separately whether a password and an OTP are the user's (specification section 4). */
 export const validateUser = endpoint({
@@ -17,7 +17,7 @@ export const validateUser = endpoint({
     "Reports separately whether the password and the OTP belong to the user. A valid OTP is used up. No session " +
     "is created, and failed checks are not counted against the user.",
   params: userParams,
-  body: z.object({ password: optionalText("A password."), otp: optionalText("An OTP. It is used up.") }),
+  body: z.object({ password: optionalText("A password."), otp: optionalOtp("An OTP. It is used up.") }),
   answers: {
     200: {
       description: "The result for each; false for one that was not given.",

@@ -11,7 +11,7 @@ import {
   totpKey,
   yubicoKey,
 } from "../../../support/auth/software-key.ts";
-import { replacing, testAuth } from "../../../support/auth/test-auth.ts";
+import { newPassword, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
 const other = auth.anotherInstance();
@@ -89,6 +89,53 @@ describe("kind `totp` (RFC 6238)", () => {
     for (const used of [first, first + 1]) expect((await login(key.otp(used))).status).toBe(401);
     auth.advance(seconds(60));
     expect((await login(key.otp(first + 3))).status).toBe(200);
+  });
+});
+
+describe("an OTP as people and devices send it", () => {
+  const typed = (otp: string) => [`${otp}\r\n`, ` ${otp.slice(0, -3)} ${otp.slice(-3)} `, `\t${otp}\u00a0`];
+
+  it.each([
+    ["hotp", hotpKey],
+    ["yubico", yubicoKey],
+  ])("of kind %s is read without white space and line ends, by login, authenticate and validate", async (_, make) => {
+    const one = await auth.makeUser();
+    const key = await auth.giveKey(one, make());
+    let factor = 1;
+    const [otp = ""] = typed(key.otp(factor++));
+    expect((await auth.post("/client/login", { ...one.credentials, otp })).status).toBe(200);
+    for (let form = 0; form < 3; form++) {
+      const fields = { ...one.credentials, otp: typed(key.otp(factor++))[form] ?? "" };
+      expect((await auth.post("/client/authenticate", fields)).body).toBe(true);
+      expect((await auth.post("/client/authenticate", { ...fields, otp: fields.otp.trim() })).body).toBe(false);
+      expect(await auth.isValidOtp(one, typed(key.otp(factor++))[form] ?? "")).toBe(true);
+    }
+  });
+
+  it("changes a password, whose own white space is kept", async () => {
+    const one = await auth.makeUser({ password: ` ${newPassword()} ` });
+    const key = await auth.giveKey(one, hotpKey());
+    const headers = withSession(await auth.logIn(one, key.otp(0)));
+    const change = (oldpass: string, otp: string) =>
+      auth.post("/client/password", { oldpass, newpass: newPassword(), otp }, headers);
+    expect((await change(one.password.trim(), key.otp(1))).status).toBe(401);
+    expect((await change(one.password, `${key.otp(2)}\r\n`)).status).toBe(200);
+  });
+
+  it("can be a temporary code", async () => {
+    const one = await auth.makeUser();
+    const key = await auth.giveKey(one, hotpKey());
+    const validUntil = new Date(Date.parse(auth.now()) + seconds(3600)).toISOString();
+    const { body } = await auth.post(`/core/otpkeys/${key.prefix}/temporary-code`, { valid_until: validUntil });
+    const otp = ` ${(body as { code: string }).code}\r\n`;
+    expect((await auth.post("/client/login", { ...one.credentials, otp })).status).toBe(200);
+  });
+
+  it("counts as absent if it has nothing else", async () => {
+    const one = await auth.makeUser();
+    expect((await auth.post("/client/authenticate", { ...one.credentials, otp: "\r\n" })).body).toBe(true);
+    await auth.giveKey(one, hotpKey());
+    expect((await auth.post("/client/authenticate", { ...one.credentials, otp: "\r\n" })).body).toBe(false);
   });
 });
 

@@ -33,7 +33,7 @@ describe("POST /client/otpkeys", () => {
   ])("assigns an unassigned key of kind %s to the session's user, whose next sign-in needs it", async (_, make) => {
     const { user, assign, keys } = await asking();
     const key = await unassigned(make());
-    const { result, sequential } = await auth.counted(() => assign(key.otp(1)));
+    const { result, sequential } = await auth.counted(() => assign(` ${key.otp(1)}\r\n`));
     expect(result).toMatchObject({ status: 200, body: { prefix: key.prefix } });
     expect(sequential).toBeLessThanOrEqual(7);
     expect(await keys()).toEqual([key.prefix]);

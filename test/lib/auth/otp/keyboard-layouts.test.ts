@@ -48,7 +48,7 @@ describe("an OTP that is typed under another keyboard layout", () => {
 
   it("names its key where an administrator assigns it", () => {
     for (const layout of Object.values(layouts)) {
-      expect(parsePrefixOrOtp(typed(prefix + code, layout))).toEqual({ ok: true, value: prefix });
+      expect(parsePrefixOrOtp(typed(prefix + code, layout))).toEqual({ ok: true, value: { prefix } });
     }
   });
 

@@ -1,7 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { parsePrefix } from "../../../../lib/auth/model/prefix.ts";
-import { type KeyShape, parsePrefixOrOtp, possibleCuts, splitOtp } from "../../../../lib/auth/otp/split-otp.ts";
+import {
+  type KeyShape,
+  looksLikeOtp,
+  parsePrefixOrOtp,
+  possibleCuts,
+  splitOtp,
+} from "../../../../lib/auth/otp/split-otp.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 const modhex = "hknhfjbrjnlnldnhcujvddbikngjrtgh";
@@ -99,25 +105,41 @@ describe("a prefix to assign", () => {
     ["0", "0"],
     ["v".repeat(32), "v".repeat(32)],
     [modhex, modhex],
-    ["ubhe12345678755224", "ubhe12345678755224"],
     [`dteffuje${modhex}`, "dteffuje"],
     [`DTEFFUJE${modhex.toUpperCase()}`, "dteffuje"],
     [`${"v".repeat(30)}755224`, "v".repeat(30)],
-  ])("%s is taken as %s", (text, value) => {
-    expect(parsePrefixOrOtp(text)).toEqual({ ok: true, value });
+    [` dteffuje${modhex}\r\n`, "dteffuje"],
+  ])("%j is taken as %s", (text, prefix) => {
+    expect(parsePrefixOrOtp(text)).toEqual({ ok: true, value: { prefix } });
   });
 
   it.each([
-    "",
-    "dtef fuje",
-    "é",
-    "\u212a",
-    "a-b",
-    `${"v".repeat(33)}${modhex}`,
-    "a".repeat(33),
-    `${"v".repeat(26)}84755224`,
-    "1".repeat(41),
-  ])("%j is none", text => {
-    expect(parsePrefixOrOtp(text)).toMatchObject({ ok: false });
+    ["ubhe12345678755224", "ubhe12345678755224"],
+    ["VVCCCCBCDEFT755224", "vvccccbcdeft755224"],
+    ["vvccccbcdeft 755 224\n", "vvccccbcdeft755224"],
+    [`${"v".repeat(26)}84755224`, `${"v".repeat(26)}84755224`],
+    ["vvccccbcdeft'(-é\"à", "vvccccbcdeft'(-é\"à"],
+  ])("%j can be the OTP %j, or a prefix if an OTP key has it", (text, otp) => {
+    expect(parsePrefixOrOtp(text)).toEqual({ ok: true, value: { otp } });
   });
+
+  it.each([
+    ["vvccccbcdeft755224", true],
+    ["dteffuje12345678", true],
+    ["ubhe12345678755224", true],
+    ["ubhe12345678", false],
+    ["k7205759403792794", false],
+    ["1000001", false],
+    ["dteffuje", false],
+    [modhex, false],
+  ])("that is %j looks like an OTP: %j", (text, isOtp) => {
+    expect(looksLikeOtp(text)).toBe(isOtp);
+  });
+
+  it.each(["", "dtef fuje", "é", "\u212a", "a-b", `${"v".repeat(33)}${modhex}`, "a".repeat(33), "1".repeat(41)])(
+    "%j is none",
+    text => {
+      expect(parsePrefixOrOtp(text)).toMatchObject({ ok: false });
+    },
+  );
 });

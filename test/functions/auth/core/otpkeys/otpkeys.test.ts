@@ -1,5 +1,6 @@
+import { randomInt } from "node:crypto";
 import { describe, expect, it, test } from "vitest";
-import { hotpKey, newPrefix, yubicoKey } from "../../../../support/auth/software-key.ts";
+import { hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../../../support/auth/software-key.ts";
 import { type MadeUser, replacing, testAuth } from "../../../../support/auth/test-auth.ts";
 
 const auth = await testAuth();
@@ -75,6 +76,81 @@ describe("the prefix of an assignment", () => {
     const { status, body } = await assign(user.id, otpkey);
     expect(status).toBe(400);
     expect((body as { error: string }).error).toMatch(sentence);
+  });
+
+  it.each([
+    ["hotp with 6 digits", () => hotpKey()],
+    ["hotp with 8 digits", () => hotpKey({ digits: 8 })],
+    ["hotp whose prefix ends in its serial number", () => hotpKey({ prefix: `ubhe${randomInt(1e7, 1e8)}` })],
+    ["totp", () => totpKey()],
+    ["yubico", () => yubicoKey()],
+  ])(
+    "takes the prefix of a known key of kind %s that a scanned OTP fits, and does not use the OTP up",
+    async (_, make) => {
+      const owner = await auth.makeUser();
+      const key = make();
+      expect((await auth.post("/core/otpkeys", key.fields)).status).toBe(201);
+      const otp = key.otp(stepAt(auth.now()) % 20_000);
+      for (const typed of [otp, otp.toUpperCase(), ` ${otp.slice(0, -3)} ${otp.slice(-3)}\r\n`]) {
+        expect((await assign(owner.id, typed)).status).toBe(204);
+      }
+      expect((await auth.get(`/core/users/${owner.id}/otpkeys`)).body).toEqual([key.prefix]);
+      expect((await auth.context.otpkeys.find(key.prefix))?.value.form.state).toEqual({ counter: 0 });
+    },
+  );
+
+  it("refuses a scanned OTP of no known key: no key is named like a code, and the user signs in as before", async () => {
+    const owner = await auth.makeUser();
+    const eight = hotpKey({ digits: 8 });
+    await auth.post("/core/otpkeys", eight.fields);
+    const others = [hotpKey(), hotpKey({ digits: 7 }), hotpKey({ prefix: `ubhe${randomInt(1e7, 1e8)}` })];
+    for (const otpkey of [...others.map(({ otp }) => otp(0)), `${eight.prefix}755224`, "dteffuje755224"]) {
+      expect(await assign(owner.id, otpkey)).toMatchObject({
+        status: 400,
+        body: { error: expect.stringMatching(/^otpkey looks like an OTP, but no otpkey matches it/) },
+      });
+      expect(await auth.context.otpkeys.find(otpkey)).toBeUndefined();
+    }
+    expect((await auth.get(`/core/users/${owner.id}/otpkeys`)).body).toEqual([]);
+    expect((await auth.post("/client/authenticate", owner.credentials)).body).toBe(true);
+  });
+
+  it("takes a known prefix that ends in digits as it is, and never cuts it", async () => {
+    const owner = await auth.makeUser();
+    const short = await auth.giveKey(owner, hotpKey());
+    const long = hotpKey({ prefix: `${short.prefix}123456` });
+    await auth.post("/core/otpkeys", long.fields);
+    expect((await assign(owner.id, long.prefix)).status).toBe(204);
+    const { body } = await auth.get(`/core/users/${owner.id}/otpkeys`);
+    expect((body as string[]).toSorted()).toEqual([short.prefix, long.prefix]);
+  });
+
+  it("creates no key named like a code that is deleted while it is assigned", async () => {
+    const key = hotpKey({ prefix: `${newPrefix()}123456` });
+    await auth.post("/core/otpkeys", key.fields);
+    const racing = auth.anotherInstance({
+      ports: replacing("otpkeys", otpkeys => ({
+        assign: async (userRef, prefix, options) => {
+          await otpkeys.remove(prefix);
+          return otpkeys.assign(userRef, prefix, options);
+        },
+      })),
+    });
+    expect((await racing.post(`/core/users/${user.id}/otpkeys`, { otpkey: key.prefix })).status).toBe(400);
+    expect(await auth.context.otpkeys.find(key.prefix)).toBeUndefined();
+  });
+
+  it("reads no OTP key for a text that does not end like a code, and at most seven for any other", async () => {
+    const key = await auth.giveKey(await auth.makeUser(), hotpKey());
+    const reads = async (otpkey: string) => {
+      const { calls } = await auth.counted(() => assign(user.id, otpkey));
+      return calls.filter(call => call.startsWith("GET") && call.includes("/otpkeys"));
+    };
+    const before = (await reads(key.prefix)).length;
+    for (const text of [key.otp(0), "1".repeat(32), `${"v".repeat(26)}84755224`]) {
+      expect((await reads(text)).length).toBeLessThanOrEqual(before + 7);
+    }
+    expect(await reads("x".repeat(100_000))).toEqual([]);
   });
 
   it("is required: 400", async () => {
