@@ -41,6 +41,10 @@ const mailText = (description: string) =>
   });
 
 /** The settings of the connector. */
+/** Whether the SDK of the mail service accepts the connection string: its own error would not name the setting. */
+const isMailConnection = (text: string): boolean =>
+  isAddress(/^endpoint=([^;]+);accesskey=[^;]+$/i.exec(text)?.[1] ?? "");
+
 export const connectorSettings = z
   .object({
     FIDO_CONNECTOR_VERSION: setting.text("Version in the status; by default the package's.").prefault(version),
@@ -67,7 +71,7 @@ export const connectorSettings = z
     EMAIL_SENDER_ADDRESS: setting.text("Sender address of PIN mails."),
     EMAIL_CONNECTION_STRING: setting
       .text("Connection string of the mail service, for local runs only.")
-      .regex(/^endpoint=https?:\/\/[^;]+;accesskey=[^;]+$/i, { error: "must have endpoint and accesskey" })
+      .refine(isMailConnection, { error: "must be endpoint=<https address>;accesskey=<key>" })
       .optional(),
     PIN_MAIL_DOMAINS: setting
       .list(

@@ -87,6 +87,17 @@ describe("bad settings", () => {
   });
 });
 
+describe("a start that fails although the settings are valid", () => {
+  it("answers 503 on the routes, and logs the error", async () => {
+    const broken = 'import os from "node:os"; os.availableParallelism = () => { throw new Error("no processor"); };';
+    const sync = 'import { syncBuiltinESMExports } from "node:module"; syncBuiltinESMExports();';
+    const preload = `data:text/javascript,${encodeURIComponent(broken + sync)}`;
+    const failed = await start({ ...goodSettings, NODE_OPTIONS: `--import=${preload}` });
+    expect((await fetch(`${failed.url}/v2/status`)).status).toBe(503);
+    expect(await failed.end()).toMatchObject([{ event: "not_started", error: { message: "no processor" } }]);
+  });
+});
+
 describe("the APIs of a deployment", () => {
   it("are none where none is named, and the log says so", async () => {
     const { SERVICE_APIS: _, ...others } = goodSettings;
@@ -117,6 +128,19 @@ describe("the settings of a deployment", () => {
     const shared = { CLOUD_KEY_VAULT_ENDPOINT, CLOUD_TABLES_ENDPOINT, CLOUD_STORAGE_BLOB_ENDPOINT };
     expect(readAllSettings({ ...shared, SERVICE_APIS: "core" })).not.toHaveProperty("connector");
     expect(problemsOf({ ...shared, SERVICE_APIS: SERVICE_APIS ?? "" })).toContain("DELIVERY_API_BASE_URL");
+  });
+
+  it.each([
+    "nonsense",
+    "endpoint=https://mail.example",
+    "accesskey=a2V5",
+    "endpoint=https://mail example;accesskey=a2V5",
+    "endpoint=https://;accesskey=a2V5",
+    "endpoint=http://mail.example;accesskey=a2V5",
+  ])("have a connection string of the mail service that it accepts, which %j is not", connection => {
+    expect(problemsOf({ ...goodSettings, EMAIL_CONNECTION_STRING: connection })).toEqual(["EMAIL_CONNECTION_STRING"]);
+    const local = { ...goodSettings, EMAIL_CONNECTION_STRING: "endpoint=http://127.0.0.1:1/;accesskey=a2V5" };
+    expect(problemsOf(local)).toEqual([]);
   });
 
   it("name the identity provider of the deployment by the specification's names", () => {
