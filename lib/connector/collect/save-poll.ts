@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
@@ -31,7 +32,7 @@ export async function savePoll(
   deps: ConnectorDeps,
 ): Promise<void> {
   const before = securityKeysOf(leased);
-  const changed = shipped.filter(key => !before.includes(key));
+  const changed = shipped.filter(key => !before.some(old => isDeepStrictEqual(old, key)));
   const keys = before.map(key => changed.find(({ id }) => id === key.id) ?? key);
   const waiting = shipped.some(({ credentials }) => credentials.some(({ state }) => state === "processing"));
   const { lease, due, ...rest } = request;

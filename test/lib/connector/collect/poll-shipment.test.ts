@@ -164,6 +164,8 @@ describe("polling", () => {
     const one = await ordered();
     peers.delivery.fail({ kind: "refuse", status: 503, path: "shipments/", times: 3 });
     expect(await one.connector.runShipments()).toMatchObject({ failed: 1 });
+    const event = { credentialRequestId: one.requestId, error: { name: "PeerFailure" } };
+    expect(one.connector.events("poll_failed")).toMatchObject([event]);
     expect(await one.connector.read(one.requestId)).toMatchObject({
       state: "started",
       error_message: expect.stringContaining("The delivery service did not answer"),
@@ -344,9 +346,13 @@ describe("polling", () => {
         ),
       })),
     );
+    const etags = async () => (await one.connector.load(one.requestId)).keys.map(({ etag }) => etag);
+    const before = await etags();
     await one.connector.runShipments();
     expect((await credentialOf(one))?.state).toBe("activation_pending");
     expect((await credentialOf(one, 1))?.state).toBe("processing");
+    // Only the row of the security key with news is written.
+    expect((await etags()).map((etag, index) => etag === before[index])).toEqual([false, true]);
   });
 
   test("loses no response to an earlier poll whose host was suspended until another one had polled and saved", async () => {
@@ -385,6 +391,7 @@ describe("polling", () => {
     await connector.runShipments();
     resumed.resolve();
     await earlyRun;
+    expect(early.events("poll_conflict")).toMatchObject([{ credentialRequestId: requestId }]);
     await peers.delivery.control(one.shipmentId, { purge: true });
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
