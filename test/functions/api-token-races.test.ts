@@ -25,12 +25,15 @@ function startHost({ url } = vault, now: Now = () => instant(Date.now())) {
     CLOUD_KEY_VAULT_ENDPOINT: url,
     CALLER_STATIC_TOKENS: "true",
   });
-  const deployment: Deployment = { ...openDeployment(settings), now, log: createLog(() => {}) };
+  const lines: string[] = [];
+  const log = createLog((_, line) => lines.push(line));
+  const deployment: Deployment = { ...openDeployment(settings), now, log };
   const hashes = tokenHashesOf(deployment, "core");
   const check = callerCheck(deployment, { api: "core", role: "Core.Admin", hashes });
   return {
     hashes,
     check,
+    events: (name: string) => lines.map(line => JSON.parse(line)).filter(({ event }) => event === name),
     create: (name: string) => createToken(name, "core", { hashes, now: deployment.now, random: deployment.random }),
     revoke: (id: string) => revokeToken(id, hashes),
     accepts: (token: string) =>
@@ -172,10 +175,15 @@ describe("the last use of an API token", () => {
     const own = await startVault();
     let later = 0;
     const host = startHost(own, () => instant(Date.UTC(2031, 0, 1, 10) + later));
-    const { token } = await host.create("used");
+    const { token, hash } = await host.create("used");
     own.fail({ kind: "refuse", status: 403, method: "PATCH" });
     expect(await host.accepts(token)).toBe(true);
     await own.untilRequested("PATCH", path);
+    await until(
+      () => host.events("api_token_use_unrecorded").length > 0,
+      () => "The failure is not logged.",
+    );
+    expect(host.events("api_token_use_unrecorded")).toMatchObject([{ secret: name, id: hash.id }]);
     later = minutes(59);
     expect(await host.accepts(token)).toBe(true);
     expect(own.count("PATCH", path)).toBe(1);

@@ -57,7 +57,8 @@ describe("a task", () => {
     });
     const reply = await served(failing)(call(""));
     expect(reply).toMatchObject({ status: 500, body: { error: "Internal error." } });
-    expect(JSON.stringify(events())).toContain("disk on fire");
+    const failed = { event: "task_failed", task: "count", error: { message: "disk on fire" } };
+    expect(events().at(-1)).toMatchObject(failed);
   });
 
   it.each([

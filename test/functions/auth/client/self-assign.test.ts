@@ -145,6 +145,23 @@ describe("POST /client/otpkeys", () => {
     });
     const sent = { otp: hotpKey().otp(0), password: user.password };
     for (let n = 0; n < 2; n++) expect((await on.post("/client/otpkeys", sent, headers)).status).toBe(503);
+    expect(on.events("address_not_uncounted")).toEqual([]);
+    let saves = 0;
+    const saving = on.anotherInstance({
+      ports: context => ({
+        hasher: { ...context.hasher, verify: () => Promise.reject(new Fault("unavailable", "no vault")) },
+        addresses: {
+          ...context.addresses,
+          save: async (...given) => {
+            saves += 1;
+            if (saves > 1) throw new Fault("unavailable", "no storage");
+            return context.addresses.save(...given);
+          },
+        },
+      }),
+    });
+    expect((await saving.post("/client/otpkeys", sent, headers)).status).toBe(503);
+    expect(saving.events("address_not_uncounted")).toMatchObject([{ error: { message: "no storage" } }]);
   });
 
   it("costs the same storage calls in a row for a wrong password, a wrong OTP and an unknown key", async () => {

@@ -1,10 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { core } from "../../../../functions/auth/routes.ts";
 import { tokenHashesOf } from "../../../../functions/deployment.ts";
 import { createToken } from "../../../../lib/http/authenticate/api-tokens.ts";
 import { noContent } from "../../../../lib/http/call.ts";
 import { endpoint, type RoleEndpoint } from "../../../../lib/http/endpoint.ts";
 import { days, plus } from "../../../../lib/time.ts";
+import { startTokenIssuer } from "../../../../local/peers/issuer/token-issuer.ts";
 import { hotpKey, newPrefix } from "../../../support/auth/software-key.ts";
 import { newName, newPassword, testAuth } from "../../../support/auth/test-auth.ts";
 
@@ -164,6 +165,28 @@ describe("the role `import`", () => {
 });
 
 describe("creating a static API token", () => {
+  it("and revoking it are audit events that name the caller of the tenant", async () => {
+    const issuer = await startTokenIssuer();
+    onTestFinished(() => issuer.close());
+    const own = auth.anotherInstance({
+      settings: {
+        CALLER_AUDIENCES: "api://core",
+        CALLER_ISSUERS: issuer.issuer,
+        CALLER_JWKS_ENDPOINT: issuer.jwksUri,
+      },
+    });
+    const tenant = await issuer.mint({ audience: "api://core", roles: ["Core.Admin"], azp: "app", subject: "ada" });
+    const headers = { authorization: `Bearer ${tenant}` };
+    const fields = { name: "ITSM", role: "import", expires_at: expiresAt };
+    const created = await own.post("/core/api-tokens", fields, headers);
+    expect(created).toMatchObject({ status: 201, body: { name: "ITSM", role: "import" } });
+    const { id } = created.body as { id: string };
+    const caller = { api: "core", id, application: "app", subject: "ada", callerKind: "tenant" };
+    expect(own.events("api_token_created")).toMatchObject([{ ...caller, role: "import", expiresAt }]);
+    expect((await own.call("DELETE", `/core/api-tokens/${id}`, { headers })).status).toBe(204);
+    expect(own.events("api_token_revoked")).toMatchObject([caller]);
+  });
+
   it.each([
     [{ role: "" }, "role must be one of read, import, admin"],
     [{ role: "root" }, "role must be one of read, import, admin"],

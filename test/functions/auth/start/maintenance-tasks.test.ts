@@ -11,17 +11,14 @@ import { startVault } from "../../../../local/peers/vault/vault.ts";
 import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
 import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../support/auth/software-key.ts";
 import { newName, type TestAuth, testAuth, withSession } from "../../../support/auth/test-auth.ts";
+import { runTask } from "../../../support/run-task.ts";
 import { copyBackups } from "../../../support/storage/backups.ts";
 
 const auth = await testAuth();
 await auth.deployment.blobs.createContainer(backupsContainer);
 
-/** Runs a task as its function does. */
-async function run(name: string, input: unknown = {}, on = auth): Promise<Readonly<Record<string, unknown>>> {
-  const { input: schema, run: work } = authTasks[name] ?? {};
-  if (schema === undefined || work === undefined) throw new Error(`there is no task ${name}`);
-  return work(schema.parse(input), { ...on.context, deployment: on.deployment });
-}
+const run = (name: string, input: unknown = {}, { context, deployment } = auth) =>
+  runTask(authTasks, name, input, { ...context, deployment });
 
 const backUp = async (on = auth) => String((await run("backUp", {}, on)).backup);
 const restore = (backup: string, more: object = {}, on = auth) =>
@@ -97,6 +94,8 @@ describe("resealing after a rotation of the key", () => {
     });
     expect(await reseal()).toMatchObject({ resealed: 1, failed: 1 });
     expect(host.events("reseal_failed")).toMatchObject([{ table: "otpkeys", partitionKey: broken, rowKey: "key" }]);
+    const progress = { table: "otpkeys", rows: 4, resealed: 1, failed: 1 };
+    expect(host.events("reseal_progress").at(-1)).toMatchObject(progress);
   });
 
   it("treats a text with another context as plain text, with any version", async () => {
@@ -170,6 +169,10 @@ describe("a restore of a backup", () => {
     const later = await auth.makeUser();
     expect(await restore(backup)).toMatchObject({ users: expect.any(Number), otpkeys: expect.any(Number) });
     expect(auth.events("restore_verified").at(-1)).toMatchObject({ backup, replace: true, skipped: 0 });
+    const ofBackup = auth.events("backup_progress").filter(event => event.backup === backup);
+    expect(ofBackup).toContainEqual(expect.objectContaining({ table: "otpkeys", rows: expect.any(Number) }));
+    const emptied = auth.events("restore_emptied").slice(-authTables.length);
+    expect(emptied.map(({ table }) => table)).toEqual(authTables);
 
     expect((await auth.get(`/core/users/${one.id}`)).body).toEqual(view.body);
     expect((await auth.get(`/core/users/${one.name}`)).body).toEqual(view.body);
@@ -399,14 +402,15 @@ describe("backups in a second place", () => {
     await secondBlobs.createContainer(backupsContainer);
     const on: TestAuth = { ...first, deployment: { ...first.deployment, secondBlobs } };
     const user = await on.makeUser();
-    const { backup, copied } = await run("backUp", {}, on);
+    const { backup, copied, removed } = await run("backUp", {}, on);
+    expect(removed).toBe(0);
     const namesIn = (place: typeof blobs) => Array.fromAsync(place.list(backupsContainer, "auth/"));
     expect(await namesIn(secondBlobs)).toEqual(await namesIn(blobs));
     expect(copied).toBe((await namesIn(blobs)).length);
 
     for (const name of await namesIn(blobs)) await blobs.remove(backupsContainer, name);
     await expect(restore(String(backup), {}, first)).rejects.toThrow("There is no finished backup");
-    await restore(String(backup), {}, on);
+    expect(await restore(String(backup), {}, on)).toEqual({ users: 1, otpkeys: 0, skipped: 0 });
     expect((await first.get(`/core/users/${user.id}`)).status).toBe(200);
 
     on.advance(days(31));
@@ -458,7 +462,8 @@ describe("backups", () => {
     const [old, unfinished] = [await backUp(on), await backUp(on)];
     await blobs.remove(backupsContainer, `auth/${unfinished}/manifest.json`);
     on.advance(days(1) + 1);
-    const young = await backUp(on);
+    const { backup: young, removed } = await run("backUp", {}, on);
+    expect(removed).toBe(1);
     const left = async () => {
       const ids = new Set<string>();
       for await (const name of blobs.list(backupsContainer, "auth/")) ids.add(name.split("/")[1] ?? "");
@@ -466,7 +471,8 @@ describe("backups", () => {
     };
     expect(await left()).toEqual(new Set([old, young]));
     on.advance(days(1));
-    const last = await backUp(on);
-    expect(await left()).toEqual(new Set([young, last]));
+    const last = await run("backUp", {}, on);
+    expect(last.removed).toBe(1);
+    expect(await left()).toEqual(new Set([young, last.backup]));
   });
 });

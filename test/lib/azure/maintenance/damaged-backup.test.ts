@@ -16,6 +16,7 @@ import { createLog } from "../../../../lib/log.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
 import { type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
 import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector/test-connector.ts";
+import { runTask } from "../../../support/run-task.ts";
 import { dumpOf, filesOf, killedAfter } from "../../../support/storage/backups.ts";
 
 const peers = await peersOfFile();
@@ -47,10 +48,9 @@ async function authSubject(): Promise<Subject> {
   }
   const spent = { partitionKey: "ccccccccccbd", rowKey: "hash", schema: 1, ends: "2099-01-01T00:00:00.000Z" };
   await auth.deployment.tables.table("spentotps").insert(spent);
-  return subject("auth", auth, async (name, input, deployment) => {
-    const { input: schema, run } = authTasks[name] ?? {};
-    return (await run?.(schema?.parse(input), { ...auth.context, deployment })) ?? {};
-  });
+  return subject("auth", auth, (name, input, deployment) =>
+    runTask(authTasks, name, input, { ...auth.context, deployment }),
+  );
 }
 
 async function connectorSubject(): Promise<Subject> {
@@ -62,13 +62,12 @@ async function connectorSubject(): Promise<Subject> {
   const claim = { scope: "a".repeat(64), fingerprint: "f", requestId: "r", claimedAt: now, endsAt: now };
   await connector.context.claims.insert(claim);
   return subject("connector", connector, async (name, input, deployment) => {
-    const { input: schema, run } = connectorTasks[name] ?? {};
     const { tables, log } = deployment;
     const own = {
       ...connectorStore(tables, { shipmentsTable, now: connector.now, log }),
       claims: claimStore(tables),
     };
-    return (await run?.(schema?.parse(input), { ...connector.context, ...own, log, deployment })) ?? {};
+    return runTask(connectorTasks, name, input, { ...connector.context, ...own, log, deployment });
   });
 }
 
@@ -78,7 +77,11 @@ async function subject(
   work: (name: string, input: object, deployment: TestAuth["deployment"]) => Promise<Readonly<Record<string, unknown>>>,
 ): Promise<Subject> {
   const run: Subject["run"] = (name, input = {}, on = deployment) => work(name, input, on);
-  const backup = String((await run("backUp")).backup);
+  const made = await run("backUp");
+  const { [rowsTable[service]]: rows } = made.rows as Readonly<Record<string, number>>;
+  expect(rows).toBe((await Array.fromAsync(deployment.tables.table(rowsTable[service]).scan())).length);
+  expect(made).toMatchObject({ blobs: service === "auth" ? {} : { [responsesContainer]: 2 }, removed: 0 });
+  const backup = String(made.backup);
   const dump = () => dumpOf(deployment, tablesOf[service], containersOf[service]);
   return { service, deployment, backup, run, dump, files: filesOf(deployment.blobs, service, backup), events };
 }

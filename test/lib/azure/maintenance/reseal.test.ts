@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { orderBody, peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
+import { runTask } from "../../../support/run-task.ts";
 
 const peers = await peersOfFile();
 
@@ -23,8 +24,8 @@ test.each(["..", "../../secrets", "0".repeat(32)])(
     const old = peers.vault.get("data-encryption-key") ?? "";
     try {
       peers.vault.set("data-encryption-key", randomBytes(32).toString("base64url"));
-      const { input, run } = connectorTasks.reseal ?? {};
-      const report = await run?.(input?.parse({}), { ...connector.context, deployment: connector.deployment });
+      const { context, deployment } = connector;
+      const report = await runTask(connectorTasks, "reseal", {}, { ...context, deployment });
       expect(report).toMatchObject({ resealed: 1, failed: 0 });
     } finally {
       peers.vault.set("data-encryption-key", old);

@@ -109,6 +109,12 @@ describe("an activation that fails for a passing reason", () => {
     }
     expect(waits.map(wait => wait / minutes(1))).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360, 360]);
     expect(posts()).toBe(12);
+    expect(connector.events("activation_failed")).toHaveLength(12);
+    expect(connector.events("activation_failed")[0]).toMatchObject({
+      keyId: "s-01-001",
+      index: 0,
+      error: { name: "PeerFailure" },
+    });
   });
 
   test("is found to have succeeded also where Graph lists keys under GUIDs, from the first unanswered try on", async () => {
@@ -342,6 +348,7 @@ describe("an activation that is not answered", () => {
       state: "activation_pending",
       error_message: expect.stringContaining("could not be asked"),
     });
+    expect(connector.events("read_back_failed")).toMatchObject([{ idp: "entra", error: { name: "PeerFailure" } }]);
     peers.entra.fail({ kind: "throttle", method: "GET", path: "fido2Methods$", retryAfter: 900 });
     await connector.runCredentials("on_demand");
     connector.advance(seconds(899));
@@ -479,6 +486,9 @@ describe("credentials of one key", () => {
     await connector.runCredentials();
     const order = peers.entra.registrations().filter(({ userId }) => users.includes(userId));
     expect(order.map(({ userId }) => userId)).toEqual(users);
+    expect(connector.events("credential_ended")).toMatchObject(
+      users.map((_, index) => ({ keyId: "s-01-001", index, outcome: "activated", idp: "entra" })),
+    );
   });
 
   test("do not wait for one that must wait", async () => {
@@ -544,6 +554,7 @@ describe("signing keys that cannot be read", () => {
     expect(await credential()).toMatchObject({ state: "activation_pending", error_message: expect.any(String) });
     expect((await connector.keyRow(requestId, "s-02-001")).state).toBe("complete");
     expect(later.events("work_failed")).toEqual([]);
+    expect(later.events("signing_keys_unread")).toMatchObject([{ keyId: "s-01-001", index: 0 }]);
     connector.advance(minutes(1));
     await later.runCredentials("timer");
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });

@@ -61,11 +61,13 @@ describe("a cancel", () => {
     ]);
     expect((await cancel()).request.value).toEqual(request.value);
     expect([deletions(), compensated.length]).toEqual([1, 3]);
+    expect(connector.events("request_cancelled")).toMatchObject([{ keys: 2 }]);
     for (const queue of ["poll", "reconcile", "key"] as const) expect(await connector.queue(queue)).toEqual([]);
     const { requests } = await listRequests({ state: "cancelled" }, { top: 10 }, connector.context);
     expect(requests).toHaveLength(1);
     connector.advance(days(1));
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+    expect(connector.events("request_deleted")).toMatchObject([{ credentialRequestId: requestId }]);
   });
 
   test.each([
@@ -264,10 +266,13 @@ describe("a cancel whose delivery call fails", () => {
   });
 
   test("because the service answers 200 with an error is read back: nothing is cancelled while the shipment exists", async () => {
-    const { connector, requestId, compensated, cancel } = await ordered();
+    const { connector, requestId, shipmentId, compensated, cancel } = await ordered();
     const body = { code: "locked", message: "The shipment is in production" };
     peers.delivery.fail({ kind: "refuse", status: 200, method: "DELETE", body, times: 2 });
     expect(await refusalOf(cancel())).toMatchObject({ status: 503 });
+    expect(connector.events("shipment_not_deleted")).toMatchObject(
+      Array(2).fill({ shipmentId, error: { name: "PeerFailure" } }),
+    );
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });
     expect(compensated).toEqual([]);
   });
@@ -307,6 +312,7 @@ describe("a cancel whose delivery call fails", () => {
       })),
     });
     expect(await refusalOf(cancel(awayAfterRefusal))).toMatchObject({ status: 503 });
+    expect(awayAfterRefusal.events("cancel_not_released")).toMatchObject([{ error: { name: "Fault" } }]);
     connector.advance(minutes(5));
     await connector.runCredentials("timer");
     expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });

@@ -161,6 +161,9 @@ describe("erasing one recipient", () => {
     connector.advance(minutes(3));
     peers.rfpr.fail({ kind: "refuse", status: 500, method: "DELETE", times: 100 });
     expect(await erase()).toEqual(left("The pre-registration API does not answer."));
+    expect(connector.events("not_erased")).toMatchObject([
+      { credentialRequestId: requestId, error: { name: "PeerFailure" } },
+    ]);
     peers.rfpr.clearFaults();
     expect(await erase()).toEqual({ erased: 1, left: [] });
   });

@@ -286,6 +286,8 @@ describe("an authenticator that is not enrolled", () => {
     const report = await connector.runCredentials();
     expect(report).toMatchObject({ processed: 2, activated: 0, pending: 0 });
     expect(await states()).toEqual([state]);
+    const outcome = "decline" in change ? "cancelled" : "failed";
+    expect(connector.events("enrollment_ended")).toMatchObject([{ keyId: "a-01", outcome }]);
     expect(await credentials()).toMatchObject(Array(2).fill({ state, error_message: reason }));
     expect(await connector.read(requestId)).toMatchObject({ state });
     expect(await connector.queue("key")).toEqual([]);
@@ -296,6 +298,7 @@ describe("an authenticator that is not enrolled", () => {
     await connector.context.rfpr?.remove(idAt(requestId));
     await connector.runCredentials();
     expect(await states()).toEqual(["cancelled"]);
+    expect(connector.events("enrollment_poll_failed")).toMatchObject([{ keyId: "a-01" }]);
   });
 
   test("and can no longer be enrolled after it was cancelled", async () => {

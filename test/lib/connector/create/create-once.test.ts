@@ -197,6 +197,45 @@ describe("a create with an Idempotency-Key", () => {
     expect(ordered()).toBe(1);
   });
 
+  test("answers the shipment, or that it is not known, also if storage is away from the order on", async () => {
+    const connector = await testConnector(peers);
+    const away = async () => {
+      throw new Error("storage is away");
+    };
+    const orders = ordered();
+    const unstored = (context: TestConnector["context"], names: readonly ("requests" | "claims")[]) =>
+      Object.fromEntries(
+        names.map(name => {
+          const port: object = context[name];
+          const failing = Object.entries(port).map(([method, real]) => [
+            method,
+            (...given: unknown[]) => (ordered() > orders ? away() : real(...given)),
+          ]);
+          return [name, Object.fromEntries(failing)];
+        }),
+      );
+    const noClaims = connector.anotherInstance({ ports: context => unstored(context, ["claims"]) });
+    const { requestId, shipmentId } = await once(noClaims, orderBody());
+    expect(shipmentId).toEqual(expect.any(String));
+    const error = { message: "storage is away" };
+    expect(noClaims.events("answer_not_saved")).toMatchObject([{ credentialRequestId: requestId, error }]);
+
+    peers.delivery.resetRequests();
+    const nothing = connector.anotherInstance({ ports: context => unstored(context, ["requests", "claims"]) });
+    const body = orderBody();
+    const refusal = await refusalOf(once(nothing, body, "key-2"));
+    expect(refusal).toMatchObject({ status: 500, body: { error_message: expect.stringContaining(unknown) } });
+    const { credential_request_id: id } = (refusal.body as { error_data: { credential_request_id: string } })
+      .error_data;
+    const events = ["start_failed", "delivery_unanswered", "reconcile_not_scheduled", "claim_not_concluded"];
+    for (const event of events)
+      expect(nothing.events(event), event).toMatchObject([{ credentialRequestId: id, error }]);
+    connector.advance(minutes(16));
+    await connector.runCredentials();
+    expect(await once(connector, body, "key-2")).toMatchObject({ requestId: id, shipmentId: expect.any(String) });
+    expect(ordered()).toBe(1);
+  });
+
   test("returns the reason once an unconfirmed order has failed", async () => {
     const connector = await testConnector(peers);
     const body = orderBody();

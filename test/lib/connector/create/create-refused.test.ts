@@ -259,6 +259,26 @@ describe("a create that the delivery service answers no", () => {
     expect(compensated.toSorted()).toEqual(users.toSorted());
   });
 
+  test("is refused with the reason also if its end cannot be stored, which an error event says and the job does later", async () => {
+    const connector = await testConnector(peers, {
+      ports: ({ requests }) => ({
+        requests: {
+          ...requests,
+          save: async (...given) => {
+            if (ordered() > 0) throw new Error("storage is away");
+            return requests.save(...given);
+          },
+        },
+      }),
+    });
+    peers.delivery.fail({ kind: "refuse", method: "POST", status: 400 });
+    expect(await refusalOf(connector.order())).toMatchObject({ status: 400 });
+    const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
+    const event = { credentialRequestId: requestId, error: { message: "storage is away" } };
+    expect(connector.events("abort_failed")).toMatchObject([event]);
+    expect(await connector.read(requestId)).toMatchObject({ state: "received" });
+  });
+
   test("leaves the compensation to the job where it fails, and ends with the reason that the caller got", async () => {
     let away = true;
     let compensated = 0;

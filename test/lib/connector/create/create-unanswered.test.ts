@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hours, minutes, seconds } from "../../../../lib/time.ts";
+import { days, hours, minutes, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import { failingTable } from "../../../support/connector/crashing.ts";
 import { authenticator, onSiteBody } from "../../../support/connector/on-site.ts";
@@ -99,6 +99,10 @@ describe("a create whose delivery call is not answered", () => {
       tables: failingTable("fprshipments", "insert"),
     });
     const requestId = await unanswered(connector);
+    const error = { message: "storage is away" };
+    const event = { credentialRequestId: requestId, error };
+    expect(connector.events("start_failed")).toMatchObject([{ ...event, shipmentId: expect.any(String) }]);
+    expect(connector.events("delivery_unanswered")).toMatchObject([event]);
     expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: unconfirmed });
     const healthy = connector.anotherInstance({ tables: tables => tables });
     healthy.advance(minutes(16));
@@ -244,6 +248,24 @@ describe("a create and time", () => {
 });
 
 describe("a create handler that returns late with an id", () => {
+  test("of a request that has ended leaves it, and names the shipment in an error event", async () => {
+    const connector: TestConnector = await testConnector(peers, {
+      ports: ({ delivery }, clock) => ({
+        delivery: {
+          ...delivery,
+          createShipment: async order => {
+            clock.advance(days(4));
+            await connector.runCredentials();
+            return delivery.createShipment(order);
+          },
+        },
+      }),
+    });
+    const { requestId, shipmentId } = await connector.order();
+    expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
+    expect(connector.events("shipment_after_end")).toMatchObject([{ credentialRequestId: requestId, shipmentId }]);
+  });
+
   test("still writes it, over what the job has linked meanwhile", async () => {
     const connector: TestConnector = await testConnector(peers, {
       ports: ({ delivery }, clock) => ({

@@ -242,6 +242,9 @@ describe("a create whose authenticators are not taken", () => {
     expect(error_message).toContain("customization_id");
     expect(authenticatorsOf(peers, requestId)).toEqual([]);
     expect([deletes(), ordered()]).toEqual([2, 0]);
+    expect(connector.events("authenticator_not_taken")).toMatchObject([
+      { credentialRequestId: requestId, keyId: "a-02" },
+    ]);
     const users = [...body.shipment.shipment_items, ...body.authenticators].flatMap(({ credentials }) =>
       credentials.map(({ user_id }) => user_id),
     );
@@ -465,6 +468,8 @@ describe("a create handler that is delayed", () => {
     const { status, body } = await refusalOf(connector.order(onSiteBody()));
     const requestId = (body as Body).error_data.credential_request_id;
     expect([status, (await connector.read(requestId)).state]).toEqual([500, "started"]);
+    const failed = { credentialRequestId: requestId, error: { message: "the answer got lost" } };
+    expect(connector.events("start_failed")).toMatchObject([failed]);
   });
 
   test("by a storage answer that gets lost at each of its writes: is answered all the same", async () => {

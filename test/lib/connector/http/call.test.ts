@@ -367,6 +367,18 @@ describe("a failure of a call", () => {
     expect(await kindOf(call({ url: "no address" }))).toBe("unreachable");
   });
 
+  test("has the error of the system or the time limit as its cause, which the log names", async () => {
+    const reset = systemError("ECONNRESET", "read");
+    const lost = await failureOf(call({}, { fetch: failingFetch(reset) }));
+    expect(errorFields(lost)).toMatchObject({
+      name: "PeerFailure",
+      cause: { message: reset.message, code: "ECONNRESET" },
+    });
+    peer.fail({ kind: "hang" });
+    const late = await failureOf(call({}, { timeLimitMs: 20 }));
+    expect(errorFields(late)).toMatchObject({ name: "PeerFailure", cause: { name: "TimeoutError" } });
+  });
+
   test("names the peer, the operation and the result", async () => {
     next = { status: 409 };
     expect((await failureOf(call())).message).toBe("thing: make refused (409)");

@@ -4,18 +4,20 @@ import {
   type ConnectorOptions,
   newUser,
   peersOfFile,
+  type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 
 async function findings(options: ConnectorOptions = {}, users = [newUser()]): Promise<readonly Finding[]> {
-  const { context } = await testConnector(peers, options);
-  return checkPeers(
+  return findingsOf(await testConnector(peers, options), users);
+}
+const findingsOf = ({ context }: TestConnector, users = [newUser()]) =>
+  checkPeers(
     users.map(userId => ({ idpId: context.idps.defaultId, userId })),
     context,
   );
-}
 const bad = (all: readonly Finding[]) => all.filter(({ ok }) => !ok);
 const writes = () =>
   [peers.delivery, peers.mail, peers.entra].flatMap(peer =>
@@ -24,7 +26,9 @@ const writes = () =>
 
 describe("the check of the peers", () => {
   test("reports every peer of a valid deployment as ok, and changes nothing", async () => {
-    const all = await findings();
+    const connector = await testConnector(peers);
+    const all = await findingsOf(connector);
+    expect(connector.events("peers_checked")).toMatchObject([{ idp: "entra" }]);
     expect(bad(all)).toEqual([]);
     expect(new Set(all.map(({ peer }) => peer))).toEqual(
       new Set(["delivery service", "enrollment services", "mail service", "IdP entra"]),

@@ -30,6 +30,7 @@ describe("resend-pin (specification section 4)", () => {
     expect(await resendPin(requestId, connector.context)).toEqual({ sent: 2 });
     const mails = mailsTo(to);
     expect(mails).toHaveLength(4);
+    expect(connector.events("pin_resent")).toMatchObject([{ credentialRequestId: requestId, sent: 2 }]);
     expect(new Set(mails.map(({ operationId }) => operationId)).size).toBe(4);
     expect(new Set(mails.map(({ text }) => text)).size).toBe(2);
     expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "sent", number: 2 });

@@ -192,6 +192,7 @@ describe("the PIN mail", () => {
     await later.runCredentials();
     expect(await errorMessage()).toMatch(/signing keys/);
     expect(mailsTo(to)).toEqual([]);
+    expect(later.events("signing_keys_unread")).toMatchObject([{ keyId: "s-01-001" }]);
   });
 
   test.each([
@@ -206,6 +207,7 @@ describe("the PIN mail", () => {
     await connector.runCredentials();
     peers.delivery.fail({ kind: "throttle", path, retryAfter: 600, times: 10 });
     await later.runCredentials();
+    if (path === "shipments/") expect(later.events("pin_fetch_failed")).toMatchObject([{ keyId: "s-01-001" }]);
     const { mail } = await connector.keyRow(requestId);
     expect(mail.retry?.notBefore).toBe(plus(connector.now(), seconds(600)));
   });
@@ -357,6 +359,8 @@ describe("a PIN mail that is refused", () => {
     expect(mailsTo(to)).toHaveLength(1);
     expect(await errorMessage()).toBeUndefined();
     expect(sends()).toBe(9);
+    expect(connector.events("mail_failed")).toMatchObject(Array(8).fill({ keyId: "s-01-001" }));
+    expect(connector.events("pin_mail_sent")).toMatchObject([{ keyId: "s-01-001" }]);
     expect(peers.entra.count("POST", /fido2Methods$/)).toBe(1);
   });
 
@@ -630,6 +634,7 @@ describe("a PIN mail that is not answered", () => {
     peers.mail.fail({ kind: "throttle", method: "GET", retryAfter: 600 });
     await connector.runCredentials();
     expect(await errorMessage()).toBe("The mail service does not answer.");
+    expect(connector.events("mail_look_up_failed")).toMatchObject([{ keyId: "s-01-001" }]);
     connector.advance(seconds(599));
     await connector.runCredentials("on_demand");
     expect(lookUps()).toBe(1);

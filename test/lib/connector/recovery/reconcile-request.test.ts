@@ -62,9 +62,11 @@ describe("a delivery call without an answer", () => {
     connector.advance(1);
     await connector.runCredentials("timer");
     expect(lookUps()).toBe(1);
+    const [linked] = connector.events("shipment_linked");
+    expect(linked).toMatchObject({ credentialRequestId: requestId, shipmentId: expect.any(String) });
     expect(await connector.read(requestId)).toMatchObject({
       state: "started",
-      shipment: { shipment_id: expect.any(String) },
+      shipment: { shipment_id: linked?.shipmentId },
     });
   });
 
@@ -169,13 +171,15 @@ describe("a delivery call without an answer", () => {
       "does not answer the look-up",
       () => peers.delivery.fail({ kind: "refuse", method: "GET", path: "shipments$", times: 1000 }),
     ],
-  ])("ends failed after 3 days where the service %s", async (_, prepare) => {
+  ])("ends failed after 3 days where the service %s", async (what, prepare) => {
     const connector = await testConnector(peers);
     const requestId = await unanswered(connector, { taken: true });
     prepare();
     connector.advance(minutes(15));
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "received", error_message: message });
+    const failed = connector.events("look_up_failed").map(({ error }) => (error as Error).name);
+    expect(failed).toEqual(what === "cannot search" ? [] : ["PeerFailure"]);
     await lookUpToTheEnd(connector);
     expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
   });

@@ -15,6 +15,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
+import { runTask } from "../../../support/run-task.ts";
 import { copyBackups } from "../../../support/storage/backups.ts";
 
 const peers = await peersOfFile();
@@ -24,11 +25,8 @@ const counts = () => ({
   mails: peers.mail.count("POST", /emails:send$/),
 });
 
-async function run(connector: TestConnector, name: string, input: unknown = {}) {
-  const { input: schema, run: work } = connectorTasks[name] ?? {};
-  if (schema === undefined || work === undefined) throw new Error(`there is no task ${name}`);
-  return work(schema.parse(input), { ...connector.context, deployment: connector.deployment });
-}
+const run = ({ context, deployment }: TestConnector, name: string, input: unknown = {}) =>
+  runTask(connectorTasks, name, input, { ...context, deployment });
 const backUp = async (connector: TestConnector) => String((await run(connector, "backUp")).backup);
 const restore = (connector: TestConnector, backup: string) => run(connector, "restore", { backup, replace: true });
 

@@ -10,6 +10,7 @@ import { hours } from "../../../../lib/time.ts";
 import { connectorWith, course, idsAt, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
 import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
 import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
+import { runTask } from "../../../support/run-task.ts";
 
 const peers = await peersOfFile();
 const one = await sinkOfFile(peers.vault, 1);
@@ -94,10 +95,8 @@ test("a restore sends the open events of the backup under their ids, and no deli
   expect(new Set(idsAt(one)).size).toBe(2);
 });
 
-const maintain = async ({ context, deployment }: TestConnector, name: string, input: object) => {
-  const { input: schema, run } = connectorTasks[name] ?? {};
-  return (await run?.(schema?.parse(input), { ...context, deployment })) ?? {};
-};
+const maintain = ({ context, deployment }: TestConnector, name: string, input: object) =>
+  runTask(connectorTasks, name, input, { ...context, deployment });
 
 /** Everything that comes after the order, with the events. */
 const finish = async (connector: TestConnector) => {

@@ -92,6 +92,7 @@ describe("POST /core/otpkeys", () => {
   it("gives a key that an assignment made its secret: 201; the assignment and the attributes stay", async () => {
     const key = yubicoKey();
     await has(key);
+    expect(auth.events("otpkey_created").at(-1)).toMatchObject({ prefix: key.prefix });
     await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "batch", value: "7" });
     const view = { ...viewOf(key.prefix), attributes: { batch: "7" } };
     expect(await importing(key.fields)).toMatchObject({ status: 201, body: view });

@@ -100,6 +100,7 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
     const second = await issue();
     expect([await signIn({ otp: code }), await signIn({ otp: second })]).toEqual([401, 200]);
     expect((await auth.call("DELETE", `${path}/temporary-code`)).status).toBe(204);
+    expect(auth.events("otpkey_temporary_code_revoked").at(-1)).toMatchObject({ prefix: key.prefix });
     expect([await signIn({ otp: second }), await signIn({})]).toEqual([401, 401]);
     const third = await issue();
     expect((await auth.post(`${path}/enable`)).status).toBe(204);
