@@ -63,6 +63,9 @@ export class Fault extends Error {
   }
 }
 
+/** Whether a service of the deployment, such as storage, did not answer. A write that ended so may have succeeded. */
+export const isUnavailable = (error: unknown): error is Fault => error instanceof Fault && error.kind === "unavailable";
+
 /** Returns the Fault of a request with invalid fields. */
 export const invalidRequest = (problems: readonly Problem[]): Fault =>
   new Fault("invalid", "The request is not valid.", { problems });

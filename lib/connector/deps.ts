@@ -59,6 +59,11 @@ export interface ListedEntry extends ListEntry {
   readonly list: RequestList;
 }
 
+interface SaveOptions {
+  readonly isUrgent?: boolean;
+  readonly throwsInDoubt?: boolean;
+}
+
 /**
  * The credential requests. The store keeps their index rows: the due work, the lists and the records of shipments. It
  * writes new ones before the rows of the request and removes former ones after, so that a crash leaves a row too many
@@ -74,15 +79,12 @@ export interface RequestStore {
   /**
    * Replaces the given rows in one transaction, each by the ETag that was read. Links a new shipment id to the request.
    * Returns the current request; undefined on a conflict, also if the shipment is linked to another request. No row is
-   * replaced then.
-   * @param options with `isUrgent`, returns before the former index rows are removed; a failure to remove them is only
-   * logged
+   * replaced then. If storage does not answer the write, reads the rows to find out whether it succeeded, and repeats it
+   * once if it did not. A failure to remove the former index rows is only logged.
+   * @param options with `isUrgent`, returns before the former index rows are removed; with `throwsInDoubt`, throws at once
+   * if storage does not answer: the write may have succeeded then
    */
-  save(
-    loaded: LoadedRequest,
-    changes: Changes,
-    options?: { readonly isUrgent?: boolean },
-  ): Promise<LoadedRequest | undefined>;
+  save(loaded: LoadedRequest, changes: Changes, options?: SaveOptions): Promise<LoadedRequest | undefined>;
   /**
    * Deletes the rows of a request. The index rows by which the caller finds the request are removed last: its due work
    * and, in an erasure, its entry in a list.

@@ -27,6 +27,13 @@ const cancelContinues = { consequence: "a job continues the cancel" };
 export const tooLateFault = (): Fault =>
   new Fault("unavailable", "The request took too long; nothing was ordered.", { retryAfter: 30 });
 
+/** Returns the fault of a create whose order intent was not answered by storage: the delivery service was not called. */
+export const intentFault = (cause: Fault): Fault =>
+  new Fault("unavailable", "Storage does not answer now; nothing was ordered.", {
+    ...(cause.retryAfter !== undefined && { retryAfter: cause.retryAfter }),
+    cause,
+  });
+
 /** Returns the fault of a create whose transport keys cannot be read. It does not mean that the shipment was refused. */
 export function transportKeysFault(error: unknown): Fault {
   if (error instanceof PeerFailure && error.passing) return unavailableFault(error, nothingOrdered);
@@ -90,6 +97,10 @@ export const unreconciledFault = (requestId: string, cause?: unknown): Fault =>
 
 /** The error message of a request while it is not known whether its order was accepted. */
 export const unconfirmedMessage = "The delivery service has not confirmed the shipment; it is being looked up.";
+
+/** The error message of a request whose order was never confirmed. */
+export const neverConfirmedMessage =
+  "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
 
 /** Returns the fault of a call whose Idempotency-Key was used before. */
 export function claimFault(verdict: FinalVerdict, { requestId }: Claim): Fault {

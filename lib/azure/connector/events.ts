@@ -3,6 +3,7 @@ import type { DueEvents, EventStore, LoadedEvents, LoadedRequest } from "../../c
 import { type Delivery, nothingDone, type RecordedEvents } from "../../connector/events/event.ts";
 import { occurrencesBetween } from "../../connector/events/occurrences.ts";
 import type { CredentialRequest, RequestValues } from "../../connector/model/request.ts";
+import { isUnavailable } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import { omitUndefined } from "../../omit-undefined.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
@@ -76,12 +77,19 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
       const next = dueOf(requestId, delivery);
       if (next !== undefined && next.at !== before?.value.retry?.nextAt) await addDue(sink, next);
       const row = { partitionKey: requestId, ...toDeliveryRow(sink, delivery) };
-      const etag = await (before === undefined ? events.insert(row) : events.replace(row, before.etag));
+      let doubt: unknown;
+      const write = before === undefined ? events.insert(row) : events.replace(row, before.etag);
+      const etag = await write.catch((error: unknown) => {
+        if (!isUnavailable(error)) throw error;
+        doubt = error;
+        return undefined;
+      });
       if (etag !== undefined) return { value: delivery, etag };
       // The storage client repeats a write whose response was lost, and the repeat is a conflict with the first write. Only
       // this run writes its lease, so the lease in the row shows that the first write succeeded. Otherwise no run would
       // send the events before the lease expires.
-      const stored = delivery.lease && (await events.get(requestId, row.rowKey));
+      const stored = delivery.lease || doubt !== undefined ? await events.get(requestId, row.rowKey) : undefined;
+      if (doubt !== undefined && stored?.etag === before?.etag) throw doubt;
       return stored?.value === row.value ? { value: delivery, etag: stored.etag } : undefined;
     },
 

@@ -1,5 +1,6 @@
 import type { Changes, LoadedRequest, Stored } from "../../connector/deps.ts";
 import type { CredentialRequest, SecurityKey } from "../../connector/model/request.ts";
+import { isUnavailable } from "../../fault.ts";
 import type { Action, Tables } from "../tables/tables.ts";
 import { fromKeyRow, fromRequestRow, toKeyColumns, toRequestColumns } from "./rows.ts";
 
@@ -33,9 +34,14 @@ export function requestRows(tables: Tables) {
         { insert: { rowKey: requestRow, ...toRequestColumns(request) } },
         ...keys.map(key => ({ insert: { rowKey: keyPrefix + key.id, ...toKeyColumns(key) } })),
       ];
-      const etags = await table.transact(request.id, actions);
-      // Ids are unique, so a row that exists was written by an earlier attempt of this call.
-      if (etags === undefined) return (await load(request.id)) ?? vanished(request.id);
+      let doubt: unknown;
+      const etags = await table.transact(request.id, actions).catch((error: unknown) => {
+        if (!isUnavailable(error)) throw error;
+        doubt = error;
+        return undefined;
+      });
+      // Ids are unique, so a row that exists was written by this call: its response was lost.
+      if (etags === undefined) return (await load(request.id)) ?? raise(doubt ?? vanished(request.id));
       const [requestEtag = "", ...keyEtags] = etags.map(etag => etag ?? "");
       return {
         request: { value: request, etag: requestEtag },
@@ -72,8 +78,10 @@ export function requestRows(tables: Tables) {
   };
 }
 
-function vanished(id: string): never {
-  throw new Error(`credential request ${id} vanished while it was written`);
+const vanished = (id: string) => new Error(`credential request ${id} vanished while it was written`);
+
+function raise(error: unknown): never {
+  throw error;
 }
 
 function replacementsOf(loaded: LoadedRequest, { request, keys = [] }: Changes) {

@@ -11,6 +11,7 @@ import { claimsTable } from "./idempotency.ts";
 import { indexRows } from "./index-rows.ts";
 import { listsTable, requestLists } from "./lists.ts";
 import { requestRows, requestsTable } from "./request-rows.ts";
+import { saveOrReadBack } from "./save-or-read-back.ts";
 import { shipmentRecords } from "./shipment-records.ts";
 
 /** Returns the names of the connector's tables. A setting names the table of shipments. */
@@ -73,7 +74,7 @@ export function connectorStore(
 
     load: rows.load,
 
-    async save(loaded, changes, { isUrgent = false } = {}) {
+    async save(loaded, changes, { isUrgent = false, throwsInDoubt = false } = {}) {
       const before = valuesOf(loaded);
       const recorded = events.eventsOfChange(before, changed(before, changes));
       const { request = before.request } = changes;
@@ -84,15 +85,21 @@ export function connectorStore(
         recorded && events.addDueRows(after.request.id, recorded),
       ]);
       if (!isLinked) return undefined;
-      const saved = await rows.save(loaded, all, recorded && events.writesOf(before.request, recorded));
+      const more = recorded && events.writesOf(before.request, recorded);
+      const saved = await (throwsInDoubt ? rows.save(loaded, all, more) : saveOrReadBack(rows, loaded, all, more));
       if (saved === undefined) return undefined;
-      // Comes before the removal of the former index rows: after a crash in between, the job that removes them updates
-      // the record of the shipment, or unlinks it.
-      await index.updateShipment(before, after);
-      const removal = index.removeFormer(before, after);
-      if (isUrgent)
-        removal.catch(error => log.warn("index_row_left", { credentialRequestId: after.request.id, error }));
-      else await removal;
+      // The change is made. If this failed, the caller would take it for one that was not.
+      const leave = (error: unknown) => log.warn("index_row_left", { credentialRequestId: after.request.id, error });
+      try {
+        // Comes before the removal of the former index rows: after a crash in between, the job that removes them updates
+        // the record of the shipment, or unlinks it.
+        await index.updateShipment(before, after);
+        const removal = index.removeFormer(before, after);
+        if (isUrgent) removal.catch(leave);
+        else await removal;
+      } catch (error) {
+        leave(error);
+      }
       return saved;
     },
 

@@ -1,4 +1,4 @@
-import { Fault } from "../../fault.ts";
+import { isUnavailable } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { Sealer } from "../../seal.ts";
@@ -34,7 +34,7 @@ export async function reseal(
       try {
         if (await resealRow(name, table, row, sealer)) report.resealed++;
       } catch (error) {
-        if (error instanceof Fault && error.kind === "unavailable") throw error;
+        if (isUnavailable(error)) throw error;
         report.failed++;
         log.error("reseal_failed", { table: name, partitionKey: row.partitionKey, rowKey: row.rowKey, error });
       }

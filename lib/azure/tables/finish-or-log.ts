@@ -1,4 +1,4 @@
-import { Fault } from "../../fault.ts";
+import { isUnavailable } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import { RowError } from "./row-schema.ts";
 
@@ -12,7 +12,7 @@ export async function finishOrLog(log: Log, work: () => Promise<unknown>): Promi
     await work();
   } catch (error) {
     if (error instanceof RowError) log.error("row_failed", { error });
-    else if (error instanceof Fault && error.kind === "unavailable") log.warn("change_not_finished", { error });
+    else if (isUnavailable(error)) log.warn("change_not_finished", { error });
     else throw error;
   }
 }

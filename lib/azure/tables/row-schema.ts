@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Fault } from "../../fault.ts";
+import { isUnavailable } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import type { Row } from "./entity.ts";
 
@@ -68,7 +68,7 @@ export async function readOrLog<T>(log: Log, read: () => T | Promise<T>): Promis
   try {
     return await read();
   } catch (error) {
-    if (error instanceof Fault && error.kind === "unavailable") throw error;
+    if (isUnavailable(error)) throw error;
     log.error("row_failed", { error });
     return undefined;
   }

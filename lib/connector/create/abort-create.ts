@@ -1,7 +1,8 @@
 import { toResult } from "../../async/to-result.ts";
 import type { Fault } from "../../fault.ts";
+import type { Instant } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { compensate } from "../recovery/compensate.ts";
 import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
 import { type Challenges, type IdpAnswers, isUnanswered } from "../recovery/idp-answers.ts";
@@ -21,24 +22,31 @@ export async function abortCreate(
   deps: ConnectorDeps,
   idpAnswers: IdpAnswers = { challenges: new Map(), unanswered: new Set() },
 ): Promise<Fault> {
-  const { id } = loaded.request.value;
+  const { id, delivery } = loaded.request.value;
   const keys = securityKeysOf(loaded).map(key => withIdpStates(key, idpAnswers.challenges));
   try {
     const compensated = await toResult(compensate(id, keys, deps, idpAnswers));
-    if ("value" in compensated && !mayBeginLate(keys, idpAnswers, deps))
-      await failUntilSaved(loaded, fault.message, deps);
-    else {
-      if ("error" in compensated)
-        deps.log.warn("compensation_failed", { credentialRequestId: id, error: compensated.error });
-      const request = { ...withoutOrderIntent(loaded.request.value), errorMessage: fault.message };
-      const sealed = await Promise.all(keys.map(key => withSealedIdpStates(id, key, deps.sealer)));
-      await deps.requests.save(loaded, { request, keys: sealed });
-    }
+    if ("error" in compensated)
+      deps.log.warn("compensation_failed", { credentialRequestId: id, error: compensated.error });
+    const isCompensated = "value" in compensated && !mayBeginLate(keys, idpAnswers, deps);
+    const sealed = isCompensated ? [] : await Promise.all(keys.map(key => withSealedIdpStates(id, key, deps.sealer)));
+    const aborted = (current: LoadedRequest) => {
+      // After a conflict with the job, or with the create handler's own write: only the handler knows that nothing was ordered.
+      if (current !== loaded && !isOpen(current, delivery?.sentAt)) return undefined;
+      if (isCompensated) return failedRequest(current, fault.message, deps.now());
+      const request = { ...withoutOrderIntent(current.request.value), errorMessage: fault.message };
+      return { request, keys: sealed };
+    };
+    await saveChanges(loaded, aborted, deps);
   } catch (error) {
     deps.log.error("abort_failed", { credentialRequestId: id, error });
   }
   return fault;
 }
+
+/** Whether a request is not started, and has no order intent or the one of the create handler. */
+const isOpen = ({ request: { value: now } }: LoadedRequest, intentAt: Instant | undefined): boolean =>
+  now.state === "received" && (now.delivery?.sentAt ?? intentAt) === intentAt && now.delivery?.shipmentId === undefined;
 
 /** Whether an IdP may still process an unanswered call. The job then compensates again, after the call is certain to be over. */
 const mayBeginLate = (keys: readonly SecurityKey[], idpAnswers: IdpAnswers, { idps }: ConnectorDeps): boolean =>
@@ -56,13 +64,25 @@ const withIdpStates = (key: SecurityKey, challenges: Challenges): SecurityKey =>
   }),
 });
 
-/** Ends the request as failed, and retries on a conflict with the job: only the create handler knows that the delivery service refused. */
-async function failUntilSaved(loaded: LoadedRequest, reason: string, deps: ConnectorDeps): Promise<void> {
-  const { delivery } = loaded.request.value;
-  const failed = (current: LoadedRequest) => {
-    const now = current.request.value;
-    const isOurs = now.state === "received" && now.delivery?.sentAt === delivery?.sentAt && !now.delivery?.shipmentId;
-    return current === loaded || isOurs ? failedRequest(current, reason, deps.now()) : undefined;
+/**
+ * Aborts a create whose write was not answered by storage: it may have succeeded, and may take effect late, but the call that it announced
+ * was not made. Reads the request and ends it by the version read, so that the write conflicts if it arrives later. Returns the fault for the
+ * caller to throw. If storage cannot be read, a job ends the request.
+ * @param unsaved the request and keys as they were to be written
+ */
+export async function abortInDoubt(
+  unsaved: { readonly request: CredentialRequest; readonly keys: readonly SecurityKey[] },
+  fault: Fault,
+  deps: ConnectorDeps,
+): Promise<Fault> {
+  const { id, delivery } = unsaved.request;
+  deps.log.warn("write_in_doubt", { credentialRequestId: id, error: fault });
+  const stored = await toResult(deps.requests.load(id));
+  if ("error" in stored || stored.value === undefined || !isOpen(stored.value, delivery?.sentAt)) return fault;
+  const { request, keys } = stored.value;
+  const asWritten = {
+    request: { ...request, value: unsaved.request },
+    keys: keys.map(({ etag, value }) => ({ etag, value: unsaved.keys.find(({ id }) => id === value.id) ?? value })),
   };
-  await saveChanges(loaded, failed, deps);
+  return abortCreate(asWritten, fault, deps);
 }

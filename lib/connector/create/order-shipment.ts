@@ -1,12 +1,12 @@
 import { toResult } from "../../async/to-result.ts";
-import type { Fault } from "../../fault.ts";
+import { type Fault, isUnavailable } from "../../fault.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
+import { intentFault, isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import { abortCreate } from "./abort-create.ts";
+import { abortCreate, abortInDoubt } from "./abort-create.ts";
 import { deliveryOrderOf } from "./delivery-order.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
@@ -23,7 +23,8 @@ interface RecordedOrder {
 
 /**
  * Writes the order intent, together with the sealed keys and IdP states if they are not stored yet. From then on the order may exist (C6).
- * Throws Fault `unavailable` if the create took too long or the job has taken the request over.
+ * Throws Fault `unavailable` if the create took too long or the job has taken the request over, and, after the intent was taken back, if
+ * storage did not answer.
  */
 export async function recordOrderIntent(
   loaded: LoadedRequest,
@@ -37,7 +38,14 @@ export async function recordOrderIntent(
   );
   const changes = { request, ...(stored ? {} : { keys }) };
   const isOurs = (now: LoadedRequest) => now.request.value.delivery?.sentAt === intentAt;
-  const recorded = await saveFromHandler(loaded, changes, isOurs, deps);
+  let recorded: LoadedRequest | undefined;
+  try {
+    recorded = await saveFromHandler(loaded, changes, isOurs, deps, { throwsInDoubt: true });
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    // Storage that has just lost an answer may also lose the id of the shipment, and an order cannot be withdrawn.
+    throw await abortInDoubt({ request, keys }, intentFault(error), deps);
+  }
   if (recorded === undefined) throw await compensateTooLate(request.id, stored ? [] : keys, deps);
   return { loaded: recorded, orders, intentAt };
 }

@@ -10,16 +10,18 @@ import { compensateAtIdps } from "../recovery/compensate.ts";
  * Saves a request from its create handler. A write whose response was lost looks like a conflict, so the request is read again then.
  * Returns undefined if the create took too long, or if the job has taken the request over: the handler stops, and the job continues.
  * @param isOurs whether the stored request is the one that this call wrote
+ * @param options as for `RequestStore.save`
  */
 export async function saveFromHandler(
   loaded: LoadedRequest,
   changes: Changes & Required<Pick<Changes, "request">>,
   isOurs: (now: LoadedRequest) => boolean,
   deps: Pick<ConnectorDeps, "requests" | "now" | "intervals">,
+  options?: Parameters<ConnectorDeps["requests"]["save"]>[2],
 ): Promise<LoadedRequest | undefined> {
   const { id, createdAt } = loaded.request.value;
   if (deps.now() > plus(createdAt, deps.intervals.createMs)) return undefined;
-  const written = await deps.requests.save(loaded, changes);
+  const written = await deps.requests.save(loaded, changes, options);
   if (written !== undefined) return written;
   const now = await deps.requests.load(id);
   return now !== undefined && isOurs(now) ? now : undefined;

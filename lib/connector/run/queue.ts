@@ -1,4 +1,4 @@
-import { Fault } from "../../fault.ts";
+import { isUnavailable } from "../../fault.ts";
 import { type Fields, withLogFields } from "../../log.ts";
 import { between, type Instant } from "../../time.ts";
 import type { ConnectorDeps, DueEntry, LoadedRequest } from "../deps.ts";
@@ -99,7 +99,7 @@ async function visit(
 
 /** Logs the failure of an item, so that the run continues with the others; the item stays due. Throws the error again if storage is unavailable. */
 export function logAndContinue(error: unknown, fields: Fields, { log }: Pick<ConnectorDeps, "log">): void {
-  if (error instanceof Fault && error.kind === "unavailable") throw error;
+  if (isUnavailable(error)) throw error;
   log.error("work_failed", { ...fields, error });
 }
 

@@ -35,6 +35,8 @@ export interface PausingProxy {
   /** The connection string with the target's address replaced by the proxy's. */
   through(connectionString: string): string;
   hold(rule: HoldRule): Hold;
+  /** Cuts the connection of each exchange that fits. The phase `response` loses the responses of what the target has done. */
+  cut(rule: HoldRule): { count(): number };
   /** How many requests reached the target. */
   passed(): number;
   /** Drops what is held and every open connection. */
@@ -100,6 +102,18 @@ export async function startPausingProxy(target: string): Promise<PausingProxy> {
       const hold = createHold(rule);
       holds.push(hold);
       return hold;
+    },
+    cut: ({ times = Number.POSITIVE_INFINITY, ...rule }) => {
+      let count = 0;
+      holds.push({
+        meet: async (phase, exchange) => {
+          if (count === times || phase !== rule.phase || !fits(rule, exchange)) return "go";
+          count++;
+          return "drop";
+        },
+        drop: () => undefined,
+      });
+      return { count: () => count };
     },
     passed: () => passed,
     close: async () => {
