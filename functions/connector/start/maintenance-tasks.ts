@@ -5,6 +5,7 @@ import { connectorTables } from "../../../lib/azure/connector/store.ts";
 import { findBackup } from "../../../lib/azure/maintenance/read-backup.ts";
 import { restore, restoreBlobs } from "../../../lib/azure/maintenance/restore.ts";
 import { eraseRecipient, type RecipientName } from "../../../lib/connector/cancel/erase-recipient.ts";
+import { requestStates } from "../../../lib/connector/model/states.ts";
 import { checkPeers } from "../../../lib/connector/operate/check-peers.ts";
 import { type Task, task } from "../../../lib/http/task.ts";
 import { backUpTask, count, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
@@ -19,8 +20,9 @@ const eraseInput = z.lazy(() =>
       email: nameOfPerson("The recipient's e-mail address."),
       external_id: nameOfPerson("The recipient's own identifier."),
       user_id: nameOfPerson("A user of a credential."),
+      dry_run: z.boolean().default(false).describe("If true, reports what would be deleted, and changes nothing."),
     })
-    .refine(names => Object.values(names).filter(name => name !== undefined).length === 1, {
+    .refine(({ dry_run: _, ...names }) => Object.values(names).filter(name => name !== undefined).length === 1, {
       error: "must have exactly one of email, external_id and user_id",
     }),
 );
@@ -85,13 +87,25 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
     summary: "Erase a person",
     description:
       "Deletes the requests of one person with their rows and blobs. Name the person by exactly one of `email`, " +
-      "`external_id` and `user_id`, as the create had it. A request that cannot be deleted yet is left and reported " +
-      "with the reason.",
+      "`external_id` and `user_id`, as the create had it. A request is deleted as a whole, with the other people in it: " +
+      "their security keys are cancelled if they are not produced, and their data is deleted. Call it with `dry_run` " +
+      "first: the report says which requests have users of another name. A request that cannot be deleted yet is left " +
+      "and reported with the reason.",
     input: eraseInput,
     report: z.lazy(() =>
       z
         .object({
+          dry_run: z.boolean().describe("Whether nothing was changed: the requests would be deleted."),
           erased: count("Requests that were deleted."),
+          requests: z
+            .array(
+              z.object({
+                credential_request_id: z.string().describe("A request that was deleted."),
+                state: z.enum(requestStates).describe("Its state before. An open one is cancelled first."),
+                other_users: count("Users of its credentials with another name. They may be other people."),
+              }),
+            )
+            .describe("The requests that were deleted."),
           left: z
             .array(
               z.object({
@@ -105,9 +119,17 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
     ),
     run: async (input, context: ConnectorContext & InDeployment) => {
       await context.ready();
-      const { erased, left } = await eraseRecipient(recipientOf(input), context);
-      const reported = left.map(({ requestId, reason }) => ({ credential_request_id: requestId, reason }));
-      return { erased, left: reported };
+      const { erased, requests, left } = await eraseRecipient(recipientOf(input), context, { dryRun: input.dry_run });
+      return {
+        dry_run: input.dry_run,
+        erased,
+        requests: requests.map(({ requestId, state, otherUsers }) => ({
+          credential_request_id: requestId,
+          state,
+          other_users: otherUsers,
+        })),
+        left: left.map(({ requestId, reason }) => ({ credential_request_id: requestId, reason })),
+      };
     },
   }),
   resumeEvents: task({

@@ -4,7 +4,7 @@ import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between } from "../../time.ts";
 import type { ConnectorDeps, ListEntry, LoadedRequest } from "../deps.ts";
 import { foldName, personList, positionOf } from "../model/people-lists.ts";
-import { isTerminal } from "../model/states.ts";
+import { isTerminal, type RequestState } from "../model/states.ts";
 import { logAndContinue } from "../run/queue.ts";
 import { isLeasedByAnother, isOver, type Run, startRun } from "../run/run.ts";
 import { cancelRequest } from "./cancel-request.ts";
@@ -16,8 +16,20 @@ export type RecipientName =
   | { readonly by: "externalId"; readonly name: string }
   | { readonly by: "userId"; readonly name: string };
 
+/** A request that was deleted, or would be. */
+export interface ErasedRequest {
+  readonly requestId: string;
+  /** Before the erasure. One that is open is cancelled first. */
+  readonly state: RequestState;
+  /** Users of its credentials with another name than the person's: they may be other people. */
+  readonly otherUsers: number;
+}
+
 export interface EraseReport {
+  /** The number of requests that were erased. */
   readonly erased: number;
+  /** Each of them. */
+  readonly requests: readonly ErasedRequest[];
   /** The requests that were not erased, and why. */
   readonly left: readonly { readonly requestId: string; readonly reason: string }[];
 }
@@ -27,12 +39,17 @@ const pageSize = 100;
 /**
  * Removes each request that concerns one person: its rows, sealed keys, blobs, and its authenticators at the pre-registration API. Cancels
  * open requests first, and reports those that cannot be cancelled now (C19). May be repeated, also after a crash.
+ * @param options with `dryRun`, changes nothing and reports the requests that it would cancel and delete
  */
-export async function eraseRecipient(who: RecipientName, deps: ConnectorDeps): Promise<EraseReport> {
+export async function eraseRecipient(
+  who: RecipientName,
+  deps: ConnectorDeps,
+  { dryRun = false }: { readonly dryRun?: boolean } = {},
+): Promise<EraseReport> {
   const run = startRun("timer", deps);
   const list = personList(who.name);
   const left: EraseReport["left"][number][] = [];
-  let erased = 0;
+  const requests: ErasedRequest[] = [];
   let after: string | undefined;
   for (;;) {
     const entries = await deps.requests.entries(list, { after, top: pageSize });
@@ -40,35 +57,44 @@ export async function eraseRecipient(who: RecipientName, deps: ConnectorDeps): P
       const { requestId } = entry;
       after = positionOf(entry);
       const end = await withLogFields({ credentialRequestId: requestId }, () =>
-        eraseOne(entry, who, run, deps).catch((error: unknown): EraseResult => {
+        eraseOne(entry, { who, run, dryRun }, deps).catch((error: unknown): EraseResult => {
           logAndContinue(error, {}, deps);
           return { left: "The erasure failed; the log has the reason." };
         }),
       );
-      if (end === "erased") erased++;
-      else if (end !== "none") left.push({ requestId, reason: end.left });
+      if (end === undefined) continue;
+      if ("left" in end) left.push({ requestId, reason: end.left });
+      else requests.push(end);
     }
     if (entries.length < pageSize) break;
   }
   // The host's own log has the caller. No log has the person who was erased.
-  deps.log.info("recipient_erased", { by: who.by, erased, left: left.length });
-  return { erased, left };
+  const erased = requests.length;
+  if (!dryRun) deps.log.info("recipient_erased", { by: who.by, erased, left: left.length });
+  return { erased, requests, left };
 }
 
-type EraseResult = "erased" | "none" | { readonly left: string };
+type EraseResult = ErasedRequest | { readonly left: string } | undefined;
 
-async function eraseOne(entry: ListEntry, who: RecipientName, run: Run, deps: ConnectorDeps): Promise<EraseResult> {
+async function eraseOne(
+  entry: ListEntry,
+  { who, run, dryRun }: { readonly who: RecipientName; readonly run: Run; readonly dryRun: boolean },
+  deps: ConnectorDeps,
+): Promise<EraseResult> {
   if (isOver(run, deps)) return { left: "The time for one run was over." };
   const { requests, log } = deps;
   const foundBy = personList(who.name);
   const loaded = await requests.load(entry.requestId);
   if (loaded === undefined) {
     // The create handler may have written the list and not yet the request.
-    if (between(entry.writtenAt, deps.now()) > deps.intervals.dueOrphanMs)
+    if (!dryRun && between(entry.writtenAt, deps.now()) > deps.intervals.dueOrphanMs)
       await requests.removeStale({ ...entry, list: foundBy }, loaded);
-    return "none";
+    return undefined;
   }
-  if (!concerns(loaded, who)) return "none";
+  if (!concerns(loaded, who)) return undefined;
+  const { id: requestId, state } = loaded.request.value;
+  const erased = { requestId, state, otherUsers: otherUsers(loaded, who) };
+  if (dryRun) return erased;
   try {
     const ended = await requireEnded(loaded, run, deps);
     if ("left" in ended) return ended;
@@ -80,7 +106,7 @@ async function eraseOne(entry: ListEntry, who: RecipientName, run: Run, deps: Co
     return { left: `The ${error.peer} does not answer.` };
   }
   log.info("request_erased", {});
-  return "erased";
+  return erased;
 }
 
 /** Returns the request once it has ended, after a cancel if it is open, and if no job has a lease on it. Otherwise returns the reason. */
@@ -97,10 +123,17 @@ async function requireEnded(
   return isLeased ? { left: "A job is working on the request." } : ended;
 }
 
-function concerns({ request: { value: request }, keys }: LoadedRequest, { by, name }: RecipientName): boolean {
-  const names =
-    by === "userId"
-      ? keys.flatMap(({ value }) => value.credentials.map(({ userId }) => userId))
-      : [request.recipient[by]];
+const usersOf = ({ keys }: LoadedRequest): readonly string[] =>
+  keys.flatMap(({ value }) => value.credentials.map(({ userId }) => foldName(userId)));
+
+/** Returns the number of users of credentials that have none of the names by which the person is known. */
+function otherUsers(loaded: LoadedRequest, { by, name }: RecipientName): number {
+  const { email, externalId } = loaded.request.value.recipient;
+  const own = (by === "userId" ? [name] : [name, email, externalId]).map(foldName);
+  return new Set(usersOf(loaded).filter(user => !own.includes(user))).size;
+}
+
+function concerns(loaded: LoadedRequest, { by, name }: RecipientName): boolean {
+  const names = by === "userId" ? usersOf(loaded) : [loaded.request.value.recipient[by]];
   return names.some(each => foldName(each) === foldName(name));
 }

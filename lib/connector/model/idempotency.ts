@@ -16,6 +16,15 @@ export const toKeptRefusal = ({ kind, message, data, problems }: Fault): KeptRef
   ...(problems.length > 0 && { problems }),
 });
 
+/**
+ * Returns what is stored of a refusal once its request is removed: the kind and the code. The rest may have a peer's text about a person, who
+ * can no longer be found by the request.
+ */
+export const withoutPeerText = ({ kind, data }: KeptRefusal): KeptRefusal => {
+  const message = "The first call with this Idempotency-Key was refused; the details were deleted with its request.";
+  return { kind, message, ...(data?.code !== undefined && { data: { code: data.code, message } }) };
+};
+
 /** The stored outcome of a create with an Idempotency-Key (C6). */
 export type KeptAnswer =
   | { readonly created: CreatedIds }

@@ -45,7 +45,7 @@ export function Maintenance({ facts: { apis, nextRuns }, choices: { timers } }: 
         who = "",
       }: Values) => ({
         title: "Erase this recipient?",
-        text: `Everything that is kept of ${who} is deleted. Open requests are cancelled first.`,
+        text: `Everything that is kept of ${who} is deleted, with the other people in the same requests. Open requests are cancelled first.`,
         action: "Erase",
       })}>
         <div class="grid">

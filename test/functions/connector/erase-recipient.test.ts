@@ -35,12 +35,26 @@ describe("the maintenance function that erases a recipient", () => {
       status: 200,
       body: {
         data: {
+          dry_run: false,
           erased: 1,
+          requests: [{ credential_request_id: open, state: "started", other_users: 1 }],
           left: [{ credential_request_id: locked, reason: expect.stringContaining("cannot delete") }],
         },
       },
     });
     expect([await statusOf(open), await statusOf(locked)]).toEqual([404, 200]);
+  });
+
+  it("says what it would remove in a dry run, and removes nothing", async () => {
+    const email = newUser();
+    const open = await ordered(email, 101);
+    const requests = [{ credential_request_id: open, state: "started", other_users: 1 }];
+    expect(await asAdmin({ email, dry_run: true })).toEqual({
+      status: 200,
+      headers: expect.anything(),
+      body: { data: { dry_run: true, erased: 1, requests, left: [] } },
+    });
+    expect(await statusOf(open)).toBe(200);
   });
 
   it("is started by the host's admin endpoint too", async () => {

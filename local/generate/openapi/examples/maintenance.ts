@@ -31,9 +31,18 @@ export const maintenanceExamples: Examples = {
     },
   },
   connectorErase: {
-    body: { email: "ada.lovelace@example.com" },
+    body: { email: "ada.lovelace@example.com", dry_run: true },
     status: 200,
-    answer: { data: { erased: 1, left: [] } },
+    answer: {
+      data: {
+        dry_run: true,
+        erased: 1,
+        requests: [
+          { credential_request_id: "3f0c1c5e-7d0e-4f0a-9a1b-2c6f5d8e4b7a", state: "complete", other_users: 1 },
+        ],
+        left: [],
+      },
+    },
   },
   connectorResumeEvents: { body: { sink: 1 }, status: 200, answer: { data: {} } },
   connectorReseal: {

@@ -58,12 +58,18 @@ describe("erasing one recipient", () => {
       const requestId = await completed(connector, await create(connector, named(email, user)));
       const other = await completed(connector, await connector.order());
       expect(await traces(connector, [email, user, "Nightingale", requestId])).not.toEqual([]);
-      expect(await eraseRecipient({ by, name: name(email, user) }, connector.context)).toEqual({ erased: 1, left: [] });
+      expect(await eraseRecipient({ by, name: name(email, user) }, connector.context)).toMatchObject({
+        erased: 1,
+        left: [],
+      });
       expect(await traces(connector, [email, user, "Nightingale"])).toEqual([]);
       const [claim, ...rest] = await traces(connector, [requestId]);
       expect([claim, rest]).toEqual([expect.stringMatching(/^idempotency .*erased/), []]);
       expect(await connector.read(other)).toMatchObject({ state: "complete" });
-      expect(await eraseRecipient({ by, name: name(email, user) }, connector.context)).toEqual({ erased: 0, left: [] });
+      expect(await eraseRecipient({ by, name: name(email, user) }, connector.context)).toMatchObject({
+        erased: 0,
+        left: [],
+      });
     },
   );
 
@@ -79,7 +85,7 @@ describe("erasing one recipient", () => {
       { by: "email", name: desk },
       { by: "email", name: newUser() },
     ] as const)
-      expect(await eraseRecipient(who, connector.context)).toEqual({ erased: 0, left: [] });
+      expect(await eraseRecipient(who, connector.context)).toMatchObject({ erased: 0, left: [] });
     expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({ erased: 1 });
   });
 
@@ -107,6 +113,34 @@ describe("erasing one recipient", () => {
     });
   });
 
+  test.each([
+    ["delivery_refused", 400, "blocked"],
+    ["idp_refused", 400, undefined],
+  ])(
+    "is not needed for a peer's text in an Idempotency-Key of a cleaned-up request: of %s kind and code stay",
+    async (kind, status, code) => {
+      const connector = await testConnector(peers);
+      const [email, user] = [newUser(), newUser()];
+      if (code !== undefined)
+        peers.delivery.fail({ kind: "refuse", status, method: "POST", body: { code, message: `No ${user}.` } });
+      else peers.entra.setUser(user, "unknown");
+      await refusalOf(create(connector, named(email, user)));
+      connector.advance(days(2));
+      expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+      expect(await traces(connector, [email, user, "does not exist"])).toEqual([]);
+      const message =
+        "The first call with this Idempotency-Key was refused; the details were deleted with its request.";
+      expect(await refusalOf(create(connector, named(email, user)))).toMatchObject({
+        status,
+        body: {
+          error_code: kind === "idp_refused" ? "idp_error" : "delivery_error",
+          error_message: message,
+          ...(code !== undefined && { error_data: { code, message } }),
+        },
+      });
+    },
+  );
+
   test("cancels what is open first, and leaves what cannot be cancelled any more, with the reason", async () => {
     const connector = await testConnector(peers);
     const email = newUser();
@@ -117,7 +151,7 @@ describe("erasing one recipient", () => {
     };
     const open = await order(101);
     const inProduction = await order(102);
-    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toEqual({
+    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({
       erased: 1,
       left: [
         { requestId: inProduction.requestId, reason: "The delivery service cannot delete the shipment any more." },
@@ -126,8 +160,51 @@ describe("erasing one recipient", () => {
     expect((await peers.delivery.shipments()).map(({ id }) => id)).not.toContain(open.shipmentId);
     await peers.delivery.control(inProduction.shipmentId ?? "", { ship: true });
     await completed(connector, inProduction);
-    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toEqual({ erased: 1, left: [] });
+    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({
+      erased: 1,
+      left: [],
+    });
     expect(await traces(connector, [email])).toEqual([]);
+  });
+
+  test("reports in a dry run what it would cancel and delete, with the number of other users, and changes nothing", async () => {
+    const connector = await testConnector(peers);
+    const [email, user] = [newUser(), newUser()];
+    const alone = await completed(connector, await connector.order(named(newUser(), user)));
+    const body = altered(orderBody([2, 1], email), {
+      "shipment.shipment_items[0].credentials[0].user_id": user.toUpperCase(),
+    });
+    const shared = await connector.order(body);
+    await peers.delivery.control(shared.shipmentId ?? "", { state: 101 });
+    const before = await storedText(connector.storage);
+    const who = { by: "userId", name: user } as const;
+    const expected = {
+      erased: 2,
+      requests: [
+        { requestId: alone, state: "complete", otherUsers: 0 },
+        { requestId: shared.requestId, state: "started", otherUsers: 2 },
+      ],
+      left: [],
+    };
+    expect(await eraseRecipient(who, connector.context, { dryRun: true })).toEqual(expected);
+    expect(await storedText(connector.storage)).toEqual(before);
+    expect(connector.events("recipient_erased")).toEqual([]);
+    expect(peers.delivery.count("DELETE", /shipments/)).toBe(0);
+    expect(await eraseRecipient(who, connector.context)).toEqual(expected);
+    expect(peers.delivery.count("DELETE", /shipments/)).toBe(1);
+  });
+
+  test("counts no user as another one who has the recipient's e-mail address or identifier", async () => {
+    const connector = await testConnector(peers);
+    const [email, user] = [newUser(), newUser()];
+    const body = altered(orderBody([1, 1, 1], email), {
+      "recipient.external_id": user,
+      "shipment.shipment_items[0].credentials[0].user_id": email.toUpperCase(),
+      "shipment.shipment_items[1].credentials[0].user_id": user,
+    });
+    await connector.order(body);
+    const { requests } = await eraseRecipient({ by: "email", name: email }, connector.context, { dryRun: true });
+    expect(requests).toMatchObject([{ otherUsers: 1 }]);
   });
 
   test("removes what the pre-registration API holds, enrolled or not", async () => {
@@ -137,7 +214,10 @@ describe("erasing one recipient", () => {
     const enrolled = await connector.order(onSiteBody([authenticator()], email));
     await peers.rfpr.enroll(idAt(enrolled.requestId));
     await connector.runCredentials();
-    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toEqual({ erased: 2, left: [] });
+    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({
+      erased: 2,
+      left: [],
+    });
     for (const { requestId } of [waiting, enrolled]) expect(authenticatorsOf(peers, requestId)).toEqual([]);
   });
 
@@ -149,7 +229,7 @@ describe("erasing one recipient", () => {
     await peers.delivery.control(shipmentId, { ship: true });
     await connector.runShipments();
     const left = (reason: string) => ({ erased: 0, left: [{ requestId, reason }] });
-    expect(await erase()).toEqual(left("Security keys that are produced wait for their activation."));
+    expect(await erase()).toMatchObject(left("Security keys that are produced wait for their activation."));
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "partial" });
 
@@ -157,15 +237,15 @@ describe("erasing one recipient", () => {
     const [key] = loaded.keys;
     const lease = { owner: "another", until: plus(connector.now(), minutes(2)) };
     if (key) await connector.context.requests.save(loaded, { keys: [{ ...key.value, lease }] });
-    expect(await erase()).toEqual(left("A job is working on the request."));
+    expect(await erase()).toMatchObject(left("A job is working on the request."));
     connector.advance(minutes(3));
     peers.rfpr.fail({ kind: "refuse", status: 500, method: "DELETE", times: 100 });
-    expect(await erase()).toEqual(left("The pre-registration API does not answer."));
+    expect(await erase()).toMatchObject(left("The pre-registration API does not answer."));
     expect(connector.events("not_erased")).toMatchObject([
       { credentialRequestId: requestId, error: { name: "PeerFailure" } },
     ]);
     peers.rfpr.clearFaults();
-    expect(await erase()).toEqual({ erased: 1, left: [] });
+    expect(await erase()).toMatchObject({ erased: 1, left: [] });
   });
 
   test("goes through more requests than one page of their list", async () => {
@@ -182,7 +262,10 @@ describe("erasing one recipient", () => {
     await Promise.all(Array.from({ length: 100 }, (_, n) => enter(n)));
     const page = await context.requests.entries(personList(email), { top: 100 });
     expect(page.filter(({ requestId }) => requestId.startsWith("00000000-"))).toHaveLength(100);
-    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toEqual({ erased: 1, left: [] });
+    expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({
+      erased: 1,
+      left: [],
+    });
     expect(await traces(connector, [email])).toEqual([]);
   });
 
