@@ -36,7 +36,9 @@ export function readPersonalisationLog(text: string, options: LogOptions = {}): 
     const all = fieldsOf(text);
     if (all === undefined) return { line, reason: "it is no line of separated values" };
     if (all.every(field => field === "")) return undefined;
-    const { fields, username } = withoutUsername(all, options);
+    const { fields: columnsOfLayout, username } = withoutUsername(all, options);
+    // A spreadsheet ends every line with the commas of its widest one. In the traditional layout they would shift all columns.
+    const fields = columnsOfLayout.slice(0, columnsOfLayout.findLastIndex(field => field !== "") + 1);
     const header = entraColumns(fields);
     if (header !== undefined) {
       columns = header;
@@ -117,9 +119,14 @@ function readTraditional(fields: readonly string[], line: number, event: "yubico
   });
 }
 
+/** Columns of the Yubico layout; the others are lock code, times and the options of the personalisation. */
+const compactColumns = 8;
+
 /** Reads the layout: serial number, public id, private id (Yubico) or counter (OATH), secret. */
 function readCompact(fields: readonly string[], line: number, { digits, identifier }: LogOptions): ParsedLine {
   const [serial = "", publicId = "", third = "", fourth = ""] = fields;
+  if (fields.length > compactColumns)
+    return { line, reason: "it has a column after the last of its layout, which is not read" };
   // This layout writes 0 for an absent value.
   const secret = fourth === "0" ? "" : fourth;
   if (third === "") return { line, reason: "it is not about a key that makes OTPs" };

@@ -12,7 +12,7 @@ export interface PskcOptions extends PskcSecrets {
   readonly now: Instant;
 }
 
-const isDraft = "it is of a draft before RFC 6030: ask for a file of version 1.0 of the RFC";
+const isDraft = "it is of a draft before RFC 6030: ask its maker for a file of the RFC";
 
 /** Reads a Portable Symmetric Key Container (RFC 6030), plain or encrypted under a pre-shared key or a passphrase (A18). */
 export function readPskc(text: string, options: PskcOptions): ParsedFile {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { describe, expect, it } from "vitest";
+import { hotpCode } from "../../lib/auth/otp/codes.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
 import { startCoreProxy } from "../core-proxy.ts";
 import {
@@ -215,7 +216,7 @@ describe("importing what key makers ship", () => {
     expect(await imported(good, draft, ...others)).toMatchObject({
       code: 1,
       out: [
-        `${draft}:1: refused: it is of a draft before RFC 6030: ask for a file of version 1.0 of the RFC`,
+        `${draft}:1: refused: it is of a draft before RFC 6030: ask its maker for a file of the RFC`,
         ...others.map(file => `${file}:1: refused: the file contains no OTP key`),
         "5 keys: 1 imported, 4 refused\n",
       ].join("\n"),
@@ -233,6 +234,19 @@ describe("importing what key makers ship", () => {
     // RFC 4226 appendix D, counters 0, 2 and 3.
     for (const code of ["755224", "359152"]) expect(await validates(code)).toMatchObject({ valid_otp: false });
     expect(await validates("969429")).toMatchObject({ valid_otp: true });
+  });
+
+  it("imports the clock drift of a PSKC", async () => {
+    await auth.core("POST", "/users", { username: "drifting", password: "correct horse battery" });
+    const key = totpKey();
+    const drift = "</Secret><TimeDrift><PlainValue>-50</PlainValue></TimeDrift>";
+    expect(await imported(fileOf(pskcOf([key]).replace("</Secret>", drift), "keys.xml"))).toMatchObject({ code: 0 });
+    await auth.core("POST", "/users/drifting/otpkeys", { otpkey: key.prefix });
+    const step = Math.floor(Date.now() / 30_000);
+    const validates = async (factor: number) =>
+      (await auth.core("POST", "/users/drifting/validate", { otp: key.prefix + hotpCode(key.secret, factor, 6) })).body;
+    expect(await validates(step)).toMatchObject({ valid_otp: false });
+    expect(await validates(step - 50)).toMatchObject({ valid_otp: true });
   });
 
   it("reads UTF-16, as spreadsheets write it", async () => {

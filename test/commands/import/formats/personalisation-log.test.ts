@@ -46,6 +46,12 @@ describe("the traditional layout", () => {
     ]);
   });
 
+  it("is read with the commas that a spreadsheet adds to the end of a line", () => {
+    expect(keysOf(`${yubico},,`)).toMatchObject([{ prefix: "vvgutbiedkvi" }]);
+    expect(keysOf(`${oath("ubhebdefghij", "0,1,0", 6, 16)},`)).toMatchObject([{ digits: 6, counter: 16 }]);
+    expect(keysOf(`bob,${yubico},,`, { usernameColumn: 1 })).toMatchObject([{ username: "bob" }]);
+  });
+
   it("is read with a byte order mark, any line ends, blank lines, comments and the line that starts it", () => {
     const text = `\ufeffLOGGING START,4/2/2012 9:25 AM\r\n\r\n# a comment\r${yubico}\n\n`;
     expect(readPersonalisationLog(text)).toMatchObject({ keys: [{ line: 4 }], refused: [] });
@@ -120,6 +126,11 @@ describe("the Yubico layout", () => {
       expect(reasonOf(yubico.replace("83cebdfb7b93", third))).toBe(reason);
     },
   );
+
+  it("refuses a line with a column that is not read", () => {
+    expect(keysOf(`${yubico},,,`)).toHaveLength(1);
+    expect(reasonOf(`${yubico}x,y,77`)).toBe("it has a column after the last of its layout, which is not read");
+  });
 
   it("refuses what is no OTP key, and what has no secret", () => {
     expect(reasonOf(`508329,,,${aes},,2013-12-12T08:44:34,`)).toBe("it is not about a key that makes OTPs");
