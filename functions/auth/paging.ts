@@ -2,7 +2,7 @@ import * as z from "zod";
 import { invalidRequest } from "../../lib/fault.ts";
 import type { Call, Reply } from "../../lib/http/call.ts";
 import { readQuery } from "../../lib/http/parse/read-pairs.ts";
-import { parseInstant } from "../../lib/http/parse/time-field.ts";
+import { parseInstant, timeError } from "../../lib/http/parse/time-field.ts";
 import type { Instant } from "../../lib/time.ts";
 
 /** Maximum number of entries of a page: one read of storage returns no more (A11). */
@@ -58,7 +58,7 @@ const notPast = "must not be in the future";
 export const pastTime = (description: string) =>
   z
     .union([z.iso.date(), z.iso.datetime({ offset: true })], {
-      error: "must be a date such as 2026-01-31, or a time with its zone such as 2026-01-31T10:00:00Z",
+      error: timeError("must be a date such as 2026-01-31, or a time with its zone such as 2026-01-31T10:00:00Z"),
     })
     .transform((text, context): Instant => {
       const time = parseInstant(text);

@@ -21,7 +21,7 @@ export const getStatus = endpoint({
   summary: "Read the settings of this deployment",
   description:
     "Returns the settings of this deployment and of its identity providers, without secrets. A setting that is " +
-    "not set is an empty text.",
+    "not set is an empty text, or absent if it is a number.",
   answers: { 200: { description: "The settings in force.", schema: statusAnswer } },
   handle: (_, { settingTexts, idpSettings }: ConnectorContext) => ok(statusV2(settingTexts, idpSettings())),
 });

@@ -5,12 +5,13 @@ import { requestStates } from "../../../lib/connector/model/states.ts";
 import { listRequests } from "../../../lib/connector/operate/list-requests.ts";
 import { securityKeysOf } from "../../../lib/connector/store/loaded-request.ts";
 import { endpoint } from "../../../lib/http/endpoint.ts";
+import { timeError } from "../../../lib/http/parse/time-field.ts";
 import type { ConnectorContext } from "../context.ts";
 
 const mostOfPage = 1000;
 const usualPage = 100;
 const topError = `must be a whole number from 1 to ${mostOfPage}`;
-const timeError = "must be a time in ISO 8601 with its zone, as in 2026-01-31T10:00:00Z, or a date";
+const notTime = "must be a time in ISO 8601 with its zone, as in 2026-01-31T10:00:00Z, or a date";
 
 const fields = () => ({
   state: z.enum(requestStates).optional().describe("Only requests in this state."),
@@ -22,11 +23,11 @@ const fields = () => ({
     .describe("Only requests with a credential for this user, letter for letter as the create had it."),
   created_after: z
     .union([z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: -1 }), z.iso.date()], {
-      error: timeError,
+      error: timeError(notTime),
     })
     .transform(text => new Date(text).toISOString())
     // A zone can move a time beyond the year 9999, whose text would sort before every other.
-    .refine(time => /^[0-9]/.test(time), { error: timeError })
+    .refine(time => /^[0-9]/.test(time), { error: notTime })
     .optional()
     .describe("Only requests made later than this time, ISO 8601; a date means its beginning in UTC."),
   $top: z

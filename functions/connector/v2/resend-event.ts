@@ -29,7 +29,9 @@ export const resendEventToSink = endpoint({
     "Sends an event that was delivered or given up once more, at once and under its id. A delivery that fails is not " +
     "repeated. Responds 409 if the event still waits for its first delivery, if the sink answered 410, or, with " +
     "`Retry-After`, while other events of the request are being sent; 429 before the sink's own `Retry-After` is over.",
-  params: z.lazy(() => requestIdPath.extend({ event_id: z.string().describe("Id of the event.") })),
+  params: z.lazy(() =>
+    requestIdPath.extend({ event_id: z.string().toLowerCase().describe("Id of the event, in any case.") }),
+  ),
   body: z.object({ sink }),
   answers: { 200: { description: "The result of the delivery.", schema: resentV2 } },
   refusals: ["conflict", "throttled"],

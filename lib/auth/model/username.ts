@@ -24,6 +24,12 @@ export const foldUsername = (name: string): string => name.normalize("NFC").toLo
 /** Escapes that the Functions host does not decode in a path: `%2F` and `%252F` arrive as the same text. */
 const undecodedEscape = /%(?:2f|[89a-f][0-9a-f])/i;
 
+/**
+ * Characters that no name can have, because it would look like another one (RFC 8265 section 3.3, RFC 8264 section 9). The joiners U+200C
+ * and U+200D are among them.
+ */
+const unwritable = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+
 /** Parses a username. Removes surrounding white space. */
 export function parseUsername(text: string): Parsed<Username> {
   if (!text.isWellFormed()) return refused("must be well-formed Unicode");
@@ -33,7 +39,7 @@ export function parseUsername(text: string): Parsed<Username> {
   if (name === undefined || isLongerThan(name, usernameMaxCodePoints)) {
     return refused(`must have at most ${usernameMaxCodePoints} characters`);
   }
-  if (/\p{Cc}/u.test(name)) return refused("must not contain control characters");
+  if (unwritable.test(name)) return refused("must not contain control, invisible, direction or unassigned characters");
   if (/[/\\?#]/.test(name)) return refused("must not contain / \\ ? or #");
   if (name === "." || name === "..") return refused("must not be . or ..");
   if (undecodedEscape.test(name)) return refused("must not contain %2F or %80 to %FF: a path cannot carry them");

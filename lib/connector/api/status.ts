@@ -77,8 +77,11 @@ export function statusV2(values: Readonly<Record<string, string>>, idps: IdpConf
   return { ...texts, IDP_CONFIGURATIONS: Object.fromEntries([...idps].map(([id, idp]) => [id, shownKeys(idp)])) };
 }
 
-/** Returns the shown settings of an IdP. An unset one is an empty text, so that every IdP of a kind has the same keys. */
+/** Returns the shown settings of an IdP. An unset text is empty. An unset number is absent, because the specification has an integer. */
 function shownKeys(idp: IdpSettings): Readonly<Record<string, unknown>> {
   const values: Readonly<Record<string, unknown>> = idp;
-  return Object.fromEntries(kindOf(idp).statusKeys.map(key => [key, values[key] ?? ""]));
+  const kind = kindOf(idp);
+  const numbers = variablesOf(kind).flatMap(({ key, isNumber }) => (isNumber ? [key] : []));
+  const keys = kind.statusKeys.filter(key => values[key] !== undefined || !numbers.includes(key));
+  return Object.fromEntries(keys.map(key => [key, values[key] ?? ""]));
 }

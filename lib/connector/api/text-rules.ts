@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { hasHiddenCharacters, withoutHiddenCharacters } from "../../hidden-characters.ts";
 import { listOf, optional } from "./field-rules.ts";
 import { requestLimits } from "./limits.ts";
 import { isCountryCode } from "./regions.ts";
@@ -19,11 +20,19 @@ const text = () =>
     .max(rawTextLimit, { abort: true })
     .refine(value => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value), { error: "must not contain control characters" });
 
-/** Text on one line, trimmed; may be blank. */
-export const line = (max = textLimit) => text().trim().max(max);
+/** Text on one line, without outer white space and hidden characters; may be blank. */
+export const line = (max = textLimit) => text().overwrite(withoutHiddenCharacters).trim().max(max);
 
 /** Text on one line that says something. */
 export const nonEmptyLine = (max = textLimit) => line(max).min(1, { error: "must not be blank" });
+
+/** A user at an IdP. Hidden characters are refused, because without them it could be another user. */
+export const userId = () =>
+  text()
+    .refine(value => !hasHiddenCharacters(value), { error: "must not contain invisible or direction characters" })
+    .trim()
+    .min(1, { error: "must not be blank" })
+    .max(textLimit);
 
 /** Optional text on one line; blank is as if absent, because callers fill templates. */
 export const optionalLine = (max = textLimit) => optional(line(max).transform(blankAsAbsent));
@@ -76,7 +85,7 @@ export const postalCode = () =>
   text()
     .min(1, { error: "must not be empty (a space is accepted)" })
     .max(50)
-    .transform(value => value.trim() || " ");
+    .transform(value => withoutHiddenCharacters(value).trim() || " ");
 
 /** ISO 3166-1 alpha-2 in any case; upper case inside. */
 export const countryCode = () =>

@@ -10,6 +10,8 @@ export interface KindVariable extends IdpVariable {
   /** The default of the setting as text; undefined if it has none. */
   readonly defaultText: string | undefined;
   readonly isRequired: boolean;
+  /** Whether the parsed value is a number. */
+  readonly isNumber: boolean;
 }
 
 /** Returns the environment variables of a kind, in the order of its settings. Throws if a setting has none. */
@@ -20,7 +22,9 @@ export function variablesOf(kind: AnyIdpKind): readonly KindVariable[] {
     if (variable === undefined) throw new Error(`The setting ${key} of ${kind.type} has no environment variable.`);
     const defaultText = field instanceof z.ZodDefault ? String(field.def.defaultValue) : undefined;
     const isRequired = !(field instanceof z.ZodOptional || field instanceof z.ZodDefault);
-    return { ...variable, key, defaultText, isRequired };
+    const value = field instanceof z.ZodOptional ? field.unwrap() : field;
+    const isNumber = value instanceof z.ZodPipe && value.out instanceof z.ZodNumber;
+    return { ...variable, key, defaultText, isRequired, isNumber };
   });
 }
 

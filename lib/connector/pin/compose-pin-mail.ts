@@ -108,9 +108,12 @@ const entities: Readonly<Record<string, string>> = {
 };
 const escaped = (text: string): string => text.replace(/[&<>"']/g, character => entities[character] ?? "");
 
-/** Replaces control and direction characters, which would break a header or change the order in which a text is shown. */
+/**
+ * Replaces control and direction characters, which would break a header or change the order in which a text is shown. Joiners stay: without
+ * them the user id of an emoji or an Indic name is another one.
+ */
 const oneLine = (text: string): string =>
   text
     .toWellFormed()
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")
+    .replace(/[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--\p{Join_Control}]+/gv, " ")
     .trim();

@@ -3,6 +3,14 @@ import { type Instant, instant } from "../../time.ts";
 
 const example = "must be a time in ISO 8601 with its zone, such as 2031-01-31T12:00:00Z";
 
+/** Returns the error of a time in a query or form: `message`, with a hint if the time seems to have lost the + of its zone. */
+export const timeError =
+  (message: string) =>
+  ({ input }: { readonly input?: unknown }): string =>
+    typeof input === "string" && / \d\d:?\d\d$/.test(input)
+      ? `${message}. In a query or form, the + of a zone is written as %2B`
+      : message;
+
 /** Returns the instant of a time in ISO 8601; undefined if its year in UTC has more than four digits: instants compare as text. */
 export function parseInstant(text: string): Instant | undefined {
   const time = instant(Date.parse(text));
@@ -11,7 +19,7 @@ export function parseInstant(text: string): Instant | undefined {
 
 /** A time in ISO 8601 as a field. An absent value is left to the schema around it. */
 export const timeField = z.iso
-  .datetime({ offset: true, error: ({ input }) => (input === undefined ? undefined : example) })
+  .datetime({ offset: true, error: issue => (issue.input === undefined ? undefined : timeError(example)(issue)) })
   .transform((text, context) => {
     const time = parseInstant(text);
     if (time !== undefined) return time;

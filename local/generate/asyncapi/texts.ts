@@ -10,6 +10,7 @@ has the rest.
 
 - Every event is delivered at least once. A receiver drops a repeated one by its id.
 - The events of a request are delivered in order, by \`sequence\`. Events of different requests have no order.
+- \`request.started\` need not be the first event of a request: events of its on-site keys can precede it.
 - A delivery that fails is repeated with growing intervals, for \`EVENT_RETRY_HOURS\`. Then it is given up, and the next
   event of the request is sent.
 - \`Retry-After\` of a 429 or 503 is respected. A 410 stops all deliveries to the receiver.

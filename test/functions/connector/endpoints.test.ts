@@ -165,6 +165,16 @@ describe(create, () => {
       expect((await call(`GET ${path}/${twice}`)).status, `${path}/${twice}`).toBe(404);
       expect((await call(`GET ${path}/${encoded(known)}`)).status, path).toBe(200);
     }
+    // A UUID is the same in any case (RFC 9562). The ids of shipments are none.
+    const upper = credential_request_id.toUpperCase();
+    for (const [route, { endpoint }] of ofRequest) {
+      const one = route.replace(id, upper);
+      // A cancel would end the request of this test.
+      if (endpoint.body !== undefined || route.includes("cancel")) continue;
+      expect((await call(one)).status, one).not.toBe(404);
+    }
+    const { body: events } = await call(`GET /v2/credential-requests/${upper}/events`);
+    expect(events).toEqual({ data: [] });
     const users = body.shipment.shipment_items.map((item: Body) => item.credentials);
     const credential = (item: number, index: number) => ({
       idp_id: "entra",

@@ -89,6 +89,15 @@ describe("GET /v2/credential-requests", () => {
     });
   });
 
+  it("says that a + is written %2B where a time has a space in its place", async () => {
+    const reasonOf = async (query: string) =>
+      (await host.call(`${list}?created_after=${query}`)).body.error_data.fields[0].reason;
+    expect(await reasonOf("2026-01-31T10:00:00+02:00")).toMatch(/with its zone.*the \+ of a zone is written as %2B$/);
+    expect(await reasonOf("yesterday")).not.toContain("%2B");
+    const { status } = await host.call(`${list}?created_after=2026-01-31T10:00:00%2B02:00`);
+    expect(status).toBe(200);
+  });
+
   it("names the filters that it accepts where it refuses another one", async () => {
     const { body } = await host.call(`${list}?top=2`);
     const reason = "is not known: this list accepts state, user_id, created_after, $top, $skiptoken";

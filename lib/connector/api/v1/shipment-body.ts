@@ -13,10 +13,10 @@ import {
   keyName,
   line,
   namesOrCompany,
-  nonEmptyLine,
   optionalLine,
   pinLength,
   telephone,
+  userId,
 } from "../text-rules.ts";
 
 const recipient = z.lazy(() =>
@@ -58,7 +58,7 @@ const shipmentItem = z.lazy(() =>
 const bodyV1 = z.lazy(() =>
   z
     .object({
-      user_id: nonEmptyLine().describe("Object id or user principal name of the user at the IdP."),
+      user_id: userId().describe("Object id or user principal name of the user at the IdP."),
       pin_request: z.object({ type: z.literal("generate"), length: pinLength() }).describe("The PIN to generate."),
       enrollment_contacts: optional(
         z.object({

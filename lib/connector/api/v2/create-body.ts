@@ -15,6 +15,7 @@ import {
   optionalLine,
   pinLength,
   telephone,
+  userId,
 } from "../text-rules.ts";
 import { requireShipmentOrAuthenticators, withinLimits } from "./create-rules.ts";
 
@@ -37,7 +38,7 @@ const credential = z.lazy(() =>
     .object({
       idp_id: optional(nonEmptyLine(64)).describe("The IdP. By default that of the deployment."),
       relying_party_id: optional(nonEmptyLine()).describe("By default that of the IdP."),
-      user_id: nonEmptyLine().describe(
+      user_id: userId().describe(
         "The user at the relying party, as the IdP knows it: principal name, object id or username.",
       ),
     })

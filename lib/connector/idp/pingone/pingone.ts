@@ -56,8 +56,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     const username = userId.toWellFormed();
     const query = new URLSearchParams({ filter: byUsername(username), limit: "2" });
     const url = `${users}?${query}`;
-    const answer = await retryPeer(access, { ...call, operation, method: "GET", url, answer: userList });
-    const [found, ...others] = answer._embedded.users;
+    const [found, ...others] = await retryPeer(access, { ...call, operation, method: "GET", url, answer: userList });
     if (found === undefined)
       throw new PeerFailure(access.peer, operation, "missing", { code: "user", detail: "The user was not found." });
     // Checks the result, so that a misread filter cannot give the security key to another user.

@@ -9,9 +9,15 @@ export const byUsername = (username: string): string => `username eq ${JSON.stri
 /** Ids are GUIDs. The length is limited because they are stored. */
 const shortId = z.string().min(1).max(128);
 
-export const userList = z.object({
-  _embedded: z.object({ users: z.array(z.object({ id: shortId, username: z.string() })) }),
-});
+/** The users that a filter finds. A list without users may have no `_embedded`. */
+export const userList = z.union([
+  z
+    .object({ _embedded: z.object({ users: z.array(z.object({ id: shortId, username: z.string() })) }) })
+    .transform(list => list._embedded.users),
+  z
+    .object({ _embedded: z.null().optional(), count: z.literal(0).optional(), size: z.literal(0).optional() })
+    .transform(() => []),
+]);
 
 export const newDeviceBody = (relyingPartyId: string, policyId: string | undefined, nickname: string): object => ({
   type: "FIDO2",

@@ -93,7 +93,7 @@ test.each([
   '"quoted"',
   "İstanbul ß ﬀ",
   "name@example.com",
-  "\u05d0\u200f",
+  "\u05d0\u05d1",
   "$top",
   "\u{1f984}".repeat(128),
   "K\u0301".repeat(60),

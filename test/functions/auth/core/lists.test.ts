@@ -299,7 +299,7 @@ describe("GET /core/users?$prefix=", () => {
 
   it("lists the users whose names begin with the text, ignoring case, sorted by name", async () => {
     const own = await testAuth();
-    const family = "\u{1f468}\u200d\u{1f469}".repeat(40);
+    const family = "\u{1f468}\u0301\u{1f469}".repeat(40);
     const names = [
       "Zoe",
       "zo",

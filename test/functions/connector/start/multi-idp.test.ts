@@ -228,8 +228,9 @@ describe("the status of several IdPs (specification section 2)", () => {
     const shown = configurationsOf(connector.context);
     expect(shown).toMatchObject({ aic: { type: "aic", journey: "RegisterKey" }, pingone: { type: "pingone" } });
     expect(shown.pingone).toHaveProperty(["pre-registration-timeout-days"], 14);
+    // An unset number is absent, because the specification has an integer there.
+    expect(shown.aic).not.toHaveProperty("challenge-timeout-milliseconds");
     expect(shown.aic).toMatchObject({
-      "challenge-timeout-milliseconds": "",
       scope: "fido",
       "callback-1": "NameCallback",
     });

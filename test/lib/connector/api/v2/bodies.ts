@@ -1,4 +1,5 @@
 import * as fc from "fast-check";
+import { withoutHiddenCharacters } from "../../../../../lib/hidden-characters.ts";
 
 /** A JSON value that tests reach into by path. */
 // biome-ignore lint/suspicious/noExplicitAny: a body under test may be anything
@@ -11,7 +12,11 @@ const text = (maxLength: number) =>
   fc
     .string({ unit: "grapheme", minLength: 1, maxLength })
     .filter(
-      value => value === value.trim() && value !== "" && value.length <= 255 && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value),
+      value =>
+        value === withoutHiddenCharacters(value).trim() &&
+        value !== "" &&
+        value.length <= 255 &&
+        !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value),
     );
 
 const keyName = fc

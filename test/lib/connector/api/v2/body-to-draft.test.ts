@@ -5,6 +5,7 @@ import { createBodyV2 } from "../../../../../lib/connector/api/v2/body-to-draft.
 import type { RequestDraft } from "../../../../../lib/connector/model/draft.ts";
 import { findIgnoredFields } from "../../../../../lib/http/parse/ignored-fields.ts";
 import { problemsOf } from "../../../../../lib/http/parse/problems.ts";
+import { orderBody } from "../../../../support/connector/test-connector.ts";
 import { forAll } from "../../../../support/for-all.ts";
 import { inlinedSchema } from "../../../../support/inlined-schema.ts";
 import { altered, type Body, fullBodies, optionalFields, valueAt } from "./bodies.ts";
@@ -106,6 +107,16 @@ const wrongFields: readonly (readonly [path: string, value: unknown, reason: Reg
       `ada@${"a".repeat(64)}.com`,
     ].map(value => [path, value, /^must be an e-mail address$/] as const),
   ),
+  ...[`${address}.street_line1`, `${address}.city`].flatMap(path =>
+    ["\u200b", " \u202e ", "\u3164", "\u200d", "\u2800"].map(value => [path, value, /^must not be blank$/] as const),
+  ),
+  ...["a\u200bb", "\u202eab", "a\u00ad"].flatMap(value =>
+    [item, onSite].map(
+      place =>
+        [`${place}.credentials[0].user_id`, value, /^must not contain invisible or direction characters$/] as const,
+    ),
+  ),
+  ["recipient.telephone", "\u202a\u202c", /at least one digit/],
   ["recipient.email", `${"a".repeat(65)}@example.com`, /^must have at most 64 characters before the @$/],
   ["recipient.email", `a@${"a.".repeat(126)}com`, /^must have at most 254 characters$/],
   ["enrollment_contacts.emails_to", [], /^must have at least 1 element$/],
@@ -680,5 +691,36 @@ describe("the schema as a document", () => {
     expect(() =>
       z.toJSONSchema(createBodyV2, { io: "input", target: "openapi-3.0", unrepresentable: "any" }),
     ).not.toThrow();
+  });
+});
+
+describe("invisible and direction characters", () => {
+  it("are left out of names, streets, telephones and e-mail addresses", () => {
+    const body = altered(orderBody(), {
+      "recipient.first_name": "Ada\u200b",
+      "recipient.last_name": "\u202eLovelace\u202c",
+      "recipient.telephone": "\u202a+15550100\u202c",
+      "recipient.email": "\ufeffada@example.com\u200b",
+      [`${address}.street_line1`]: "12 \u202eteertS",
+    });
+    const { recipient, shipment } = parsed(body);
+    expect(recipient).toMatchObject({
+      firstName: "Ada",
+      lastName: "Lovelace",
+      telephone: "+15550100",
+      email: "ada@example.com",
+    });
+    expect(shipment?.mailingAddress.streetLine1).toBe("12 teertS");
+  });
+
+  it("are blank where a name or a company is needed", () => {
+    const body = altered(orderBody(), { "recipient.last_name": "\u200b", "recipient.company": "\u200b" });
+    expect(found(body)).toEqual([{ path: "recipient.last_name", reason: "must not be blank where company is blank" }]);
+  });
+
+  it("do not include the joiners of a user id", () => {
+    const userId = "\u{1f469}\u200d\u{1f680}@example.com";
+    const body = altered(orderBody(), { [`${item}.credentials[0].user_id`]: userId });
+    expect(parsed(body).keys[0]?.credentials[0]?.userId).toBe(userId);
   });
 });

@@ -234,6 +234,17 @@ describe("a user at an IdP of kind A", () => {
     expect(pingone.count("POST", /devices$/)).toBe(1);
   });
 
+  test.each([
+    ["no _embedded", { _links: { self: { href: "https://api.pingone.example" } }, count: 0, size: 0 }],
+    ["no member of a list", {}],
+  ])("is missing if the search returns a list with %s", async (_, list) => {
+    expect(await failureOf(ask(await answering(() => list)))).toMatchObject({ kind: "missing", code: "user" });
+  });
+
+  test("is not missing if the search counts users and does not list them", async () => {
+    expect(await kindOf(ask(await answering(() => ({ count: 1, size: 1 }))))).toBe("unreachable");
+  });
+
   test("is refused if the search returns several users or another one", async () => {
     const found = (...users: object[]) => answering(() => ({ _embedded: { users } }));
     const one = { id: userUuid, username: "Jan@Example.com" };

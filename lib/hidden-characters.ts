@@ -1,0 +1,19 @@
+/**
+ * Characters that show nothing: direction controls, zero-width characters and fillers. Two texts that differ in them look alike, and a
+ * direction override shows a text in another order. Joiners and variation selectors are left out, because Indic and Persian words and emoji
+ * need them (Unicode Standard, section 23).
+ */
+const hidden = /[[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]--[\p{Join_Control}\p{Variation_Selector}]]/v;
+const allHidden = new RegExp(hidden, "gv");
+
+/** What is left of a text that shows nothing. U+2800 is the Braille pattern without dots. */
+const blank = /^[\s\u2800\p{Join_Control}\p{Variation_Selector}]*$/v;
+
+/** Whether a text has invisible or direction characters. */
+export const hasHiddenCharacters = (text: string): boolean => hidden.test(text);
+
+/** Returns a text without invisible and direction characters; an empty one if nothing of it shows. */
+export function withoutHiddenCharacters(text: string): string {
+  const shown = text.replace(allHidden, "");
+  return blank.test(shown) ? "" : shown;
+}
