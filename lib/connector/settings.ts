@@ -112,6 +112,11 @@ export const connectorSettings = z
     CRON_EVENT_SCHEDULE: setting.schedule("When due events are sent: six fields, UTC.").prefault("0 * * * * *"),
 
     DELIVERY_API_BASE_URL: setting.address("Base URL of the delivery service."),
+    DELIVERY_PRODUCTION_DAYS: setting
+      .days(
+        "How long the delivery service may take to program ordered security keys. A shipment is refused if a challenge ends before the first poll (`POLL_AFTER_SECONDS`) and these days. By default a weekend: orders are processed on business days.",
+      )
+      .prefault("3"),
     DELIVERY_JWKS_SIGN_ENDPOINT: setting.address("JWKS of the delivery service with its signing keys."),
     DELIVERY_JWKS_TRANSPORT_ENDPOINT: setting.address(
       "JWKS of the delivery service with the keys to which requests are encrypted.",

@@ -14,6 +14,7 @@ export const toIntervals = (settings: ConnectorSettings): Intervals => ({
   reconcileAfterMs: seconds(settings.RECONCILE_AFTER_SECONDS),
   reconcileForMs: days(settings.RECONCILE_DAYS),
   shipmentPoll: { minMs: seconds(settings.POLL_AFTER_SECONDS), maxMs: seconds(settings.POLL_MAX_SECONDS) },
+  productionMs: days(settings.DELIVERY_PRODUCTION_DAYS),
   enrollmentPoll: {
     minMs: seconds(settings.ENROLLMENT_POLL_AFTER_SECONDS),
     maxMs: seconds(settings.ENROLLMENT_POLL_MAX_SECONDS),

@@ -4,6 +4,7 @@ import { connectorStore } from "../../../lib/azure/connector/store.ts";
 import { openMailer } from "../../../lib/azure/mail/mailer.ts";
 import { accessToken } from "../../../lib/azure/service-access.ts";
 import { signingSecrets } from "../../../lib/azure/vault/signing-secrets.ts";
+import { shippedChallengeMs } from "../../../lib/connector/create/check-challenge.ts";
 import type { PeerTools } from "../../../lib/connector/http/call.ts";
 import { firstLimit, peerPaces } from "../../../lib/connector/http/pace.ts";
 import { type ConfiguredIdps, configuredIdps } from "../../../lib/connector/idp/configured-idps.ts";
@@ -132,6 +133,7 @@ function openIdps(
       maxAgeMs: seconds(settings.IDP_CONFIGURATION_MAX_AGE_SECONDS),
       retryAfterMs: seconds(settings.IDP_CONFIGURATION_RETRY_SECONDS),
     },
+    shippedChallengeMs: shippedChallengeMs(toIntervals(settings)),
     connect: (id, idp) => kindOf(idp).connect(id, idp, { ...tools, secret: secretText(idpSecretName(id)) }),
     now,
     log,

@@ -8,10 +8,12 @@ import type { ConnectorDeps, Idps } from "../deps.ts";
 import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";
 import { isNoToken } from "../http/access-token.ts";
 import type { Idp } from "../idp/contract.ts";
+import { unusableOptions } from "../idp/creation-options.ts";
 import { idpName } from "../model/peer-names.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { type Challenges, credentialSlot, type IdpAnswers, optionsRequestOf } from "../recovery/idp-answers.ts";
+import { challengeProblem, endsBeforePoll, isShortened } from "./check-challenge.ts";
 
 /** Returns a problem for each credential whose IdP is not configured, or whose relying party is not that of the IdP. */
 export function idpProblems(
@@ -38,9 +40,10 @@ const notConfigured = "is not a configured identity provider";
 export const challengeOf = (challenges: Challenges, keyId: string, index: number): Challenge | undefined =>
   challenges.get(credentialSlot(keyId, index));
 
-/** Why there are no creation options: the IdP failed, or it is no longer configured. */
+/** Why there are no usable creation options: the IdP failed, its challenge is unsuitable, or it is no longer configured. */
 export type AskFailure =
   | { readonly idp: Idp; readonly error: unknown }
+  | { readonly unsuitable: string }
   | { readonly notConfigured: { readonly keyId: string; readonly index: number } };
 
 /**
@@ -52,13 +55,21 @@ export async function askIdps(
   requestId: string,
   keys: readonly SecurityKey[],
   until: Instant,
-  { idps, intervals, concurrency, now }: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "now">,
+  deps: Pick<ConnectorDeps, "idps" | "intervals" | "concurrency" | "now" | "log">,
 ): Promise<IdpAnswers & { failure?: AskFailure }> {
+  const { idps, intervals, concurrency, now } = deps;
   const limit = pLimit(concurrency);
   const challenges = new Map<string, Challenge>();
   const unanswered = new Set<string>();
   let failure: AskFailure | undefined;
-  const ask = async (keyId: string, index: number, credential: Credential): Promise<void> => {
+  const logDoubts = doubtLogger(requestId, deps);
+  /** Logs what an administrator of the IdP must correct: it concerns every caller. */
+  const refuse = (reason: AskFailure, idp: string, detail: string | undefined): void => {
+    if (failure === undefined) deps.log.warn("idp_options_refused", { credentialRequestId: requestId, idp, detail });
+    failure ??= reason;
+  };
+  const ask = async (key: SecurityKey, index: number, credential: Credential): Promise<void> => {
+    const { id: keyId } = key;
     if (failure !== undefined) return;
     const idp = idps.get(credential.idpId);
     if (idp === undefined) {
@@ -77,34 +88,50 @@ export async function askIdps(
       const challenge = await idp.creationOptions(optionsRequestOf(requestId, keyId, index, credential), signal);
       // An unusable challenge is kept too: its IdP state is needed to compensate the registration.
       challenges.set(credentialSlot(keyId, index), challenge);
-      if (hasExpired(challenge, now())) {
-        const detail = "The challenge has already expired.";
-        failure ??= { idp, error: new PeerFailure(idpName(idp.id), "creation options", "unanswered", { detail }) };
-      }
+      const unsuitable = challengeProblem(challenge, key, idp, deps);
+      if (unsuitable !== undefined) refuse({ unsuitable }, idp.id, unsuitable);
+      logDoubts(idp.id, challenge, key);
     } catch (error) {
       if (error instanceof PeerFailure && error.kind === "unanswered") unanswered.add(credentialSlot(keyId, index));
+      if (error instanceof PeerFailure && error.code === unusableOptions) refuse({ idp, error }, idp.id, error.detail);
       failure ??= { idp, error };
     }
   };
   await Promise.all(
-    keys.flatMap(({ id, credentials }) => credentials.map((credential, index) => limit(ask, id, index, credential))),
+    keys.flatMap(key => key.credentials.map((credential, index) => limit(ask, key, index, credential))),
   );
   return { challenges, unanswered, ...(failure && { failure }) };
 }
 
-/** Whether a challenge is of no use: its security key would be ordered, and its credential never activated. */
-const hasExpired = ({ expiresAt }: Challenge, now: Instant): boolean =>
-  expiresAt !== undefined && expiresAt.getTime() <= Date.parse(now);
+/** Returns a function that logs what is doubtful about a challenge, once for each IdP. */
+function doubtLogger(requestId: string, deps: Pick<ConnectorDeps, "intervals" | "now" | "log">) {
+  const shortened = new Set<string>();
+  const tooEarly = new Set<string>();
+  return (idp: string, challenge: Challenge, key: SecurityKey): void => {
+    const fields = { credentialRequestId: requestId, idp, expiresAt: challenge.expiresAt };
+    if (isShortened(challenge) && !shortened.has(idp)) {
+      shortened.add(idp);
+      deps.log.warn("challenge_shortened", { ...fields, askedExpiry: challenge.askedExpiry });
+    }
+    if (endsBeforePoll(challenge, key, deps) && !tooEarly.has(idp)) {
+      tooEarly.add(idp);
+      deps.log.warn("challenge_before_poll", fields);
+    }
+  };
+}
 
 /** Returns the fault of a create for which an IdP returned no creation options. */
 export function idpFault(failure: AskFailure, pathOf: (field: DraftLocation) => string): Fault {
   if ("notConfigured" in failure) {
     return invalidRequest([{ path: pathOf({ field: "idp", ...failure.notConfigured }), reason: notConfigured }]);
   }
+  if ("unsuitable" in failure) return new Fault("idp_refused", failure.unsuitable);
   const { idp, error } = failure;
   if (!(error instanceof PeerFailure)) return internalFault(error);
   const peer = `identity provider ${idp.id}`;
   const detail = error.detail === undefined ? "" : `: ${error.detail}`;
+  if (error.code === unusableOptions && error.kind === "refused")
+    return new Fault("idp_refused", `The creation options of the ${peer} are not usable${detail}`, { cause: error });
   if (concernsCredential(error))
     return new Fault("idp_refused", `The ${peer} refused the credential${detail}`, { cause: error });
   return error.kind === "unauthorized" ? unauthorizedFault(error, peer) : unavailableFault(error, { peer });

@@ -35,6 +35,8 @@ export interface ConfiguredIdpsOptions {
   readonly known?: IdpConfigurations | undefined;
   /** Absent if the configuration cannot change. */
   readonly file?: IdpFile | undefined;
+  /** How long the challenges of shipped security keys must last. */
+  readonly shippedChallengeMs: number;
   readonly connect: (id: string, settings: IdpSettings) => Idp;
   readonly now: Now;
   readonly log: Log;
@@ -59,7 +61,10 @@ export function configuredIdps(options: ConfiguredIdpsOptions): ConfiguredIdps {
       [...idps].map(([id, settings]) => {
         const text = JSON.stringify(settings);
         const same = before?.get(id);
-        return [id, same?.text === text ? same : { text, settings, idp: connect(id, settings) }];
+        if (same?.text === text) return [id, same];
+        const idp = connect(id, settings);
+        logDoubts(idp, options);
+        return [id, { text, settings, idp }];
       }),
     );
   };
@@ -98,6 +103,17 @@ export function configuredIdps(options: ConfiguredIdpsOptions): ConfiguredIdps {
       if (current === undefined) throw new Fault("unavailable", "The service is not configured.", { retryAfter: 10 });
     },
   };
+}
+
+/** Logs what of the settings of an IdP can never work, although each of them is valid. */
+function logDoubts(
+  { id, longestChallengeMs = Number.POSITIVE_INFINITY, longerChallenges, doubts = [] }: Idp,
+  { shippedChallengeMs, log }: Pick<ConfiguredIdpsOptions, "shippedChallengeMs" | "log">,
+): void {
+  const isTooShort = longestChallengeMs <= shippedChallengeMs;
+  const reason = `shipments are refused: challenges end before a shipped security key can be programmed. ${longerChallenges}`;
+  const reasons = [...(isTooShort ? [reason] : []), ...doubts];
+  if (reasons.length > 0) log.warn("idp_unsuitable", { idp: id, reasons });
 }
 
 const noFile = { idps: undefined, problems: [{ path: "IDP_CONFIGURATION_PATH", reason: "does not exist" }] };

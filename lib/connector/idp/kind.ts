@@ -82,9 +82,6 @@ export function wholeNumber(min: number, max: number) {
   return z.union([z.int(), text], { error }).pipe(z.int({ error }).min(min, { error }).max(max, { error }));
 }
 
-/** A relying party id (WebAuthn Level 3 section 4). */
-export const domain = z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, "must be a domain in lower case");
-
 /** A text with at least one character. */
 export const nonEmpty = z.string().min(1, { error: "must not be empty" });
 

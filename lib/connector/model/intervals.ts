@@ -15,6 +15,8 @@ export interface Intervals {
   readonly reconcileForMs: number;
   /** The first wait is also that between the order and the first poll. */
   readonly shipmentPoll: BackOff;
+  /** How long after the first poll security keys may still be in production. */
+  readonly productionMs: number;
   /** The first wait is also that between the start of a request and its first poll. */
   readonly enrollmentPoll: BackOff;
   readonly shipmentMissingMs: number;

@@ -18,6 +18,8 @@ export interface Challenge {
   readonly origin: string;
   /** After this time the IdP refuses the activation. Absent if the IdP names no expiry. */
   readonly expiresAt?: Date;
+  /** The expiry for which the settings asked, if the IdP may grant an earlier one. */
+  readonly askedExpiry?: Date;
   /** The state that the IdP kind needs to activate, read back and compensate, as JSON. Stored sealed with the credential, never shown. */
   readonly idpState: Readonly<Record<string, unknown>>;
 }

@@ -1,6 +1,8 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
+import { challengeProblem } from "../create/check-challenge.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { deliveryService, idpName, mailService } from "../model/peer-names.ts";
+import type { Challenge } from "../model/webauthn.ts";
 
 /** The result of one check of one peer. */
 export interface Finding {
@@ -82,27 +84,27 @@ const saysUnknown = ({ kind, status }: PeerFailure): boolean =>
 /** Checks the permissions for creation options, read-back and compensation. */
 async function checkIdp(
   { idpId, userId }: TestUser,
-  { idps, intervals: timing, log, now }: ConnectorDeps,
+  { idps, intervals, log, now }: ConnectorDeps,
 ): Promise<readonly Finding[]> {
   const peer = idpName(idpId);
   const idp = idps.get(idpId);
   if (idp === undefined) return [{ peer, check: "configuration", ok: false, finding: "This IdP is not configured." }];
-  const signal = () => AbortSignal.timeout(timing.idpCallMs);
+  const signal = () => AbortSignal.timeout(intervals.idpCallMs);
   const findings: Finding[] = [];
-  let idpState: Readonly<Record<string, unknown>> | undefined;
+  let challenge: Challenge | undefined;
   const created = await runCheck(peer, "creation options", async () => {
-    const {
-      idpState: given,
-      options,
-      expiresAt,
-    } = await idp.creationOptions({ userId, tag: "Check of the peers" }, signal());
-    idpState = given;
-    const until = expiresAt === undefined ? "" : `, valid until ${expiresAt.toISOString()}`;
-    return `Returns creation options for the relying party ${options.rp.id}${until}.`;
+    const given = await idp.creationOptions({ userId, tag: "Check of the peers" }, signal());
+    challenge = given;
+    const until = given.expiresAt === undefined ? "" : `, valid until ${given.expiresAt.toISOString()}`;
+    return `Returns creation options for the relying party ${given.options.rp.id}${until}.`;
   });
   findings.push(...created);
-  if (idpState === undefined) return findings;
-  const stored = idpState;
+  if (challenge === undefined) return findings;
+  const problem = challengeProblem(challenge, { provisioning: "shipped" }, idp, { now, intervals });
+  const finding =
+    problem === undefined ? "Is suitable for shipped security keys." : `Shipments are refused. ${problem}`;
+  findings.push({ peer, check: "challenge", ok: problem === undefined, finding });
+  const stored = challenge.idpState;
   const readBack = await runCheck(peer, "read-back", async () => {
     const registered = await idp.isRegistered(
       stored,

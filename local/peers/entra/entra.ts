@@ -14,6 +14,8 @@ const settings = z.strictObject({
   expiresIn: z.int().nonnegative().optional(),
   /** The ids with which keys are listed. */
   methodIds: z.enum(METHOD_IDS).optional(),
+  /** The longest challenge that the tenant grants in the beta, in minutes. */
+  grantedMinutes: z.int().min(5).max(43_200).optional(),
 });
 
 /** A tenant of Entra ID: its token endpoint and Graph, both under `url`. */
@@ -35,6 +37,7 @@ export async function startEntra(options: EntraOptions): Promise<Entra> {
   const file = openState<EntraState>(options.statePath, { tokens: {}, accounts: [], challenges: {}, methods: [] });
   let expiresIn = 3600;
   let methodIds: MethodIds = "credential";
+  let grantedMinutes = 43_200;
   const tokens = createEntraTokens(options, file, () => expiresIn);
   const accounts = createAccounts(file);
   const users = createEntraUsers(accounts);
@@ -49,6 +52,7 @@ export async function startEntra(options: EntraOptions): Promise<Entra> {
     settings: changed => {
       expiresIn = changed.expiresIn ?? expiresIn;
       methodIds = changed.methodIds ?? methodIds;
+      grantedMinutes = changed.grantedMinutes ?? grantedMinutes;
     },
     setUser: accounts.set,
   };
@@ -60,7 +64,7 @@ export async function startEntra(options: EntraOptions): Promise<Entra> {
         return tokens.grant(tenantId, new URLSearchParams(call.body.toString("utf8")), call.url.href);
       const clientRequestId = call.headers["client-request-id"];
       return asGraph(typeof clientRequestId === "string" ? clientRequestId : undefined, () =>
-        graphRoutes({ tokens, users, methods }, call),
+        graphRoutes({ tokens, users, methods, grantedMinutes }, call),
       );
     },
     control: call => idpControlRoutes(controls, settings, call),

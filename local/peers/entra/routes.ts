@@ -8,13 +8,18 @@ interface Graph {
   readonly tokens: EntraTokens;
   readonly users: EntraUsers;
   readonly methods: FidoMethods;
+  /** The longest challenge that the tenant grants. */
+  readonly grantedMinutes: number;
 }
 
 const FIDO_METHODS =
   /^\/(?<version>beta|v1\.0)\/users(?:\/(?<id>[^/]+)|\('(?<quoted>[^']+)'\))\/authentication\/fido2Methods(?:\/(?<rest>.+))?$/;
 
 /** Returns the routes of Microsoft Graph for the keys of users. They throw `GraphError`. */
-export async function graphRoutes({ tokens, users, methods }: Graph, call: PeerCall): Promise<PeerAnswer | undefined> {
+export async function graphRoutes(
+  { tokens, users, methods, grantedMinutes }: Graph,
+  call: PeerCall,
+): Promise<PeerAnswer | undefined> {
   const { version, id, quoted, rest } = FIDO_METHODS.exec(call.path)?.groups ?? {};
   const userId = id ?? quoted;
   if (userId === undefined) return undefined;
@@ -37,7 +42,7 @@ export async function graphRoutes({ tokens, users, methods }: Graph, call: PeerC
   if (rest.startsWith("creationOptions")) {
     // Graph does not find the function if the call has a query.
     if (method !== "GET" || call.query.size > 0) throw methodNotAllowed();
-    const minutes = minutesOf(rest, version === "beta");
+    const minutes = Math.min(minutesOf(rest, version === "beta"), grantedMinutes);
     users.refuseBlocked(userId);
     return { status: 200, body: methods.creationOptions(userId, minutes) };
   }

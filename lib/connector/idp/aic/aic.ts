@@ -1,15 +1,16 @@
 import * as z from "zod";
 import { PeerFailure } from "../../../peers/peer-failure.ts";
-import { type Instant, plus } from "../../../time.ts";
+import { plus } from "../../../time.ts";
 import { callPeer, type PeerAccess, type PeerRequest } from "../../http/call.ts";
 import { retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Idp } from "../contract.ts";
+import { readCreationOptions } from "../creation-options.ts";
 import type { IdpDeps, IdpKind } from "../kind.ts";
 import { createPingTokens } from "../ping-tokens.ts";
 import { type AicSettings, settings } from "./settings.ts";
 import { end, endOf, type Field, fillIn, type Step, step, typesOf } from "./step.ts";
-import { optionsOf, outcomeOf, refusalOf } from "./wire.ts";
+import { journeyOptions, optionsOf, outcomeOf, refusalOf } from "./wire.ts";
 
 const idpState = z.object({ step });
 /** The maximum size of a step as JSON, in bytes. Sealed it is a third longer, and the row of a security key has up to 20 of them. */
@@ -37,6 +38,8 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     noSession: "true",
   });
   const url = `${amUrlOf(configured["api-base-url"])}/json/${realm}/authenticate?${query}`;
+  const defaultRelyingPartyId = configured["default-relying-party"] ?? new URL(configured["api-base-url"]).hostname;
+  const timeoutMs = configured["challenge-timeout-milliseconds"];
   const userField: Field = { type: configured["callback-1"], tokenId: configured["token-id-1"] };
   const outcomeField: Field = {
     type: configured["callback-3"],
@@ -71,33 +74,39 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     if (asked === undefined) throw failed(operation, "refused", "The journey ended without creation options.");
     if (Buffer.byteLength(JSON.stringify(asked)) > longestStep)
       throw failed(operation, "refused", "The journey's step is too long to be stored.");
-    const options = optionsOf(asked, configured["callback-2"]);
-    if (options === "unreadable") throw failed(operation, "unanswered", "The creation options are not readable.");
-    if (options === "no relying party") throw failed(operation, "refused", "The journey names no relying party.");
-    if (options === "absent")
+    const options = optionsIn(asked);
+    if (options === undefined)
       throw failed(
         operation,
         "refused",
-        `The journey has no ${configured["callback-2"]} with options, but ${typesOf(asked)}.`,
+        `The journey has no ${configured["callback-2"]} with options, but ${typesOf(asked)}.${hintFor(asked)}`,
       );
     return { asked, options };
   };
 
+  const optionsIn = (of: Step) => optionsOf(of, configured["callback-2"], defaultRelyingPartyId);
+
   return {
     id,
-    defaultRelyingPartyId: configured["default-relying-party"] ?? new URL(configured["api-base-url"]).hostname,
+    defaultRelyingPartyId,
+    longestChallengeMs: timeoutMs,
+    longerChallenges: "Raise the maximum duration of the journey, and challenge-timeout-milliseconds if it is set.",
 
     creationOptions: (request, outer) =>
       operate(outer, async call => {
         const startedAt = access.now();
         const { asked, options } = await askOptions(call, request.userId);
-        const { rp } = options;
-        if (request.relyingPartyId !== undefined && request.relyingPartyId !== rp.id) {
-          const detail = `The relying party of this IdP is ${rp.id}; its configuration has another default-relying-party.`;
-          throw failed("creation options", "refused", detail, "relying_party");
-        }
-        const expiresAt = earlierEnd(endOf(asked), startedAt, configured["challenge-timeout-milliseconds"]);
-        return { options, origin: `https://${rp.id}`, ...(expiresAt && { expiresAt }), idpState: { step: asked } };
+        const read = { peer: access.peer, wanted: request.relyingPartyId };
+        const checked = readCreationOptions(journeyOptions, options, read);
+        const askedExpiry = timeoutMs === undefined ? undefined : new Date(plus(startedAt, timeoutMs));
+        const expiresAt = earlier(endOf(asked), askedExpiry);
+        return {
+          options: checked,
+          origin: `https://${checked.rp.id}`,
+          ...(expiresAt && { expiresAt }),
+          ...(askedExpiry && { askedExpiry }),
+          idpState: { step: asked },
+        };
       }),
 
     activate: (stored, attestation, name, { signal, notAfter }) =>
@@ -109,7 +118,7 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
           throw failed(operation, "refused", `The stored state has no step with a ${outcomeField.type}.`);
         const next = await continueJourney({ ...call, ...post(operation, body), notAfter });
         if (next === undefined) return;
-        if (optionsOf(next, configured["callback-2"]) !== "absent")
+        if (optionsIn(next) !== undefined)
           throw failed(operation, "refused", "The journey asks for another credential.");
         // It is not known whether the credential was registered before this step.
         throw failed(operation, "unanswered", `The journey continues with ${typesOf(next)}.`);
@@ -130,11 +139,14 @@ function withPort(address: string): string {
   return `${protocol}//${hostname}:${port || (protocol === "https:" ? "443" : "80")}${pathname}`;
 }
 
-/** Returns the earlier of the end of the step and the end of the configured time-out. */
-function earlierEnd(stepEnd: Date | undefined, startedAt: Instant, timeoutMs: number | undefined): Date | undefined {
-  const timeout = timeoutMs === undefined ? undefined : new Date(plus(startedAt, timeoutMs));
-  return stepEnd === undefined || (timeout !== undefined && timeout < stepEnd) ? timeout : stepEnd;
-}
+/** Returns the earlier of two times, of which each may be unknown. */
+const earlier = (one: Date | undefined, other: Date | undefined): Date | undefined =>
+  one === undefined || (other !== undefined && other < one) ? other : one;
+
+const hintFor = ({ callbacks }: Step): string =>
+  callbacks.some(({ type }) => type === "TextOutputCallback")
+    ? ' Switch off "Return challenge as JavaScript" in its WebAuthn node.'
+    : "";
 
 /**
  * Before a journey knows the user, it can only refuse the client: the configuration is wrong. A 403 gets no status, because with 403 the

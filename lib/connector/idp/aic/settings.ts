@@ -1,11 +1,17 @@
 import * as z from "zod";
-import { domain, endpointUrl, nonEmpty, wholeNumber, withVariable } from "../kind.ts";
+import { endpointUrl, nonEmpty, wholeNumber, withVariable } from "../kind.ts";
+import { relyingPartyId } from "../relying-party-id.ts";
 
 const reservedHeaders = ["accept", "accept-api-version", "connection", "content-length", "content-type", "host"];
 const header = z
   .string()
   .regex(/^[A-Za-z0-9-]+$/, "must be the name of a header")
   .refine(name => !reservedHeaders.includes(name.toLowerCase()), "is a header that each call already has");
+
+/** Creation options inside a script are not read. */
+const optionsCallback = nonEmpty.refine(type => type !== "TextOutputCallback", {
+  error: 'must not be TextOutputCallback: switch off "Return challenge as JavaScript" in the WebAuthn node',
+});
 
 /** The defaults of callbacks and inputs are those of a journey that asks for a user name and then for the security key. */
 export const settings = z.strictObject({
@@ -27,7 +33,7 @@ export const settings = z.strictObject({
     name: "IDPC_CLIENT_ID",
     description: "application that may call the journey.",
   }),
-  "default-relying-party": withVariable(domain.optional(), {
+  "default-relying-party": withVariable(relyingPartyId.optional(), {
     name: "IDPC_DEFAULT_RELYING_PARTY",
     description: "relying party of the journey's WebAuthn node; by default the host of `IDPC_API_BASE_URL`.",
   }),
@@ -40,9 +46,9 @@ export const settings = z.strictObject({
     name: "IDPC_CALLBACK_1",
     description: "callback for the user id.",
   }),
-  "callback-2": withVariable(nonEmpty.default("MetadataCallback"), {
+  "callback-2": withVariable(optionsCallback.default("MetadataCallback"), {
     name: "IDPC_CALLBACK_2",
-    description: "callback that has the creation options; `TextOutputCallback` for a script.",
+    description: "callback that has the creation options.",
   }),
   "callback-3": withVariable(nonEmpty.default("HiddenValueCallback"), {
     name: "IDPC_CALLBACK_3",

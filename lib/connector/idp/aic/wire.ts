@@ -1,43 +1,55 @@
 import * as z from "zod";
-import type { Attestation, CreationOptions } from "../../model/webauthn.ts";
-import { commonOptions, toCreationOptions } from "../ping-values.ts";
-import { longestRelyingPartyId } from "../relying-party-id.ts";
-import { readLiteral, readScript } from "./read-script.ts";
+import type { Attestation } from "../../model/webauthn.ts";
+import { creationOptions } from "../creation-options.ts";
+import { pingBinary } from "../ping-values.ts";
 import { type Callback, outputOf, type Step } from "./step.ts";
 
 /** AM uses the characters of this text as the user handle, without decoding them. */
-const handleText = z
+const userHandle = z
   .string()
   .min(1)
   .transform(text => Buffer.from(text, "utf8").toString("base64url"));
 
+export const journeyOptions = z.lazy(() => creationOptions({ binary: pingBinary, userHandle }));
+
 /**
- * Returns the member whose name begins with an underscore. Older versions have only the one without it, which is a piece of script, or a
- * value in the vendor's mock.
+ * Returns the member whose name begins with an underscore. Older versions have only the one without it, which is a piece of a script, or
+ * a value in the vendor's mock.
  */
-function preferring(data: Record<string, unknown>, name: string, read: (literal: string) => unknown): unknown {
+function preferring(data: Record<string, unknown>, name: string, read: (piece: string) => unknown): unknown {
   const plain = data[name];
   if (data[`_${name}`] != null) return data[`_${name}`];
   if (typeof plain !== "string") return plain;
-  return plain === "" ? undefined : read(plain);
+  return plain.trim() === "" ? undefined : read(plain);
 }
 
-const named = z.object({ id: z.unknown() });
-/** Returns the relying party id in `id: "keys.example",` of a script, or in the bare id. */
-const relyingPartyIn = (text: string): unknown =>
-  named.safeParse(readLiteral(`{${text}}`)).data?.id ?? (/^[A-Za-z0-9.-]+$/.test(text) ? text : undefined);
+/** Returns the relying party id in `id: "keys.example",` of a script, or the text as it is. */
+const relyingPartyIn = (piece: string): unknown => /^id:\s*"([^"]*)",?$/.exec(piece.trim())?.[1] ?? piece;
 
-/** Returns the data of a MetadataCallback by the names that a script uses; undefined if it is not a registration. */
-function metadataIn(callback: Callback): unknown {
+/** Returns the value of a piece of a script that is JSON but for arrays of bytes; any other piece as it is. Nothing is run. */
+function literalOf(piece: string): unknown {
+  try {
+    return JSON.parse(piece.replace(/\bnew (?:Int8|Uint8)Array\((\[[-\d,\s]*\])\)(?:\.buffer)?/g, "$1"));
+  } catch {
+    return piece;
+  }
+}
+
+/** Returns the data of a MetadataCallback by the names of WebAuthn; undefined if it is not a registration. */
+function metadataIn(callback: Callback, defaultRelyingPartyId: string): object | undefined {
   const data = z.record(z.string(), z.unknown()).safeParse(outputOf(callback, "data")).data;
   if (data?._type !== "WebAuthn" || (data._action ?? registration) !== registration) return undefined;
   return {
     challenge: data.challenge,
-    rp: { id: preferring(data, "relyingPartyId", relyingPartyIn), name: data.relyingPartyName },
+    // A node without a relying party id means AM's own domain.
+    rp: {
+      id: blankToUndefined(preferring(data, "relyingPartyId", relyingPartyIn)) ?? defaultRelyingPartyId,
+      name: data.relyingPartyName,
+    },
     user: { id: data.userId, name: data.userName, displayName: data.displayName },
-    pubKeyCredParams: preferring(data, "pubKeyCredParams", readLiteral),
-    excludeCredentials: preferring(data, "excludeCredentials", literal => readLiteral(`[${literal}]`)),
-    authenticatorSelection: preferring(data, "authenticatorSelection", readLiteral),
+    pubKeyCredParams: preferring(data, "pubKeyCredParams", literalOf),
+    excludeCredentials: preferring(data, "excludeCredentials", piece => literalOf(`[${piece}]`)),
+    authenticatorSelection: preferring(data, "authenticatorSelection", literalOf),
     attestation: data.attestationPreference,
     timeout: data.timeout,
     extensions: data.extensions,
@@ -45,34 +57,18 @@ function metadataIn(callback: Callback): unknown {
 }
 
 const registration = "webauthn_registration";
-
-function scriptIn(callback: Callback): unknown {
-  const message = outputOf(callback, "message");
-  return typeof message === "string" ? readScript(message) : undefined;
-}
-
-const options = z.lazy(() =>
-  z.object({
-    ...commonOptions,
-    rp: z.object({ id: z.string().max(longestRelyingPartyId).nullish(), name: z.string().nullish() }),
-    user: z.object({ id: handleText, name: z.string(), displayName: z.string().nullish() }),
-  }),
-);
+const blankToUndefined = (value: unknown) => (typeof value === "string" && value.trim() === "" ? undefined : value);
 
 /**
- * Returns the creation options of a step, or why there are none.
- * @param type the type of the callback that has them: `TextOutputCallback` for scripts, otherwise one like `MetadataCallback`
+ * Returns the creation options of a step, not checked; undefined if it has none.
+ * @param type the type of the callback that has them
+ * @param defaultRelyingPartyId for a node without a relying party id
  */
-export function optionsOf(step: Step, type: string): CreationOptions | "absent" | "unreadable" | "no relying party" {
-  const readFrom = type === "TextOutputCallback" ? scriptIn : metadataIn;
-  const found = step.callbacks.filter(callback => callback.type === type).map(readFrom);
-  const first = found.find(data => data !== undefined);
-  if (first === undefined) return "absent";
-  const { success, data } = options.safeParse(first);
-  if (!success) return "unreadable";
-  const { rp } = data;
-  return rp.id ? toCreationOptions({ ...data, rp: { id: rp.id, name: rp.name } }) : "no relying party";
-}
+export const optionsOf = (step: Step, type: string, defaultRelyingPartyId: string): object | undefined =>
+  step.callbacks
+    .filter(callback => callback.type === type)
+    .map(callback => metadataIn(callback, defaultRelyingPartyId))
+    .find(data => data !== undefined);
 
 /**
  * Returns the value of the hidden callback: client data as text, attestation as signed bytes, credential id and device name, separated

@@ -8,12 +8,16 @@ import { retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge } from "../../model/webauthn.ts";
 import type { Idp } from "../contract.ts";
+import { readCreationOptions, unusable } from "../creation-options.ts";
 import { type IdpDeps, type IdpKind, longestIdpAnswer } from "../kind.ts";
+import { withAttestationFormat } from "./attestation-format.ts";
 import { type EntraSettings, settings } from "./settings.ts";
 import {
+  challengeTimeout,
   creationOptionsAnswer,
   displayNameOf,
   findMethod,
+  graphOptions,
   type Method,
   mayBeCredential,
   methodList,
@@ -24,11 +28,15 @@ import {
 
 const idpState = z.object({ userId: z.string().min(1) });
 const mostPages = 10;
+const nationalGraphs = ["graph.microsoft.us", "dod-graph.microsoft.us", "microsoftgraph.chinacloudapi.cn"];
+const globalOnly =
+  "api-version must be beta with this graph-endpoint: version 1.0 issues challenges in the global cloud only";
 
 function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
   const access: PeerAccess = { ...deps, peer: idpName(id), refusalOf, longestAnswer: longestIdpAnswer };
   const tokens = tokensOf(access, configured, deps);
   const graph = `${configured["graph-endpoint"]}/${configured["api-version"]}`;
+  const isBeta = configured["api-version"] === "beta";
   const timeout = configured["challenge-timeout-minutes"];
 
   const methodsOf = (userId: string) => `${graph}/users${userSegment(userId)}/authentication/fido2Methods`;
@@ -41,12 +49,17 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
   return {
     id,
     defaultRelyingPartyId: configured["default-relying-party"],
+    longestChallengeMs: minutes(timeout),
+    longerChallenges: isBeta
+      ? "Raise challenge-timeout-minutes, up to 43200. If it is long enough, Microsoft Graph grants less than it is asked for."
+      : "Set api-version to beta: version 1.0 of Microsoft Graph has challenges of 5 minutes only.",
+    ...(!isBeta && nationalGraphs.includes(new URL(graph).hostname) && { doubts: [globalOnly] }),
 
     creationOptions: (request, outer) =>
       tokens.use(outer, async call => {
         const operation = "creation options";
         // In a query, Graph responds 405 to this parameter.
-        const timeoutParameter = configured["api-version"] === "beta" ? `(challengeTimeoutInMinutes=${timeout})` : "";
+        const timeoutParameter = isBeta ? `(challengeTimeoutInMinutes=${timeout})` : "";
         const url = `${methodsOf(request.userId)}/creationOptions${timeoutParameter}`;
         const askedAt = access.now();
         const answer = await retryPeer(access, {
@@ -56,15 +69,16 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
           url,
           answer: creationOptionsAnswer,
         });
-        const { rp } = answer.publicKey;
-        if (request.relyingPartyId !== undefined && request.relyingPartyId !== rp.id) {
-          const detail = `The relying party of this IdP is ${rp.id}; its configuration has another default-relying-party.`;
-          throw new PeerFailure(access.peer, operation, "refused", { code: "relying_party", detail });
-        }
+        const read = { peer: access.peer, wanted: request.relyingPartyId };
+        const options = readCreationOptions(graphOptions, answer.publicKey, read);
+        const expiry = challengeTimeout.safeParse(answer.challengeTimeoutDateTime);
+        if (!expiry.success) throw unusable(access.peer, "challengeTimeoutDateTime is not readable");
+        const askedExpiry = new Date(plus(askedAt, minutes(timeout)));
         return {
-          options: answer.publicKey,
-          origin: `https://${rp.id}`,
-          expiresAt: new Date(answer.challengeTimeoutDateTime ?? plus(askedAt, minutes(timeout))),
+          options,
+          origin: `https://${options.rp.id}`,
+          expiresAt: expiry.data ?? askedExpiry,
+          askedExpiry,
           idpState: { userId: request.userId },
         };
       }),
@@ -75,7 +89,9 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
         const url = methodsOf(userOf(operation, stored));
         const body = registrationBody(attestation, displayNameOf(name));
         const registration = { ...call, operation, method: "POST", url, body, notAfter } as const;
-        const { id: methodId } = await callPeer(access, { ...registration, answer: registrationAnswer });
+        const { id: methodId } = await callPeer(access, { ...registration, answer: registrationAnswer }).catch(
+          withAttestationFormat(attestation.attestationObject),
+        );
         // The answer is that of another call: only the list of keys shows whether this credential is registered.
         if (!mayBeCredential(methodId, attestation.credentialId)) {
           const detail = "The answer has the id of another credential.";

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { domain, endpointUrl, wholeNumber, withVariable } from "../kind.ts";
+import { endpointUrl, wholeNumber, withVariable } from "../kind.ts";
+import { relyingPartyId } from "../relying-party-id.ts";
 
 const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")], {
   error: "must be true or false",
@@ -44,7 +45,7 @@ export const settings = z
       description: "address that issues access tokens.",
     }),
     // By default the relying party in the creation options of Entra's global cloud.
-    "default-relying-party": withVariable(domain.default("login.microsoft.com"), {
+    "default-relying-party": withVariable(relyingPartyId.default("login.microsoft.com"), {
       name: "IDPA_DEFAULT_RELYING_PARTY",
       description: "relying party of the tenant's passkeys; a request that names another one is refused.",
     }),

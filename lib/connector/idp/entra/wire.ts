@@ -1,10 +1,9 @@
 import * as z from "zod";
 import { minutes } from "../../../time.ts";
 import { trimEnd } from "../../../trim-end.ts";
-import type { Attestation, CreationOptions } from "../../model/webauthn.ts";
+import type { Attestation } from "../../model/webauthn.ts";
 import type { RegistrationQuery } from "../contract.ts";
-import { optionMembers } from "../option-members.ts";
-import { relyingPartyId } from "../relying-party-id.ts";
+import { base64Text, creationOptions } from "../creation-options.ts";
 
 /** Accepts a body also inside `value`, as some versions of Graph send it. */
 const optionallyWrapped = <T>(body: z.ZodType<T>) =>
@@ -12,12 +11,6 @@ const optionallyWrapped = <T>(body: z.ZodType<T>) =>
 
 /** Returns base64url for text that may be padded or in the standard alphabet. */
 const unpadded = (text: string) => trimEnd(text.replaceAll("+", "-").replaceAll("/", "_"), "=");
-
-/** The maximum length of a binary value in characters. A challenge has about 7,000. */
-const longestBinary = 32_768;
-/** A credential id has at most 1,023 bytes (WebAuthn Level 3 section 4). */
-const longestId = 2048;
-const binary = z.string().min(1).max(longestBinary).transform(unpadded);
 
 /** ASP.NET writes the number of omitted padding characters as a digit at the end. */
 const withPaddingCount = /^[A-Za-z0-9_-]+[012]$/;
@@ -78,56 +71,20 @@ const guid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export const mayBeCredential = (id: string, credentialId: string): boolean =>
   guid.test(id) || unpadded(id) === credentialId || spellings(credentialId).has(id);
 
-const algorithm = z.union([
-  z.int(),
-  z
-    .string()
-    .regex(/^-?\d+$/)
-    .transform(Number),
-]);
-const parameter = z.object({ type: z.literal("public-key"), alg: algorithm });
-const excluded = z.object({ id: z.string().min(1).max(longestId) });
-
-const publicKey = z.lazy(() =>
-  z.object({
-    rp: z.object({ id: relyingPartyId, name: z.string().nullish() }),
-    user: z.object({ id: binary, name: z.string(), displayName: z.string().nullish() }),
-    challenge: binary,
-    pubKeyCredParams: z.array(parameter).min(1),
-    timeout: z.number().nullish(),
-    excludeCredentials: z.array(excluded).nullish(),
-    authenticatorSelection: optionMembers.nullish(),
-    attestation: z.string().nullish(),
-    extensions: optionMembers.nullish(),
-  }),
+/** The options are parsed separately: a call that is answered with invalid ones must not be repeated. */
+export const creationOptionsAnswer = optionallyWrapped(
+  z.object({ challengeTimeoutDateTime: z.unknown().optional(), publicKey: z.record(z.string(), z.unknown()) }),
 );
 
-export const creationOptionsAnswer = z.lazy(() =>
-  optionallyWrapped(
-    z.object({
-      challengeTimeoutDateTime: z.iso.datetime({ offset: true }).optional().catch(undefined),
-      publicKey: publicKey.transform(toCreationOptions),
-    }),
-  ),
+export const graphOptions = z.lazy(() =>
+  creationOptions({ binary: base64Text, credentialId: z.string().transform(normalizeId).pipe(base64Text) }),
 );
 
-function toCreationOptions(parsed: z.output<typeof publicKey>): CreationOptions {
-  const { rp, user, challenge, pubKeyCredParams, timeout, excludeCredentials } = parsed;
-  const { authenticatorSelection, attestation, extensions } = parsed;
-  return {
-    rp: { id: rp.id, name: rp.name ?? rp.id },
-    user: { id: user.id, name: user.name, displayName: user.displayName ?? user.name },
-    challenge,
-    pubKeyCredParams,
-    ...(typeof timeout === "number" && { timeout }),
-    ...(excludeCredentials && {
-      excludeCredentials: excludeCredentials.map(({ id }) => ({ type: "public-key" as const, id: normalizeId(id) })),
-    }),
-    ...(authenticatorSelection && { authenticatorSelection }),
-    ...(typeof attestation === "string" && { attestation }),
-    ...(extensions && { extensions }),
-  };
-}
+/** Graph's time of expiry; undefined if the answer has none. */
+export const challengeTimeout = z.iso
+  .datetime({ offset: true })
+  .transform(text => new Date(text))
+  .nullish();
 
 /** Has no `type`, `rawId` and `authenticatorAttachment`: every version of Graph accepts exactly these members. */
 export const registrationBody = (attestation: Attestation, displayName: string): object => ({

@@ -29,3 +29,10 @@ export function undefinedIfRefused(error: unknown): undefined {
   if (isRefused && error.code !== undefined) return undefined;
   return undefinedIfGone(error);
 }
+
+/** If the device of a refused call cannot be removed, the call counts as unanswered: the job then searches for the device. */
+export const asDeviceLeft = (refusal: unknown) => (): never => {
+  if (!(refusal instanceof PeerFailure)) throw refusal;
+  const { peer, operation, code, detail } = refusal;
+  throw new PeerFailure(peer, operation, "unanswered", { code, detail, cause: refusal });
+};

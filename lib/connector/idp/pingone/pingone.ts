@@ -5,11 +5,12 @@ import type { TokenCall } from "../../http/access-token.ts";
 import { anyResponse, callPeer, type PeerAccess } from "../../http/call.ts";
 import { retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
-import type { Challenge } from "../../model/webauthn.ts";
+import type { Challenge, CreationOptions } from "../../model/webauthn.ts";
 import type { Idp } from "../contract.ts";
+import { readCreationOptions } from "../creation-options.ts";
 import { type IdpDeps, type IdpKind, longestIdpAnswer } from "../kind.ts";
 import { createPingTokens } from "../ping-tokens.ts";
-import { asNothingCreated, deviceCapAsRefusal, undefinedIfGone, undefinedIfRefused } from "./failures.ts";
+import { asDeviceLeft, asNothingCreated, deviceCapAsRefusal, undefinedIfGone, undefinedIfRefused } from "./failures.ts";
 import { type PingOneSettings, settings } from "./settings.ts";
 import {
   activationBody,
@@ -20,8 +21,9 @@ import {
   deviceList,
   newDevice,
   newDeviceBody,
-  readOptions,
+  pingOneOptions,
   refusalOf,
+  unwrapped,
   userList,
 } from "./wire.ts";
 
@@ -73,6 +75,8 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
   return {
     id,
     defaultRelyingPartyId: configured["default-relying-party"],
+    longestChallengeMs: timeoutDays && days(timeoutDays),
+    longerChallenges: "Raise pre-registration-timeout-days.",
 
     creationOptions: (request, outer) =>
       tokens.use(outer, async call => {
@@ -91,14 +95,13 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
           answer: newDevice,
         }).catch(deviceCapAsRefusal(operation));
         const state: IdpState = { userId, deviceId: created.id, origin: `https://${relyingPartyId}` };
-        const options = readOptions(created.publicKeyCredentialCreationOptions);
-        if (options?.rp.id !== relyingPartyId) {
-          // A device that stays behind matters less than the reason for missing options.
-          await remove(call, state).catch(() => {});
-          if (options !== undefined)
-            throw refused(operation, "relying_party", `The relying party of this IdP is ${options.rp.id}.`);
-          const detail = "The creation options are not readable.";
-          throw new PeerFailure(access.peer, operation, "unanswered", { detail });
+        const given = unwrapped(created.publicKeyCredentialCreationOptions);
+        let options: CreationOptions;
+        try {
+          options = readCreationOptions(pingOneOptions, given, { peer: access.peer, wanted: relyingPartyId });
+        } catch (cause) {
+          await remove(call, state).catch(undefinedIfGone).catch(asDeviceLeft(cause));
+          throw cause;
         }
         return {
           options,
@@ -140,7 +143,9 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
         const url = devicesOf(userId);
         const list = { ...call, operation, method: "GET", url, answer: deviceList } as const;
         const listed = await retryPeer(access, list).catch(undefinedIfRefused);
-        for (const { id: deviceId, status, nickname } of listed?._embedded?.devices ?? []) {
+        for (const { id: deviceId, status, nickname } of listed?._embedded?.devices.filter(
+          each => each !== undefined,
+        ) ?? []) {
           if (status !== "ACTIVATION_REQUIRED" || nickname !== nicknameOf(tag)) continue;
           await remove(call, { userId, deviceId, origin: "" }).catch(undefinedIfGone);
         }

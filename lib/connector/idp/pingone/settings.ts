@@ -1,11 +1,12 @@
 import * as z from "zod";
-import { domain, endpointUrl, wholeNumber, withVariable } from "../kind.ts";
+import { endpointUrl, wholeNumber, withVariable } from "../kind.ts";
+import { relyingPartyId } from "../relying-party-id.ts";
 
 const id = (name: string) => z.string().regex(/^[A-Za-z0-9-]+$/, `must be ${name}`);
 
 export const settings = z.strictObject({
   type: z.literal("pingone"),
-  "default-relying-party": withVariable(domain, {
+  "default-relying-party": withVariable(relyingPartyId, {
     name: "IDPB_DEFAULT_RELYING_PARTY",
     description: "relying party for which security keys are registered.",
   }),

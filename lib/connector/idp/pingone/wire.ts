@@ -1,13 +1,13 @@
 import * as z from "zod";
-import type { Attestation, CreationOptions } from "../../model/webauthn.ts";
-import { binary, commonOptions, toCreationOptions } from "../ping-values.ts";
-import { relyingPartyId } from "../relying-party-id.ts";
+import type { Attestation } from "../../model/webauthn.ts";
+import { creationOptions } from "../creation-options.ts";
+import { pingBinary } from "../ping-values.ts";
 
 /** Returns a filter by user name. The value is a JSON string (RFC 7644 section 3.4.2.2), so no character in it can end it. */
 export const byUsername = (username: string): string => `username eq ${JSON.stringify(username)}`;
 
-/** Ids are GUIDs. The length is limited because they are stored. */
-const shortId = z.string().min(1).max(128);
+/** Ids are GUIDs. They are stored, and segments of URLs: with `..` a deletion would be that of the user. */
+const shortId = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/);
 
 /** The users that a filter finds. A list without users may have no `_embedded`. */
 export const userList = z.union([
@@ -32,23 +32,13 @@ export const newDevice = z.object({
   publicKeyCredentialCreationOptions: z.unknown().optional(),
 });
 
-const options = z.lazy(() =>
-  z.object({
-    ...commonOptions,
-    rp: z.object({ id: relyingPartyId, name: z.string().nullish() }),
-    user: z.object({ id: binary, name: z.string(), displayName: z.string().nullish() }),
-  }),
-);
+export const pingOneOptions = z.lazy(() => creationOptions({ binary: pingBinary }));
 
-/** Returns the creation options, which are JSON inside a string; undefined if they are not readable. */
-export function readOptions(text: unknown): CreationOptions | undefined {
-  const read = z.string().transform(parseJson).pipe(options).safeParse(text);
-  return read.success ? toCreationOptions(read.data) : undefined;
-}
-
-function parseJson(text: string): unknown {
+/** Returns the creation options as an object: PingOne writes them as JSON inside a string. */
+export function unwrapped(options: unknown): unknown {
+  if (typeof options !== "string") return options;
   try {
-    return JSON.parse(text);
+    return JSON.parse(options);
   } catch {
     return undefined;
   }
@@ -74,15 +64,12 @@ export const activationBody = (origin: string, attestation: Attestation): object
 const padded = (base64url: string) => Buffer.from(base64url, "base64url").toString("base64");
 
 export const device = z.object({ status: z.string() });
-export const deviceList = z.lazy(() =>
-  z.object({
-    _embedded: z
-      .object({
-        devices: z.array(z.object({ id: z.string().min(1), status: z.string(), nickname: z.string().nullish() })),
-      })
-      .nullish(),
-  }),
-);
+/** A device that is not readable is undefined: it must not hide the others. */
+const listedDevice = z
+  .object({ id: shortId, status: z.string(), nickname: z.string().nullish() })
+  .optional()
+  .catch(undefined);
+export const deviceList = z.lazy(() => z.object({ _embedded: z.object({ devices: z.array(listedDevice) }).nullish() }));
 export const activeDevice = z.object({ status: z.literal("ACTIVE") });
 
 /** The code in the details of a refusal if the user has the maximum number of devices. Waiting does not help. */

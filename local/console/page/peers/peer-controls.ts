@@ -90,7 +90,8 @@ interface Registration {
 
 /** The settings of each simulated identity provider. */
 const idpFields: Readonly<Record<string, (choices: Choices) => unknown>> = {
-  entra: () => number("expiresIn", "Access token lifetime, in seconds", 3600),
+  entra: () => html`${number("expiresIn", "Access token lifetime, in seconds", 3600)}
+    ${number("grantedMinutes", "Longest challenge, in minutes", 43_200, 5)}`,
   pingone: ({ pingBytes }) => html`${number("expiresIn", "Access token lifetime, in seconds", 3600)}
     ${number("maxDevices", "Keys a user may have", 5)}
     <${Field} name="bytes" label="Bytes of creation options are" options=${pingBytes} />`,

@@ -95,7 +95,7 @@ describe("single-IdP mode", () => {
       scope: "fido",
       "authentication-header": "X-Token",
       "callback-1": "One",
-      "callback-2": "TextOutputCallback",
+      "callback-2": "Two",
       "callback-3": "Three",
       "token-id-1": "IDToken5",
       "token-id-2": "IDToken6",
@@ -108,6 +108,12 @@ describe("single-IdP mode", () => {
     expect(idpsOf({ ...kindC, IDP_DEFAULT: "main", ...Object.fromEntries(variables) })).toEqual({
       main: { ...idp, ...changed },
     });
+  });
+
+  test("refuses options inside a script for kind C, and names the switch of the node", () => {
+    expect(problemsOf({ ...kindC, IDP_DEFAULT: "main", IDPC_CALLBACK_2: "TextOutputCallback" })).toEqual([
+      'IDPC_CALLBACK_2: must not be TextOutputCallback: switch off "Return challenge as JavaScript" in the WebAuthn node',
+    ]);
   });
 
   test("names every missing and wrong variable of the kind of which any variable is set", () => {

@@ -947,7 +947,10 @@ describe("a credential that waits for its key", () => {
   const reason = "The identity provider's challenge expired before the key was programmed.";
 
   test("ends failed when its challenge has expired, not before", async () => {
-    const one = await ordered({ state: 101 }, { settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "1440" } });
+    const one = await ordered(
+      { state: 101 },
+      { settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "1440", DELIVERY_PRODUCTION_DAYS: "0" } },
+    );
     // The identity provider counts by its own clock.
     one.connector.advance(days(1) - minutes(1));
     await one.connector.runShipments();
@@ -994,8 +997,11 @@ describe("a credential that waits for its key", () => {
   });
 
   test("is not registered when its response comes too late", async () => {
-    const one = await ordered({}, { settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "60" } });
-    one.connector.advance(hours(1) + minutes(1));
+    const one = await ordered(
+      {},
+      { settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "62", DELIVERY_PRODUCTION_DAYS: "0" } },
+    );
+    one.connector.advance(hours(1) + minutes(3));
     await one.connector.runShipments();
     await one.connector.runCredentials();
     expect(await credentialOf(one)).toMatchObject({ state: "failed", error_message: reason });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
-import { minutes, plus, seconds } from "../../../../lib/time.ts";
+import { minutes, seconds } from "../../../../lib/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {
   graphAt,
@@ -94,51 +94,6 @@ describe("a create that an identity provider answers no", () => {
     });
     expectFailed(await endedRequest(connector), expect.stringMatching(/does not answer now/));
     expect(ordered()).toBe(0);
-  });
-
-  test("because its challenge has expired when it is issued: 503, and nothing is ordered", async () => {
-    const connector = await testConnector(peers, {
-      fetch: async (url, init) => {
-        const response = await fetch(url, init);
-        if (!String(url).includes("creationOptions")) return response;
-        const options = (await response.json()) as object;
-        return Response.json({ ...options, challengeTimeoutDateTime: "0001-01-01T00:00:00Z" });
-      },
-    });
-    expect(await refusalOf(connector.order())).toMatchObject({
-      status: 503,
-      headers: { "retry-after": "30" },
-      body: { error_code: "api_error", error_message: expect.stringMatching(/does not answer now/) },
-    });
-    expectFailed(await endedRequest(connector), expect.stringMatching(/does not answer now/));
-    expect(ordered()).toBe(0);
-  });
-
-  test.each([
-    [0, "503, and compensates for it too"],
-    [1, "no refusal"],
-  ])("with a challenge that ends in %i ms, by any kind of identity provider: %s", async (ms, outcome) => {
-    const isRefused = outcome !== "no refusal";
-    const compensated: unknown[] = [];
-    const users = [newUser(), newUser()];
-    const connector = await testConnector(peers, {
-      settings: { JOB_CONCURRENCY: "1" },
-      ports: (context, clock) => ({
-        idps: idpsOf(context, idp => ({
-          creationOptions: async (wanted, signal) => ({
-            ...(await idp.creationOptions(wanted, signal)),
-            ...(wanted.userId === users[1] && { expiresAt: new Date(plus(clock.now(), ms)) }),
-          }),
-          compensate: async state => void compensated.push(state.userId),
-        })),
-      }),
-    });
-    const credentials = users.map(user_id => ({ user_id }));
-    const order = connector.order(altered(orderBody([2]), { "shipment.shipment_items[0].credentials": credentials }));
-    if (isRefused) expect(await refusalOf(order)).toMatchObject({ status: 503 });
-    else await order;
-    expect(compensated).toEqual(isRefused ? users : []);
-    expect(ordered()).toBe(isRefused ? 0 : 1);
   });
 
   test("because its connection is refused: 503 with Retry-After", async () => {

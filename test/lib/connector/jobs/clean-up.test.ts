@@ -192,7 +192,7 @@ describe("the copy of a PIN response", () => {
 
   test("of a key whose other credentials never came goes with their end", async () => {
     const connector = await testConnector(peers, {
-      settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "1440" },
+      settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "1440", DELIVERY_PRODUCTION_DAYS: "0" },
       fetch: async (url, init) => {
         const answer = await fetch(url, init);
         if (init?.method !== "GET" || !/shipments\/[^/]+$/.test(String(url))) return answer;

@@ -94,6 +94,16 @@ describe("the check of the peers", () => {
     expect(others).toEqual([]);
   });
 
+  test("reports a challenge that is of no use for shipped security keys, and what to change", async () => {
+    expect(bad(await findings({ settings: { IDPA_FIDO_API_VERSION: "v1.0" } }))).toMatchObject([
+      {
+        peer: "IdP entra",
+        check: "challenge",
+        finding: expect.stringMatching(/^Shipments are refused\. .*api-version/),
+      },
+    ]);
+  });
+
   test("explains a mail service that does not accept the connector", async () => {
     peers.mail.fail({ method: "GET", kind: "refuse", status: 401, times: 50 });
     expect(bad(await findings())).toMatchObject([{ peer: "mail service", check: "access" }]);

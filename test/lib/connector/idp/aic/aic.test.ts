@@ -153,12 +153,11 @@ describe("the settings of an IdP of kind C", () => {
 });
 
 describe("an IdP of kind C", () => {
-  test.each(["metadata", "plain", "mock", "script"] as const)(
+  test.each(["metadata", "plain", "mock"] as const)(
     "is asked for a challenge and gets the key registered, in the form of %s",
     async form => {
       aic.settings({ form });
-      const values = form === "script" ? { "callback-2": "TextOutputCallback", "token-id-2": "IDToken3" } : {};
-      const journey = connect(values);
+      const journey = connect();
       const challenge = await ask(journey);
       const response = answerTo(challenge);
       expect(bindResponse(response, bindingOf(challenge))).toBeUndefined();
@@ -363,8 +362,7 @@ describe("creation options of kind C", () => {
   });
 
   test.each([
-    ["the options are not readable", credentialStep({ challenge: "" }), "unanswered"],
-    ["no relying party is named", credentialStep({ _relyingPartyId: "", relyingPartyId: "" }), "refused"],
+    ["the options are not readable", credentialStep({ challenge: "" }), "refused"],
     ["a sign-in is asked for", credentialStep({ _action: "webauthn_authentication" }), "refused"],
     ["the data is of another kind", credentialStep({ _type: "Other" }), "refused"],
     ["something else is asked for", { authId: "second", callbacks: [{ type: "PasswordCallback" }] }, "refused"],
@@ -390,23 +388,65 @@ describe("creation options of kind C", () => {
   });
 
   test("are rejected by their length and read in one pass, so that a malicious step takes no time", async () => {
-    const script = (length: number) => `publicKey = {${"a".repeat(length)}`;
-    const scriptStep = (length: number) => ({
-      authId: "second",
-      callbacks: [{ type: "TextOutputCallback", output: [{ name: "message", value: script(length) }] }, hidden()],
-    });
     const cpuMs = measureCpu();
-    for (const [length, failure] of [
-      [15_000, { kind: "refused", detail: "The journey has no TextOutputCallback with options, but" }],
-      [40_000, { kind: "refused", detail: "The journey's step is too long to be stored." }],
-      [70_000, { kind: "unanswered" }],
+    for (const [piece, failure] of [
+      ["new Int8Array([".repeat(450), { kind: "refused", detail: "excludeCredentials is missing or not readable" }],
+      [`id: "${" ".repeat(7_000)}x`, { kind: "refused", detail: "excludeCredentials is missing or not readable" }],
+      ["a".repeat(17_000), { kind: "refused", detail: "The journey's step is too long to be stored." }],
+      ["a".repeat(70_000), { kind: "unanswered" }],
     ] as const) {
-      const { with: connected } = await answering(nameStep, scriptStep(length));
-      const found = await failureOf(ask(connected({ "callback-2": "TextOutputCallback" })));
+      const { odd } = await answering(
+        nameStep,
+        credentialStep({ excludeCredentials: piece, relyingPartyId: piece, _relyingPartyId: null }),
+      );
+      const found = await failureOf(ask(odd));
       expect(found.kind).toBe(failure.kind);
       if ("detail" in failure) expect(found.detail).toContain(failure.detail);
     }
     expect(cpuMs()).toBeLessThan(5000);
+  });
+
+  test("are not read from a script, and the refusal names the switch of the node", async () => {
+    aic.settings({ form: "script" });
+    expect(await failureOf(ask())).toMatchObject({
+      kind: "refused",
+      detail:
+        'The journey has no MetadataCallback with options, but TextOutputCallback, TextOutputCallback, HiddenValueCallback. Switch off "Return challenge as JavaScript" in its WebAuthn node.',
+    });
+  });
+
+  test("have the default relying party of the settings if the node names none", async () => {
+    const vendor = { pubKeyCredParams: '[ { "type": "public-key", "alg": -7 } ]', _pubKeyCredParams: undefined };
+    for (const blank of ["", " ", null, undefined]) {
+      const plain = { _relyingPartyId: undefined, relyingPartyId: blank, ...vendor };
+      const empty = { ...plain, relyingPartyId: 'id: "",' };
+      for (const changes of [plain, empty, { _relyingPartyId: blank }]) {
+        const challenge = await ask(
+          (await answering(nameStep, credentialStep(changes))).with({
+            "default-relying-party": "login.example",
+          }),
+        );
+        expect(challenge.options.rp).toEqual({ id: "login.example", name: "login.example" });
+        expect(challenge.origin).toBe("https://login.example");
+      }
+    }
+    // AM's own domain, unless it is no domain.
+    const { odd } = await answering(nameStep, credentialStep({ _relyingPartyId: "" }));
+    expect(odd.defaultRelyingPartyId).toBe("127.0.0.1");
+    expect(await failureOf(ask(odd))).toMatchObject({ kind: "refused", code: "unusable_options" });
+  });
+
+  test.each([
+    { _relyingPartyId: "https://keys.example:3002" },
+    { _relyingPartyId: undefined, relyingPartyId: 'id: "https://keys.example:3002",' },
+    { _relyingPartyId: undefined, relyingPartyId: "https://keys.example:3002" },
+    { _relyingPartyId: undefined, relyingPartyId: "keys .example" },
+  ])("are rejected with %j, which is no domain", async changes => {
+    expect(await failureOf(ask((await answering(nameStep, credentialStep(changes))).odd))).toMatchObject({
+      kind: "refused",
+      code: "unusable_options",
+      detail: expect.stringMatching(/^rp\.id must be a domain/),
+    });
   });
 
   test("are rejected if they have another relying party than the request", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { end, fillIn, type Step, step } from "../../../../../lib/connector/idp/aic/step.ts";
-import { optionsOf, refusalOf } from "../../../../../lib/connector/idp/aic/wire.ts";
+import { journeyOptions, optionsOf, refusalOf } from "../../../../../lib/connector/idp/aic/wire.ts";
 
 const data = {
   _type: "WebAuthn",
@@ -10,20 +10,10 @@ const data = {
   _relyingPartyId: "keys.example",
   _pubKeyCredParams: [{ type: "public-key", alg: "-7" }],
 };
-const stepOf = (callback: object): Step => step.parse({ authId: "a", callbacks: [callback] });
-const metadata = (changes: object = {}, type = "MetadataCallback") =>
-  stepOf({ type, output: [{ name: "data", value: { ...data, ...changes } }] });
-const script = (message: unknown) =>
-  stepOf({ type: "TextOutputCallback", output: [{ name: "message", value: message }] });
-const ofMetadata = (changes: object) => optionsOf(metadata(changes), "MetadataCallback");
-const ofScript = (message: unknown) => optionsOf(script(message), "TextOutputCallback");
-
-const literal = (id: string) => `var publicKey = {
-  challenge: new Int8Array([1]).buffer,
-  rp: { id: ${id}, name: "Keys" },
-  user: { id: Uint8Array.from("bm8", function (c) { return c.charCodeAt(0) }), name: "jan" },
-  pubKeyCredParams: [{ type: "public-key", alg: -7 }],
-};`;
+const metadata = (changes: object = {}, type = "MetadataCallback"): Step =>
+  step.parse({ authId: "a", callbacks: [{ type, output: [{ name: "data", value: { ...data, ...changes } }] }] });
+const parsed = (changes: object) =>
+  journeyOptions.safeParse(optionsOf(metadata(changes), "MetadataCallback", "default.example")).data;
 
 describe("a step of a journey", () => {
   test("requires an authId and callbacks, and an end requires a member", () => {
@@ -56,13 +46,12 @@ describe("a step of a journey", () => {
 
 describe("creation options of a step", () => {
   test("are read only from the callback that the settings name", () => {
-    expect(optionsOf(metadata({}, "OtherCallback"), "MetadataCallback")).toBe("absent");
-    expect(optionsOf(metadata({}, "OtherCallback"), "OtherCallback")).toMatchObject({ rp: { id: "keys.example" } });
-    expect(optionsOf(metadata(), "TextOutputCallback")).toBe("absent");
+    expect(optionsOf(metadata({}, "OtherCallback"), "MetadataCallback", "")).toBeUndefined();
+    expect(optionsOf(metadata({}, "OtherCallback"), "OtherCallback", "")).toMatchObject({ rp: { id: "keys.example" } });
   });
 
-  test("have no member for an empty literal", () => {
-    expect(ofMetadata({ excludeCredentials: "", authenticatorSelection: "" })).toEqual({
+  test("have no member for an empty piece of a script", () => {
+    expect(parsed({ excludeCredentials: "", authenticatorSelection: "" })).toEqual({
       rp: { id: "keys.example", name: "keys.example" },
       user: { id: "Ym05MElHUmxZMjlrWldRPQ", name: "jan", displayName: "jan" },
       challenge: "-_8",
@@ -70,16 +59,11 @@ describe("creation options of a step", () => {
     });
   });
 
-  test("are unreadable without a user handle, and have no relying party if it is null", () => {
-    expect(ofMetadata({ userId: "" })).toBe("unreadable");
-    expect(ofMetadata({ displayName: null })).toMatchObject({ user: { displayName: "jan" } });
-    expect(ofScript(literal("null"))).toBe("no relying party");
-    expect(ofScript(literal('"keys.example"'))).toMatchObject({ rp: { id: "keys.example" }, user: { id: "Ym04" } });
-  });
-
-  test("are not read from a message that is not a text", () => {
-    for (const message of [undefined, null, 7, [literal('"keys.example"')], {}])
-      expect(ofScript(message)).toBe("absent");
+  test("are not usable without a user handle, or with one of more than 64 bytes", () => {
+    expect(parsed({ userId: "" })).toBeUndefined();
+    expect(parsed({ userId: "a".repeat(65) })).toBeUndefined();
+    expect(parsed({ userId: "ä".repeat(32) })).toMatchObject({ user: { displayName: "jan" } });
+    expect(parsed({ displayName: null })).toMatchObject({ user: { displayName: "jan" } });
   });
 });
 

@@ -1,3 +1,4 @@
+import { decode, encode } from "cborg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
 import { entra as kind } from "../../../../../lib/connector/idp/entra/entra.ts";
@@ -97,6 +98,22 @@ describe("an IdP of kind B", () => {
       code: "relying_party",
       detail: `The relying party of this IdP is ${options.rp.id}; its configuration has another default-relying-party.`,
     });
+  });
+
+  test.each([
+    ["fido-u2f", "The attestation has the format fido-u2f; Microsoft Graph accepts packed and none."],
+    ["packed", undefined],
+  ])("names the format %s of a refused attestation only if Graph does not document it", async (fmt, note) => {
+    const challenge = await ask();
+    const answer = answerTo(challenge);
+    const object = decode(Buffer.from(answer.attestationObject, "base64url"));
+    const attestationObject = Buffer.from(encode({ ...object, fmt, attStmt: {} })).toString("base64url");
+    const refused = await failureOf(
+      idp.activate(challenge.idpState, { ...answer, attestationObject }, "Desk key", { signal }),
+    );
+    expect(refused).toMatchObject({ kind: "refused", status: 400, code: "BadRequest" });
+    if (note === undefined) expect(refused.detail).not.toContain("format packed");
+    else expect(refused.detail).toMatch(new RegExp(`^The attestation was refused.* ${note}$`));
   });
 
   test("finds a security key that Graph lists under a GUID by its name, if it was created since the activation", async () => {
@@ -318,7 +335,7 @@ describe("responses of Graph in some tenants", () => {
     for (const challenge of [await ask(odd), await ask(odd)]) {
       expect(challenge.options).toEqual({
         rp: { id: "login.microsoft.com", name: "login.microsoft.com" },
-        user: { id: "a-_", name: "jan", displayName: "jan" },
+        user: { id: "a-8", name: "jan", displayName: "jan" },
         challenge: "c-h_",
         pubKeyCredParams: [{ type: "public-key", alg: -7 }],
         excludeCredentials: [1, 2, 3].map(() => ({ type: "public-key", id: "AAAAAA" })),
@@ -342,23 +359,42 @@ describe("responses of Graph in some tenants", () => {
     ).toBe(outcome);
   });
 
-  test("are unanswered without options", async () => {
-    expect(await kindOf(ask(await answering(...Array(3).fill({ publicKey: { ...publicKey, challenge: "" } }))))).toBe(
-      "unanswered",
-    );
+  test("are unanswered without options, and refused with unusable ones, which a repetition does not heal", async () => {
+    const asked = (...bodies: unknown[]) => answering(...bodies).then(odd => failureOf(ask(odd)));
+    expect(await asked({}, {}, {})).toMatchObject({ kind: "unanswered" });
+    for (const [body, detail] of [
+      [{ publicKey: { ...publicKey, challenge: "" } }, "challenge must be base64url"],
+      [
+        { value: { publicKey: { ...publicKey, user: {} } } },
+        "user.id is missing or not readable; user.name is missing or not readable",
+      ],
+      [{ publicKey, challengeTimeoutDateTime: "soon" }, "challengeTimeoutDateTime is not readable"],
+      [
+        { publicKey: { ...publicKey, rp: { id: "https://login.microsoft.com" } } },
+        expect.stringMatching(/^rp.id must be a domain/),
+      ],
+    ] as const)
+      expect(await asked(body)).toMatchObject({ kind: "refused", code: "unusable_options", detail });
   });
 
-  test("are unanswered if they are too long, without taking long", async () => {
+  test("have the expiry that Graph grants, beside the one that was asked for", async () => {
+    entra.settings({ grantedMinutes: 60 });
+    const { expiresAt, askedExpiry } = await ask();
+    expect(Math.abs((expiresAt?.getTime() ?? 0) - Date.now() - 3_600_000)).toBeLessThan(60_000);
+    expect(Math.abs((askedExpiry?.getTime() ?? 0) - Date.now() - 14 * 86_400_000)).toBeLessThan(60_000);
+  });
+
+  test("are not accepted if they are too long, without taking long", async () => {
     const slow = "=".repeat(160 * 1024);
     const cpuMs = measureCpu();
-    for (const changes of [
-      { challenge: `${slow}c` },
-      { excludeCredentials: [{ id: `${slow}c` }] },
-      { user: { id: `${slow}c`, name: "jan" } },
-      { more: "a".repeat(256 * 1024) },
-    ]) {
+    for (const [changes, kind] of [
+      [{ challenge: `${slow}c` }, "refused"],
+      [{ excludeCredentials: [{ id: `${slow}c` }] }, "refused"],
+      [{ user: { id: `${slow}c`, name: "jan" } }, "refused"],
+      [{ more: "a".repeat(256 * 1024) }, "unanswered"],
+    ] as const) {
       const odd = await answering(...Array(3).fill({ publicKey: { ...publicKey, ...changes } }));
-      expect(await kindOf(ask(odd))).toBe("unanswered");
+      expect(await kindOf(ask(odd))).toBe(kind);
     }
     expect(cpuMs()).toBeLessThan(5000);
   });

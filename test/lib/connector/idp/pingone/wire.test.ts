@@ -1,70 +1,22 @@
 import { describe, expect, test } from "vitest";
 import {
   deviceCap,
+  deviceList,
   newDevice,
-  readOptions,
   refusalOf,
   userList,
 } from "../../../../../lib/connector/idp/pingone/wire.ts";
 
-const least = {
-  rp: { id: "keys.example" },
-  user: { id: [1], name: "jan" },
-  challenge: [1],
-  pubKeyCredParams: [{ type: "public-key", alg: "-7" }],
-};
-const read = (changes: object = {}) => readOptions(JSON.stringify({ ...least, ...changes }));
-const plain = {
-  rp: { id: "keys.example", name: "keys.example" },
-  user: { id: "AQ", name: "jan", displayName: "jan" },
-  challenge: "AQ",
-  pubKeyCredParams: [{ type: "public-key", alg: -7 }],
-};
-
-describe("creation options of PingOne", () => {
-  test("have no member for a missing or null one", () => {
-    expect(read()).toEqual(plain);
-    const nulls = {
-      rp: { id: "keys.example", name: null },
-      user: { id: [1], name: "jan", displayName: null },
-      timeout: null,
-      excludeCredentials: null,
-      authenticatorSelection: null,
-      attestation: null,
-      extensions: null,
-    };
-    expect(read(nulls)).toEqual(plain);
-    expect(Object.keys(read(nulls) ?? {})).toEqual(Object.keys(plain));
-  });
-
-  test("have the relying party id for an empty name, and no invalid time-out", () => {
-    expect(read({ rp: { id: "keys.example", name: "" } })).toEqual(plain);
-    expect(read({ timeout: "soon" })).toEqual(plain);
-    expect(read({ timeout: "60000" })).toEqual({ ...plain, timeout: 60_000 });
-  });
-
-  test.each([
-    ["bytes that are none", { challenge: [300] }],
-    ["bytes that are less than none", { challenge: [-129] }],
-    ["half a byte", { challenge: [0.5] }],
-    ["no bytes", { challenge: [] }],
-    ["text that is no base64", { challenge: "a b" }],
-    ["no text", { challenge: "" }],
-    ["an algorithm that is no number", { pubKeyCredParams: [{ type: "public-key", alg: "ES256" }] }],
-    ["an algorithm that is no whole number", { pubKeyCredParams: [{ type: "public-key", alg: "-7.5" }] }],
-    ["no algorithm", { pubKeyCredParams: [{ type: "public-key", alg: "" }] }],
-    ["another type of credential", { pubKeyCredParams: [{ type: "password", alg: -7 }] }],
-    ["a relying party without id", { rp: { id: "", name: "Keys" } }],
-    ["an excluded credential without bytes", { excludeCredentials: [{ type: "public-key", id: [] }] }],
-  ])("are unreadable with %s", (_, changes) => {
-    expect(read(changes)).toBeUndefined();
-  });
-});
-
-test("responses of PingOne must have ids that are not empty", () => {
+test("responses of PingOne must have ids that are one segment of an address", () => {
   const users = (id: string) => userList.safeParse({ _embedded: { users: [{ id, username: "jan" }] } }).success;
-  expect([users("u"), users("")]).toEqual([true, false]);
-  expect([newDevice.safeParse({ id: "d" }).success, newDevice.safeParse({ id: "" }).success]).toEqual([true, false]);
+  const device = (id: string) => newDevice.safeParse({ id }).success;
+  const listed = (id: string) =>
+    deviceList.parse({ _embedded: { devices: [{ id, status: "ACTIVE" }] } })._embedded?.devices[0] !== undefined;
+  for (const isAccepted of [users, device, listed]) {
+    expect(isAccepted("6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11")).toBe(true);
+    // A deletion of the device `..` would be one of the user.
+    for (const id of ["", ".", "..", "a/b", "a?b", "a".repeat(129)]) expect(isAccepted(id)).toBe(false);
+  }
 });
 
 describe("a refusal of PingOne", () => {

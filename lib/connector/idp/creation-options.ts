@@ -1,0 +1,150 @@
+import * as z from "zod";
+import { omitUndefined } from "../../omit-undefined.ts";
+import { PeerFailure } from "../../peers/peer-failure.ts";
+import type { CreationOptions } from "../model/webauthn.ts";
+import { optionMembers } from "./option-members.ts";
+import { relyingPartyId } from "./relying-party-id.ts";
+
+/** How a kind of IdP writes binary values. Each schema parses to base64url. */
+export interface BinaryForms {
+  readonly binary: z.ZodType<string>;
+  /** By default `binary`. */
+  readonly userHandle?: z.ZodType<string>;
+  /** By default `binary`. */
+  readonly credentialId?: z.ZodType<string>;
+}
+
+/** The maximum number of bytes. A challenge of Microsoft Graph has about 5,200; the others are limits of WebAuthn Level 3 sections 4 and 5.4.3. */
+const longest = { challenge: 24_576, userHandle: 64, credentialId: 1023 };
+const longestName = 256;
+const longestList = 1000;
+
+const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
+
+/** A binary value as base64 in either alphabet, with or without padding. Parsed to base64url. */
+export const base64Text = z
+  .string()
+  .refine(text => base64.test(text) && text.replaceAll("=", "").length % 4 !== 1, "must be base64url")
+  .transform(text => Buffer.from(text, "base64").toString("base64url"));
+
+const sized = (form: z.ZodType<string>, bytes: number) =>
+  form.refine(text => Buffer.byteLength(text, "base64url") <= bytes, `must have at most ${bytes} bytes`);
+
+/** A name that key maker, authenticator and browsers show. */
+const name = z
+  .string()
+  .refine(
+    text => text.isWellFormed() && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text) && [...text].length <= longestName,
+    `must be one line of at most ${longestName} characters without control characters`,
+  );
+
+/** A whole number, also as text. */
+const whole = (min: number, max: number) =>
+  z.union([
+    z.int().min(min).max(max),
+    z
+      .string()
+      .regex(/^-?\d{1,10}$/)
+      .transform(Number)
+      .pipe(z.int().min(min).max(max)),
+  ]);
+
+/** The range of `COSEAlgorithmIdentifier` and of `timeout` (WebAuthn Level 3 sections 5.8.5 and 5.4). */
+const algorithm = whole(-(2 ** 31), 2 ** 31 - 1);
+const timeout = whole(0, 2 ** 32 - 1);
+
+/** A list without the entries of other types than `public-key`, which must be ignored (WebAuthn Level 3 sections 5.4 and 5.8.3). */
+const publicKeys = <T extends z.ZodType>(entry: T) =>
+  z
+    .array(z.unknown())
+    .max(longestList)
+    .transform(entries => entries.filter(isPublicKey))
+    .pipe(z.array(entry));
+const typed = z.object({ type: z.unknown() });
+const isPublicKey = (entry: unknown) => [undefined, "public-key"].includes(typed.safeParse(entry).data?.type as string);
+
+/** A member of a known set. Unknown values must be ignored (WebAuthn Level 3 sections 5.4 and 5.4.4). */
+const oneOf = <const T extends readonly string[]>(...values: T) => z.enum(values).optional().catch(undefined);
+
+const requirement = oneOf("discouraged", "preferred", "required");
+const selection = optionMembers.transform(members => {
+  const { data } = knownSelection.safeParse(members);
+  return omitUndefined({ ...members, ...data });
+});
+const knownSelection = z.object({
+  authenticatorAttachment: oneOf("platform", "cross-platform"),
+  residentKey: requirement,
+  userVerification: requirement,
+  requireResidentKey: z
+    .union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")])
+    .optional()
+    .catch(undefined),
+});
+
+/** Returns the schema of creation options with the binary values of one kind of IdP. The only check of what is passed on to the key maker. */
+export const creationOptions = ({ binary, userHandle = binary, credentialId = binary }: BinaryForms) =>
+  z
+    .object({
+      rp: z.object({ id: relyingPartyId, name: name.nullish() }),
+      user: z.object({ id: sized(userHandle, longest.userHandle), name, displayName: name.nullish() }),
+      challenge: sized(binary, longest.challenge),
+      pubKeyCredParams: publicKeys(z.object({ alg: algorithm })).refine(
+        ({ length }) => length > 0,
+        "must have an algorithm of type public-key",
+      ),
+      // A hint only, so an invalid one is ignored.
+      timeout: timeout.nullish().catch(undefined),
+      excludeCredentials: publicKeys(z.object({ id: sized(credentialId, longest.credentialId) })).nullish(),
+      authenticatorSelection: selection.nullish(),
+      attestation: oneOf("none", "indirect", "direct", "enterprise"),
+      extensions: optionMembers.nullish(),
+    })
+    .transform(
+      ({ rp, user, challenge, pubKeyCredParams, excludeCredentials, ...rest }): CreationOptions => ({
+        rp: { id: rp.id, name: rp.name || rp.id },
+        user: { id: user.id, name: user.name, displayName: user.displayName ?? user.name },
+        challenge,
+        pubKeyCredParams: pubKeyCredParams.map(({ alg }) => ({ type: "public-key", alg })),
+        ...(rest.timeout != null && { timeout: rest.timeout }),
+        ...(excludeCredentials && {
+          excludeCredentials: excludeCredentials.map(({ id }) => ({ type: "public-key", id })),
+        }),
+        ...(rest.authenticatorSelection && { authenticatorSelection: rest.authenticatorSelection }),
+        ...(rest.attestation && { attestation: rest.attestation }),
+        ...(rest.extensions && { extensions: rest.extensions }),
+      }),
+    );
+
+/** The code of a failure whose cause is the form of the IdP's creation options. A repetition does not help. */
+export const unusableOptions = "unusable_options";
+
+const operation = "creation options";
+
+/**
+ * Returns creation options of an IdP as WebAuthn has them.
+ * @param wanted the relying party id of the request, if it names one
+ * @throws PeerFailure `refused` that names each wrong member, never a value
+ */
+export function readCreationOptions(
+  schema: z.ZodType<CreationOptions>,
+  options: unknown,
+  { peer, wanted }: { readonly peer: string; readonly wanted?: string | undefined },
+): CreationOptions {
+  const { data, error } = schema.safeParse(options);
+  if (error !== undefined) throw unusable(peer, problemsOf(error));
+  if (wanted === undefined || wanted === data.rp.id) return data;
+  const detail = `The relying party of this IdP is ${data.rp.id}; its configuration has another default-relying-party.`;
+  throw new PeerFailure(peer, operation, "refused", { code: "relying_party", detail });
+}
+
+/** @param detail the wrong members, each with its reason */
+export const unusable = (peer: string, detail: string): PeerFailure =>
+  new PeerFailure(peer, operation, "refused", { code: unusableOptions, detail });
+
+function problemsOf({ issues }: z.ZodError): string {
+  const problems = issues.map(({ code, path, message }) => {
+    const reason = code === "custom" ? message : "is missing or not readable";
+    return `${path.join(".") || "the object"} ${reason}`;
+  });
+  return [...new Set(problems)].slice(0, 5).join("; ");
+}

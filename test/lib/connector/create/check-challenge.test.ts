@@ -1,0 +1,269 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { parse, stringify } from "yaml";
+import { createShipmentBodyV1, createShipmentV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
+import { createRequest } from "../../../../lib/connector/create/create-request.ts";
+import { days, plus, seconds } from "../../../../lib/time.ts";
+import { idpFile } from "../../../../local/peers/all.ts";
+import { mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
+import {
+  idpsOf,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
+import { shipmentBodyV1 } from "../api/v1/shipment-body.ts";
+import { altered } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const directory = mkdtempSync(join(tmpdir(), "challenges-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+beforeEach(() => {
+  peers.entra.settings({ grantedMinutes: 43_200 });
+  peers.aic.settings({ journeySeconds: 14 * 86_400 });
+});
+
+const ordered = () => peers.delivery.count("POST", /shipments$/);
+const enrolled = () => peers.rfpr.count("PUT", /authenticator-requests/);
+
+/** A connector with all three IdPs, some settings of which a test changes. */
+async function withIdps(changes: Record<string, Record<string, unknown>> = {}, defaultId = "entra") {
+  const path = join(directory, `${Math.random()}.yaml`);
+  const idps = parse(idpFile(peers)) as Record<string, object>;
+  writeFileSync(
+    path,
+    stringify(Object.fromEntries(Object.entries(idps).map(([id, idp]) => [id, { ...idp, ...changes[id] }]))),
+  );
+  const settings = { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path, IDP_DEFAULT: defaultId };
+  return testConnector(peers, { settings });
+}
+
+/** Expects that a create is refused as an error of the IdP, that nothing was ordered, and that the request ended failed. */
+async function expectRefused(connector: TestConnector, order: Promise<unknown>, message: RegExp) {
+  const { status, body } = await refusalOf(order);
+  expect({ status, body }).toEqual({
+    status: 400,
+    body: { error_code: "idp_error", error_message: expect.stringMatching(message) },
+  });
+  expect([ordered(), enrolled()]).toEqual([0, 0]);
+  expect(connector.events("idp_options_refused")).toEqual([
+    expect.objectContaining({ idp: expect.any(String), detail: expect.any(String) }),
+  ]);
+  const [entry, ...others] = await connector.queue("clean");
+  expect(others).toEqual([]);
+  expect(await connector.read(entry?.requestId ?? "")).toMatchObject({ state: "failed" });
+}
+
+describe("a shipment whose challenge ends before its security keys can be programmed", () => {
+  const version1 = { entra: { "api-version": "v1.0" } };
+  const tooShort =
+    /^The challenge of the identity provider entra ends at \d{4}-\d\d-\d\dT[\d:.]+Z, before a shipped security key can be programmed \(\d{4}-[^)]+Z\)\. Set api-version to beta/;
+
+  test("is refused with version 1.0 of Microsoft Graph, by version 2 of the API", async () => {
+    const connector = await withIdps(version1);
+    await expectRefused(connector, connector.order(), tooShort);
+  });
+
+  test("is refused with version 1.0 of Microsoft Graph, by version 1 of the API", async () => {
+    const connector = await withIdps(version1);
+    const draft = createShipmentBodyV1.parse(shipmentBodyV1());
+    await expectRefused(connector, createRequest(draft, createShipmentV1, connector.context), tooShort);
+  });
+
+  test("is refused if Microsoft Graph grants less than it is asked for, which is logged", async () => {
+    peers.entra.settings({ grantedMinutes: 5 });
+    const connector = await withIdps();
+    await expectRefused(
+      connector,
+      connector.order(orderBody([2])),
+      /identity provider entra .* Raise challenge-timeout-minutes/,
+    );
+    expect(connector.events("challenge_shortened")).toEqual([
+      expect.objectContaining({ idp: "entra", expiresAt: expect.any(String), askedExpiry: expect.any(String) }),
+    ]);
+  });
+
+  test("is refused by a journey of 300 seconds, the default of AM", async () => {
+    peers.aic.settings({ journeySeconds: 300 });
+    const connector = await withIdps({}, "aic");
+    await expectRefused(
+      connector,
+      connector.order(),
+      /identity provider aic .* Raise the maximum duration of the journey/,
+    );
+  });
+
+  test("is refused by PingOne's time-out, and its device is removed", async () => {
+    const connector = await withIdps({ pingone: { "pre-registration-timeout-days": 3 } }, "pingone");
+    await expectRefused(
+      connector,
+      connector.order(),
+      /identity provider pingone .* Raise pre-registration-timeout-days/,
+    );
+    expect(peers.pingone.count("DELETE", /devices\/[^/]+$/)).toBe(1);
+  });
+
+  test("is refused if one of two IdPs on one security key is too short, and compensated at the other", async () => {
+    const connector = await withIdps(version1, "pingone");
+    const at = "shipment.shipment_items[0].credentials";
+    const body = altered(orderBody([2]), { [`${at}[1].idp_id`]: "entra" });
+    await expectRefused(connector, connector.order(body), tooShort);
+    expect(peers.pingone.count("DELETE", /devices\/[^/]+$/)).toBe(1);
+  });
+
+  test("is refused together with its authenticators, which are not sent", async () => {
+    const connector = await withIdps(version1);
+    await expectRefused(connector, connector.order(mixedBody()), tooShort);
+  });
+
+  test.each([
+    [0, "refused"],
+    [1, "ordered"],
+  ])("is judged by the first poll and DELIVERY_PRODUCTION_DAYS: %i ms later it is %s", async (ms, outcome) => {
+    const connector = await testConnector(peers, {
+      settings: { POLL_AFTER_SECONDS: "7200", DELIVERY_PRODUCTION_DAYS: "2.5" },
+      ports: (context, clock) => ({
+        idps: idpsOf(context, idp => ({
+          creationOptions: async (wanted, signal) => ({
+            ...(await idp.creationOptions(wanted, signal)),
+            expiresAt: new Date(plus(clock.now(), seconds(7200) + days(2.5) + ms)),
+          }),
+        })),
+      }),
+    });
+    if (outcome === "refused") await expectRefused(connector, connector.order(), /before a shipped security key/);
+    else expect(await connector.order()).toMatchObject({ shipmentId: expect.any(String) });
+    expect(connector.events("idp_unsuitable")).toEqual([]);
+  });
+
+  test("is ordered if the IdP names no end", async () => {
+    const connector = await withIdps({ pingone: { "pre-registration-timeout-days": undefined } }, "pingone");
+    expect(await connector.order()).toMatchObject({ shipmentId: expect.any(String) });
+  });
+});
+
+describe("an authenticator on site", () => {
+  test("may have a challenge of 5 minutes, because a call can activate it in time, and the log says so", async () => {
+    const connector = await withIdps({ entra: { "api-version": "v1.0" } });
+    const { requestId } = await connector.order(onSiteBody());
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+    expect(connector.events("challenge_before_poll")).toMatchObject([{ idp: "entra" }]);
+  });
+
+  test.each([
+    [0, "refused"],
+    [1, "accepted"],
+  ])("needs a challenge that has not ended: with one of %i ms it is %s", async (ms, outcome) => {
+    const connector = await testConnector(peers, {
+      ports: (context, clock) => ({
+        idps: idpsOf(context, idp => ({
+          creationOptions: async (wanted, signal) => ({
+            ...(await idp.creationOptions(wanted, signal)),
+            expiresAt: new Date(plus(clock.now(), ms)),
+          }),
+        })),
+      }),
+    });
+    const order = connector.order(onSiteBody());
+    if (outcome === "refused") await expectRefused(connector, order, /and is over already: compare the clocks\./);
+    else expect(await order).toMatchObject({ requestId: expect.any(String) });
+  });
+});
+
+describe("creation options that are of no use for a shipped security key", () => {
+  /** A connector to whose Microsoft Graph and PingOne a test gives the options. */
+  const withOptions = (change: (options: Record<string, unknown>) => unknown, idp = "entra") =>
+    testConnector(peers, {
+      settings: { IDP_DEFAULT: idp },
+      fetch: async (url, init) => {
+        const response = await fetch(url, init);
+        if (!String(url).includes("creationOptions")) return response;
+        return Response.json(change((await response.json()) as Record<string, unknown>));
+      },
+    });
+  const publicKeyWith = (members: object) =>
+    withOptions(body => ({ ...body, publicKey: { ...(body.publicKey as object), ...members } }));
+
+  test.each([["https://login.microsoft.com"], ["localhost/../x"]])(
+    "have the relying party %s: 400 idp_error that names the member, nothing is ordered",
+    async id => {
+      const connector = await publicKeyWith({ rp: { id } });
+      await expectRefused(
+        connector,
+        connector.order(),
+        /^The creation options of the identity provider entra are not usable: rp\.id .*the relying party is no domain$/,
+      );
+      expect(peers.entra.count("GET", /creationOptions/)).toBe(1);
+    },
+  );
+
+  test.each([
+    [{ challenge: "a b" }, "challenge must be base64url"],
+    [{ user: { id: "", name: "jan" } }, "user.id must be base64url"],
+    [{ user: { id: "AQ", name: "jan\u0007" } }, "user.name must be one line"],
+    [{ pubKeyCredParams: [] }, "pubKeyCredParams must have an algorithm"],
+  ])("have %j: 400 idp_error that names the member", async (members, reason) => {
+    const connector = await publicKeyWith(members);
+    await expectRefused(connector, connector.order(), new RegExp(`are not usable: ${reason}`));
+  });
+
+  test("ask for a platform authenticator: 400 idp_error, while an authenticator on site is accepted", async () => {
+    const connector = await publicKeyWith({ authenticatorSelection: { authenticatorAttachment: "platform" } });
+    await expectRefused(connector, connector.order(), /entra asks for a platform authenticator/);
+    expect(await connector.order(onSiteBody())).toMatchObject({ requestId: expect.any(String) });
+  });
+
+  test("have an unreadable expiry: 400 idp_error", async () => {
+    const connector = await withOptions(body => ({ ...body, challengeTimeoutDateTime: "in two weeks" }));
+    await expectRefused(connector, connector.order(), /not usable: challengeTimeoutDateTime is not readable/);
+  });
+
+  test("are ordered with an unknown type of credential and a number as text", async () => {
+    const pubKeyCredParams = [
+      { type: "public-key", alg: "-7" },
+      { type: "future-key", alg: -99 },
+    ];
+    const connector = await publicKeyWith({ pubKeyCredParams, timeout: "60000" });
+    const { requestId } = await connector.orderAndRun();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  });
+});
+
+describe("the start", () => {
+  const reasonsOf = (connector: TestConnector) =>
+    connector.events("idp_unsuitable").map(({ idp, reasons }) => [idp, String(reasons)]);
+
+  test("warns of each IdP whose challenges can never last long enough for a shipped security key", async () => {
+    const connector = await withIdps({
+      entra: { "api-version": "v1.0" },
+      pingone: { "pre-registration-timeout-days": 3 },
+      aic: { "challenge-timeout-milliseconds": 300_000 },
+    });
+    const shipments = "shipments are refused: challenges end before";
+    expect(reasonsOf(connector)).toEqual([
+      ["entra", expect.stringMatching(`^${shipments}.*Set api-version to beta`)],
+      ["pingone", expect.stringMatching(`^${shipments}.*Raise pre-registration-timeout-days`)],
+      ["aic", expect.stringMatching(`^${shipments}.*Raise the maximum duration of the journey`)],
+    ]);
+  });
+
+  test("does not warn of IdPs whose challenges can last long enough", async () => {
+    expect(reasonsOf(await withIdps({ pingone: { "pre-registration-timeout-days": 4 } }))).toEqual([]);
+  });
+
+  test("warns of version 1.0 of Microsoft Graph in a national cloud, which has no challenges there", async () => {
+    const settings = {
+      IDPA_FIDO_API_VERSION: "v1.0",
+      IDPA_GRAPH_ENDPOINT: "https://graph.microsoft.us",
+      IDP_SECRET_HOSTS: `graph.microsoft.us,${new URL(peers.entra.url).host}`,
+    };
+    const connector = await testConnector(peers, { settings });
+    expect(reasonsOf(connector)).toEqual([
+      ["entra", expect.stringMatching(/api-version must be beta with this graph-endpoint: .* global cloud only/)],
+    ]);
+  });
+});
