@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { derivedKey } from "../../../../lib/auth/model/derived-key.ts";
+import { derivedKey } from "../../lib/derived-key.ts";
 
 const bytes = (fill: number) => new Uint8Array(32).fill(fill);
 
