@@ -53,14 +53,26 @@ export async function deleteUser(userRef: UserRef, deps: AuthDeps): Promise<void
 
 /**
  * Renames a user and ends the user's sessions. Id, password, attributes and OTP keys stay.
- * Throws Fault `not_found`, `conflict` if another user has the name.
+ * Throws Fault `not_found`, `conflict` if another user has the name, `invalid` if the name is the user's password.
  */
 export async function renameUser(userRef: UserRef, username: Username, deps: AuthDeps): Promise<User> {
+  const user = await deps.users.find(userRef);
+  if (user === undefined) throw noSuchUser();
+  await requireOtherThanPassword(username, user.value, deps);
   const renamed = await deps.users.rename(userRef, username);
   if (renamed === "no_user") throw noSuchUser();
   if (renamed === "taken") throw nameTaken();
   deps.log.info("user_renamed", { userId: renamed.id, username: renamed.name });
   return renamed;
+}
+
+/** Throws Fault `invalid` if a name is the user's password, in its own letter case, in lower or in upper case: only the hash is known (A4). */
+async function requireOtherThanPassword({ name, folded }: Username, { password }: User, deps: AuthDeps): Promise<void> {
+  if (password === undefined) return;
+  for (const text of new Set([name, folded, name.toUpperCase()])) {
+    if (!(await deps.hasher.verify(text, password))) continue;
+    throw invalidRequest([{ path: "username", reason: "must not be the user's password" }]);
+  }
 }
 
 /** Ends all sessions of a user. Throws Fault `not_found`. */

@@ -14,7 +14,7 @@ export const renameUser = endpoint({
   summary: "Rename a user",
   description:
     "Gives a user another username, and ends the sessions of the user. Id, password, attributes, otpkeys and the time " +
-    "of the last sign-in stay. The former username is free at once; its next owner inherits nothing. Failed attempts " +
+    "of the last sign-in stay. A name that is the user's password is refused with 400. The former username is free at once; its next owner inherits nothing. Failed attempts " +
     "against either name do not count for the user any more.",
   params: userParams,
   body: z.object({ username: usernameField }),

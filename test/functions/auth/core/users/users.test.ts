@@ -388,6 +388,25 @@ describe("POST /core/users/<user>/rename", () => {
     expect(await auth.lives(session)).toBe(false);
   });
 
+  it("refuses a name that is the user's password, in any of its usual letter cases: 400", async () => {
+    const password = "Correct.Horse-7 Battery";
+    const user = await create(newName(), password);
+    const { id } = user.body as { id: number };
+    for (const name of [password, ` ${password} `]) {
+      expect(await rename(id, name)).toMatchObject({
+        status: 400,
+        body: { error: "username must not be the user's password" },
+      });
+    }
+    for (const other of [password.toLowerCase(), password.toUpperCase()]) {
+      expect((await auth.post(`/core/users/${id}/reset`, { password: other })).status).toBe(204);
+      expect((await rename(id, password)).status).toBe(400);
+    }
+    // Without a password, or with another one, the name is as good as any.
+    expect((await auth.post(`/core/users/${id}/reset`, { password: newPassword() })).status).toBe(204);
+    expect((await rename(id, password)).status).toBe(200);
+  });
+
   it("renames one of 10 users who are given one name at once", async () => {
     const users = await Promise.all(Array.from({ length: 10 }, () => auth.makeUser()));
     const name = newName();
