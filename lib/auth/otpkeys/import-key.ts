@@ -6,17 +6,18 @@ import { SealError } from "../../seal.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { KeyDraft, KeyForm, KeySecret } from "../otp/contract.ts";
 import { sameSecret, secretContext, secretFromText, secretToText } from "../otp/key-secret.ts";
+import { otpKind } from "../otp/kinds.ts";
 import { raiseCounter } from "../otp/raise-counter.ts";
 import type { NewOtpKey, OtpKey } from "../store.ts";
 import { type ImportedKey, type PreparedKey, prepare } from "./imported-key.ts";
 import { newKey } from "./manage-otpkeys.ts";
-import { changeValidity, hasSameValidity, logValiditySet, type Validity } from "./validity.ts";
+import { changeValidity, hasSameValidity, logValiditySet } from "./validity.ts";
 
 /**
  * Imports one OTP key: creates it, or adds the secret to one that has none. Importing the same secret again raises the
  * counter and sets the other given values; with `replace` it sets counter and drift too. Another secret is a conflict without
  * `replace`. Without a kind, the secret of an existing key stays as it is.
- * Throws Fault `invalid`, `conflict`; `forbidden` for a change of a limit that is not allowed.
+ * Throws Fault `invalid`, `conflict`; `forbidden` for a change that is not allowed.
  * @returns `isNew` is true if there was no OTP key, or one without a secret; `isCreated` if there was none
  */
 export async function importKey(
@@ -66,15 +67,27 @@ async function mergeInto(
   const merged = await mergeImport(there, imported, prepare(imported), deps);
   const isNew = imported.kind !== undefined && there.kind === undefined;
   if (merged === undefined) return { isNew };
-  if (!isNew && !imported.mayChangeValidity) requireSameValidity(there, imported.validity);
-  return { next: changeValidity(merged.key, imported.validity), event: merged.event, isNew };
+  const next = changeValidity(merged.key, imported.validity);
+  if (!isNew && !imported.mayChange) requireHarmless(there, next, deps);
+  return { next, event: merged.event, isNew };
 }
 
-function requireSameValidity(there: OtpKey, validity: Validity) {
-  if (hasSameValidity(there, { ...there, ...validity })) return;
-  throw new Fault("forbidden", "To change the validity of an existing otpkey, the API token needs the role admin.", {
-    reason: "no_role",
-  });
+/**
+ * Throws Fault `forbidden` for a change of an OTP key that can end its use: of the validity, of a parameter, or of the counter beyond what as
+ * many uses as a sign-in tolerates would make of it.
+ */
+function requireHarmless(there: OtpKey, next: NewOtpKey, { rules: { windows }, now }: AuthDeps): void {
+  const refuse = (change: string): never => {
+    throw new Fault("forbidden", `To ${change}, the API token needs the role admin.`, { reason: "no_role" });
+  };
+  if (!hasSameValidity(there, next)) refuse("change the validity of an existing otpkey");
+  const parameters = ["digits", "period", "algorithm"] as const;
+  for (const name of parameters)
+    if (next.form[name] !== there.form[name]) refuse(`change the ${name} of an existing otpkey`);
+  const kind = there.kind && otpKind(there.kind);
+  if (kind?.checkedBy !== "authentication-server") return;
+  const { counter } = kind.advancePastUses(there.form, windows.lookAhead, { now: now(), windows });
+  if (next.form.state.counter > counter) refuse("raise the counter of an existing otpkey so far");
 }
 
 /** Returns an existing OTP key after an import; undefined if nothing changes. Throws Fault `conflict`. */

@@ -110,7 +110,7 @@ export function toImportedKey(given: ImportFields, caller: Caller): BatchKey {
     prefix,
     replace,
     owner: username && { by: "name", folded: username.folded },
-    mayChangeValidity: isAdmin,
+    mayChange: isAdmin,
     mayShare: isAdmin,
   };
 }

@@ -22,8 +22,8 @@ export const importOtpkey = endpoint({
     "unless `replace=true`. The secret is in no response and in no log. `valid_from` and `valid_until` limit the " +
     "time in which OTPs are accepted; for an existing otpkey only the given limit changes. With `username` the " +
     "otpkey is also assigned to that user; an unknown username is refused with 400. A refused import changes no existing " +
-    "otpkey. An API token of the role `import` changes no limit of an existing otpkey, and assigns no otpkey that another " +
-    "user has: 403.",
+    "otpkey. An API token of the role `import` changes no limit, `digits`, `period` or `algorithm` of an existing otpkey, raises " +
+    "its counter no further than a sign-in tolerates, and assigns no otpkey that another user has: 403.",
   body: importFields,
   alsoCheck: ({ body }) => problemsOfRefused(body),
   answers: {

@@ -136,6 +136,54 @@ describe("the role `import`", () => {
     }
   });
 
+  it("ends no existing key by another number of digits, period or algorithm", async () => {
+    const prefixed = (secret: object) => ({ prefix: newPrefix(), ...secret }) as Record<string, string>;
+    const totp = prefixed({ kind: "totp", secret: "ab".repeat(20) });
+    const cases = [
+      [hotpKey().fields, { digits: "8" }],
+      [totp, { digits: "8" }],
+      [totp, { period: "60" }],
+      [totp, { algorithm: "SHA256" }],
+    ] as const;
+    for (const [fields, change] of cases) {
+      await importing(fields);
+      const [name] = Object.keys(change);
+      expect(await importing({ ...fields, ...change })).toMatchObject({
+        status: 403,
+        body: { error: `To change the ${name} of an existing otpkey, the API token needs the role admin.` },
+      });
+      const batch = JSON.stringify({ otpkeys: [{ ...fields, ...change }] });
+      const headers = { ...as("import"), "content-type": "application/json" };
+      const { body } = await auth.call("POST", "/core/otpkeys/batch", { headers, body: batch });
+      expect(body).toMatchObject({ results: [{ status: 403 }] });
+      expect((await importing(fields)).status).toBe(200);
+    }
+    for (const [fields, change] of cases)
+      expect((await auth.post("/core/otpkeys", { ...fields, ...change }, as("admin"))).status).toBe(200);
+  });
+
+  it("raises the counter of an existing key by what a sign-in tolerates, and ends none by more", async () => {
+    const refused = {
+      status: 403,
+      body: { error: "To raise the counter of an existing otpkey so far, the API token needs the role admin." },
+    };
+    const totp = { prefix: newPrefix(), kind: "totp", secret: "cd".repeat(20) };
+    const yubico = { prefix: newPrefix(), kind: "yubico", secret: "ef".repeat(16), private_id: "01".repeat(6) };
+    const step = Math.floor(Date.parse(auth.now()) / 30_000);
+    for (const [fields, most] of [
+      [hotpKey().fields, 15],
+      [totp, step + 11],
+      [yubico, 15],
+    ] as const) {
+      expect((await importing(fields)).status).toBe(201);
+      expect(await importing({ ...fields, counter: String(most + 1) })).toMatchObject(refused);
+      expect((await importing({ ...fields, counter: String(most) })).status).toBe(200);
+      const far = { ...fields, counter: String(most + 100) };
+      expect(await importing(far)).toMatchObject(refused);
+      expect((await auth.post("/core/otpkeys", far, as("admin"))).status).toBe(200);
+    }
+  });
+
   it("adds secret and validity to a key that has no secret", async () => {
     const { prefix, fields } = hotpKey();
     await auth.post("/core/otpkeys", { prefix });
@@ -148,7 +196,7 @@ describe("the role `import`", () => {
     const { prefix, fields } = key;
     expect((await importing({ ...fields, username: owner.name })).status).toBe(201);
     expect((await importing({ ...fields, username: owner.name })).status).toBe(200);
-    for (const taken of [{ prefix }, fields, { ...fields, counter: "50" }]) {
+    for (const taken of [{ prefix }, fields, { ...fields, counter: "10" }]) {
       expect(await importing({ ...taken, username: other.name })).toMatchObject({
         status: 403,
         body: {
