@@ -19,7 +19,7 @@ import type { RequestHeaders } from "../lib/http/call.ts";
 import { createHealthCheck } from "../lib/http/health.ts";
 import { createLog, type Log } from "../lib/log.ts";
 import { createPreciseClock } from "../lib/precise-clock.ts";
-import { createSealer, type Sealer } from "../lib/seal.ts";
+import { createSealer, type KeyRing, type Sealer } from "../lib/seal.ts";
 import type { DeploymentSettings } from "../lib/settings/deployment-settings.ts";
 import type { Environment } from "../lib/settings/read-settings.ts";
 import type { Tracer } from "../lib/telemetry.ts";
@@ -41,6 +41,8 @@ export interface Deployment {
   /** The second place of backups, if the settings name one (G13). */
   readonly secondBlobs?: Blobs | undefined;
   readonly secrets: Secrets;
+  /** The data-encryption key. */
+  readonly keys: KeyRing;
   readonly sealer: Sealer;
   /** How long secrets are cached. */
   readonly caching: CacheOptions;
@@ -92,6 +94,7 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
     now,
     log,
   };
+  const keys = keyRing(secrets, dataKey, caching);
   return {
     settings,
     log,
@@ -107,7 +110,8 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
     }),
     secrets,
     caching,
-    sealer: freshSealer({ secrets, caching }),
+    keys,
+    sealer: createSealer(keys),
     healthy: createHealthCheck(
       {
         storage: async () => void (await tables.table(healthTable(settings)).get("health", "health")),
@@ -169,12 +173,14 @@ const dataKey = "data-encryption-key";
 const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
 
 /** Returns the storage of static token hashes of an API. */
-export const tokenHashesOf = ({ secrets, caching, now, log }: Deployment, api: "core" | "connector"): TokenHashes =>
-  apiTokenHashes(secrets, api, { ...caching, now, log });
+export const tokenHashesOf = (
+  { secrets, caching, keys, now, log }: Deployment,
+  api: "core" | "connector",
+): TokenHashes => apiTokenHashes(secrets, api, { ...caching, now, log }, keys);
 
 /** Returns the bearer token check of an API. */
 export function callerCheck(
-  { settings, fetch, now }: Deployment,
+  { settings, fetch, now, log }: Deployment,
   { api, role, hashes }: { api: "core" | "connector"; role: string; hashes: TokenHashes },
 ): (headers: RequestHeaders) => Promise<Caller> {
   const tenant = tenantTokens(settings);
@@ -182,9 +188,10 @@ export function callerCheck(
     api,
     role,
     ...(tenant && { tenant }),
-    ...(settings.CALLER_STATIC_TOKENS && { tokenHashes: hashes.known, recordUse: hashes.recordUse }),
+    ...(settings.CALLER_STATIC_TOKENS && { tokens: hashes }),
     fetch,
     now,
+    log,
   });
 }
 

@@ -102,7 +102,9 @@ export const deploymentSettings = z
     STORAGE_TIMEOUT_SECONDS: setting.timeLimit("Time limit of one storage call, including retries.").prefault("15"),
     SECRETS_MAX_AGE_SECONDS: setting.seconds("Age at which a cached secret is read again.").prefault("300"),
     SECRETS_REFRESH_SECONDS: setting
-      .seconds("Minimum time between two secret reads that an unknown token or a failed read causes.")
+      .seconds(
+        "Minimum time between two secret reads that one new API token causes, and to the next after a failed read.",
+      )
       .prefault("60"),
     CRON_BACKUP_SCHEDULE: setting
       .text(

@@ -18,6 +18,7 @@ let fetched: string[];
 
 beforeAll(async () => {
   [issuer, vault] = await Promise.all([startTokenIssuer(), startVault()]);
+  vault.set("data-encryption-key", randomBytes(32).toString("base64url"));
 });
 beforeEach(() => {
   // A little ahead: a token that is minted in the test is valid from its second on.
@@ -99,8 +100,8 @@ describe("static tokens", () => {
     vault.requests().filter(({ method, path, status }) => method === "GET" && path.includes(name) && status === 200)
       .length;
 
-  it("are read from the vault, again after 5 minutes, sooner only for an unknown one and then once a minute", async () => {
-    const [old, young, younger] = [make("old22222"), make("young222"), make("younger2")];
+  it("are read from the vault, and again after 5 minutes, whatever unknown ones are presented", async () => {
+    const [old, young] = [make("old22222"), make("young222")];
     keep(old);
     const check = checkOf({ CALLER_STATIC_TOKENS: "true" });
     expect(await check(old.token)).toBe("api_token:old22222");
@@ -108,18 +109,14 @@ describe("static tokens", () => {
     expect(await check(old.token)).toBe("api_token:old22222");
     expect(reads()).toBe(1);
 
+    // The vault has it, but it has no tag by which the host knows that its service created it.
     keep(young);
+    expect(await check(young.token)).toBe("unauthenticated");
+    expect(await check(make("unknown2").token)).toBe("unauthenticated");
+    expect(reads()).toBe(1);
+    time += 1_000;
     expect(await check(young.token)).toBe("api_token:young222");
     expect(reads()).toBe(2);
-
-    keep(younger);
-    time += 59_000;
-    expect(await check(younger.token)).toBe("unauthenticated");
-    expect(await check(make("unknown2").token)).toBe("unauthenticated");
-    expect(reads()).toBe(2);
-    time += 1_000;
-    expect(await check(younger.token)).toBe("api_token:younger2");
-    expect(reads()).toBe(3);
   });
 
   it("that are revoked are refused after 5 minutes at the latest", async () => {
@@ -142,6 +139,7 @@ describe("static tokens", () => {
 
   it("are unknown, every one, where the vault has none", async () => {
     const empty = await startVault();
+    empty.set("data-encryption-key", randomBytes(32).toString("base64url"));
     const check = checkOf({ CALLER_STATIC_TOKENS: "true", CLOUD_KEY_VAULT_ENDPOINT: empty.url });
     expect(await check(make("nobody22").token)).toBe("unauthenticated");
     await empty.close();

@@ -1,5 +1,8 @@
+import { createHmac } from "node:crypto";
+import { derivedKey } from "../../derived-key.ts";
 import type { TokenHashes } from "../../http/authenticate/api-tokens.ts";
 import type { TokenHash } from "../../http/authenticate/bearer.ts";
+import type { KeyRing } from "../../seal.ts";
 import { between, days, hours, type Instant } from "../../time.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
 import { createUseRecorder } from "./record-token-use.ts";
@@ -13,8 +16,14 @@ const maxStaleMs = hours(1);
  * Stores the static tokens of an API as versions of one secret (G3). Key Vault has no conditional writes, so with a list in one value a
  * create could undo a revocation. Here a create adds a version and a revocation disables that version forever, so neither overwrites the
  * other. The hash is in the version's tags, because lists contain tags but no values.
+ * @param keys the key ring of the service's data-encryption key, from which the key of the tags of tokens is derived
  */
-export function apiTokenHashes(secrets: Secrets, api: "core" | "connector", caching: CacheOptions): TokenHashes {
+export function apiTokenHashes(
+  secrets: Secrets,
+  api: "core" | "connector",
+  caching: CacheOptions,
+  keys: Pick<KeyRing, "current">,
+): TokenHashes {
   const name = `${api}-api-tokens`;
   const read = async () => validHashes(await secrets.versions(name));
   const warn = createExpiryWarning(api, caching);
@@ -24,8 +33,24 @@ export function apiTokenHashes(secrets: Secrets, api: "core" | "connector", cach
     return hashes;
   };
   const cached = cachedSecret(name, readAndWarn, { ...caching, maxStaleMs });
+  const tagKey = derivedKey(keys, "tags of API tokens");
+  /** The last read for each id. Only tokens that this service created are looked up, so strangers add no entries. */
+  const lookUps = new Map<string, { readonly at: Instant; readonly hashes: Promise<readonly TokenHash[]> }>();
   return {
-    known: async refresh => (await (refresh ? cached.refresh() : cached.get())) ?? [],
+    known: async () => (await cached.get()) ?? [],
+    lookUp(id) {
+      const time = caching.now();
+      const last = lookUps.get(id);
+      const ageMs = last === undefined ? Number.POSITIVE_INFINITY : between(last.at, time);
+      if (last !== undefined && ageMs >= 0 && ageMs < caching.refreshAfterMs) return last.hashes;
+      const hashes = cached.refresh().then(read => read ?? []);
+      lookUps.set(id, { at: time, hashes });
+      return hashes;
+    },
+    tag: async text =>
+      createHmac("sha256", await tagKey())
+        .update(text)
+        .digest(),
     read,
     add: async ({ id, ...hash }) => void (await secrets.set(name, id, { tags: { id, ...hash } })),
     recordUse: createUseRecorder(secrets, name, caching),

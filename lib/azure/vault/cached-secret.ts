@@ -1,4 +1,3 @@
-import { singleFlight } from "../../async/single-flight.ts";
 import type { Log } from "../../log.ts";
 import { between, type Instant, type Now } from "../../time.ts";
 
@@ -8,14 +7,14 @@ export interface CachedSecret<T> {
    * within `maxStaleMs`.
    */
   get(): Promise<T | undefined>;
-  /** Reads now; does the same as `get` if the last forced read is younger than `refreshAfterMs`. */
+  /** Returns the value of a read that begins after the call. Rejects if that read fails. The caller limits how often. */
   refresh(): Promise<T | undefined>;
 }
 
 export interface CacheOptions {
   /** Age at which a value is read again. */
   readonly maxAgeMs: number;
-  /** Minimum time between forced reads, and after a failed read. */
+  /** Minimum time to the next read after a failed one, and between two reads for one unknown API token. */
   readonly refreshAfterMs: number;
   /** Maximum age of a value that is used while reads fail. Default: no limit. */
   readonly maxStaleMs?: number;
@@ -34,13 +33,14 @@ export function cachedSecret<T>(
 ): CachedSecret<T> {
   let cached: { readonly secret: T | undefined; readonly at: Instant } | undefined;
   let failed: { readonly error: unknown; readonly at: Instant } | undefined;
-  let forcedAt: Instant | undefined;
+  let reading: Promise<T | undefined> | undefined;
+  let next: Promise<T | undefined> | undefined;
 
   const ageOf = (at: Instant | undefined) => (at === undefined ? Number.POSITIVE_INFINITY : between(at, now()));
   /** A time in the future is not recent: the clock was set back, and the value can be as old as that. */
   const isRecent = (at: Instant | undefined, ms: number) => ageOf(at) >= 0 && ageOf(at) < ms;
 
-  const renew = singleFlight(async () => {
+  const renew = async () => {
     const at = now();
     try {
       const secret = await read();
@@ -49,9 +49,16 @@ export function cachedSecret<T>(
     } catch (error) {
       failed = { error, at };
       if (cached !== undefined) log.warn("secret.stale", { secret: name, readAt: cached.at, error });
-      return staleOr(error);
+      throw error;
     }
-  });
+  };
+  /** Concurrent callers share one read. */
+  const share = () => {
+    reading ??= renew().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
   const staleOr = (error: unknown) => {
     if (cached === undefined || ageOf(cached.at) >= maxStaleMs) throw error;
     return cached.secret;
@@ -60,14 +67,20 @@ export function cachedSecret<T>(
   const get = async () => {
     if (cached !== undefined && isRecent(cached.at, maxAgeMs)) return cached.secret;
     if (cached !== undefined && isRecent(failed?.at, refreshAfterMs)) return staleOr(failed?.error);
-    return renew();
+    return share().catch(staleOr);
   };
   return {
     get,
-    async refresh() {
-      if (isRecent(forcedAt, refreshAfterMs)) return get();
-      forcedAt = now();
-      return renew();
+    refresh() {
+      if (reading === undefined) return share();
+      // The read in progress may have passed what is looked for. The next one is shared by all who call meanwhile.
+      next ??= reading
+        .catch(() => {})
+        .then(() => {
+          next = undefined;
+          return share();
+        });
+      return next;
     },
   };
 }

@@ -1,19 +1,12 @@
 import { Fault } from "../../fault.ts";
 import type { Now } from "../../time.ts";
-import { hashToken, type TokenHash } from "./bearer.ts";
+import { hashToken, type KnownTokens, type TokenHash, withTag } from "./bearer.ts";
 
 /** Storage for the hashes of an API's static tokens. Each hash is stored separately, so that concurrent writes cannot conflict (G3). */
-export interface TokenHashes {
-  /** Returns the cached valid hashes. `refresh` asks for a new read, which the implementation may limit in rate. */
-  known(refresh: boolean): Promise<readonly TokenHash[]>;
+export interface TokenHashes extends KnownTokens {
   /** Reads the valid hashes from storage. */
   read(): Promise<readonly TokenHash[]>;
   add(hash: TokenHash): Promise<void>;
-  /**
-   * Records that a token was used today. Returns at once, and writes at most once a day for each token. A failure is
-   * logged and affects no call.
-   */
-  recordUse(hash: TokenHash): void;
   /** Revokes a token permanently. Returns false if there is no valid token with this id. */
   revoke(id: string): Promise<boolean>;
 }
@@ -33,7 +26,7 @@ export async function createToken(
   limits: Pick<TokenHash, "expiresAt" | "role"> = {},
 ): Promise<{ readonly token: string; readonly hash: TokenHash }> {
   const id = Buffer.from(random(4)).toString("hex");
-  const token = `${api}_${id}_${Buffer.from(random(32)).toString("base64url")}`;
+  const token = await withTag(`${api}_${id}_${Buffer.from(random(24)).toString("base64url")}`, hashes);
   const hash = { id, name, sha256: hashToken(token), createdAt: now(), ...limits };
   if ((await hashes.read()).length >= maxTokens) {
     throw new Fault("conflict", `There are already ${maxTokens} API tokens. Revoke one that is no longer used.`);

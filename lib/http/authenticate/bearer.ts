@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import * as z from "zod";
 import { type Caller, callerRoles } from "../../caller.ts";
 import { Fault } from "../../fault.ts";
+import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
 import type { RequestHeaders } from "../call.ts";
 import { badToken } from "./bad-token.ts";
@@ -23,24 +24,57 @@ export const tokenHash = z.object({
 });
 export type TokenHash = z.output<typeof tokenHash>;
 
+/** The static tokens of an API, as its hosts know them. */
+export interface KnownTokens {
+  /** Returns the cached hashes of the valid tokens. */
+  known(): Promise<readonly TokenHash[]>;
+  /**
+   * Returns the hashes of the valid tokens by a read that begins after the call, at most once a minute for each id. Rejects if the read
+   * fails. Called only for tokens with the right tag.
+   */
+  lookUp(id: string): Promise<readonly TokenHash[]>;
+  /** Returns a keyed hash of a text, equal on every host of the service. */
+  tag(text: string): Promise<Uint8Array>;
+  /**
+   * Records that a token was used today. Returns at once, and writes at most once a day for each token. A failure is
+   * logged and affects no call.
+   */
+  recordUse(hash: TokenHash): void;
+}
+
 export interface BearerOptions {
   readonly api: "core" | "connector";
   /** App role or scope that a tenant token must contain. */
   readonly role: string;
   /** If absent, no tenant token is accepted. */
   readonly tenant?: TenantTokens;
-  /** Returns the valid static tokens; `refresh` asks for a new read. If absent, no static token is accepted. */
-  readonly tokenHashes?: (refresh: boolean) => Promise<readonly TokenHash[]>;
-  /** Is called with each static token that is accepted. */
-  readonly recordUse?: (hash: TokenHash) => void;
+  /** If absent, no static token is accepted. */
+  readonly tokens?: KnownTokens;
   readonly fetch: typeof fetch;
   readonly now: Now;
+  readonly log: Log;
 }
 
 const staticToken = /^(core|connector)_([a-z0-9]{8})_[A-Za-z0-9_-]{43}$/;
 
 /** Longer headers are refused. Tokens of Entra are shorter: Entra omits groups from a token that would become too large. */
 const maxHeaderLength = 16_384;
+
+/** Number of characters of a token's tag: 8 bytes in base64url. */
+const tagLength = 11;
+
+/**
+ * Returns a token: its random part, and a tag by which the hosts of the service know that the service created it. So a token that is too new
+ * for a host's cache is looked up at once, and a stranger's token never is.
+ */
+export async function withTag(random: string, { tag }: Pick<KnownTokens, "tag">): Promise<string> {
+  return (
+    random +
+    Buffer.from(await tag(random))
+      .subarray(0, 8)
+      .toString("base64url")
+  );
+}
 
 /** Returns the hash of a static token as it is stored in Key Vault. */
 export const hashToken = (token: string): string => createHash("sha256").update(token).digest("base64url");
@@ -67,7 +101,8 @@ export function createBearerCheck(options: BearerOptions): (headers: RequestHead
 }
 
 async function checkStaticToken(token: string, api: string, id: string, options: BearerOptions): Promise<Caller> {
-  if (options.tokenHashes === undefined) throw badToken("not_accepted");
+  const { tokens } = options;
+  if (tokens === undefined) throw badToken("not_accepted");
   if (api !== options.api) {
     throw new Fault("forbidden", "The token belongs to another API.", { reason: "other_api" });
   }
@@ -76,13 +111,16 @@ async function checkStaticToken(token: string, api: string, id: string, options:
     const expected = Buffer.from(hash.sha256);
     return hash.id === id && expected.length === presented.length && timingSafeEqual(expected, presented);
   };
-  for (const refresh of [false, true]) {
-    const found = (await options.tokenHashes(refresh)).find(matches);
-    if (found === undefined) continue;
-    const caller: Caller = { kind: "api_token", application: id, ...(found.role && { role: found.role }) };
-    if (found.expiresAt !== undefined && options.now() >= found.expiresAt) throw badToken("expired", { caller });
-    options.recordUse?.(found);
-    return caller;
-  }
-  throw badToken("unknown_api_token");
+  const known = (await tokens.known()).find(matches);
+  const found = known ?? ((await hasTag(token, tokens)) ? (await tokens.lookUp(id)).find(matches) : undefined);
+  if (found === undefined) throw badToken("unknown_api_token");
+  const caller: Caller = { kind: "api_token", application: id, ...(found.role && { role: found.role }) };
+  if (found.expiresAt !== undefined && options.now() >= found.expiresAt) throw badToken("expired", { caller });
+  tokens.recordUse(found);
+  return caller;
+}
+
+async function hasTag(token: string, tokens: KnownTokens): Promise<boolean> {
+  const expected = Buffer.from(await withTag(token.slice(0, -tagLength), tokens));
+  return timingSafeEqual(expected, Buffer.from(token));
 }

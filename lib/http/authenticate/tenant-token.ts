@@ -1,9 +1,11 @@
-import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify } from "jose";
+import { errors, type JWTPayload, jwtVerify } from "jose";
 import * as z from "zod";
 import type { Caller } from "../../caller.ts";
 import { Fault } from "../../fault.ts";
-import { type Now, seconds } from "../../time.ts";
+import type { Log } from "../../log.ts";
+import type { Now } from "../../time.ts";
 import { badToken } from "./bad-token.ts";
+import { issuerKeys } from "./issuer-keys.ts";
 
 /** How to verify tokens of the customer's tenant (G3). */
 export interface TenantTokens {
@@ -29,9 +31,10 @@ const claimsSchema = z.object({
  */
 export function createTenantTokenCheck(
   { issuers, audiences, jwksUrl }: TenantTokens,
-  { role, fetch, now }: { readonly role: string; readonly fetch: typeof globalThis.fetch; readonly now: Now },
+  options: { readonly role: string; readonly fetch: typeof fetch; readonly now: Now; readonly log: Log },
 ): (token: string) => Promise<Caller> {
-  const keys = createRemoteJWKSet(new URL(jwksUrl), { [customFetch]: fetch, timeoutDuration: seconds(5) });
+  const { role, now } = options;
+  const keys = issuerKeys(new URL(jwksUrl), options);
   return async token => {
     const { payload } = await jwtVerify(token, keys, {
       algorithms,

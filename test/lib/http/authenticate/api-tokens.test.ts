@@ -1,7 +1,8 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { createToken, revokeToken, type TokenHashes } from "../../../../lib/http/authenticate/api-tokens.ts";
 import { createBearerCheck, type TokenHash } from "../../../../lib/http/authenticate/bearer.ts";
+import { createLog } from "../../../../lib/log.ts";
 
 const now = () => "2026-01-31T10:00:00.000Z";
 const random = (bytes: number) => randomBytes(bytes);
@@ -11,6 +12,8 @@ function inMemory() {
   const all = new Map<string, TokenHash>();
   const hashes: TokenHashes = {
     known: async () => [...all.values()],
+    lookUp: async () => [...all.values()],
+    tag: async text => createHash("sha256").update(text).digest(),
     read: async () => [...all.values()],
     add: async hash => void all.set(hash.id, hash),
     recordUse: () => {},
@@ -20,7 +23,7 @@ function inMemory() {
 }
 
 const checkOf = (hashes: TokenHashes) =>
-  createBearerCheck({ api: "core", role: "Core.Admin", tokenHashes: hashes.known, fetch, now });
+  createBearerCheck({ api: "core", role: "Core.Admin", tokens: hashes, fetch, now, log: createLog(() => {}) });
 const bearing = (token: string) => new Headers({ authorization: `Bearer ${token}` });
 
 describe("static API tokens", () => {

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Caller } from "../../../../lib/caller.ts";
@@ -7,9 +7,12 @@ import {
   type BearerOptions,
   createBearerCheck,
   hashToken,
+  type KnownTokens,
   type TokenHash,
   tokenHash,
+  withTag,
 } from "../../../../lib/http/authenticate/bearer.ts";
+import { createLog } from "../../../../lib/log.ts";
 import { instant } from "../../../../lib/time.ts";
 import { startTokenIssuer, type TokenIssuer } from "../../../../local/peers/issuer/token-issuer.ts";
 
@@ -26,7 +29,21 @@ beforeEach(() => {
 afterAll(() => issuer.close());
 
 const check = (options: Partial<BearerOptions>) =>
-  createBearerCheck({ api: "connector", role, fetch, now: () => instant(Date.now()), ...options });
+  createBearerCheck({
+    api: "connector",
+    role,
+    fetch,
+    now: () => instant(Date.now()),
+    log: createLog(() => {}),
+    ...options,
+  });
+/** Tokens that a host knows, and those that a new read finds. */
+const tokensOf = (known: readonly TokenHash[], read = known): KnownTokens => ({
+  known: async () => known,
+  lookUp: async () => read,
+  tag: async text => createHash("sha256").update(`key${text}`).digest(),
+  recordUse: () => {},
+});
 const tenant = () => ({
   issuers: ["https://other.example/", issuer.issuer],
   audiences: ["api://other", audience],
@@ -116,7 +133,7 @@ describe("a token of the customer's tenant", () => {
 
   it("is refused where tenant tokens are not configured", async () => {
     const token = await issuer.mint({ audience, roles: [role] });
-    expect(await outcome(check({ tokenHashes: async () => [] })(bearer(token)))).toBe("unauthenticated");
+    expect(await outcome(check({ tokens: tokensOf([]) })(bearer(token)))).toBe("unauthenticated");
   });
 
   it.each([
@@ -161,7 +178,7 @@ describe("a static token", () => {
     };
   };
   const asked = (token: string, known: readonly TokenHash[]) =>
-    outcome(check({ tokenHashes: async () => known })(bearer(token)));
+    outcome(check({ tokens: tokensOf(known) })(bearer(token)));
 
   it("is accepted where its hash is known, also beside others of its id", async () => {
     const [mine, others] = [make("connector"), make("connector")];
@@ -192,26 +209,24 @@ describe("a static token", () => {
     expect(await asked(token, [hash])).toBe("forbidden");
   });
 
-  it("that is unknown asks for a new read, a known one does not", async () => {
-    const { token, hash } = make("connector");
-    const reads: boolean[] = [];
-    const checked = check({
-      tokenHashes: async refresh => {
-        reads.push(refresh);
-        return refresh ? [hash] : [];
-      },
-    });
-    expect(await outcome(checked(bearer(token)))).toBe("api_token:abcd2345");
-    expect(reads).toEqual([false, true]);
-    reads.length = 0;
-    const known = check({
-      tokenHashes: async refresh => {
-        reads.push(refresh);
-        return [hash];
-      },
-    });
-    await known(bearer(token));
-    expect(reads).toEqual([false]);
+  it("that is unknown is looked up where it has the tag of the service, a known one never", async () => {
+    const { token: untagged } = make("connector");
+    const token = await withTag(untagged.slice(0, -11), tokensOf([]));
+    const hash = (text: string): TokenHash => ({ ...make("connector").hash, sha256: hashToken(text) });
+    const lookUps: string[] = [];
+    const asked = (text: string, known: readonly TokenHash[]) => {
+      const lookUp = async (id: string) => {
+        lookUps.push(id);
+        return [hash(text)];
+      };
+      return outcome(check({ tokens: { ...tokensOf(known), lookUp } })(bearer(text)));
+    };
+    expect(await asked(token, [])).toBe("api_token:abcd2345");
+    expect(lookUps).toEqual(["abcd2345"]);
+    expect(await asked(token, [hash(token)])).toBe("api_token:abcd2345");
+    expect(await asked(untagged, [hash(untagged)])).toBe("api_token:abcd2345");
+    expect(await asked(untagged, [])).toBe("unauthenticated");
+    expect(lookUps).toEqual(["abcd2345"]);
   });
 });
 
@@ -233,7 +248,7 @@ describe("an API that takes bearer tokens", () => {
     "Bearer no.jwt.atall",
     "Bearer .....",
   ])("refuses the header %j with 401", async authorization => {
-    const checked = check({ tenant: tenant(), tokenHashes: async () => [] });
+    const checked = check({ tenant: tenant(), tokens: tokensOf([]) });
     expect(await outcome(checked(new Headers({ authorization })))).toBe("unauthenticated");
   });
 

@@ -3,6 +3,7 @@ import { CompactEncrypt, CompactSign, exportJWK, generateKeyPair, SignJWT } from
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Fault } from "../../../../lib/fault.ts";
 import { createBearerCheck } from "../../../../lib/http/authenticate/bearer.ts";
+import { createLog } from "../../../../lib/log.ts";
 import { instant } from "../../../../lib/time.ts";
 import { startTokenIssuer, type TokenIssuer } from "../../../../local/peers/issuer/token-issuer.ts";
 
@@ -31,6 +32,7 @@ beforeAll(async () => {
     tenant: { issuers: [v1Issuer("tenant"), v2Issuer("tenant")], audiences: [audience], jwksUrl: issuer.jwksUri },
     fetch: async () => Response.json({ keys }),
     now: () => instant(Date.now()),
+    log: createLog(() => {}),
   });
 });
 afterAll(() => issuer.close());
@@ -198,6 +200,7 @@ describe("a JWT", () => {
         return Response.json({ keys: [] });
       },
       now: () => instant(Date.now()),
+      log: createLog(() => {}),
     });
     const headers = new Headers({ authorization: `Bearer ${await signed({ groups: "g".repeat(100_000) })}` });
     await expect(counting(headers)).rejects.toMatchObject({ reason: "too_long" });
