@@ -22,11 +22,15 @@ const mostRemembered = 10_000;
 const remembered = new Map();
 const salt = randomBytes(32);
 
-/** Cuts what was typed as password: `password,otp`, or the password alone. */
-function passwordAndOtp(typed) {
-  const [, password = typed, otp = ""] =
-    /^(.*),([0-9a-z]{1,32}(?:[0-9]{6,8}|[cbdefghijklnrtuv]{32}|(?:-[0-9a-z]{4}){4}))$/is.exec(typed) ?? [];
-  return { password, otp };
+/**
+ * Splits `password,otp`, or a password alone. White space in the OTP is ignored, such as the line end that a device sends; the
+ * password is not changed.
+ */
+function splitTyped(typed) {
+  const comma = typed.lastIndexOf(",");
+  const otp = typed.slice(comma + 1).replace(/\s/g, "");
+  const isOtp = /^[0-9a-z]{1,32}(?:[0-9]{6,8}|[cbdefghijklnrtuv]{32}|(?:-[0-9a-z]{4}){4})$/i.test(otp);
+  return comma >= 0 && isOtp ? { password: typed.slice(0, comma), otp } : { password: typed, otp: "" };
 }
 
 /** What a Basic header holds (RFC 7617); undefined for anything else. */
@@ -35,7 +39,7 @@ function credentialsOf(header) {
   const text = base64 && Buffer.from(base64, "base64").toString();
   const colon = text?.indexOf(":") ?? -1;
   if (colon < 1) return undefined;
-  return { username: text.slice(0, colon), ...passwordAndOtp(text.slice(colon + 1)) };
+  return { username: text.slice(0, colon), ...splitTyped(text.slice(colon + 1)) };
 }
 
 /** Calls the authentication server. Only the response `true` signs a user in; every failure is a refusal. */

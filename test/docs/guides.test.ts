@@ -9,6 +9,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type LaunchedSystem, launchSystem } from "../../local/demo/system.ts";
 import { startBrowser, type TestBrowser } from "../local/console/browser.ts";
+import { programOf } from "./program-of.ts";
 
 // A guide waits for keys that ship after two seconds, on a machine that may be busy.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
@@ -40,12 +41,6 @@ afterAll(async () => {
   await Promise.all([browser?.close(), system?.close()]);
   rmSync(directory, { recursive: true, force: true });
 });
-
-/** Returns all code blocks of a language in a page, as one program. */
-const programOf = (page: string, language: string): string =>
-  [...readFileSync(page, "utf8").matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, "gm"))]
-    .map(([, code = ""]) => code)
-    .join("\n");
 
 /** Runs a program in a directory that looks like the one in which the reader has started the system. */
 async function run(command: string, file: string, program: string): Promise<string> {

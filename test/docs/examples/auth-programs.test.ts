@@ -2,6 +2,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Peer, startPeer } from "../../../local/peers/peer.ts";
+import { startBrowser } from "../../local/console/browser.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
 import { yubicoKey } from "../../support/auth/software-key.ts";
 import { simulatedServer } from "../../support/auth/validation-server.ts";
@@ -61,17 +62,32 @@ describe("a RADIUS server's program", () => {
   it("accepts where the answer's body is `true`, and rejects else; an OTP passes once", async () => {
     const { name, nextOtp } = await person(auth, { name: "radius", password, withKey: true });
     const typed = `${password},${nextOtp()}`;
-    expect(await radius({ USER_NAME: name, USER_PASSWORD: typed })).toEqual({ code: 0, out: "", error: "" });
-    expect((await radius({ USER_NAME: name, USER_PASSWORD: typed })).code).toBe(1);
-    expect((await radius({ USER_NAME: name, USER_PASSWORD: password })).code).toBe(1);
-    expect((await radius({ USER_NAME: name, USER_PASSWORD: `wrong,${nextOtp()}` })).code).toBe(1);
+    expect(await radius({ "User-Name": name, "User-Password": typed })).toEqual({ code: 0, out: "", error: "" });
+    expect((await radius({ "User-Name": name, "User-Password": typed })).code).toBe(1);
+    expect((await radius({ "User-Name": name, "User-Password": password })).code).toBe(1);
+    expect((await radius({ "User-Name": name, "User-Password": `wrong,${nextOtp()}` })).code).toBe(1);
     expect((await radius({})).code).toBe(1);
+  });
+
+  it("ignores white space in the OTP, and changes nothing in the password", async () => {
+    const own = ` ${password}, 1 `;
+    const { name, nextOtp } = await person(auth, { name: "radius-space", password: own, withKey: true });
+    const program = async (typed: string) => (await radius({ "User-Name": name, "User-Password": typed })).code;
+    const spaced = () => nextOtp().replace(/...$/, end => ` ${end}\r\n`);
+    expect([await program(`${own}, ${spaced()}`), await program(`${own.trim()},${nextOtp()}`)]).toEqual([0, 1]);
+  });
+
+  it("fails, and says why, where the module escapes for a shell", async () => {
+    expect(await radius({ USER_NAME: '"alice"', USER_PASSWORD: '"secret"' })).toMatchObject({
+      code: 2,
+      error: expect.stringContaining("shell_escape = no"),
+    });
   });
 
   it("accepts the temporary code of a lost OTP key in place of an OTP", async () => {
     const { name, key } = await person(auth, { name: "radius-lost", password, withKey: true });
     expect(
-      (await radius({ USER_NAME: name, USER_PASSWORD: `${password},${await temporaryCode(key.prefix)}` })).code,
+      (await radius({ "User-Name": name, "User-Password": `${password},${await temporaryCode(key.prefix)}` })).code,
     ).toBe(0);
   });
 
@@ -88,7 +104,7 @@ describe("a RADIUS server's program", () => {
     const { name } = await person(asking, { name: "outage", password });
     await asking.core("POST", `/users/${name}/otpkeys`, { otpkey: key.prefix });
     const program = async (text: string, use: number) =>
-      (await radius({ USER_NAME: name, USER_PASSWORD: `${text},${key.otp(use)}` }, asking.clientUrl)).code;
+      (await radius({ "User-Name": name, "User-Password": `${text},${key.otp(use)}` }, asking.clientUrl)).code;
     server.fail({ kind: "refuse", status: 500, times: 1000 });
     const codes: (number | null)[] = [];
     for (let use = 1; use <= 5; use++) codes.push(await program(use % 2 ? password : "wrong", use));
@@ -111,7 +127,7 @@ describe("a RADIUS server's program", () => {
       { status: 302, body: "true" },
     ])
       codes[`${answer.status} ${JSON.stringify(answer.body)}`] = (
-        await radius({ USER_NAME: "a", USER_PASSWORD: "b" }, other.url)
+        await radius({ "User-Name": "a", "User-Password": "b" }, other.url)
       ).code;
     await other.close();
     expect(codes).toEqual({
@@ -123,7 +139,7 @@ describe("a RADIUS server's program", () => {
       "503 {}": 2,
       '302 "true"': 2,
     });
-    const rejected = await radius({ USER_NAME: "a", USER_PASSWORD: "top secret" }, other.url);
+    const rejected = await radius({ "User-Name": "a", "User-Password": "top secret" }, other.url);
     expect(rejected).toMatchObject({ code: 2, error: expect.stringContaining("does not answer") });
     expect(rejected.error).not.toContain("top secret");
   });
@@ -220,6 +236,15 @@ describe("HTTP Basic authentication in front of an application", () => {
     expect((await get("/", spelt)).status).toBe(401);
     expect((await get("/", basic(`${name}:${password}`))).status).toBe(401);
     expect((await get("/", basic(`${name}:${password},${nextOtp()}`))).status).toBe(201);
+  });
+
+  it("signs a person in with a browser's own dialog", async () => {
+    const { name, nextOtp } = await person(auth, { name: "basic-browser", password, withKey: true });
+    const browser = await startBrowser();
+    onTestFinished(() => browser.close());
+    const httpCredentials = { username: name, password: `${password}, ${nextOtp()}` };
+    const { page } = await browser.open(`${url}/`, { httpCredentials });
+    await page.getByText(`hello ${name}`).waitFor();
   });
 
   it("takes the temporary code of a lost OTP key in place of an OTP", async () => {

@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { createDecipheriv, createHmac } from "node:crypto";
 import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Peer, startPeer } from "../../../local/peers/peer.ts";
+import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
 import type { SoftwareKey } from "./software-key.ts";
 
@@ -117,15 +117,6 @@ export async function yubiserver(clientKey: Uint8Array): Promise<ValidationServe
     },
   };
 }
-
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const probe = createServer().once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
 
 /** Ids of the processes that were started with that file. */
 const processesOn = (file: string): readonly number[] =>
