@@ -41,6 +41,7 @@ describe("bad settings", () => {
       start(goodSettings),
       start({
         ...goodSettings,
+        SERVICE_APIS: "core, client , connector",
         CONNECTOR_PATH: "fido",
         TRUSTED_PROXIES: "hunter2",
         CLOUD_KEY_VAULT_ENDPOINT: "",

@@ -239,7 +239,7 @@ describe("a JSON body", () => {
     expect(reply.body).toMatchObject({ problems: [{ path: "parts[1].id", reason: "must be well-formed Unicode" }] });
   });
 
-  it.each(["application/json", "Application/JSON; charset=utf-8", "application/problem+json"])(
+  it.each(["application/json", "Application/JSON ; charset=utf-8", "application/problem+json"])(
     "may be %s",
     async type => {
       expect(await send({ ...json({ name: "n" }), headers: { "content-type": type } })).toMatchObject({ status: 200 });

@@ -225,7 +225,7 @@ describe("creating a static API token", () => {
     });
     const tenant = await issuer.mint({ audience: "api://core", roles: ["Core.Admin"], azp: "app", subject: "ada" });
     const headers = { authorization: `Bearer ${tenant}` };
-    const fields = { name: "ITSM", role: "import", expires_at: expiresAt };
+    const fields = { name: " ITSM\n", role: "import", expires_at: expiresAt };
     const created = await own.post("/core/api-tokens", fields, headers);
     expect(created).toMatchObject({ status: 201, body: { name: "ITSM", role: "import" } });
     const { id } = created.body as { id: string };

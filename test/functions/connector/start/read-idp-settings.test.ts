@@ -54,7 +54,7 @@ describe("single-IdP mode", () => {
       "managed-identity": false,
       "default-relying-party": "login.microsoft.com",
     };
-    expect(idpsOf({ IDPA_FIDO_API_CLIENT_ID: "3f2b" })).toEqual({ entra: idp });
+    for (const id of ["3f2b", " 3f2b\n"]) expect(idpsOf({ IDPA_FIDO_API_CLIENT_ID: id })).toEqual({ entra: idp });
     expect(idpsOf({ IDPA_FIDO_API_CLIENT_ID: "3f2b", IDPA_TENANT_ID: "other" })).toEqual({
       entra: { ...idp, "tenant-id": "other" },
     });

@@ -12,6 +12,12 @@ test("a receiver with the secret verifies the signature, by the library of Stand
   expect(new Webhook(secret).verify(body, signatureHeaders(message(), [secret]))).toEqual(JSON.parse(body));
 });
 
+test("a secret is read without the white space around it, as files and editors leave it", () => {
+  const secret = newSecret();
+  const headers = signatureHeaders(message(), [` ${secret}\n`]);
+  expect(() => new Webhook(secret).verify(body, headers)).not.toThrow();
+});
+
 test("a message with two signatures is verified by a receiver with either secret", () => {
   const secrets = [newSecret(), newSecret()];
   const headers = signatureHeaders(message(), secrets);

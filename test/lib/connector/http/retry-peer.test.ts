@@ -50,9 +50,9 @@ test("doubles the wait each time, half of it at random", async () => {
 });
 
 test("waits for a short Retry-After and passes a long one to the caller", async () => {
-  peer.fail({ kind: "throttle", retryAfter: 2 });
+  peer.fail({ kind: "throttle", retryAfter: 3 });
   expect(await read()).toEqual({ id: "one" });
-  expect(tools.waits).toEqual([2000]);
+  expect(tools.waits).toEqual([3000]);
 
   peer.fail({ kind: "throttle", retryAfter: 60 });
   peer.resetRequests();
