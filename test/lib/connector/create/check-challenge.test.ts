@@ -140,6 +140,13 @@ describe("a shipment whose challenge ends before its security keys can be progra
     expect(connector.events("idp_unsuitable")).toEqual([]);
   });
 
+  test("is ordered without a log line if the IdP grants a few minutes less than it is asked for", async () => {
+    peers.entra.settings({ grantedMinutes: 20_156 });
+    const connector = await withIdps();
+    expect(await connector.order()).toMatchObject({ shipmentId: expect.any(String) });
+    expect(connector.events("challenge_shortened")).toEqual([]);
+  });
+
   test("is ordered if the IdP names no end", async () => {
     const connector = await withIdps({ pingone: { "pre-registration-timeout-days": undefined } }, "pingone");
     expect(await connector.order()).toMatchObject({ shipmentId: expect.any(String) });
@@ -148,7 +155,9 @@ describe("a shipment whose challenge ends before its security keys can be progra
 
 describe("an authenticator on site", () => {
   test("may have a challenge of 5 minutes, because a call can activate it in time, and the log says so", async () => {
-    const connector = await withIdps({ entra: { "api-version": "v1.0" } });
+    const connector = await testConnector(peers, {
+      settings: { IDPA_FIDO_API_VERSION: "v1.0", ENROLLMENT_POLL_AFTER_SECONDS: "600" },
+    });
     const { requestId } = await connector.order(onSiteBody());
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });
     expect(connector.events("challenge_before_poll")).toMatchObject([{ idp: "entra" }]);
