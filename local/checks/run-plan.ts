@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expectedDuration, recordDuration } from "./run-duration.ts";
 import { fastVariable, type Plan } from "./test-options.ts";
-import { reportVariable, skippedLines, type TestReport } from "./test-report.ts";
+import { reportVariable, skippedLines, slowLines, type TestReport } from "./test-report.ts";
 
 /** Runs a script with Node. Returns its exit code. @param more environment variables in addition to those of this process */
 export type RunScript = (script: readonly string[], more?: Readonly<Record<string, string>>) => number | null;
@@ -35,6 +35,7 @@ export function runPlan({ checks, tests, isFast, isWhole, isFiltered }: Plan, ru
   // The test runner also reports the tests outside a name pattern as skipped.
   const skippedTests = isFiltered ? [] : tested.skipped;
   for (const line of skippedLines(skippedTests)) console.log(line);
+  if (isFast) for (const line of slowLines(tested.slow)) console.log(line);
   const count = (outcome: Outcome) => checked.filter(each => each === outcome).length;
   const [passed, failed] = [count("ok") + tested.passed, count("FAILED") + tested.failed];
   const skipped = count("skipped") + skippedTests.length;
@@ -62,7 +63,7 @@ function runTests(args: readonly string[], more: Readonly<Record<string, string>
     return { ...report, failed: report.failed === 0 && code !== 0 ? 1 : report.failed };
   } catch (error) {
     console.error(`The test runner left no report: ${String(error)}`);
-    return { passed: 0, failed: 1, skipped: [] };
+    return { passed: 0, failed: 1, skipped: [], slow: [] };
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

@@ -18,7 +18,13 @@ function play(
   const passed = runPlan(readOptions(args) as Plan, ([path = "", ...rest], more = {}) => {
     const [name] = Object.entries(scripts).find(([, script]) => script === path) ?? [];
     ran.push([name ?? path, ...rest, ...(more[fastVariable] === undefined ? [] : ["fast"])]);
-    const written = JSON.stringify({ passed: 7, failed: 0, skipped: [], ...(report === "none" ? {} : report) });
+    const written = JSON.stringify({
+      passed: 7,
+      failed: 0,
+      skipped: [],
+      slow: [],
+      ...(report === "none" ? {} : report),
+    });
     if (report !== "none" && more[reportVariable] !== undefined) writeFileSync(more[reportVariable], written);
     return codes[name as Script] ?? 0;
   });
@@ -70,6 +76,20 @@ describe("npm test", () => {
     const { lines, ran } = play(["test/a.test.ts", "-t", "rejects"], {}, { skipped });
     expect(ran).toHaveLength(1);
     expect(ran[0]).toEqual(expect.arrayContaining(["tests", "run", "test/a.test.ts", "--testNamePattern", "rejects"]));
+    expect(lines).toEqual(["tests: 7 passed, 0 failed"]);
+  });
+
+  it("names with --fast the files that take longer than it promises, the slowest first", () => {
+    const slow = [3.04, 9.8].map(cpuSeconds => ({ path: `test/${cpuSeconds}.test.ts`, cpuSeconds }));
+    const { lines } = play(["--fast"], {}, { slow });
+    expect(lines.filter(line => line.startsWith("slow: "))).toEqual([
+      expect.stringMatching(/^slow: test\/9.8.test.ts took 9.8 s of CPU, more than the 3 s of --fast: add it to/),
+      expect.stringMatching(/^slow: test\/3.04.test.ts took 3.0 s of CPU/),
+    ]);
+  });
+
+  it("names no slow files in other runs, which promise nothing", () => {
+    const { lines } = play(["test/a.test.ts"], {}, { slow: [{ path: "test/a.test.ts", cpuSeconds: 9 }] });
     expect(lines).toEqual(["tests: 7 passed, 0 failed"]);
   });
 
