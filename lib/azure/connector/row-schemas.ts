@@ -48,6 +48,7 @@ const shipment = z.lazy(() =>
 const delivery = z.lazy(() =>
   z.object({
     sentAt: storedInstant.exactOptional(),
+    isUnanswered: isSet.exactOptional(),
     shipmentId: text.exactOptional(),
     tentative: isSet.exactOptional(),
     rejectedShipmentIds: z.array(text).exactOptional(),

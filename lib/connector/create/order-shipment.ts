@@ -93,7 +93,9 @@ async function leaveForReconciliation(
   const at = plus(intentAt, deps.intervals.reconcileAfterMs);
   const due = { queue: "reconcile", at, peer: deliveryService } as const;
   const written = await toResult(
-    deps.requests.save(loaded, { request: { ...value, due, errorMessage: unconfirmedMessage } }),
+    deps.requests.save(loaded, {
+      request: { ...value, due, delivery: { ...value.delivery, isUnanswered: true }, errorMessage: unconfirmedMessage },
+    }),
   );
   if ("error" in written)
     deps.log.error("reconcile_not_scheduled", { credentialRequestId: value.id, error: written.error });

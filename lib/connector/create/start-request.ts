@@ -35,7 +35,7 @@ export async function startWithShipment(
       throw new Error("the delivery service returned the id of another request's shipment");
     latest = current;
     const request = current.request.value;
-    const { tentative, ...delivery } = request.delivery ?? {};
+    const { tentative, missing, ...delivery } = request.delivery ?? {};
     if (!(request.state === "received" || (request.state === "started" && tentative === true))) return undefined;
     const { errorMessage, lease, due: before, ...rest } = request;
     const state = request.state === "received" ? startRequest(request.state) : request.state;

@@ -1,17 +1,10 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
-import { days, plus } from "../../time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { deliveryService } from "../model/peer-names.ts";
+import { answeredShipments } from "../recovery/answered-shipments.ts";
 import { callAndLearn, callInTurn } from "../run/peer-calls.ts";
-import { logAndContinue } from "../run/queue.ts";
 import { isOver, type Run } from "../run/run.ts";
 
-/** The states of requests whose shipment the delivery service probably still knows, in the order in which they are read. */
-const states = ["started", "complete", "partial"] as const;
-/** Older shipments may have been removed from the delivery service, so newer ones are asked for first. */
-const maxAgesMs = [days(7), days(30)];
-/** The maximum number of requests that are read for each age and state, oldest first. */
-const maxRead = 50;
 /** The number of calls without a shipment after which no more are made. */
 const maxCalls = 3;
 
@@ -34,10 +27,10 @@ export async function answersForOthers(
 ): Promise<Answer> {
   let calls = 0;
   let doubtful = 0;
-  for await (const shipmentId of answeredShipments(missing, deps)) {
+  for await (const { delivery } of answeredShipments(missing.keys(), deps)) {
     const answer = await callInTurn(deliveryService, run, deps, {
       mayStart: () => !isOver(run, deps),
-      call: () => callAndLearn(deliveryService, run, deps, () => deps.delivery.getShipment(shipmentId)),
+      call: () => callAndLearn(deliveryService, run, deps, () => deps.delivery.getShipment(delivery.shipmentId)),
     });
     if (answer === "left") return "not_known";
     if (!("error" in answer)) return "answers";
@@ -50,29 +43,4 @@ export async function answersForOthers(
     if (calls === maxCalls) break;
   }
   return calls > 0 && doubtful === calls ? "not_known" : "knows_none";
-}
-
-/** Yields the ids of shipments of recent requests that the delivery service has answered for: the first answer sets `stateId`. */
-async function* answeredShipments(missing: ReadonlyMap<string, unknown>, deps: ConnectorDeps): AsyncIterable<string> {
-  const seen = new Set(missing.keys());
-  for (const maxAgeMs of maxAgesMs) {
-    const after = plus(deps.now(), -maxAgeMs);
-    for (const state of states) {
-      for (const { requestId } of await deps.requests.entries({ state }, { after, top: maxRead })) {
-        if (seen.has(requestId)) continue;
-        seen.add(requestId);
-        const { shipmentId, stateId, tentative } = (await deliveryOf(requestId, deps)) ?? {};
-        if (shipmentId !== undefined && stateId !== undefined && tentative !== true) yield shipmentId;
-      }
-    }
-  }
-}
-
-async function deliveryOf(requestId: string, deps: ConnectorDeps) {
-  try {
-    return (await deps.requests.load(requestId))?.request.value.delivery;
-  } catch (error) {
-    logAndContinue(error, { credentialRequestId: requestId }, deps);
-    return undefined;
-  }
 }

@@ -39,6 +39,8 @@ export interface ShipmentOrder {
 export interface Delivery {
   /** The order intent, written before the delivery service is called: from then on the order may exist (C6). */
   readonly sentAt?: Instant;
+  /** Whether the delivery service was called and did not answer. Without it, the create handler may have stopped before the call. */
+  readonly isUnanswered?: boolean;
   readonly shipmentId?: string;
   /** Whether the shipment was found by look-up, and no response has opened with our response keys yet. */
   readonly tentative?: boolean;
@@ -49,7 +51,10 @@ export interface Delivery {
   readonly shippedAt?: Instant;
   /** The delivery service's text for its state. Only in error states it becomes the request's `errorMessage`. */
   readonly message?: string;
-  /** The number of polls that got 404 with the service's own error object, and the time of the first. */
+  /**
+   * How often the delivery service did not know the shipment, and since when: polls that got 404 with its own error object, or look-ups of
+   * an order without an id whose list was complete.
+   */
   readonly missing?: { readonly count: number; readonly since: Instant };
 }
 

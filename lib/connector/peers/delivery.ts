@@ -36,16 +36,23 @@ export interface DeliveryService {
   ): Promise<{ readonly shipmentId: string }>;
   getShipment(shipmentId: string): Promise<DeliveryShipment>;
   /**
-   * Returns the readable shipments with the reference, newest first, each once, without the responses of their security keys. In a list that
-   * is newest first, it need not return those requested at `since` or before. Returns `cannot_tell` if the service has no such search or too
-   * many results. Fails if it found none and some shipments were not readable.
+   * Finds the readable shipments with the reference. In a list that is newest first, it need not find those requested at `since` or before.
+   * Returns `cannot_tell` if the service has no such search or too many results. Fails if it found none and some shipments were not readable.
    */
-  findByReference(reference: string, since: Instant): Promise<readonly DeliveryShipment[] | "cannot_tell">;
+  findByReference(reference: string, since: Instant): Promise<FoundShipments | "cannot_tell">;
   /** Fails as `missing` if the shipment does not exist, and as `refused` (409) if it is too late. */
   deleteShipment(shipmentId: string): Promise<void>;
   transportKeys(): Promise<readonly PublicKey[]>;
   /** Returns the key that verifies a response; undefined if the newest key set does not have it either. */
   signingKey(kid: string): Promise<PublicKey | undefined>;
+}
+
+/** The shipments with a reference. */
+interface FoundShipments {
+  /** Newest first, each once, without the responses of their security keys. */
+  readonly shipments: readonly DeliveryShipment[];
+  /** Whether the list shows that there are no others: it has as many as its `total_count` and each is readable. */
+  readonly isComplete: boolean;
 }
 
 /** A look-up reads at most 1,000 shipments: a caller may use one reference for all its orders. */
@@ -113,7 +120,7 @@ export function connectDelivery({
         const found = new Map<string, DeliveryShipment>();
         let hasUnreadable = false;
         let seen = 0;
-        const isComplete = endsBefore(since);
+        const endsWith = endsBefore(since);
         for (let page = 0; page < mostPages; page++) {
           const query = new URLSearchParams({
             search_field: "customer_reference",
@@ -132,9 +139,13 @@ export function connectDelivery({
               found.set(each.shipmentId, withoutResponses(each));
           }
           seen += answer.shipments.length;
-          const hasMore = answer.shipments.length > 0 && seen < (answer.total_count ?? seen);
-          if (hasMore && !isComplete(answer.shipments)) continue;
-          if (found.size > 0 || !hasUnreadable) return [...found.values()];
+          const { total_count: total } = answer;
+          const hasMore = answer.shipments.length > 0 && seen < (total ?? seen);
+          const isLast = endsWith(answer.shipments);
+          if (hasMore && !isLast) continue;
+          const isWhole = isLast || (total !== undefined && seen >= total);
+          if (found.size > 0 || !hasUnreadable)
+            return { shipments: [...found.values()], isComplete: isWhole && !hasUnreadable };
           const detail = "A shipment is not readable.";
           throw new PeerFailure(access.peer, call.operation, "unanswered", { detail });
         }

@@ -4,9 +4,9 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import { hasProgressed } from "../model/credential.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import { isOnSite } from "../model/request.ts";
+import { type Delivery, isOnSite } from "../model/request.ts";
 import { referenceOf } from "../model/shipment.ts";
-import { isTerminal, startRequest } from "../model/states.ts";
+import { startRequest } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { callInTurn, learnFromCall } from "../run/peer-calls.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../run/run.ts";
@@ -17,6 +17,7 @@ import { compensateInTurn } from "./compensate-in-turn.ts";
 import { endUnconfirmed, failRequest } from "./fail-request.ts";
 import { matchesOrder } from "./match-shipment.ts";
 import { mustLeaveKeys } from "./peers-in-turn.ts";
+import { areOfOthers, findsOthers, isNeverMade, isTentative, withUnknown } from "./unknown-order.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends `failed`. With one, the
@@ -79,8 +80,8 @@ async function compensateAndFail(leased: LoadedRequest, run: Run, deps: Connecto
 const leastLookUps = 10;
 
 /**
- * Looks up the shipment, and links it or postpones the next look-up. If `reconcileForMs` has passed without a shipment,
- * changes nothing and returns `never_confirmed`.
+ * Looks up the shipment, and links it or postpones the next look-up. Returns `never_confirmed` and changes nothing if `reconcileForMs` has
+ * passed without a shipment, or if the create handler may have stopped before its call and the delivery service does not know the order.
  */
 async function lookUp(
   leased: LoadedRequest,
@@ -90,11 +91,12 @@ async function lookUp(
 ): Promise<"never_confirmed" | undefined> {
   const { requests, now, intervals, log } = deps;
   const request = leased.request.value;
-  const { found, isContested, failure } = await findCandidates(leased, sentAt, run, deps);
+  const { found, isContested, isUnknown, failure } = await findCandidates(leased, sentAt, run, deps);
   const [shipment] = found;
   if (found.length === 1 && shipment !== undefined) {
     const { errorMessage, lease, ...rest } = request;
-    const delivery = { ...request.delivery, shipmentId: shipment.shipmentId, tentative: true };
+    const { missing, ...sent } = request.delivery ?? {};
+    const delivery = { ...sent, shipmentId: shipment.shipmentId, tentative: true };
     const due = { queue: "poll", at: now(), peer: deliveryService } as const;
     const started = { ...rest, state: startRequest(request.state), delivery, attempts: 0, due };
     const linked = await requests.save(leased, { request: started, keys: withPollDue(securityKeysOf(leased), deps) });
@@ -107,9 +109,20 @@ async function lookUp(
     log.error("shipment_not_found", { candidates: found.length });
     return "never_confirmed";
   }
-  await reconcileLater(leased, request.errorMessage ?? unconfirmedMessage, deps, failure?.retryAfter);
+  const delivery = isUnknown ? withUnknown(request.delivery, now()) : request.delivery;
+  if (isNeverMade(delivery, now()) && isUnknown && (await findsOthers(leased, deps))) {
+    log.error("shipment_not_found", { candidates: 0 });
+    return "never_confirmed";
+  }
+  const message = request.errorMessage ?? unconfirmedMessage;
+  await reconcileLater(withDelivery(leased, delivery), message, deps, failure?.retryAfter);
   return undefined;
 }
+
+const withDelivery = ({ request, keys }: LoadedRequest, delivery: Delivery | undefined): LoadedRequest => ({
+  request: { ...request, value: { ...request.value, ...(delivery && { delivery }) } },
+  keys,
+});
 
 /** Compensates a request whose shipment was never found, and ends it, but for authenticators with a response. */
 async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
@@ -127,7 +140,8 @@ async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorD
 /**
  * Returns the shipments that may be the order of this request: created at most 5 minutes before the order intent, equal in content, and
  * linked to no other request. If the delivery service did not answer, returns none, with its failure. `isContested` means that one more is
- * linked to another request tentatively: its responses will show which of the two requests it belongs to.
+ * linked to another request tentatively: its responses will show which of the two requests it belongs to. `isUnknown` means that the
+ * delivery service has answered with a complete list, in which every shipment that may be this order belongs to another request.
  */
 async function findCandidates(
   leased: LoadedRequest,
@@ -137,6 +151,7 @@ async function findCandidates(
 ): Promise<{
   readonly found: readonly DeliveryShipment[];
   readonly isContested?: boolean;
+  readonly isUnknown?: boolean;
   readonly failure?: PeerFailure;
 }> {
   const request = leased.request.value;
@@ -151,24 +166,28 @@ async function findCandidates(
   learnFromCall({ peer: deliveryService, startedAt, failure, isRead: true }, run, deps);
   if (found instanceof PeerFailure) return { found: [], failure: found };
   if (found === "cannot_tell") return { found: [] };
-  const matching = found.filter(
-    shipment =>
-      (shipment.requestedAt ?? "") > earliest &&
-      matchesOrder(leased, shipment) &&
-      request.delivery?.rejectedShipmentIds?.includes(shipment.shipmentId) !== true,
+  const open = found.shipments.filter(
+    ({ shipmentId }) => request.delivery?.rejectedShipmentIds?.includes(shipmentId) !== true,
   );
+  const matching = open.filter(shipment => (shipment.requestedAt ?? "") > earliest && matchesOrder(leased, shipment));
   const owners = await Promise.all(matching.map(({ shipmentId }) => deps.requests.requestOfShipment(shipmentId)));
   const others = owners.flatMap(owner => (owner === undefined || owner === request.id ? [] : owner));
+  const isContested = (await Promise.all(others.map(owner => isTentative(owner, deps)))).includes(true);
+  // A shipment with another content or without a time may be this order too, for a service that changes what it stores.
+  const doubtful = open.filter(
+    shipment =>
+      !matching.includes(shipment) &&
+      (request.shipment?.customerReference === undefined || (shipment.requestedAt ?? earliest) >= earliest),
+  );
   return {
     found: matching.filter((_, index) => !others.includes(owners[index] ?? "")),
-    isContested: (await Promise.all(others.map(owner => isTentative(owner, deps)))).includes(true),
+    isContested,
+    isUnknown:
+      found.isComplete &&
+      others.length === matching.length &&
+      !isContested &&
+      (await areOfOthers(doubtful, request.id, deps)),
   };
-}
-
-/** Whether a request waits for the responses of a shipment that is linked tentatively. */
-async function isTentative(requestId: string, { requests }: ConnectorDeps): Promise<boolean> {
-  const other = (await requests.load(requestId))?.request.value;
-  return other?.delivery?.tentative === true && !isTerminal(other.state);
 }
 
 /** Releases the lease and schedules the next attempt, with back-off. @param retryAfter seconds that a peer asked to wait */

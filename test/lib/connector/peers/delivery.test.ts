@@ -396,7 +396,10 @@ describe("a shipment", () => {
 describe("a search by reference", () => {
   const since = "2026-01-01T00:00:00.000Z";
   const ids = (found: Awaited<ReturnType<DeliveryService["findByReference"]>>) =>
-    found === "cannot_tell" ? [] : found.map(({ shipmentId }) => shipmentId);
+    found === "cannot_tell" ? [] : found.shipments.map(({ shipmentId }) => shipmentId);
+  /** Whether a look-up shows that there are no other shipments with the reference. */
+  const isComplete = (found: Awaited<ReturnType<DeliveryService["findByReference"]>>) =>
+    found !== "cannot_tell" && found.isComplete;
 
   test("finds exactly the shipments with the reference, newest first, with recipient and address", async () => {
     const { order } = await newOrder();
@@ -405,7 +408,8 @@ describe("a search by reference", () => {
       ids.unshift((await delivery.createShipment({ ...order, customerReference })).shipmentId);
     }
     const found = await delivery.findByReference("a & b", since);
-    expect(found).toMatchObject([
+    expect(found).toMatchObject({ isComplete: true });
+    expect(found === "cannot_tell" ? [] : found.shipments).toMatchObject([
       {
         shipmentId: ids[0],
         recipient: { email: "jan@example.com", firstName: "Jan", lastName: "Lindberg", telephone: "+1 (555)" },
@@ -419,7 +423,7 @@ describe("a search by reference", () => {
       },
       { shipmentId: ids[2] },
     ]);
-    expect(await delivery.findByReference("none", since)).toEqual([]);
+    expect(await delivery.findByReference("none", since)).toEqual({ shipments: [], isComplete: true });
   });
 
   test.each([404, 405, 501])("returns cannot_tell if the service responds %d", async status => {
@@ -438,7 +442,7 @@ describe("a search by reference", () => {
   });
 
   interface Listing {
-    readonly totalCount?: number;
+    readonly totalCount?: number | null;
     /** The page size of a service that ignores `limit`. */
     readonly perPage?: number;
     /** Changes the shipment at an index. */
@@ -464,20 +468,21 @@ describe("a search by reference", () => {
 
   test("asks for pages of 10 until the end, and returns only shipments with the reference", async () => {
     const { queries, find } = await listing(25);
-    expect(await find()).toHaveLength(13);
+    expect(ids(await find())).toHaveLength(13);
     expect(queries).toEqual(["10 from 0", "10 from 10", "10 from 20"]);
   });
 
   test.each([4, 50, 100])("reads all pages of a service that has %i shipments in each", async perPage => {
-    expect(await (await listing(250, { perPage })).find()).toHaveLength(125);
+    expect(ids(await (await listing(250, { perPage })).find())).toHaveLength(125);
   });
 
   test("ends at an empty page, with any total count", async () => {
-    expect(await (await listing(100, { totalCount: 5000 })).find()).toHaveLength(50);
+    const found = await (await listing(100, { totalCount: 5000 })).find();
+    expect([ids(found).length, isComplete(found)]).toEqual([50, false]);
   });
 
   test("reads 1,000 shipments, and returns cannot_tell if there are more", async () => {
-    expect(await (await listing(1000)).find()).toHaveLength(500);
+    expect(ids(await (await listing(1000)).find())).toHaveLength(500);
     const { queries, find } = await listing(1001);
     expect(await find()).toBe("cannot_tell");
     expect(queries).toHaveLength(100);
@@ -498,7 +503,9 @@ describe("a search by reference", () => {
     async (newer, pages) => {
       const { queries, find } = await listing(5000, { change: newestFirst(newer) });
       const newerIds = Array.from({ length: newer }, (_, index) => `s${index}`).filter((_, index) => index % 2 === 0);
-      expect(ids(await find()).slice(0, newerIds.length)).toEqual(newerIds);
+      const found = await find();
+      expect(ids(found).slice(0, newerIds.length)).toEqual(newerIds);
+      expect(isComplete(found)).toBe(true);
       expect(queries).toHaveLength(pages);
     },
   );
@@ -514,6 +521,12 @@ describe("a search by reference", () => {
     const found = await find();
     expect(ids(found)).toContain("s28");
     expect(queries).toHaveLength(3);
+    expect(isComplete(found)).toBe(odd(2) === undefined || !("shipment_state" in (odd(2) ?? {})));
+  });
+
+  test("is not complete if the service does not say how many shipments there are", async () => {
+    const found = await (await listing(8, { totalCount: null })).find();
+    expect([ids(found).length, isComplete(found)]).toEqual([4, false]);
   });
 
   /** A page of 10 shipments whose responses have `length` characters each: the largest that the connector orders. */
@@ -525,8 +538,10 @@ describe("a search by reference", () => {
 
   test("reads a page of the largest shipments, and returns them without responses", async () => {
     const found = await (await largest(20_000)).find();
-    expect(found).toHaveLength(5);
-    expect(found).toMatchObject(Array(5).fill({ items: [{ productId: 1, quantity: 50, keys: [] }] }));
+    expect(found === "cannot_tell" ? [] : found.shipments).toHaveLength(5);
+    expect(found === "cannot_tell" ? [] : found.shipments).toMatchObject(
+      Array(5).fill({ items: [{ productId: 1, quantity: 50, keys: [] }] }),
+    );
   });
 
   test("fails if a page has more than 24 MiB", async () => {

@@ -1,0 +1,46 @@
+import { days, plus } from "../../time.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import type { CredentialRequest, Delivery } from "../model/request.ts";
+import { logAndContinue } from "../run/queue.ts";
+
+/** The states of requests whose shipment the delivery service probably still knows, in the order in which they are read. */
+const states = ["started", "complete", "partial"] as const;
+/** Older shipments may have been removed from the delivery service, so newer ones are asked for first. */
+const maxAgesMs = [days(7), days(30)];
+/** The maximum number of requests that are read for each age and state, oldest first. */
+const maxRead = 50;
+
+type AnsweredRequest = CredentialRequest & { readonly delivery: Delivery & { readonly shipmentId: string } };
+
+/**
+ * Yields recent requests whose shipment the delivery service has answered for: the first answer sets `stateId`.
+ * @param except the ids of requests that are left out
+ */
+export async function* answeredShipments(
+  except: Iterable<string>,
+  deps: ConnectorDeps,
+): AsyncIterable<AnsweredRequest> {
+  const seen = new Set(except);
+  for (const maxAgeMs of maxAgesMs) {
+    const after = plus(deps.now(), -maxAgeMs);
+    for (const state of states) {
+      for (const { requestId } of await deps.requests.entries({ state }, { after, top: maxRead })) {
+        if (seen.has(requestId)) continue;
+        seen.add(requestId);
+        const request = await requestOf(requestId, deps);
+        const { shipmentId, stateId, tentative } = request?.delivery ?? {};
+        if (request !== undefined && shipmentId !== undefined && stateId !== undefined && tentative !== true)
+          yield { ...request, delivery: { ...request.delivery, shipmentId } };
+      }
+    }
+  }
+}
+
+async function requestOf(requestId: string, deps: ConnectorDeps): Promise<CredentialRequest | undefined> {
+  try {
+    return (await deps.requests.load(requestId))?.request.value;
+  } catch (error) {
+    logAndContinue(error, { credentialRequestId: requestId }, deps);
+    return undefined;
+  }
+}

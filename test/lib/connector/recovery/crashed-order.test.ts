@@ -1,0 +1,156 @@
+import { describe, expect, test } from "vitest";
+import type { Fetch } from "../../../../lib/connector/http/call.ts";
+import { between, days, hours, minutes } from "../../../../lib/time.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
+import {
+  orderBody,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+  withoutPins,
+} from "../../../support/connector/test-connector.ts";
+import { altered, type Body } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const lookUps = () => peers.delivery.count("GET", /shipments$/);
+
+interface List {
+  readonly total_count?: number;
+  readonly shipments: readonly object[];
+}
+
+/** The list of each look-up, changed on its way. */
+const listing =
+  (change: (list: List) => List): Fetch =>
+  async (url, init) => {
+    const response = await fetch(url, init);
+    if (!new URL(String(url)).searchParams.has("search")) return response;
+    return Response.json(change((await response.json()) as List));
+  };
+const nothing: List = { total_count: 0, shipments: [] };
+
+/** A request whose create handler died right before, or right after, its call of the delivery service. */
+async function crashed(
+  connector: TestConnector,
+  phase: "before" | "after" = "before",
+  body: Body = withoutPins(orderBody()),
+) {
+  const known = (await connector.queue("reconcile")).map(each => each.requestId);
+  const dying = crashing("delivery.createShipment", phase);
+  void connector
+    .anotherInstance(dying.options)
+    .order(body)
+    .catch(() => undefined);
+  await dying.died;
+  const created = (await connector.queue("reconcile")).find(each => !known.includes(each.requestId));
+  connector.advance(minutes(15));
+  return created?.requestId ?? "";
+}
+
+/** Runs the job whenever the request is due, for this time or until it has ended. Returns its state and how long it took. */
+async function runFor(connector: TestConnector, requestId: string, ms: number) {
+  const start = connector.now();
+  for (;;) {
+    await connector.runCredentials("timer");
+    const { state, due } = await connector.requestRow(requestId);
+    const passed = between(start, connector.now());
+    if (state !== "received" || passed >= ms) return { state, passed };
+    connector.advance(Math.max(minutes(1), between(connector.now(), due?.at ?? connector.now())));
+  }
+}
+
+const stillOpen = { state: "received" };
+
+describe("an order intent that a crash has left", () => {
+  test("ends when the delivery service has said for an hour that it does not know the order", async () => {
+    const connector = await testConnector(peers);
+    const requestId = await crashed(connector);
+    const { state, passed } = await runFor(connector, requestId, days(3));
+    expect(state).toBe("failed");
+    expect(passed).toBeGreaterThanOrEqual(hours(1));
+    expect(passed).toBeLessThan(hours(2));
+    expect(lookUps()).toBe(7);
+    expect(await connector.read(requestId)).toMatchObject({
+      error_message: expect.stringContaining("Look there for the customer reference"),
+    });
+    expect(connector.events("shipment_not_found")).toHaveLength(1);
+    expect(await connector.queue("reconcile")).toEqual([]);
+  });
+
+  test("is not ended by many answers within less than an hour, nor by two over more", async () => {
+    const connector = await testConnector(peers);
+    const requestId = await crashed(connector);
+    for (let run = 0; run < 10; run++) {
+      await connector.runCredentials("on_demand");
+      connector.advance(minutes(5));
+    }
+    expect(await connector.requestRow(requestId)).toMatchObject(stillOpen);
+    const other = await crashed(connector);
+    await connector.runCredentials("on_demand");
+    connector.advance(hours(9));
+    await connector.runCredentials("on_demand");
+    expect(await connector.requestRow(other)).toMatchObject(stillOpen);
+  });
+
+  test("is linked to its shipment if the delivery service lists it late", async () => {
+    let isHidden = true;
+    const connector = await testConnector(peers, { fetch: listing(list => (isHidden ? nothing : list)) });
+    const requestId = await crashed(connector, "after");
+    expect(await runFor(connector, requestId, minutes(30))).toMatchObject(stillOpen);
+    isHidden = false;
+    expect(await runFor(connector, requestId, hours(1))).toMatchObject({ state: "started" });
+    const { missing, ...delivery } = (await connector.requestRow(requestId)).delivery ?? {};
+    expect([missing, delivery.tentative]).toEqual([undefined, true]);
+  });
+
+  test.each<[string, Fetch]>([
+    ["does not say how many shipments it has", listing(({ shipments }) => ({ shipments }))],
+    ["has more than it lists", listing(list => ({ ...list, total_count: 1 }))],
+    ["lists one that is not readable", listing(() => ({ total_count: 1, shipments: [{}] }))],
+    [
+      "does not answer",
+      async (url, init) => (String(url).includes("search=") ? new Response("", { status: 503 }) : fetch(url, init)),
+    ],
+    [
+      "has no such search",
+      async (url, init) => (String(url).includes("search=") ? new Response("", { status: 404 }) : fetch(url, init)),
+    ],
+  ])("waits for three days if the delivery service %s, which does not tell", async (_, answer) => {
+    const connector = await testConnector(peers, { fetch: answer });
+    const requestId = await crashed(connector);
+    expect(await runFor(connector, requestId, hours(60))).toMatchObject(stillOpen);
+    expect((await connector.requestRow(requestId)).delivery?.missing).toBeUndefined();
+    expect(await runFor(connector, requestId, hours(24))).toMatchObject({ state: "failed" });
+  });
+
+  test("waits if the delivery service lists its order with another address", async () => {
+    const moved = listing(({ shipments, ...list }) => ({
+      ...list,
+      shipments: shipments.map(shipment => ({ ...shipment, mailing_address: { city: "Boston" } })),
+    }));
+    const connector = await testConnector(peers, { fetch: moved });
+    const requestId = await crashed(connector, "after");
+    expect(await runFor(connector, requestId, hours(10))).toMatchObject(stillOpen);
+  });
+
+  test("ends although the delivery service lists another request's shipment with its reference", async () => {
+    const connector = await testConnector(peers);
+    const body = withoutPins(orderBody());
+    const referenced = (each: Body): Body => altered(each, { "shipment.customer_reference": body.recipient.email });
+    await connector.order(referenced(body));
+    await connector.order(referenced(withoutPins(orderBody())));
+    await connector.runShipments();
+    const requestId = await crashed(connector, "before", referenced(body));
+    expect(await runFor(connector, requestId, hours(3))).toMatchObject({ state: "failed" });
+  });
+
+  test("waits if the search does not find the known shipment of another request either", async () => {
+    const connector = await testConnector(peers, { fetch: listing(() => nothing) });
+    const other = await connector.orderAndPoll();
+    const requestId = await crashed(connector);
+    expect(await runFor(connector, requestId, hours(10))).toMatchObject(stillOpen);
+    expect(connector.events("search_not_trusted")).toContainEqual(
+      expect.objectContaining({ credentialRequestId: requestId, otherRequestId: other.requestId }),
+    );
+  });
+});
