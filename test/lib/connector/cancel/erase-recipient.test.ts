@@ -174,6 +174,7 @@ describe("erasing one recipient", () => {
     const body = altered(orderBody([2, 1], email), {
       "shipment.shipment_items[0].credentials[0].user_id": user.toUpperCase(),
     });
+    connector.advance(minutes(1));
     const shared = await connector.order(body);
     await peers.delivery.control(shared.shipmentId ?? "", { state: 101 });
     const before = await storedText(connector.storage);
