@@ -33,6 +33,7 @@ export const slowTests: readonly string[] = [
   "test/functions/connector/start/{idp-credentials,multi-idp}.test.ts",
   "test/functions/openapi/{documented-statuses,examples,openapi-documents,tools}.test.ts",
   "test/functions/telemetry/**",
+  "test/host/**",
   "test/infra/{azd,queries,registration}/*.test.ts",
   "test/lib/azure/auth/{crashes,races,sessions,users}.test.ts",
   "test/lib/azure/maintenance/**",

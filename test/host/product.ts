@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { RunningAzureHost } from "../../local/azure-host/start-azure-host.ts";
+import { hostSettings } from "../../local/generate/settings-files.ts";
+import { closePeers, idpFile, type Peers, startPeers } from "../../local/peers/all.ts";
+import type { Facts } from "../../local/start/run-file.ts";
+import { describeSystem } from "../../local/start/system.ts";
+import type { Tokens } from "../../local/start/tokens.ts";
+import { azureHostOfFile } from "../support/host/azure-host.ts";
+import { builtPackage } from "../support/host/built-package.ts";
+import { atEndOfFile } from "../support/run/end-of-file.ts";
+import { freshStorage, patient } from "../support/storage/fresh-storage.ts";
+
+const never = "0 0 0 29 2 *";
+
+/** Peers, storage and settings of one system, whose hosts are Azure's. */
+export interface Product {
+  readonly peers: Peers;
+  readonly tokens: Tokens;
+  readonly storage: string;
+  /** The settings of every host. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** Starts the deployable package on Azure's host. */
+  startHost(settings?: Readonly<Record<string, string>>): Promise<RunningAzureHost>;
+  factsOf(host: RunningAzureHost): Facts;
+  /** Calls the connector with its token. Rejects if the host is gone before it has answered. */
+  call(host: RunningAzureHost, method: string, path: string, body?: unknown): Promise<Answer>;
+}
+
+interface Answer {
+  readonly status: number;
+  /** The parsed JSON; undefined if the body is empty. */
+  readonly body: unknown;
+}
+
+/** Starts the system of a test file, in which no timer fires by itself. It ends with the file. */
+export async function productOfFile(): Promise<Product> {
+  const [storage, peers] = [freshStorage(), await startPeers()];
+  const folder = mkdtempSync(join(tmpdir(), "product-"));
+  atEndOfFile(async () => {
+    await closePeers(peers);
+    rmSync(folder, { recursive: true });
+  });
+  const idpPath = join(folder, "identity-providers.yaml");
+  writeFileSync(idpPath, idpFile(peers));
+  const described = await describeSystem(storage, peers, {
+    IDP_ENABLE_MULTI_IDP: "true",
+    IDP_CONFIGURATION_PATH: idpPath,
+    EVENT_SINK_URLS: `${peers.sink.url}/events`,
+  });
+  peers.delivery.settings({ shipAfterMs: 0 });
+  const settings = {
+    ...hostSettings,
+    ...described.settings,
+    ...patient,
+    CRON_PROCESS_SHIPMENT_SCHEDULE: never,
+    CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: never,
+    CRON_DATA_CLEANUP_SCHEDULE: never,
+    LOGGING_LEVEL_COM_SERVICE: "INFO",
+    AzureWebJobsStorage: storage.connectionString,
+  };
+  return {
+    peers,
+    tokens: described.tokens,
+    storage: storage.connectionString,
+    settings,
+    startHost: async (more = {}) => azureHostOfFile({ app: await builtPackage(), settings: { ...settings, ...more } }),
+    factsOf: ({ url, pid, masterKey }) => ({
+      host: url,
+      tokens: described.tokens,
+      secrets: { eventSinks: [...described.secrets.eventSinks] },
+      storage: storage.connectionString,
+      peers: described.peerUrls,
+      pid,
+      masterKey,
+    }),
+    call: async ({ url }, method, path, body) => {
+      const response = await fetch(url + path, {
+        method,
+        headers: { authorization: `Bearer ${described.tokens.connector}`, "content-type": "application/json" },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, body: text === "" ? undefined : JSON.parse(text) };
+    },
+  };
+}
