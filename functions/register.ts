@@ -40,8 +40,8 @@ export function registerJobs<D>(jobs: Readonly<Record<string, Job<D>>>, deps: D,
 }
 
 /**
- * Registers every maintenance task of a service as a function that requires the host's master key and that the host's admin endpoint
- * can start: `backUp` of the connector is `connectorBackUp` (G13).
+ * Registers every maintenance task of a service as a function that requires the host's master key: `backUp` of the connector is
+ * `connectorBackUp` (G13).
  */
 export function registerTasks<D>(
   service: ServiceName,

@@ -37,7 +37,7 @@ const caller = { callerKind: "master_key" };
 
 /**
  * Returns the HTTP handler of a task. The input is the JSON body; an empty body is an empty object. Responds with `{data: report}` or
- * `{error, fields}`. Everything is logged too, because a caller of the host's admin endpoint gets no response.
+ * `{error, fields}`. Everything is logged too, because the caller of a long task may have left before its response.
  */
 export function serveTask<D>(
   name: string,
