@@ -13,7 +13,7 @@ const include = ["test/**/*.test.ts"];
 const ownProcess = [
   "test/functions/rotation.test.ts",
   "test/lib/azure/{service-access,telemetry/*}.test.ts",
-  "test/local/host/{empty-app,http/request-and-response}.test.ts",
+  "test/local/host/empty-app.test.ts",
 ];
 
 export default defineConfig({

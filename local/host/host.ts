@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { adminInput, createAdmin } from "./admin.ts";
+import { createAdmin } from "./admin.ts";
 import { createSettings } from "./app-settings.ts";
 import type { HostLog } from "./core-contract.ts";
 import type { FunctionsCore } from "./functions-core.ts";
@@ -11,7 +11,7 @@ import { createLevelOf, type Keys } from "./http/keys.ts";
 import { defaultBodyLimit } from "./http/request.ts";
 import { createRequestQueue } from "./http/request-queue.ts";
 import { send } from "./http/response.ts";
-import { createServe, refuseMalformed } from "./http/serve.ts";
+import { createRefusals, createServe } from "./http/serve.ts";
 import { createInvoke, type Invoke } from "./invoke.ts";
 import { servedFunctions } from "./served-functions.ts";
 import { createTimer } from "./timers.ts";
@@ -100,33 +100,41 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
     admin: createAdmin({
       find,
       bodyLimit,
-      start: (one, input) => {
-        const reason = "This function was programmatically called via the host APIs.";
-        const timer = timers.get(one.name);
-        track(timer === undefined ? invoke(one, adminInput(one, input), reason) : timer.run(reason));
+      start: ({ name }) => {
+        const timer = timers.get(name);
+        if (timer !== undefined) track(timer.run("This function was programmatically called via the host APIs."));
+        else log("error", `Function.${name}`, `Executed 'Functions.${name}' (Failed): An HttpRequest is required`);
       },
     }),
   });
 
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     response.setHeader("server", "Kestrel");
-    for (const [name, value] of Object.entries(customHeaders)) response.setHeader(name, value);
     // This fails only if the caller disconnected while sending.
     const made = await observe(request, () => answer(request)).catch(() => undefined);
     if (made === undefined) {
       response.destroy();
       return;
     }
+    if (made.byServer !== true)
+      for (const [name, value] of Object.entries(customHeaders)) response.setHeader(name, value);
     if (stopped !== undefined) response.setHeader("connection", "close");
     await send(response, made);
   };
 
   // The real host's parser accepts control characters in values, bare line feeds, and a length together with chunks.
-  const parserOptions = { maxHeaderSize: 32_768, keepAliveTimeout: 120_000, insecureHTTPParser: true };
+  const parserOptions = {
+    maxHeaderSize: 32_768,
+    keepAliveTimeout: 120_000,
+    insecureHTTPParser: true,
+    requireHostHeader: false,
+  };
   const server = createServer(parserOptions, (request, response) => track(respond(request, response)));
   // The real host ignores unknown expectations.
   server.on("checkExpectation", (request, response) => track(respond(request, response)));
-  server.on("clientError", refuseMalformed);
+  const refusals = createRefusals(customHeaders);
+  server.on("clientError", refusals.malformed);
+  server.on("connect", (_, socket) => refusals.unknownMethod(socket));
 
   const appContext = { hookData: core.appHookData, appHookData: core.appHookData };
   await core.runHooks("appStart", appContext);

@@ -7,10 +7,10 @@ import { encodedAgain, routedPath } from "./route.ts";
 /** In bytes; the real host responds 500 to a longer body. `FUNCTIONS_REQUEST_BODY_SIZE_LIMIT` replaces it. */
 export const defaultBodyLimit = 104_857_600;
 
-/** In bytes; the response to a longer request line is 414. */
-const requestLineLimit = 8170;
+/** In bytes, without the line end; the response to a longer request line is 414. */
+const requestLineLimit = 8190;
 
-/** Number of header lines at which the response is 431. */
+/** The response to more header lines is 431. */
 const headerLineLimit = 100;
 
 /** The target as a function gets it. Its address depends on the connection and `Host` only; forwarding headers have no effect. */
@@ -23,30 +23,56 @@ export interface Target {
   readonly headers: readonly (readonly [string, string])[];
 }
 
-/** Returns the target, or the status with which the real host refuses the request. */
-export function readTarget(request: IncomingMessage): Target | number {
-  const target = request.url ?? "";
-  if (`${request.method} ${target} HTTP/1.1`.length > requestLineLimit) return 414;
-  if (request.rawHeaders.length / 2 >= headerLineLimit) return 431;
-  const { host: hosts = [] } = request.headersDistinct;
+/** How the real host refuses a request. `byServer`: before the headers of host.json are added. */
+export interface Refusal {
+  readonly status: number;
+  readonly byServer: boolean;
+}
+
+const byServer = (status: number): Refusal => ({ status, byServer: true });
+const byHost = (status: number): Refusal => ({ status, byServer: false });
+
+/** Returns the target, or how the real host refuses the request. */
+export function readTarget(request: IncomingMessage): Target | Refusal {
+  const { method, httpVersion } = request;
+  const sent = request.url ?? "";
+  if (httpVersion === "0.9") return byServer(400);
+  if (!["1.0", "1.1"].includes(httpVersion)) return byServer(505);
+  if (`${method} ${sent} HTTP/1.1`.length > requestLineLimit) return byServer(414);
+  if (request.rawHeaders.length / 2 > headerLineLimit) return byServer(431);
+  if (request.rawHeaders.some(text => text.includes("\0"))) return byServer(400);
+  const { host: hosts = [], "transfer-encoding": codings = [] } = request.headersDistinct;
+  if (codings.some(coding => !/(?:^|,)\s*chunked\s*$/i.test(coding))) return byServer(400);
   const [host] = hosts;
-  if (host === "") return 500;
-  if (host === undefined || hosts.length > 1 || !/^[^\s/\\?#@]+$/.test(host)) return 400;
-  if (!/^\/[\x21-\x7e]*$/.test(target) || /^[^?]*%00/.test(target)) return 400;
+  if (host === "" || (host === undefined && httpVersion === "1.0")) return byHost(500);
+  if (host === undefined || hosts.length > 1 || !/^[^\s/\\?#@]+$/.test(host)) return byServer(400);
+  if ((method === "OPTIONS" && sent === "*") || method === "CONNECT") return byHost(404);
+  const target = relativeTarget(sent, host);
+  if (!/^\/[\x21-\x7e]*$/.test(target) || /^[^?]*%00/.test(target)) return byServer(400);
   const headers = readHeaders(request);
-  if (headers === undefined) return 400;
+  if (headers === undefined) return byServer(400);
   const [rawPath = "", ...query] = target.split("?");
   const path = routedPath(rawPath);
   const url = `http://${host}${[encodedAgain(path), ...query].join("?")}`;
-  return URL.canParse(url) ? { url, path, rawQuery: query.join("?"), headers } : 400;
+  return URL.canParse(url) ? { url, path, rawQuery: query.join("?"), headers } : byServer(400);
 }
 
-/** Returns the headers with their bytes read as UTF-8, as the real host does; undefined if one is not UTF-8. */
+/** A target may be an absolute address of the host that the request is sent to. */
+const relativeTarget = (target: string, host: string): string => {
+  const origin = `http://${host}`;
+  return target.toLowerCase().startsWith(`${origin.toLowerCase()}/`) ? target.slice(origin.length) : target;
+};
+
+/**
+ * Returns the headers with their bytes read as UTF-8, as the real host does; undefined if one is not UTF-8. A length together with
+ * chunks is renamed.
+ */
 function readHeaders({ headersDistinct }: IncomingMessage): Target["headers"] | undefined {
   const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const isChunked = headersDistinct["transfer-encoding"] !== undefined;
   try {
     return Object.entries(headersDistinct).map(([name, values = []]) => [
-      name,
+      isChunked && name === "content-length" ? "x-content-length" : name,
       utf8.decode(Buffer.from(values.join(","), "latin1")),
     ]);
   } catch {

@@ -9,6 +9,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   readonly cookies?: readonly string[];
   readonly body?: Uint8Array;
+  /** Whether it has no headers of host.json, because the server responds before the host. */
+  readonly byServer?: boolean;
 }
 
 /** The response to a function without a result is 204. */
@@ -31,8 +33,7 @@ export async function send(response: ServerResponse, answer: Answer): Promise<vo
     for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
     for (const cookie of answer.cookies ?? []) response.appendHeader("set-cookie", cookie);
   } catch {
-    // The function has set a header that cannot be sent, such as a cookie with a line break in its name.
-    for (const name of response.getHeaderNames()) response.removeHeader(name);
+    // The function has set a header that cannot be sent, such as a cookie with a line break in its name. Those before it stay.
     response.statusCode = 500;
     body = undefined;
   }

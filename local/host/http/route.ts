@@ -35,7 +35,7 @@ export function parseRoute(template: string): Route {
       throw new Error(`"${template}": only the last parameter may be optional`);
     }
   });
-  return { match: path => matchSegments(segments, pathSegments(path)) };
+  return { match: path => matchSegments(segments, path) };
 }
 
 function parseSegment(text: string): Segment {
@@ -66,11 +66,13 @@ const pathSegments = (path: string): string[] => {
   return trimmed === "" ? [] : trimmed.split("/");
 };
 
-function matchSegments(segments: readonly Segment[], path: readonly string[]): Record<string, string> | undefined {
+function matchSegments(segments: readonly Segment[], fullPath: string): Record<string, string> | undefined {
+  const path = pathSegments(fullPath);
   const parameters: [string, string][] = [];
   for (const [index, segment] of segments.entries()) {
     if (segment.kind === "rest") {
-      const rest = path.slice(index).join("/");
+      // A rest keeps the slash at the end.
+      const rest = fullPath.replace(/^\//, "").split("/").slice(index).join("/");
       if (rest !== "") parameters.push([segment.name, rest]);
       return Object.fromEntries(parameters);
     }

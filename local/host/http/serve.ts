@@ -1,6 +1,6 @@
 // Development tool: from a request to its response, as Azure's host gives it.
 import { type IncomingMessage, STATUS_CODES } from "node:http";
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Admin } from "../admin.ts";
 import type { Invoke } from "../invoke.ts";
 import type { HttpFunction } from "../served-functions.ts";
@@ -50,8 +50,8 @@ export function createServe({ functions, invoke, queue, levelOf, admin, bodyLimi
 
   return async request => {
     const target = readTarget(request);
-    if (typeof target === "number") return { status: target, headers: { connection: "close" } };
-    if (!/^\/admin\//i.test(target.path)) return callFunction(request, target);
+    if ("status" in target) return { ...target, headers: { connection: "close", "content-length": "0" } };
+    if (!/^\/(?:admin|runtime)\//i.test(target.path)) return callFunction(request, target);
     return admin(request, target.path, levelOf(request, target.rawQuery));
   };
 }
@@ -71,17 +71,35 @@ const homePageAnswer: Answer = {
   body: Buffer.from("<!doctype html><title>Local Functions host</title>The local Functions host is up and running."),
 };
 
-/**
- * Responds to what the parser rejects: 404 for an unknown method, because no function has a route with it, 431 for too many
- * headers, 400 for anything else.
- */
-export function refuseMalformed(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const isRequest = /^[!-~]+ \/[!-~]* HTTP\/1\.[01]\r?\n/.test(error.rawPacket?.toString("latin1") ?? "");
-  const status =
-    error.code === "HPE_INVALID_METHOD" && isRequest ? 404 : error.code === "HPE_HEADER_OVERFLOW" ? 431 : 400;
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
+/** Refuses requests that Node hands over as a bare socket. */
+export interface Refusals {
+  /**
+   * Responds to what the parser rejects: 404 for an unknown method, because no function has a route with it, 405 for a target without a
+   * slash, 431 for too many headers, 400 for anything else.
+   */
+  malformed(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Duplex): void;
+  unknownMethod(socket: Duplex): void;
+}
+
+/** @param customHeaders of host.json, for responses of the host; its server refuses without them */
+export function createRefusals(customHeaders: Readonly<Record<string, string>>): Refusals {
+  const refuse = (socket: Duplex, status: number, more: Readonly<Record<string, string>> = {}): void => {
+    const headers = { "Content-Length": "0", Connection: "close", Server: "Kestrel", ...more };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n`);
+  };
+  const unknownMethod: Refusals["unknownMethod"] = socket => refuse(socket, 404, customHeaders);
+  return {
+    unknownMethod,
+    malformed: (error, socket) => {
+      if (error.code === "ECONNRESET" || !socket.writable) {
+        socket.destroy();
+        return;
+      }
+      const [line = ""] = (error.rawPacket?.toString("latin1") ?? "").split(/\r?\n/);
+      if (error.code === "HPE_INVALID_METHOD" && /^[!-~]+ \/[!-~]* HTTP\/1\.[01]$/.test(line)) unknownMethod(socket);
+      else if (/^[A-Z]+ [^/* ][^: ]* HTTP\/1\.[01]$/.test(line)) refuse(socket, 405, { Allow: "CONNECT" });
+      else refuse(socket, error.code === "HPE_HEADER_OVERFLOW" ? 431 : 400);
+    },
+  };
 }

@@ -3,7 +3,6 @@ import { connectorTasks } from "../../../functions/connector/start/maintenance-t
 import { connectorHostOfFile } from "../../support/connector/host.ts";
 import { newUser, orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
 import { expectReport } from "../../support/run-task.ts";
-import { until } from "../../support/until.ts";
 
 const peers = await peersOfFile();
 const host = connectorHostOfFile(peers);
@@ -55,18 +54,6 @@ describe("the maintenance function that erases a recipient", () => {
       body: { data: { dry_run: true, erased: 1, requests, left: [] } },
     });
     expect(await statusOf(open)).toBe(200);
-  });
-
-  it("is started by the host's admin endpoint too", async () => {
-    const email = newUser();
-    const id = await ordered(email, 101);
-    const body = { input: JSON.stringify({ email }) };
-    const headers = { "x-functions-key": host.masterKey };
-    expect((await host.call("POST /admin/functions/connectorErase", { body, headers })).status).toBe(202);
-    await until(
-      async () => (await statusOf(id)) === 404,
-      () => "the request is still there",
-    );
   });
 
   it.each([
