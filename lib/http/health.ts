@@ -1,7 +1,7 @@
 import { singleFlight } from "../async/single-flight.ts";
 import { withTimeout } from "../async/with-timeout.ts";
 import type { Log } from "../log.ts";
-import { between, type Instant, type Now } from "../time.ts";
+import { type Instant, isRecent, type Now } from "../time.ts";
 
 /** Checks one dependency of the deployment. Rejects if it does not work. */
 export type HealthCheck = () => Promise<void>;
@@ -34,8 +34,6 @@ export function createHealthCheck(
     }
   };
   return async () => {
-    const ageMs = passedAt === undefined ? maxAgeMs : between(passedAt, now());
-    // A time in the future is not recent: the clock was set back, and the success can be as old as that.
-    return (ageMs >= 0 && ageMs < maxAgeMs) || runAll();
+    return isRecent(passedAt, maxAgeMs, now()) || runAll();
   };
 }

@@ -2,7 +2,7 @@ import { type Instant, instant, parseUtc } from "../../../lib/time.ts";
 import type { ImportKey } from "./parsed-lines.ts";
 import { element, elements, textAt, type XmlElement } from "./xml.ts";
 
-/** Returns a time of the key's policy and of its device, in milliseconds; NaN for a malformed one. */
+/** Returns the times of this name in the key's policy and in its device, in milliseconds since 1970; NaN for a malformed one. */
 const timesOf = (keyPackage: XmlElement, name: "StartDate" | "ExpiryDate"): readonly number[] =>
   [element(keyPackage, "Key", "Policy"), element(keyPackage, "DeviceInfo")]
     .map(parent => textAt(parent, name))

@@ -49,8 +49,8 @@ export const totp: LocalKind = {
     if (resync !== undefined && resync >= first && resync <= last && find(resync) !== undefined) {
       return { outcome: "valid", nextState: { counter: resync + 1, drift: resync - stepAt(now, form) } };
     }
-    const astray = find(Math.max(first, counter), last);
-    if (astray !== undefined) return { outcome: "out_of_step", nextState: { ...kept, resync: astray + 1 } };
+    const outside = find(Math.max(first, counter), last);
+    if (outside !== undefined) return { outcome: "out_of_step", nextState: { ...kept, resync: outside + 1 } };
     return { outcome: find(first, Math.min(last, counter - 1)) === undefined ? "invalid" : "replayed" };
   },
   advancePastUses(form, _uses, { now }): KeyState {

@@ -7,8 +7,8 @@ type Rows = Pick<ReturnType<typeof requestRows>, "load" | "save">;
 
 /**
  * Saves changes of a request as `save` of its rows does. If storage does not answer, the write may have succeeded, so the rows are read.
- * Returns them if they have the changes. If they are unchanged, writes once more: after that the first write cannot take effect late. Throws
- * the Fault of the write if the rows cannot be read.
+ * Returns them if they have the changes. If they are unchanged, writes once more: if that succeeds, the first write cannot take effect late.
+ * Throws the Fault of the first write if the rows cannot be read, and that of the second one if it is not answered either.
  */
 export async function saveOrReadBack(rows: Rows, ...write: Parameters<Rows["save"]>): ReturnType<Rows["save"]> {
   const [loaded, changes] = write;
@@ -20,9 +20,9 @@ export async function saveOrReadBack(rows: Rows, ...write: Parameters<Rows["save
       throw error;
     });
     if (stored === undefined) return undefined;
-    const written = rowsOf(changes).map(row => ({ row, before: rowIn(loaded, row), now: rowIn(stored, row) }));
-    if (written.every(({ before, now }) => now?.etag === before?.etag)) return rows.save(...write);
-    return written.every(({ row, now }) => isSame(row, now?.value)) ? stored : undefined;
+    const written = rowsOf(changes).map(row => ({ row, before: rowIn(loaded, row), current: rowIn(stored, row) }));
+    if (written.every(({ before, current }) => current?.etag === before?.etag)) return rows.save(...write);
+    return written.every(({ row, current }) => isSame(row, current?.value)) ? stored : undefined;
   }
 }
 

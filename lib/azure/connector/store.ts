@@ -88,17 +88,17 @@ export function connectorStore(
       const more = recorded && events.writesOf(before.request, recorded);
       const saved = await (throwsInDoubt ? rows.save(loaded, all, more) : saveOrReadBack(rows, loaded, all, more));
       if (saved === undefined) return undefined;
-      // The change is made. If this failed, the caller would take it for one that was not.
-      const leave = (error: unknown) => log.warn("index_row_left", { credentialRequestId: after.request.id, error });
+      // The change is saved already. An error would tell the caller that it is not.
+      const logLeft = (error: unknown) => log.warn("index_row_left", { credentialRequestId: after.request.id, error });
       try {
         // Comes before the removal of the former index rows: after a crash in between, the job that removes them updates
         // the record of the shipment, or unlinks it.
         await index.updateShipment(before, after);
         const removal = index.removeFormer(before, after);
-        if (isUrgent) removal.catch(leave);
+        if (isUrgent) removal.catch(logLeft);
         else await removal;
       } catch (error) {
-        leave(error);
+        logLeft(error);
       }
       return saved;
     },

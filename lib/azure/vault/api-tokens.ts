@@ -3,7 +3,7 @@ import { derivedKey } from "../../derived-key.ts";
 import type { TokenHashes } from "../../http/authenticate/api-tokens.ts";
 import type { TokenHash } from "../../http/authenticate/bearer.ts";
 import type { KeyRing } from "../../seal.ts";
-import { between, days, hours, type Instant } from "../../time.ts";
+import { between, days, hours, type Instant, isRecent } from "../../time.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
 import { createUseRecorder } from "./record-token-use.ts";
 import type { Secrets } from "./secrets.ts";
@@ -41,8 +41,7 @@ export function apiTokenHashes(
     lookUp(id) {
       const time = caching.now();
       const last = lookUps.get(id);
-      const ageMs = last === undefined ? Number.POSITIVE_INFINITY : between(last.at, time);
-      if (last !== undefined && ageMs >= 0 && ageMs < caching.refreshAfterMs) return last.hashes;
+      if (last !== undefined && isRecent(last.at, caching.refreshAfterMs, time)) return last.hashes;
       const hashes = cached.refresh().then(read => read ?? []);
       lookUps.set(id, { at: time, hashes });
       return hashes;

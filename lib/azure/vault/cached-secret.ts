@@ -1,5 +1,5 @@
 import type { Log } from "../../log.ts";
-import { between, type Instant, type Now } from "../../time.ts";
+import { between, type Instant, isRecent, type Now } from "../../time.ts";
 
 export interface CachedSecret<T> {
   /**
@@ -36,10 +36,6 @@ export function cachedSecret<T>(
   let reading: Promise<T | undefined> | undefined;
   let next: Promise<T | undefined> | undefined;
 
-  const ageOf = (at: Instant | undefined) => (at === undefined ? Number.POSITIVE_INFINITY : between(at, now()));
-  /** A time in the future is not recent: the clock was set back, and the value can be as old as that. */
-  const isRecent = (at: Instant | undefined, ms: number) => ageOf(at) >= 0 && ageOf(at) < ms;
-
   const renew = async () => {
     const at = now();
     try {
@@ -52,33 +48,32 @@ export function cachedSecret<T>(
       throw error;
     }
   };
-  /** Concurrent callers share one read. */
-  const share = () => {
+  const readShared = () => {
     reading ??= renew().finally(() => {
       reading = undefined;
     });
     return reading;
   };
   const staleOr = (error: unknown) => {
-    if (cached === undefined || ageOf(cached.at) >= maxStaleMs) throw error;
+    if (cached === undefined || between(cached.at, now()) >= maxStaleMs) throw error;
     return cached.secret;
   };
 
   const get = async () => {
-    if (cached !== undefined && isRecent(cached.at, maxAgeMs)) return cached.secret;
-    if (cached !== undefined && isRecent(failed?.at, refreshAfterMs)) return staleOr(failed?.error);
-    return share().catch(staleOr);
+    if (cached !== undefined && isRecent(cached.at, maxAgeMs, now())) return cached.secret;
+    if (cached !== undefined && isRecent(failed?.at, refreshAfterMs, now())) return staleOr(failed?.error);
+    return readShared().catch(staleOr);
   };
   return {
     get,
     refresh() {
-      if (reading === undefined) return share();
-      // The read in progress may have passed what is looked for. The next one is shared by all who call meanwhile.
+      if (reading === undefined) return readShared();
+      // The read in progress may be too old for this caller. All callers until it ends share the next one.
       next ??= reading
         .catch(() => {})
         .then(() => {
           next = undefined;
-          return share();
+          return readShared();
         });
       return next;
     },

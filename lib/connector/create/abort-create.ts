@@ -45,8 +45,10 @@ export async function abortCreate(
 }
 
 /** Whether a request is not started, and has no order intent or the one of the create handler. */
-const isOpen = ({ request: { value: now } }: LoadedRequest, intentAt: Instant | undefined): boolean =>
-  now.state === "received" && (now.delivery?.sentAt ?? intentAt) === intentAt && now.delivery?.shipmentId === undefined;
+const isOpen = ({ request }: LoadedRequest, intentAt: Instant | undefined): boolean => {
+  const { state, delivery } = request.value;
+  return state === "received" && (delivery?.sentAt ?? intentAt) === intentAt && delivery?.shipmentId === undefined;
+};
 
 /** Whether an IdP may still process an unanswered call. The job then compensates again, after the call is certain to be over. */
 const mayBeginLate = (keys: readonly SecurityKey[], idpAnswers: IdpAnswers, { idps }: ConnectorDeps): boolean =>
@@ -65,9 +67,9 @@ const withIdpStates = (key: SecurityKey, challenges: Challenges): SecurityKey =>
 });
 
 /**
- * Aborts a create whose write was not answered by storage: it may have succeeded, and may take effect late, but the call that it announced
- * was not made. Reads the request and ends it by the version read, so that the write conflicts if it arrives later. Returns the fault for the
- * caller to throw. If storage cannot be read, a job ends the request.
+ * Aborts a create whose order intent was not answered by storage: the write may have succeeded, or may take effect late, but nothing was
+ * ordered. Reads the request and ends it by the version read, so that a late write conflicts. If storage cannot be read, a job ends the
+ * request. Returns `fault`, for the caller to throw.
  * @param unsaved the request and keys as they were to be written
  */
 export async function abortInDoubt(

@@ -38,7 +38,7 @@ export async function enroll(
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
   const request = stored.request.value;
-  const isOurs = (now: LoadedRequest) => now.keys.every(({ value }) => hasResponseKeysOf(value, keys));
+  const isOurs = (current: LoadedRequest) => current.keys.every(({ value }) => hasResponseKeysOf(value, keys));
   // The request's row is written too, so that this save conflicts with a job that is compensating the request.
   const loaded = await saveFromHandler(stored, { request, keys }, isOurs, deps);
   if (loaded === undefined) throw await compensateTooLate(request.id, keys, deps);

@@ -23,8 +23,8 @@ interface RecordedOrder {
 
 /**
  * Writes the order intent, together with the sealed keys and IdP states if they are not stored yet. From then on the order may exist (C6).
- * Throws Fault `unavailable` if the create took too long or the job has taken the request over, and, after the intent was taken back, if
- * storage did not answer.
+ * Throws Fault `unavailable` if the create took too long, if the job has taken the request over, or if storage did not answer; in the last
+ * case after it has taken the intent back.
  */
 export async function recordOrderIntent(
   loaded: LoadedRequest,
@@ -37,7 +37,7 @@ export async function recordOrderIntent(
     value.credentials.every(({ responseKey }) => responseKey !== undefined),
   );
   const changes = { request, ...(stored ? {} : { keys }) };
-  const isOurs = (now: LoadedRequest) => now.request.value.delivery?.sentAt === intentAt;
+  const isOurs = (current: LoadedRequest) => current.request.value.delivery?.sentAt === intentAt;
   let recorded: LoadedRequest | undefined;
   try {
     recorded = await saveFromHandler(loaded, changes, isOurs, deps, { throwsInDoubt: true });

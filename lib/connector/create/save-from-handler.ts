@@ -15,7 +15,7 @@ import { compensateAtIdps } from "../recovery/compensate.ts";
 export async function saveFromHandler(
   loaded: LoadedRequest,
   changes: Changes & Required<Pick<Changes, "request">>,
-  isOurs: (now: LoadedRequest) => boolean,
+  isOurs: (current: LoadedRequest) => boolean,
   deps: Pick<ConnectorDeps, "requests" | "now" | "intervals">,
   options?: Parameters<ConnectorDeps["requests"]["save"]>[2],
 ): Promise<LoadedRequest | undefined> {
@@ -23,8 +23,8 @@ export async function saveFromHandler(
   if (deps.now() > plus(createdAt, deps.intervals.createMs)) return undefined;
   const written = await deps.requests.save(loaded, changes, options);
   if (written !== undefined) return written;
-  const now = await deps.requests.load(id);
-  return now !== undefined && isOurs(now) ? now : undefined;
+  const current = await deps.requests.load(id);
+  return current !== undefined && isOurs(current) ? current : undefined;
 }
 
 /**

@@ -72,7 +72,7 @@ export async function startWithoutShipment(enrolled: LoadedRequest, deps: Connec
   const { id, due, ...rest } = enrolled.request.value;
   const started = { ...rest, id, state: startRequest(rest.state) };
   const changes = { request: started, keys: withPollDue(securityKeysOf(enrolled), deps) };
-  const isOurs = (now: LoadedRequest) => now.keys.some(({ value }) => value.enrollment !== undefined);
+  const isOurs = (current: LoadedRequest) => current.keys.some(({ value }) => value.enrollment !== undefined);
   const written = await saveFromHandler(enrolled, changes, isOurs, deps).catch((cause: unknown) => {
     // The request may have started, so a storage failure here must not be reported as a call that may be repeated.
     deps.log.error("start_failed", { credentialRequestId: id, error: cause });

@@ -120,7 +120,7 @@ export function connectDelivery({
         const found = new Map<string, DeliveryShipment>();
         let hasUnreadable = false;
         let seen = 0;
-        const endsWith = endsBefore(since);
+        const isLastPage = endsBefore(since);
         for (let page = 0; page < mostPages; page++) {
           const query = new URLSearchParams({
             search_field: "customer_reference",
@@ -141,7 +141,7 @@ export function connectDelivery({
           seen += answer.shipments.length;
           const { total_count: total } = answer;
           const hasMore = answer.shipments.length > 0 && seen < (total ?? seen);
-          const isLast = endsWith(answer.shipments);
+          const isLast = isLastPage(answer.shipments);
           if (hasMore && !isLast) continue;
           const isWhole = isLast || (total !== undefined && seen >= total);
           if (found.size > 0 || !hasUnreadable)

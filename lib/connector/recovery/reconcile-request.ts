@@ -1,7 +1,7 @@
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, minutes, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { unconfirmedMessage } from "../faults.ts";
+import { neverConfirmedMessage, unconfirmedMessage } from "../faults.ts";
 import { hasProgressed } from "../model/credential.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { type Delivery, isOnSite } from "../model/request.ts";
@@ -17,7 +17,7 @@ import { compensateInTurn } from "./compensate-in-turn.ts";
 import { endUnconfirmed, failRequest } from "./fail-request.ts";
 import { matchesOrder } from "./match-shipment.ts";
 import { mustLeaveKeys } from "./peers-in-turn.ts";
-import { areOfOthers, findsOthers, isNeverMade, isTentative, withUnknown } from "./unknown-order.ts";
+import { areLinkedToOthers, canFindOthers, isNeverOrdered, isTentative, withUnknown } from "./unknown-order.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends `failed`. With one, the
@@ -110,7 +110,7 @@ async function lookUp(
     return "never_confirmed";
   }
   const delivery = isUnknown ? withUnknown(request.delivery, now()) : request.delivery;
-  if (isNeverMade(delivery, now()) && isUnknown && (await findsOthers(leased, deps))) {
+  if (isUnknown && isNeverOrdered(delivery, now()) && (await canFindOthers(leased, deps))) {
     log.error("shipment_not_found", { candidates: 0 });
     return "never_confirmed";
   }
@@ -126,22 +126,20 @@ const withDelivery = ({ request, keys }: LoadedRequest, delivery: Delivery | und
 
 /** Compensates a request whose shipment was never found, and ends it, but for authenticators with a response. */
 async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {
-  const reason =
-    "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
   // Authenticators without a response must not be enrolled. A shipment may exist, so nothing is compensated for its security keys.
   const waiting = securityKeysOf(leased).filter(
     key => isOnSite(key) && key.state === "processing" && !hasProgressed(key),
   );
   const failure = await compensateInTurn(leased, waiting, run, deps);
-  if (failure === undefined) await endUnconfirmed(leased, reason, deps);
-  else await reconcileLater(leased, reason, deps, failure.retryAfter);
+  if (failure === undefined) await endUnconfirmed(leased, neverConfirmedMessage, deps);
+  else await reconcileLater(leased, neverConfirmedMessage, deps, failure.retryAfter);
 }
 
 /**
  * Returns the shipments that may be the order of this request: created at most 5 minutes before the order intent, equal in content, and
  * linked to no other request. If the delivery service did not answer, returns none, with its failure. `isContested` means that one more is
  * linked to another request tentatively: its responses will show which of the two requests it belongs to. `isUnknown` means that the
- * delivery service has answered with a complete list, in which every shipment that may be this order belongs to another request.
+ * delivery service does not know the order: its list is complete, and every shipment in it that may be this order belongs to another request.
  */
 async function findCandidates(
   leased: LoadedRequest,
@@ -186,7 +184,7 @@ async function findCandidates(
       found.isComplete &&
       others.length === matching.length &&
       !isContested &&
-      (await areOfOthers(doubtful, request.id, deps)),
+      (await areLinkedToOthers(doubtful, request.id, deps)),
   };
 }
 

@@ -6,8 +6,8 @@ import { type Claim, judgeRequest, type KeptAnswer, toKeptRefusal, withoutPeerTe
 import type { CredentialRequest } from "../model/request.ts";
 
 /**
- * Saves the outcome of a request in its claim before the request's rows are removed, so that its Idempotency-Key does not order again. Of a
- * refusal only the kind and the code stay.
+ * Saves the outcome of a request in its claim before the request's rows are removed, so that its Idempotency-Key does not order again. Keeps
+ * only the kind and the code of a refusal.
  * @param erased whether the claim must not keep the answer
  */
 export async function concludeClaim(

@@ -1,19 +1,20 @@
 import { createRemoteJWKSet, customFetch, errors, type JWTVerifyGetKey } from "jose";
 import { singleFlight } from "../../async/single-flight.ts";
 import type { Log } from "../../log.ts";
-import { between, days, type Instant, minutes, type Now, seconds } from "../../time.ts";
+import { days, type Instant, isRecent, minutes, type Now, seconds } from "../../time.ts";
 
 /** Age at which the keys are read again. */
 const maxAgeMs = minutes(10);
 /** Maximum age of keys that are used while the issuer cannot be read. */
 const maxStaleMs = days(1);
-/** Minimum time between two reads for unknown keys, which strangers can name, and after a failed read. */
+/** Minimum time between two reads for unknown keys, which strangers can name, and after a failed read while older keys are used. */
 const pauseMs = seconds(30);
 const timeoutMs = seconds(5);
 
 /**
- * Returns the issuer's keys for `jwtVerify` (G3). While they cannot be read, the last ones are used for a day, and a read is tried every
- * 30 seconds. Rejects with the error of the last read if there are no such keys, or if it may have been the read of a new key.
+ * Returns a function that returns the issuer's key of a token, for `jwtVerify` (G3). While the keys cannot be read, the last ones are used for
+ * a day, and a read is tried every 30 seconds. The function rejects with the error of the failed read if there are no keys to use, or if they
+ * lack the key of the token: it may be new.
  */
 export function issuerKeys(
   url: URL,
@@ -25,11 +26,6 @@ export function issuerKeys(
   let readAt: Instant | undefined;
   let failed: { readonly at: Instant; readonly error: unknown } | undefined;
 
-  const isRecent = (at: Instant | undefined, ms: number): boolean => {
-    const ageMs = at === undefined ? Number.POSITIVE_INFINITY : between(at, now());
-    // A time in the future is not recent: the clock was set back.
-    return ageMs >= 0 && ageMs < ms;
-  };
   const read = singleFlight(async () => {
     const at = now();
     try {
@@ -42,16 +38,16 @@ export function issuerKeys(
   });
 
   return async (header, token) => {
-    const isUsable = () => isRecent(readAt, maxStaleMs);
-    const isChecked = isRecent(readAt, maxAgeMs) || isRecent(failed?.at, pauseMs);
-    if (!(isUsable() && isChecked)) await read();
+    const isUsable = () => isRecent(readAt, maxStaleMs, now());
+    const isReadDue = !isRecent(readAt, maxAgeMs, now()) && !isRecent(failed?.at, pauseMs, now());
+    if (isReadDue || !isUsable()) await read();
     if (failed !== undefined && !isUsable()) throw failed.error;
     try {
       return await keys(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      if (!isRecent(failed?.at ?? readAt, pauseMs)) await read();
-      // The issuer may have published the key since the last read.
+      if (!isRecent(failed?.at ?? readAt, pauseMs, now())) await read();
+      // The issuer may have published the key since the last successful read.
       if (failed !== undefined) throw failed.error;
       return keys(header, token);
     }
