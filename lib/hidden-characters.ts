@@ -9,6 +9,9 @@ const allHidden = new RegExp(hidden, "gv");
 /** What is left of a text that shows nothing. U+2800 is the Braille pattern without dots. */
 const blank = /^[\s\u2800\p{Join_Control}\p{Variation_Selector}]*$/v;
 
+/** Whether a text has control characters or line ends. */
+export const hasControlCharacters = (text: string): boolean => /[\p{Cc}\p{Zl}\p{Zp}]/u.test(text);
+
 /** Whether a text has invisible or direction characters. */
 export const hasHiddenCharacters = (text: string): boolean => hidden.test(text);
 

@@ -95,17 +95,19 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
     report: z.lazy(() =>
       z
         .object({
-          dry_run: z.boolean().describe("Whether nothing was changed: the requests would be deleted."),
-          erased: count("Requests that were deleted."),
+          dry_run: z
+            .boolean()
+            .describe("If true, nothing was changed: `erased` and `requests` are what would be deleted."),
+          erased: count("Requests that were deleted, or would be."),
           requests: z
             .array(
               z.object({
-                credential_request_id: z.string().describe("A request that was deleted."),
+                credential_request_id: z.string().describe("The id of the request."),
                 state: z.enum(requestStates).describe("Its state before. An open one is cancelled first."),
                 other_users: count("Users of its credentials with another name. They may be other people."),
               }),
             )
-            .describe("The requests that were deleted."),
+            .describe("The requests that were deleted, or would be."),
           left: z
             .array(
               z.object({

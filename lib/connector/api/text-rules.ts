@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { hasHiddenCharacters, withoutHiddenCharacters } from "../../hidden-characters.ts";
+import { hasControlCharacters, hasHiddenCharacters, withoutHiddenCharacters } from "../../hidden-characters.ts";
 import { listOf, optional } from "./field-rules.ts";
 import { requestLimits } from "./limits.ts";
 import { isCountryCode } from "./regions.ts";
@@ -18,7 +18,7 @@ const text = () =>
   z
     .string()
     .max(rawTextLimit, { abort: true })
-    .refine(value => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value), { error: "must not contain control characters" });
+    .refine(value => !hasControlCharacters(value), { error: "must not contain control characters" });
 
 /** Text on one line, without outer white space and hidden characters; may be blank. */
 export const line = (max = textLimit) => text().overwrite(withoutHiddenCharacters).trim().max(max);

@@ -26,9 +26,9 @@ export interface ErasedRequest {
 }
 
 export interface EraseReport {
-  /** The number of requests that were erased. */
+  /** The number of `requests`. */
   readonly erased: number;
-  /** Each of them. */
+  /** The requests that were erased; in a dry run, those that would be. */
   readonly requests: readonly ErasedRequest[];
   /** The requests that were not erased, and why. */
   readonly left: readonly { readonly requestId: string; readonly reason: string }[];

@@ -22,7 +22,7 @@ export const shippedChallengeMs = ({ shipmentPoll, productionMs }: Pick<Interval
 export function challengeProblem(
   { options, expiresAt }: Challenge,
   key: Pick<SecurityKey, "provisioning">,
-  { id, longerChallenges }: Pick<Idp, "id" | "longerChallenges">,
+  { id, longerChallengesHint }: Pick<Idp, "id" | "longerChallengesHint">,
   { now, intervals }: Clock,
 ): string | undefined {
   const peer = `identity provider ${id}`;
@@ -35,7 +35,7 @@ export function challengeProblem(
   const reason = isOnSite(key)
     ? "and is over already: compare the clocks"
     : `before a shipped security key can be programmed (${neededUntil})`;
-  return `The challenge of the ${peer} ends at ${expiresAt.toISOString()}, ${reason}. ${longerChallenges}`;
+  return `The challenge of the ${peer} ends at ${expiresAt.toISOString()}, ${reason}. ${longerChallengesHint}`;
 }
 
 /** Whether the IdP grants a challenge that ends clearly earlier than the one that the settings ask for. */

@@ -63,7 +63,7 @@ export function configuredIdps(options: ConfiguredIdpsOptions): ConfiguredIdps {
         const same = before?.get(id);
         if (same?.text === text) return [id, same];
         const idp = connect(id, settings);
-        logDoubts(idp, options);
+        warnIfUnsuitable(idp, options);
         return [id, { text, settings, idp }];
       }),
     );
@@ -105,14 +105,14 @@ export function configuredIdps(options: ConfiguredIdpsOptions): ConfiguredIdps {
   };
 }
 
-/** Logs what of the settings of an IdP can never work, although each of them is valid. */
-function logDoubts(
-  { id, longestChallengeMs = Number.POSITIVE_INFINITY, longerChallenges, doubts = [] }: Idp,
+/** Logs why valid settings of an IdP can never work. */
+function warnIfUnsuitable(
+  { id, longestChallengeMs = Number.POSITIVE_INFINITY, longerChallengesHint, settingProblems = [] }: Idp,
   { shippedChallengeMs, log }: Pick<ConfiguredIdpsOptions, "shippedChallengeMs" | "log">,
 ): void {
   const isTooShort = longestChallengeMs <= shippedChallengeMs;
-  const reason = `shipments are refused: challenges end before a shipped security key can be programmed. ${longerChallenges}`;
-  const reasons = [...(isTooShort ? [reason] : []), ...doubts];
+  const reason = `shipments are refused: challenges end before a shipped security key can be programmed. ${longerChallengesHint}`;
+  const reasons = [...(isTooShort ? [reason] : []), ...settingProblems];
   if (reasons.length > 0) log.warn("idp_unsuitable", { idp: id, reasons });
 }
 

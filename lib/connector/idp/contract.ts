@@ -34,10 +34,10 @@ export interface Idp {
   readonly defaultRelyingPartyId: string;
   /** The longest lifetime of a challenge that the settings allow. Undefined if they set no limit. */
   readonly longestChallengeMs?: number | undefined;
-  /** What to change, and where, so that challenges last longer. A sentence for the administrator. */
-  readonly longerChallenges: string;
-  /** What of the settings cannot work at this IdP, as reasons for the log. */
-  readonly doubts?: readonly string[];
+  /** What an administrator changes so that challenges last longer, as sentences. */
+  readonly longerChallengesHint: string;
+  /** Why some of the settings cannot work at this IdP, for the log. */
+  readonly settingProblems?: readonly string[];
   creationOptions(request: OptionsRequest, signal: AbortSignal): Promise<Challenge>;
   /** Registers the credential. @param name shown at the IdP, `<name>: <serial>` */
   activate(idpState: Challenge["idpState"], attestation: Attestation, name: string, limits: CallLimits): Promise<void>;

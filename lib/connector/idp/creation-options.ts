@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { hasControlCharacters } from "../../hidden-characters.ts";
 import { omitUndefined } from "../../omit-undefined.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { CreationOptions } from "../model/webauthn.ts";
@@ -34,7 +35,7 @@ const sized = (form: z.ZodType<string>, bytes: number) =>
 const name = z
   .string()
   .refine(
-    text => text.isWellFormed() && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text) && [...text].length <= longestName,
+    text => text.isWellFormed() && !hasControlCharacters(text) && [...text].length <= longestName,
     `must be one line of at most ${longestName} characters without control characters`,
   );
 
@@ -81,8 +82,8 @@ const knownSelection = z.object({
     .catch(undefined),
 });
 
-/** Returns the schema of creation options with the binary values of one kind of IdP. The only check of what is passed on to the key maker. */
-export const creationOptions = ({ binary, userHandle = binary, credentialId = binary }: BinaryForms) =>
+/** Returns the schema of creation options in the binary forms of one kind of IdP. Nothing else checks what is passed on to the key maker. */
+export const creationOptionsSchema = ({ binary, userHandle = binary, credentialId = binary }: BinaryForms) =>
   z
     .object({
       rp: z.object({ id: relyingPartyId, name: name.nullish() }),
@@ -121,23 +122,23 @@ export const unusableOptions = "unusable_options";
 const operation = "creation options";
 
 /**
- * Returns creation options of an IdP as WebAuthn has them.
- * @param wanted the relying party id of the request, if it names one
+ * Parses the creation options of an IdP.
+ * @param expectedRelyingPartyId the relying party id of the request, if it names one
  * @throws PeerFailure `refused` that names each wrong member, never a value
  */
 export function readCreationOptions(
   schema: z.ZodType<CreationOptions>,
   options: unknown,
-  { peer, wanted }: { readonly peer: string; readonly wanted?: string | undefined },
+  { peer, expectedRelyingPartyId }: { readonly peer: string; readonly expectedRelyingPartyId?: string | undefined },
 ): CreationOptions {
   const { data, error } = schema.safeParse(options);
   if (error !== undefined) throw unusable(peer, problemsOf(error));
-  if (wanted === undefined || wanted === data.rp.id) return data;
+  if (expectedRelyingPartyId === undefined || expectedRelyingPartyId === data.rp.id) return data;
   const detail = `The relying party of this IdP is ${data.rp.id}; its configuration has another default-relying-party.`;
   throw new PeerFailure(peer, operation, "refused", { code: "relying_party", detail });
 }
 
-/** @param detail the wrong members, each with its reason */
+/** Returns the failure of an IdP with unusable creation options. @param detail the wrong members, each with its reason */
 export const unusable = (peer: string, detail: string): PeerFailure =>
   new PeerFailure(peer, operation, "refused", { code: unusableOptions, detail });
 

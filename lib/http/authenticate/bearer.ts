@@ -64,13 +64,13 @@ const maxHeaderLength = 16_384;
 const tagLength = 11;
 
 /**
- * Returns a token: its random part, and a tag by which the hosts of the service know that the service created it. So a token that is too new
- * for a host's cache is looked up at once, and a stranger's token never is.
+ * Returns a token with its tag, by which every host of the service knows that the service created it. So a token that is too new for a host's
+ * cache is looked up at once, and a stranger's token never is.
  */
-export async function withTag(random: string, { tag }: Pick<KnownTokens, "tag">): Promise<string> {
+export async function withTag(untagged: string, { tag }: Pick<KnownTokens, "tag">): Promise<string> {
   return (
-    random +
-    Buffer.from(await tag(random))
+    untagged +
+    Buffer.from(await tag(untagged))
       .subarray(0, 8)
       .toString("base64url")
   );

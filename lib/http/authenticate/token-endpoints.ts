@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type Caller, callerRoles } from "../../caller.ts";
 import { Fault, invalidRequest } from "../../fault.ts";
-import { hasHiddenCharacters } from "../../hidden-characters.ts";
+import { hasControlCharacters, hasHiddenCharacters } from "../../hidden-characters.ts";
 import type { Log } from "../../log.ts";
 import { omitUndefined } from "../../omit-undefined.ts";
 import type { Now } from "../../time.ts";
@@ -64,7 +64,7 @@ const name = z
   .trim()
   .min(1, { error: "must not be blank" })
   .max(100)
-  .refine(value => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value), { error: "must not contain control characters" })
+  .refine(value => !hasControlCharacters(value), { error: "must not contain control characters" })
   .refine(value => !hasHiddenCharacters(value), { error: "must not contain invisible or direction characters" });
 const newToken = z.object({
   name: name.describe("Name of the application that will use the token."),

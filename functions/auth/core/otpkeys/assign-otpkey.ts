@@ -16,8 +16,8 @@ export const assignOtpkey = endpoint({
     "Assigns an OTP key to a user, by its prefix or by any OTP of it, which is not used up. If no OTP key has the " +
     "prefix, the call creates one: of kind `remote` if validation servers are configured, which check its OTPs, else " +
     "without a secret, so that its OTPs are refused until the secret is imported. An OTP key can be assigned to " +
-    "several users. A text that ends in six digits is first looked up as an OTP of an existing otpkey, and one that looks " +
-    "like an OTP creates none: 400.",
+    "several users. A text that ends in six digits can be a prefix or an OTP: an otpkey with this " +
+    "prefix comes first, then one whose OTP it can be. A text that looks like an OTP creates no otpkey: 400.",
   params: userParams,
   body: assignment,
   answers: { 204: { description: "Assigned." } },

@@ -90,13 +90,13 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     id,
     defaultRelyingPartyId,
     longestChallengeMs: timeoutMs,
-    longerChallenges: "Raise the maximum duration of the journey, and challenge-timeout-milliseconds if it is set.",
+    longerChallengesHint: "Raise the maximum duration of the journey, and challenge-timeout-milliseconds if it is set.",
 
     creationOptions: (request, outer) =>
       operate(outer, async call => {
         const startedAt = access.now();
         const { asked, options } = await askOptions(call, request.userId);
-        const read = { peer: access.peer, wanted: request.relyingPartyId };
+        const read = { peer: access.peer, expectedRelyingPartyId: request.relyingPartyId };
         const checked = readCreationOptions(journeyOptions, options, read);
         const askedExpiry = timeoutMs === undefined ? undefined : new Date(plus(startedAt, timeoutMs));
         const expiresAt = earlier(endOf(asked), askedExpiry);

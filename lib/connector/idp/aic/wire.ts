@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Attestation } from "../../model/webauthn.ts";
-import { creationOptions } from "../creation-options.ts";
+import { creationOptionsSchema } from "../creation-options.ts";
 import { pingBinary } from "../ping-values.ts";
 import { type Callback, outputOf, type Step } from "./step.ts";
 
@@ -10,7 +10,7 @@ const userHandle = z
   .min(1)
   .transform(text => Buffer.from(text, "utf8").toString("base64url"));
 
-export const journeyOptions = z.lazy(() => creationOptions({ binary: pingBinary, userHandle }));
+export const journeyOptions = z.lazy(() => creationOptionsSchema({ binary: pingBinary, userHandle }));
 
 /**
  * Returns the member whose name begins with an underscore. Older versions have only the one without it, which is a piece of a script, or

@@ -50,10 +50,10 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
     id,
     defaultRelyingPartyId: configured["default-relying-party"],
     longestChallengeMs: minutes(timeout),
-    longerChallenges: isBeta
+    longerChallengesHint: isBeta
       ? "Raise challenge-timeout-minutes, up to 43200. If it is long enough, Microsoft Graph grants less than it is asked for."
       : "Set api-version to beta: version 1.0 of Microsoft Graph has challenges of 5 minutes only.",
-    ...(!isBeta && nationalGraphs.includes(new URL(graph).hostname) && { doubts: [globalOnly] }),
+    ...(!isBeta && nationalGraphs.includes(new URL(graph).hostname) && { settingProblems: [globalOnly] }),
 
     creationOptions: (request, outer) =>
       tokens.use(outer, async call => {
@@ -69,7 +69,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
           url,
           answer: creationOptionsAnswer,
         });
-        const read = { peer: access.peer, wanted: request.relyingPartyId };
+        const read = { peer: access.peer, expectedRelyingPartyId: request.relyingPartyId };
         const options = readCreationOptions(graphOptions, answer.publicKey, read);
         const expiry = challengeTimeout.safeParse(answer.challengeTimeoutDateTime);
         if (!expiry.success) throw unusable(access.peer, "challengeTimeoutDateTime is not readable");

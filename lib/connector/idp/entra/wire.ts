@@ -3,7 +3,7 @@ import { minutes } from "../../../time.ts";
 import { trimEnd } from "../../../trim-end.ts";
 import type { Attestation } from "../../model/webauthn.ts";
 import type { RegistrationQuery } from "../contract.ts";
-import { base64Text, creationOptions } from "../creation-options.ts";
+import { base64Text, creationOptionsSchema } from "../creation-options.ts";
 
 /** Accepts a body also inside `value`, as some versions of Graph send it. */
 const optionallyWrapped = <T>(body: z.ZodType<T>) =>
@@ -77,7 +77,7 @@ export const creationOptionsAnswer = optionallyWrapped(
 );
 
 export const graphOptions = z.lazy(() =>
-  creationOptions({ binary: base64Text, credentialId: z.string().transform(normalizeId).pipe(base64Text) }),
+  creationOptionsSchema({ binary: base64Text, credentialId: z.string().transform(normalizeId).pipe(base64Text) }),
 );
 
 /** Graph's time of expiry; undefined if the answer has none. */

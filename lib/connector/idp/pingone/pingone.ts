@@ -76,7 +76,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     id,
     defaultRelyingPartyId: configured["default-relying-party"],
     longestChallengeMs: timeoutDays && days(timeoutDays),
-    longerChallenges: "Raise pre-registration-timeout-days.",
+    longerChallengesHint: "Raise pre-registration-timeout-days.",
 
     creationOptions: (request, outer) =>
       tokens.use(outer, async call => {
@@ -98,7 +98,10 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
         const given = unwrapped(created.publicKeyCredentialCreationOptions);
         let options: CreationOptions;
         try {
-          options = readCreationOptions(pingOneOptions, given, { peer: access.peer, wanted: relyingPartyId });
+          options = readCreationOptions(pingOneOptions, given, {
+            peer: access.peer,
+            expectedRelyingPartyId: relyingPartyId,
+          });
         } catch (cause) {
           await remove(call, state).catch(undefinedIfGone).catch(asDeviceLeft(cause));
           throw cause;

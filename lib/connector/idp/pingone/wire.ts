@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Attestation } from "../../model/webauthn.ts";
-import { creationOptions } from "../creation-options.ts";
+import { creationOptionsSchema } from "../creation-options.ts";
 import { pingBinary } from "../ping-values.ts";
 
 /** Returns a filter by user name. The value is a JSON string (RFC 7644 section 3.4.2.2), so no character in it can end it. */
@@ -32,7 +32,7 @@ export const newDevice = z.object({
   publicKeyCredentialCreationOptions: z.unknown().optional(),
 });
 
-export const pingOneOptions = z.lazy(() => creationOptions({ binary: pingBinary }));
+export const pingOneOptions = z.lazy(() => creationOptionsSchema({ binary: pingBinary }));
 
 /** Returns the creation options as an object: PingOne writes them as JSON inside a string. */
 export function unwrapped(options: unknown): unknown {

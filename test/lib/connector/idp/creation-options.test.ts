@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { base64Text, creationOptions, readCreationOptions } from "../../../../lib/connector/idp/creation-options.ts";
+import {
+  base64Text,
+  creationOptionsSchema,
+  readCreationOptions,
+} from "../../../../lib/connector/idp/creation-options.ts";
 import { pingBinary } from "../../../../lib/connector/idp/ping-values.ts";
 import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
 
@@ -15,10 +19,10 @@ const plain = {
   challenge: "AQ",
   pubKeyCredParams: [{ type: "public-key", alg: -7 }],
 };
-const schema = creationOptions({ binary: base64Text });
+const schema = creationOptionsSchema({ binary: base64Text });
 const read = (changes: object = {}) => readCreationOptions(schema, { ...least, ...changes }, { peer: "IdP main" });
 const readPing = (changes: object) =>
-  readCreationOptions(creationOptions({ binary: pingBinary }), { ...least, ...changes }, { peer: "IdP main" });
+  readCreationOptions(creationOptionsSchema({ binary: pingBinary }), { ...least, ...changes }, { peer: "IdP main" });
 
 /** The members that a refusal names. */
 function wrongIn(work: () => unknown): string {
@@ -147,9 +151,9 @@ describe("creation options", () => {
   });
 
   test("are refused if they have another relying party than the request", () => {
-    expect(() => readCreationOptions(schema, least, { peer: "IdP main", wanted: "other.example" })).toThrow(
-      expect.objectContaining({ kind: "refused", code: "relying_party" }),
-    );
+    expect(() =>
+      readCreationOptions(schema, least, { peer: "IdP main", expectedRelyingPartyId: "other.example" }),
+    ).toThrow(expect.objectContaining({ kind: "refused", code: "relying_party" }));
   });
 });
 
