@@ -7,7 +7,7 @@ export interface MailStatus {
 }
 
 /** The code of a mail that was dropped because all its addresses are on the mail service's suppression list. */
-export const allSuppressed = "EmailDroppedAllRecipientsSuppressed";
+export const allSuppressedCode = "EmailDroppedAllRecipientsSuppressed";
 
 export interface Mail {
   readonly to: readonly string[];

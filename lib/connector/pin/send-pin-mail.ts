@@ -1,5 +1,5 @@
 import { derivedGuid } from "../../derived-guid.ts";
-import { allSuppressed, type Mailer, type MailStatus } from "../../peers/mail.ts";
+import { allSuppressedCode, type Mailer, type MailStatus } from "../../peers/mail.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { between, type Instant, plus } from "../../time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
@@ -175,7 +175,7 @@ async function lookUp(operation: string, mailer: Mailer): Promise<MailStatus | P
 
 function notDelivered(key: SecurityKey, code: string | undefined, deps: ConnectorDeps): Outcome {
   deps.log.warn("mail_failed", { keyId: key.id, error: new PeerFailure(mailService, "send", "refused", { code }) });
-  if (code === allSuppressed) return endSuppressed(key, deps);
+  if (code === allSuppressedCode) return endSuppressed(key, deps);
   const reason = code === undefined ? "" : `: ${code}`;
   const later = sendLater(
     `The mail service could not deliver the PIN mail${reason}.`,
@@ -196,7 +196,7 @@ function notAccepted(key: SecurityKey, failure: PeerFailure, inDoubt: boolean, d
     const nextAt = plus(deps.now(), Math.max(1, retryAfter ?? 60) * 1000);
     return mailAt(nextAt, inDoubt ? [] : ["triedAt"]);
   }
-  if (code === allSuppressed) return endSuppressed(key, deps);
+  if (code === allSuppressedCode) return endSuppressed(key, deps);
   const lastError = `The PIN mail was not accepted: ${code ?? failure.kind}.`;
   return sendLater(lastError, { retryAfter, mayBeDone: inDoubt, code }, deps);
 }
@@ -242,9 +242,9 @@ function giveUp({ id, mail }: SecurityKey, { log }: ConnectorDeps, changes: Part
 function endSuppressed(key: SecurityKey, deps: ConnectorDeps): Outcome {
   const at = deps.now();
   const lastError =
-    `The PIN mail was not delivered: ${allSuppressed}. The mail service sends nothing to these addresses, because ` +
+    `The PIN mail was not delivered: ${allSuppressedCode}. The mail service sends nothing to these addresses, because ` +
     "earlier mails came back. Correct the mailbox, then resend the PIN.";
-  return giveUp(key, deps, { errorCode: allSuppressed, retry: waitUntil(at, key.mail.retry, lastError) });
+  return giveUp(key, deps, { errorCode: allSuppressedCode, retry: waitUntil(at, key.mail.retry, lastError) });
 }
 
 interface Delay {

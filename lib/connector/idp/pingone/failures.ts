@@ -30,9 +30,14 @@ export function undefinedIfRefused(error: unknown): undefined {
   return undefinedIfGone(error);
 }
 
-/** If the device of a refused call cannot be removed, the call counts as unanswered: the job then searches for the device. */
-export const asDeviceLeft = (refusal: unknown) => (): never => {
-  if (!(refusal instanceof PeerFailure)) throw refusal;
-  const { peer, operation, code, detail } = refusal;
-  throw new PeerFailure(peer, operation, "unanswered", { code, detail, cause: refusal });
-};
+/**
+ * Returns a handler of the error by which the device of a refused call was not removed. The call then counts as unanswered, so that the job
+ * searches for the device.
+ */
+export const asDeviceLeft =
+  (refusal: unknown) =>
+  (removalError: unknown): never => {
+    if (!(refusal instanceof PeerFailure)) throw refusal;
+    const { peer, operation, code, detail } = refusal;
+    throw new PeerFailure(peer, operation, "unanswered", { code, detail, cause: removalError });
+  };
