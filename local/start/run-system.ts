@@ -14,6 +14,9 @@ import { type Facts, removeFacts, writeFacts } from "./run-file.ts";
 import { stopOnce } from "./stop-once.ts";
 import { joinSystem, type System, startSystem } from "./system.ts";
 
+/** The local host in this process, Azure's host, or none: another program starts one. */
+export type HostChoice = "local" | "func" | "none";
+
 interface Start {
   /** Of the host; the other ports follow it. */
   readonly port: number;
@@ -21,14 +24,14 @@ interface Start {
   readonly mode: LogMode;
   readonly log: LocalLog;
   readonly isEphemeral: boolean;
-  readonly servesHost: boolean;
+  readonly host: HostChoice;
   /** Connection string of the running system that a further host joins. */
   readonly storage: string | undefined;
 }
 
 /** Starts a system, or a further host of one, until the process is asked to stop. */
 export async function runSystem(start: Start): Promise<void> {
-  const { port, directory, isEphemeral, servesHost, storage } = start;
+  const { port, directory, isEphemeral, host, storage } = start;
   const { ports, taken } = await choosePorts(port);
   const system = await (storage === undefined
     ? startSystem(directory, isEphemeral ? undefined : directory, {
@@ -38,7 +41,7 @@ export async function runSystem(start: Start): Promise<void> {
     : joinRunning(storage));
   const notes = storage === undefined ? portNotes(taken) : [];
   try {
-    stopOnce(await (servesHost ? serveHost(system, start, notes) : servePeers(system, start, notes)));
+    stopOnce(await servers[host](system, start, notes));
   } catch (error) {
     await system.close();
     throw error;
@@ -79,10 +82,48 @@ async function serveHost(
   system.console?.hostIs(host.url, host);
   const facts = factsOf(system, host);
   const path = await writeFacts(directory, facts);
-  const own =
-    differing.length === 0 ? [] : [`Note: your settings replace those of the local system: ${differing.join(", ")}.`];
+  const all = [...notes, ...settingsNotes(differing)];
+  report(banner(facts, { readyMs: performance.now(), path, notes: all }), mode);
+  return async () => {
+    await host.stop();
+    await system.close();
+    removeFacts(path);
+  };
+}
+
+/** As `serveHost`, on Azure's host in a process of its own. */
+async function serveAzureHost(
+  system: System,
+  { port, directory, mode, log, storage }: Start,
+  notes: readonly string[],
+): Promise<() => Promise<void>> {
+  const { runAzureHost } = await import("./azure-host.ts");
+  const differing = fillEnvironment(system.settings);
+  readAllSettings(process.env);
+  const host = await runAzureHost({
+    directory,
+    port,
+    folder: storage === undefined ? "azure-host" : `azure-host.${process.pid}`,
+    settings: system.settings,
+    connectionString: system.connectionString,
+    onLine: (level, text) => {
+      system.console?.addLine(text);
+      log.hostLine(level, text);
+    },
+  });
+  let isStopping = false;
+  host.gone().then(() => {
+    if (isStopping) return;
+    console.error(`Azure's Functions host has ended. Its log: ${host.logPath}`);
+    process.exit(1);
+  });
+  system.console?.hostIs(host.url, { masterKey: host.masterKey });
+  const facts = factsOf(system, host);
+  const path = await writeFacts(directory, facts);
+  const own = [`The host is Azure's Functions host. Its log: ${host.logPath}`, ...settingsNotes(differing)];
   report(banner(facts, { readyMs: performance.now(), path, notes: [...notes, ...own] }), mode);
   return async () => {
+    isStopping = true;
     await host.stop();
     await system.close();
     removeFacts(path);
@@ -122,6 +163,11 @@ function factsOf(system: System, host: { readonly url: string; readonly masterKe
     masterKey: host.masterKey,
   };
 }
+
+const settingsNotes = (differing: readonly string[]): readonly string[] =>
+  differing.length === 0 ? [] : [`Note: your settings replace those of the local system: ${differing.join(", ")}.`];
+
+const servers = { local: serveHost, func: serveAzureHost, none: servePeers } as const;
 
 /** In a pipe, stdout has the JSON lines of the log only. */
 function report(text: string, mode: LogMode): void {
