@@ -103,7 +103,7 @@ async function eraseOne(
     if (error instanceof Fault && error.kind !== "internal") return { left: error.message };
     if (!(error instanceof PeerFailure)) throw error;
     log.warn("not_erased", { error });
-    return { left: `The ${error.peer} does not answer.` };
+    return { left: `The ${error.peer} ${error.passing ? "does not answer" : "refused the call"}.` };
   }
   log.info("request_erased", {});
   return erased;

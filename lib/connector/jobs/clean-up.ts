@@ -58,9 +58,11 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
   return { deleted, purged, claims, left: unvisited + undeleted };
 }
 
-/** Whether the PIN of the key was not mailed, and can be for as long as a due mail is tried, by the job or by a resend. */
-const isUnsent = ({ mail }: SecurityKey, { now, intervals }: ConnectorDeps): boolean =>
-  mail.state === "due" || (mail.state === "given_up" && plus(mail.firstDueAt ?? now(), intervals.retryForMs) > now());
+/** Whether the PIN of the key is still to be mailed: by the job, or by a resend for as long as the job would have tried. */
+function isUnsent({ mail: { state, firstDueAt } }: SecurityKey, { now, intervals }: ConnectorDeps): boolean {
+  if (state === "due") return true;
+  return state === "given_up" && firstDueAt !== undefined && plus(firstDueAt, intervals.retryForMs) > now();
+}
 
 /** Returns the events of a request that a configured sink has not got. */
 async function openEvents(
