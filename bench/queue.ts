@@ -12,14 +12,14 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "3" },
     /** Milliseconds in which the IdP answers a registration. */
     latency: { type: "string", default: "200" },
-    /** `JOB_CONCURRENCY` of every host; its default where missing. */
+    /** The highest number of requests that a job works on at once, on every host. By default the app's. */
     concurrency: { type: "string" },
   },
 });
 const [due, most, rounds] = [Number(values.due), Number(values.hosts), Number(values.rounds)];
 const bench = await startBench({
   idpMs: Number(values.latency),
-  settings: values.concurrency === undefined ? {} : { JOB_CONCURRENCY: values.concurrency },
+  jobConcurrency: values.concurrency === undefined ? undefined : Number(values.concurrency),
 });
 
 /** A round with so many hosts. */

@@ -23,7 +23,7 @@ import { createSealer, type KeyRing, type Sealer } from "../lib/seal.ts";
 import type { DeploymentSettings } from "../lib/settings/deployment-settings.ts";
 import type { Environment } from "../lib/settings/read-settings.ts";
 import type { Tracer } from "../lib/telemetry.ts";
-import { instant, type Now, seconds } from "../lib/time.ts";
+import { instant, minutes, type Now, seconds } from "../lib/time.ts";
 import { version } from "../lib/version.ts";
 
 /** The clients and other dependencies that all APIs share. Each client connects at its first call. */
@@ -34,6 +34,10 @@ export interface Deployment {
   readonly random: (bytes: number) => Uint8Array;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly fetch: typeof fetch;
+  /**
+   * Replaces constants of `deploymentLimits`, `authLimits`, `fixedIntervals` and `connectorLimits`, because tests cannot wait that long. Empty in production.
+   */
+  readonly limits: object;
   /** Number of processor cores that this process can use. */
   readonly cores: number;
   readonly tables: Tables;
@@ -74,12 +78,30 @@ export const platformOf = (environment: Environment): Platform => ({
   instance: environment.WEBSITE_INSTANCE_ID || environment.WEBSITE_POD_NAME || environment.CONTAINER_NAME || undefined,
 });
 
-/** Creates the clients that all APIs share, without any call. */
-export function openDeployment(settings: DeploymentSettings, platform: Platform = {}): Deployment {
+/** Time limits and ages of what all APIs share, in milliseconds. */
+export const deploymentLimits = {
+  /** Limit of one storage call with its retries: callers wait for a few of them, and most give up after a minute. */
+  storageCallMs: seconds(15),
+  /** A rotated secret is in use after this time without a restart, and each process reads a secret so rarely that Key Vault does not throttle. */
+  secretMaxAgeMs: minutes(5),
+  /** Minimum time between two reads that unknown API tokens cause, which any caller can send, and to the next after a failed read. */
+  secretRefreshMs: minutes(1),
+  /** Any caller can call `/health`: storage and Key Vault are checked no more often. */
+  healthMaxAgeMs: seconds(10),
+};
+
+/**
+ * Creates the clients that all APIs share, without any call.
+ * @param options.limits see `Deployment.limits`
+ */
+export function openDeployment(
+  settings: DeploymentSettings,
+  { platform = {}, limits = {} }: { readonly platform?: Platform; readonly limits?: object } = {},
+): Deployment {
   const now: Now = () => instant(Date.now());
-  const timeoutMs = seconds(settings.STORAGE_TIMEOUT_SECONDS);
+  const { storageCallMs: timeoutMs, ...ages } = { ...deploymentLimits, ...limits };
   const identity = managedIdentity({ clientId: settings.AZURE_CLIENT_ID, timeoutMs });
-  const tracing = openTracing(settings, platform, identity);
+  const tracing = openTracing(settings, platform, { identity, timeoutMs });
   const log = createLog(tracing?.sink.writeLine ?? writeToHost, levels[settings.LOGGING_LEVEL_COM_SERVICE]);
   const connectionString = settings.CLOUD_STORAGE_CONNECTION_STRING;
   const access = (endpoint = "") =>
@@ -89,8 +111,8 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
   const credential = isLocalService(vault) ? localCredential : identity;
   const secrets = logExpiry(openSecrets({ endpoint: vault, credential, timeoutMs }), now);
   const caching: CacheOptions = {
-    maxAgeMs: seconds(settings.SECRETS_MAX_AGE_SECONDS),
-    refreshAfterMs: seconds(settings.SECRETS_REFRESH_SECONDS),
+    maxAgeMs: ages.secretMaxAgeMs,
+    refreshAfterMs: ages.secretRefreshMs,
     now,
     log,
   };
@@ -102,6 +124,7 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
     random: size => randomBytes(size),
     sleep: (ms, signal) => wait(ms, undefined, signal && { signal }),
     fetch: globalThis.fetch,
+    limits,
     cores: availableParallelism(),
     tables,
     blobs: openBlobs({ ...access(settings.CLOUD_STORAGE_BLOB_ENDPOINT), timeoutMs }),
@@ -117,7 +140,7 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
         storage: async () => void (await tables.table(healthTable(settings)).get("health", "health")),
         vault: async () => void (await secrets.get(dataKey)),
       },
-      { now, log, maxAgeMs: seconds(settings.HEALTH_MAX_AGE_SECONDS), timeLimitMs: seconds(5) },
+      { now, log, maxAgeMs: ages.healthMaxAgeMs, timeLimitMs: seconds(5) },
     ),
     secretText(name) {
       const cached = cachedSecret(name, () => secrets.get(name), caching);
@@ -137,7 +160,7 @@ export function openDeployment(settings: DeploymentSettings, platform: Platform 
 function openTracing(
   settings: DeploymentSettings,
   { site, instance }: Platform,
-  identity: Deployment["identity"],
+  { identity, timeoutMs }: { readonly identity: Deployment["identity"]; readonly timeoutMs: number },
 ): Tracing | undefined {
   const clock = createPreciseClock(
     () => Date.now(),
@@ -145,7 +168,6 @@ function openTracing(
   );
   const authentication = settings.APPLICATIONINSIGHTS_AUTHENTICATION_STRING;
   const [, clientId] = /(?:^|;)ClientId=([^;]+)/i.exec(authentication ?? "") ?? [];
-  const timeoutMs = seconds(settings.STORAGE_TIMEOUT_SECONDS);
   const sink = openTelemetry({
     connectionString: settings.APPLICATIONINSIGHTS_CONNECTION_STRING,
     ...(authentication && { credential: clientId === undefined ? identity : managedIdentity({ clientId, timeoutMs }) }),

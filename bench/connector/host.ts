@@ -3,6 +3,7 @@ import diagnostics from "node:diagnostics_channel";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { ClientRequest } from "node:http";
 import { Session } from "node:inspector/promises";
+import { start } from "../../functions/start.ts";
 import { installFunctionsCore } from "../../local/host/functions-core.ts";
 import { startHost } from "../../local/host/host.ts";
 
@@ -36,7 +37,7 @@ diagnostics.subscribe("http.client.request.start", message => {
 });
 
 const core = installFunctionsCore();
-await import("../../functions/main.ts");
+await start({ ...process.env }, JSON.parse(process.env.BENCH_LIMITS ?? "{}"));
 const { registerBare } = await import("./bare.ts");
 await registerBare(process.env);
 const hostJson = JSON.parse(readFileSync(new URL("../../host.json", import.meta.url), "utf8"));

@@ -38,13 +38,12 @@ const accounts = ["bench0", "bench1", "bench2"].map(name => ({
   key: Buffer.from(name.padEnd(32)).toString("base64"),
 }));
 
-/** Timers that never fire: only calls start jobs, which take as long as they need. */
+/** Timers that never fire: only calls start jobs. */
 const quiet = {
   SERVICE_APIS: "connector",
   CRON_PROCESS_SHIPMENT_SCHEDULE: "0 0 0 29 2 *",
   CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: "0 0 0 29 2 *",
   CRON_DATA_CLEANUP_SCHEDULE: "0 0 0 29 2 *",
-  JOB_ON_DEMAND_SECONDS: "3600",
 };
 
 export interface BenchOptions {
@@ -54,6 +53,8 @@ export interface BenchOptions {
   readonly idpMs?: number;
   /** Further settings of every host. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** The highest number of requests that a job works on at once. By default the app's. */
+  readonly jobConcurrency?: number | undefined;
   /** Starts a receiver of events. */
   readonly hasSink?: boolean;
 }
@@ -62,6 +63,7 @@ export async function startBench({
   nodeArguments = [],
   idpMs = 0,
   settings = {},
+  jobConcurrency,
   hasSink = false,
 }: BenchOptions = {}): Promise<Bench> {
   const storage = await startStorage({ accounts });
@@ -94,6 +96,8 @@ export async function startBench({
       ...quiet,
       ...settings,
       CLOUD_STORAGE_CONNECTION_STRING: connectionString,
+      // Jobs take as long as they need.
+      BENCH_LIMITS: JSON.stringify({ jobOnDemandMs: 3_600_000, jobConcurrency }),
       BENCH_ENTRA_SECRET: described.entraSecret,
       BENCH_DELIVERY_TOKEN: described.deliveryToken,
     };

@@ -234,8 +234,6 @@ export interface ConnectorDeps {
   /** What PIN mails say about their sender, and their language. */
   readonly pinMailSender: PinMailSender;
   readonly intervals: Intervals;
-  /** How often the PIN of a security key may be resent within an hour. */
-  readonly resendsPerHour: number;
   /** The number of calls that are made at once for one request, and of requests that a job works on at first. */
   readonly concurrency: number;
   /** How many calls of jobs each peer gets at once. */

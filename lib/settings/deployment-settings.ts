@@ -99,13 +99,6 @@ export const deploymentSettings = z
       .text("Client id of the user-assigned managed identity. By default the system-assigned identity.")
       .optional(),
 
-    STORAGE_TIMEOUT_SECONDS: setting.timeLimit("Time limit of one storage call, including retries.").prefault("15"),
-    SECRETS_MAX_AGE_SECONDS: setting.seconds("Age at which a cached secret is read again.").prefault("300"),
-    SECRETS_REFRESH_SECONDS: setting
-      .seconds(
-        "Minimum time between two secret reads that one new API token causes, and to the next after a failed read.",
-      )
-      .prefault("60"),
     CRON_BACKUP_SCHEDULE: setting
       .text(
         "Schedule of backups: six-field NCRONTAB in UTC, or `none` for backups on request only. An alert expects a backup every day.",
@@ -140,10 +133,6 @@ export const deploymentSettings = z
         "OTLP/HTTP endpoint that receives spans, metrics and log events, without the signal path (`/v1/traces`).",
       )
       .optional(),
-
-    HEALTH_MAX_AGE_SECONDS: setting
-      .seconds("How long `/health` reuses the last successful check of storage and Key Vault.")
-      .prefault("10"),
   })
   .superRefine((settings, context) => {
     const refuse = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });

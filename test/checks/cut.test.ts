@@ -19,7 +19,7 @@ it.each(["auth", "connector"])(
         text,
       ]);
       expect(errors).toEqual([
-        ["functions/main.ts", expect.stringContaining(`'./${cut}/start/${cut}-service.ts'`)],
+        ["functions/start.ts", expect.stringContaining(`'./${cut}/start/${cut}-service.ts'`)],
         ["functions/read-all-settings.ts", expect.stringMatching(`'\\./${cut}/start/read-[a-z-]+-settings\\.ts'`)],
       ]);
     } finally {

@@ -6,7 +6,6 @@ import { stepMs } from "./outcome.ts";
 /** Settings of a host that sends events to the simulated sink. */
 export const sinkSettings = ({ peers }: TestSystem): Readonly<Record<string, string>> => ({
   EVENT_SINK_URLS: `${peers.sink.url}/events`,
-  EVENT_TIMEOUT_SECONDS: "15",
 });
 
 /** Starts the timer that sends events. The run continues in the background. */

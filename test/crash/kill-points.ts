@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { FaultRule, Peer } from "../../local/peers/peer.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
+import type { Limits } from "../support/host/limits.ts";
 import type { HoldRule, PausingProxy } from "../support/host/pausing-proxy.ts";
 
 /** Where the work of a host waits until the host is killed. */
@@ -70,17 +71,17 @@ export async function killAt(host: HostProcess, all: readonly WorkToKill[]): Pro
  * one still waits.
  */
 export const longLimits = {
-  STORAGE_TIMEOUT_SECONDS: "600",
-  IDP_TIMEOUT_SECONDS: "600",
-  ENROLLMENT_TIMEOUT_SECONDS: "600",
-  MAIL_TIMEOUT_SECONDS: "600",
-  DELIVERY_TIMEOUT_SECONDS: "600",
-  CREATE_TIMEOUT_SECONDS: "600",
+  storageCallMs: 600_000,
+  idpCallMs: 600_000,
+  enrollmentCallMs: 600_000,
+  mailCallMs: 600_000,
+  deliveryCallMs: 600_000,
+  createMs: 600_000,
   // A call begins only if its time limit ends before the lease.
-  LEASE_SECONDS: "3600",
-  RECEIVED_MAX_AGE_SECONDS: "601",
-  IDEMPOTENCY_RUNNING_SECONDS: "600",
-} as const;
+  leaseMs: 3_600_000,
+  receivedMaxAgeMs: 601_000,
+  claimRunningMs: 600_000,
+} satisfies Limits;
 
-/** Longer than any lease and time limit of a host with the settings `longLimits`. */
+/** Longer than any lease and time limit of a host with `longLimits`. */
 export const pastLongLimitsMs = 3_700_000;

@@ -98,10 +98,10 @@ async function strayRows(): Promise<number> {
 let strayAtFirst = 0;
 
 beforeAll(async () => {
-  const reconcilerSettings = { ...reconcileSoon, RECONCILE_DAYS: "0" };
+  const reconcilerLimits = { ...reconcileSoon, reconcileForMs: 0 };
   const [victim] = await Promise.all([
-    system.startHost({ through: proxy, settings: longLimits }),
-    system.startHost({ settings: reconcilerSettings }).then(host => {
+    system.startHost({ through: proxy, limits: longLimits }),
+    system.startHost({ limits: reconcilerLimits }).then(host => {
       reconciler = host;
     }),
   ]);

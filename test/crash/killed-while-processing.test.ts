@@ -49,7 +49,7 @@ async function killedAt(
   settings: Readonly<Record<string, string>>,
   points: readonly (readonly [name: string, job: Job, arrange: Arrange, keys?: readonly number[] | undefined])[],
 ): Promise<ReadonlyMap<string, Case>> {
-  const victim = await system.startHost({ through: proxy, settings: { ...settings, ...longLimits } });
+  const victim = await system.startHost({ through: proxy, settings, limits: longLimits });
   const cases = new Map<string, Case>();
   await killAt(
     victim,

@@ -11,7 +11,7 @@ import { writes } from "./writes.ts";
 
 const intentMaxAgeSeconds = 20;
 
-const { system, proxy } = await systemOfFile({ ORDER_INTENT_MAX_AGE_SECONDS: String(intentMaxAgeSeconds) });
+const { system, proxy } = await systemOfFile({}, { orderIntentMaxAgeMs: 1000 * intentMaxAgeSeconds });
 /** The host that creates. The proxy is in front of its tables only. */
 let creator: HostProcess;
 /**
@@ -25,7 +25,7 @@ let patient: HostProcess;
 beforeAll(async () => {
   [creator, reconciler, patient] = await Promise.all([
     system.startHost({ through: proxy }),
-    system.startHost({ settings: { ...reconcileSoon, RECONCILE_DAYS: "0" } }),
+    system.startHost({ limits: { ...reconcileSoon, reconcileForMs: 0 } }),
     system.startHost(),
   ]);
 });
@@ -152,7 +152,7 @@ describe("an unanswered delivery call", () => {
   test("leaves the request received with a message until it is reconciled", async () => {
     const order = newOrder();
     const requestId = await unanswered(order, "before");
-    const seeker = await system.startHost({ settings: reconcileSoon });
+    const seeker = await system.startHost({ limits: reconcileSoon });
     const read = async () => {
       await processAll(seeker);
       const { body } = await seeker.call("GET", `/v2/credential-requests/${requestId}`);

@@ -18,10 +18,7 @@ let sleeper: HostProcess;
 let other: HostProcess;
 
 beforeAll(async () => {
-  [sleeper, other] = await Promise.all([
-    system.startHost({ through: proxy, settings: longLimits }),
-    system.startHost(),
-  ]);
+  [sleeper, other] = await Promise.all([system.startHost({ through: proxy, limits: longLimits }), system.startHost()]);
 });
 
 beforeEach(() => resetPeers(system.peers));
@@ -107,7 +104,7 @@ test("a host that is stopped between its attempt and the call makes no call that
   await point.reached();
   sleeper.signal("SIGSTOP");
   const { lease } = (await system.store.load(requestId))?.keys[0]?.value ?? {};
-  const latest = Date.parse(lease?.until ?? "") - 1000 * Number(longLimits.IDP_TIMEOUT_SECONDS);
+  const latest = Date.parse(lease?.until ?? "") - longLimits.idpCallMs;
   system.clock.advance(latest - Date.now() + 1);
   await point.release();
   sleeper.signal("SIGCONT");

@@ -10,12 +10,7 @@ let hosts: readonly [HostProcess, HostProcess];
 
 beforeAll(async () => {
   // Nothing may look like a crash here, however busy the machine is.
-  system = await startTestSystem({
-    LEASE_SECONDS: "180",
-    IDP_TIMEOUT_SECONDS: "30",
-    MAIL_TIMEOUT_SECONDS: "30",
-    DELIVERY_TIMEOUT_SECONDS: "60",
-  });
+  system = await startTestSystem({}, { leaseMs: 180_000, deliveryCallMs: 60_000 });
   hosts = await Promise.all([system.startHost(), system.startHost()]);
 });
 

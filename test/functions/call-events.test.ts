@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { start } from "../../functions/start.ts";
 import { type LocalHost, startHost } from "../../local/host/host.ts";
 import { audience, closePeers, type Peers, startPeers } from "../../local/peers/all.ts";
 import { describeSystem } from "../../local/start/system.ts";
 import type { Tokens } from "../../local/start/tokens.ts";
 import { consoleEvents } from "../support/host/console-events.ts";
 import { functionsCoreOfFile } from "../support/host/functions-core-of-file.ts";
-import { loadApp } from "../support/host/load-app.ts";
 import { freshStorage } from "../support/storage/fresh-storage.ts";
 
 const core = functionsCoreOfFile();
@@ -69,7 +69,7 @@ beforeAll(async () => {
   const described = await describeSystem(storage, peers);
   tokens = described.tokens;
   const env = { ...described.settings, LOGGING_LEVEL_COM_SERVICE: "INFO" };
-  await loadApp(env);
+  await start(env);
   const hostJson = JSON.parse(readFileSync("host.json", "utf8"));
   host = await startHost(core, { port: 0, hostJson, timers: false, env });
 });

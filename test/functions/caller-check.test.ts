@@ -9,6 +9,7 @@ import { readSettings } from "../../lib/settings/read-settings.ts";
 import { instant } from "../../lib/time.ts";
 import { startTokenIssuer, type TokenIssuer } from "../../local/peers/issuer/token-issuer.ts";
 import { startVault, type Vault } from "../../local/peers/vault/vault.ts";
+import type { Limits } from "../support/host/limits.ts";
 
 let issuer: TokenIssuer;
 let vault: Vault;
@@ -31,14 +32,14 @@ afterAll(() => Promise.all([issuer.close(), vault.close()]));
 const audience = "api://connector";
 const role = "Connector.Call";
 
-const checkOf = (environment: Readonly<Record<string, string>>) => {
+const checkOf = (environment: Readonly<Record<string, string>>, limits: Limits = {}) => {
   const settings = readSettings(deploymentSettings, {
     CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true",
     CLOUD_KEY_VAULT_ENDPOINT: vault.url,
     ...environment,
   });
   const deployment = {
-    ...openDeployment(settings),
+    ...openDeployment(settings, { limits }),
     now: () => instant(time),
     log: createLog(() => {}),
     // The public address of the tenant's keys replaces that of the simulated issuer.
@@ -144,11 +145,10 @@ describe("static tokens", () => {
     expect(await check(make("nobody22").token)).toBe("unauthenticated");
     await empty.close();
     expect(
-      await checkOf({
-        CALLER_STATIC_TOKENS: "true",
-        CLOUD_KEY_VAULT_ENDPOINT: empty.url,
-        STORAGE_TIMEOUT_SECONDS: "1",
-      })(make("nobody22").token),
+      await checkOf(
+        { CALLER_STATIC_TOKENS: "true", CLOUD_KEY_VAULT_ENDPOINT: empty.url },
+        { storageCallMs: 1000 },
+      )(make("nobody22").token),
     ).toBe("unavailable");
   });
 

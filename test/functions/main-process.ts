@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { compileCache } from "../support/host/compile-cache.ts";
 import { hostArguments } from "../support/host/host-arguments.ts";
+import type { Limits } from "../support/host/limits.ts";
 
 /** A registered function as its host sees it. */
 export interface Registered {
@@ -14,7 +15,7 @@ export interface Registered {
   }[];
 }
 
-/** `functions/main.ts` loaded by a host, with nothing in its environment but what it was given. */
+/** The app started by a host, with nothing in its environment but what it was given. */
 export interface MainProcess {
   readonly url: string;
   readonly masterKey: string;
@@ -40,8 +41,8 @@ export const goodSettings: Readonly<Record<string, string>> = {
 };
 
 /** Starts it. Rejects, with what it wrote, where the app does not load. */
-export async function startMain(settings: Readonly<Record<string, string>>): Promise<MainProcess> {
-  const child = spawn(process.execPath, await hostArguments(), {
+export async function startMain(settings: Readonly<Record<string, string>>, limits: Limits = {}): Promise<MainProcess> {
+  const child = spawn(process.execPath, await hostArguments({ limits }), {
     env: { ...compileCache, ...settings },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });

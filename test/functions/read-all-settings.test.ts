@@ -45,7 +45,7 @@ describe("bad settings", () => {
         CONNECTOR_PATH: "fido",
         TRUSTED_PROXIES: "hunter2",
         CLOUD_KEY_VAULT_ENDPOINT: "",
-        RECONCILE_DAYS: "hunter2",
+        RFPR_RETRY_NUMBER_DAYS: "hunter2",
         EMAIL_SENDER_ADDRESS: " ",
       }),
     ]);
@@ -73,7 +73,7 @@ describe("bad settings", () => {
         const answer = await fetch(`${bad.url}/${route.replaceAll(/[{}]/g, "")}`, { method, headers });
         expect([method, route, answer.status]).toEqual([method, route, 503]);
         expect(Number(answer.headers.get("retry-after")), route).toBeGreaterThan(0);
-        expect(await answer.text()).not.toContain("RECONCILE_DAYS");
+        expect(await answer.text()).not.toContain("RFPR_RETRY_NUMBER_DAYS");
       }
     }
     expect((await fetch(`${good.url}/v2/status`)).status).toBe(401);
@@ -81,7 +81,12 @@ describe("bad settings", () => {
     const lines = await bad.end();
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatchObject({ event: "bad_settings" });
-    for (const name of ["TRUSTED_PROXIES", "CLOUD_KEY_VAULT_ENDPOINT", "RECONCILE_DAYS", "EMAIL_SENDER_ADDRESS"]) {
+    for (const name of [
+      "TRUSTED_PROXIES",
+      "CLOUD_KEY_VAULT_ENDPOINT",
+      "RFPR_RETRY_NUMBER_DAYS",
+      "EMAIL_SENDER_ADDRESS",
+    ]) {
       expect(lines[0]?.message).toContain(`\n  ${name}: must be`);
     }
     expect(JSON.stringify(lines)).not.toContain("hunter2");
@@ -176,12 +181,12 @@ describe("the settings of a deployment", () => {
       TRUSTED_PROXIES: "0",
       AUTH_ADDRESS_LIMIT: "10",
       SESSION_IDLE_SECONDS: "x",
-      RECONCILE_DAYS: "x",
+      RFPR_RETRY_NUMBER_DAYS: "x",
       IDPA_FIDO_API_CLIENT_ID: "",
     };
     expect(problemsOf({ ...goodSettings, ...wrong }).toSorted()).toEqual([
       "IDPA_FIDO_API_CLIENT_ID",
-      "RECONCILE_DAYS",
+      "RFPR_RETRY_NUMBER_DAYS",
       "SESSION_IDLE_SECONDS",
       "TRUSTED_PROXIES",
     ]);
@@ -197,29 +202,20 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, IDP_DEFAULT: "a_b" })).toEqual(["IDP_DEFAULT"]);
   });
 
-  it("let a lease outlast every call that is made under it", () => {
-    expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "60" })).toEqual(["DELIVERY_TIMEOUT_SECONDS"]);
-    expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "60.001" })).toEqual([]);
-    expect(problemsOf({ ...goodSettings, LEASE_SECONDS: "x" })).toEqual(["LEASE_SECONDS"]);
-    expect(problemsOf({ ...goodSettings, ENROLLMENT_TIMEOUT_SECONDS: "180" })).toEqual(["ENROLLMENT_TIMEOUT_SECONDS"]);
-  });
-
   it("refuse a time limit of 0, with which every call would fail", () => {
     const { deployment, auth, connector } = readAllSettings({ ...goodSettings, SERVICE_APIS: "client,connector" });
     const limits = Object.keys({ ...deployment, ...auth, ...connector?.settings }).filter(name =>
       /_TIMEOUT_SECONDS$|_TOTAL_SECONDS$/.test(name),
     );
-    expect(limits).toHaveLength(9);
+    expect(limits).toHaveLength(2);
     const settings = { ...goodSettings, SERVICE_APIS: "client,connector" };
     for (const name of limits) expect(problemsOf({ ...settings, [name]: "0" })).toEqual([name]);
   });
 
   it("refuse a period of 0, in which no credential would be activated", () => {
-    const periods = ["RFPR_RETRY_NUMBER_DAYS", "CREDENTIAL_MAX_DAYS", "JOB_TIMER_SECONDS", "JOB_ON_DEMAND_SECONDS"];
-    for (const name of periods) {
-      expect(problemsOf({ ...goodSettings, [name]: "0" })).toEqual([name]);
-      expect(problemsOf({ ...goodSettings, [name]: "0.001" })).toEqual([]);
-    }
+    const name = "RFPR_RETRY_NUMBER_DAYS";
+    expect(problemsOf({ ...goodSettings, [name]: "0" })).toEqual([name]);
+    expect(problemsOf({ ...goodSettings, [name]: "0.001" })).toEqual([]);
   });
 
   it("name the half of the enrollment services that is missing", () => {
@@ -228,37 +224,5 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, [token]: url })).toEqual([api]);
     expect(problemsOf({ ...goodSettings, [api]: url })).toEqual([token]);
     expect(problemsOf({ ...goodSettings, [api]: url, [token]: url })).toEqual([]);
-  });
-
-  it("keep an Idempotency-Key for longer than an order is reconciled, so that a repeat orders nothing again", () => {
-    const reconcile = { RECONCILE_DAYS: "3" };
-    expect(problemsOf({ ...goodSettings, ...reconcile, IDEMPOTENCY_DAYS: "3.5" })).toEqual([]);
-    expect(problemsOf({ ...goodSettings, ...reconcile, IDEMPOTENCY_DAYS: "3" })).toEqual(["IDEMPOTENCY_DAYS"]);
-  });
-
-  it("let no repeat with an Idempotency-Key order again while the first call may still order", () => {
-    const create = { CREATE_TIMEOUT_SECONDS: "299", RECEIVED_MAX_AGE_SECONDS: "300" };
-    expect(problemsOf({ ...goodSettings, ...create, IDEMPOTENCY_RUNNING_SECONDS: "299" })).toEqual([]);
-    expect(problemsOf({ ...goodSettings, ...create, IDEMPOTENCY_RUNNING_SECONDS: "298" })).toEqual([
-      "IDEMPOTENCY_RUNNING_SECONDS",
-    ]);
-  });
-
-  it("let no job reconcile or compensate while the create handler may still run", () => {
-    const reconcile = { ORDER_INTENT_MAX_AGE_SECONDS: "10", DELIVERY_TIMEOUT_SECONDS: "60" };
-    expect(problemsOf({ ...goodSettings, ...reconcile, RECONCILE_AFTER_SECONDS: "70" })).toEqual([]);
-    expect(problemsOf({ ...goodSettings, ...reconcile, RECONCILE_AFTER_SECONDS: "69.999" })).toEqual([
-      "RECONCILE_AFTER_SECONDS",
-    ]);
-    const compensate = { CREATE_TIMEOUT_SECONDS: "150" };
-    expect(problemsOf({ ...goodSettings, ...compensate, RECEIVED_MAX_AGE_SECONDS: "150.001" })).toEqual([]);
-    expect(problemsOf({ ...goodSettings, ...compensate, RECEIVED_MAX_AGE_SECONDS: "150" })).toEqual([
-      "RECEIVED_MAX_AGE_SECONDS",
-    ]);
-    const unread = { RECONCILE_AFTER_SECONDS: "x", CREATE_TIMEOUT_SECONDS: "x" };
-    expect(problemsOf({ ...goodSettings, ...unread }).toSorted()).toEqual([
-      "CREATE_TIMEOUT_SECONDS",
-      "RECONCILE_AFTER_SECONDS",
-    ]);
   });
 });

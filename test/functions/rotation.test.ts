@@ -33,7 +33,7 @@ import { freshStorage } from "../support/storage/fresh-storage.ts";
 import { until } from "../support/until.ts";
 
 const newSecret = () => randomBytes(32).toString("base64url");
-/** Default of SECRETS_MAX_AGE_SECONDS. */
+/** `secretMaxAgeMs` of the deployment. */
 const maxAge = minutes(5);
 /** An access token that is refused is renewed from this age on. */
 const renewable = seconds(11);
@@ -294,7 +294,7 @@ async function renewCertificate(): Promise<string> {
   return privateKey + certificate;
 }
 
-describe("a new version of a peer's secret is taken without a restart when the old one was read SECRETS_MAX_AGE_SECONDS ago", () => {
+describe("a new version of a peer's secret is taken without a restart when the old one was read 5 minutes ago", () => {
   test.each(Object.entries(ofPeers))("%s", async (_, open) => {
     const { secret, works, renew } = await open();
     expect(await works()).toBe(true);

@@ -12,6 +12,7 @@ import { idpSecretName } from "../../../lib/connector/idp/idp-id.ts";
 import type { IdpDeps } from "../../../lib/connector/idp/kind.ts";
 import { kindOf } from "../../../lib/connector/idp/kinds.ts";
 import { fetchFromSecretHosts } from "../../../lib/connector/idp/secret-hosts.ts";
+import type { Intervals } from "../../../lib/connector/model/intervals.ts";
 import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../lib/connector/peers/enrollment.ts";
 import { connectEventSink, type EventSink } from "../../../lib/connector/peers/event-sink.ts";
@@ -21,8 +22,8 @@ import { logStates } from "../../../lib/connector/store/log-states.ts";
 import { toIntervals } from "../../../lib/connector/to-intervals.ts";
 import { sendEventsAfterJob } from "../../../lib/connector/webhooks/send-events.ts";
 import type { Mailer } from "../../../lib/peers/mail.ts";
-import { seconds } from "../../../lib/time.ts";
-import type { Deployment } from "../../deployment.ts";
+import { minutes, seconds } from "../../../lib/time.ts";
+import { type Deployment, deploymentLimits } from "../../deployment.ts";
 import { apiUrl } from "../../service.ts";
 import type { ConnectorContext } from "../context.ts";
 import { idpFileReader } from "./idp-file.ts";
@@ -30,19 +31,30 @@ import { postToPublicAddresses } from "./post-event.ts";
 import type { ConnectorStart } from "./read-connector-settings.ts";
 import type { IdpSettingsAtStart } from "./read-idp-settings.ts";
 
+/** Ages of the IdP file, in milliseconds, and limits of jobs. `Deployment.limits` replaces them. */
+export const connectorLimits = {
+  /** A change of the file is in use after this time, without a restart. */
+  idpFileMaxAgeMs: minutes(5),
+  /** Wait after a failed read. Until the first read, the connector answers 503. */
+  idpFileRetryMs: seconds(30),
+  /** Highest number of requests that a job works on at once, and of calls that a peer gets from it: more need more memory, and gain little. */
+  jobConcurrency: 64,
+};
+
 /** Creates the clients of storage, Key Vault and peers, without any call. */
 export function openConnectorContext(
   deployment: Deployment,
   { settings, settingTexts, idps: source }: ConnectorStart,
 ): ConnectorContext {
   const { log, now, random, sleep } = deployment;
-  const idps = openIdps(deployment, settings, source);
-  const rfpr = openRfpr(deployment, settings);
+  const intervals = toIntervals(settings, deployment.limits);
+  const { jobConcurrency } = { ...connectorLimits, ...deployment.limits };
+  const idps = openIdps(deployment, settings, { source, intervals });
+  const rfpr = openRfpr(deployment, settings, intervals.enrollmentCallMs);
   const shipmentsTable = settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME;
-  const sinks = openSinks(deployment, settings);
+  const sinks = openSinks(deployment, settings, intervals.eventCallMs);
   const numbers = sinks.map(({ number }) => number);
   const { requests, events } = connectorStore(deployment.tables, { shipmentsTable, sinks: numbers, now, log });
-  const intervals = toIntervals(settings);
   return {
     requests: logStates(requests, log),
     events,
@@ -51,14 +63,14 @@ export function openConnectorContext(
     responses: responseBlobs(deployment.blobs),
     claims: claimStore(deployment.tables),
     sealer: deployment.sealer,
-    mailer: openMail(deployment, settings),
+    mailer: openMail(deployment, settings, intervals.mailCallMs),
     delivery: connectDelivery({
       ...peerTools(deployment),
       baseUrl: settings.DELIVERY_API_BASE_URL,
       signJwksUrl: settings.DELIVERY_JWKS_SIGN_ENDPOINT,
       transportJwksUrl: settings.DELIVERY_JWKS_TRANSPORT_ENDPOINT,
       token: deployment.secretText("delivery-api-token"),
-      timeLimitMs: seconds(settings.DELIVERY_TIMEOUT_SECONDS),
+      timeLimitMs: intervals.deliveryCallMs,
     }),
     ...(rfpr && { rfpr }),
     idps,
@@ -72,9 +84,8 @@ export function openConnectorContext(
       signInUrl: settings.PIN_MAIL_SIGN_IN_URL ?? "",
     },
     intervals,
-    resendsPerHour: settings.RESEND_PIN_PER_HOUR,
-    concurrency: Math.min(firstLimit, settings.JOB_CONCURRENCY),
-    paces: peerPaces(settings.JOB_CONCURRENCY, now),
+    concurrency: Math.min(firstLimit, jobConcurrency),
+    paces: peerPaces(jobConcurrency, now),
     log,
     now,
     random,
@@ -87,21 +98,24 @@ export function openConnectorContext(
 
 const peerTools = ({ fetch, now, random, sleep }: Deployment): PeerTools => ({ fetch, now, random, sleep });
 
-function openMail({ identity, now }: Deployment, settings: ConnectorSettings): Mailer {
+function openMail({ identity, now }: Deployment, settings: ConnectorSettings, timeoutMs: number): Mailer {
   return openMailer({
     ...(settings.EMAIL_CONNECTION_STRING === undefined
       ? { endpoint: settings.EMAIL_API_SEND_ENDPOINT, credential: identity }
       : { connectionString: settings.EMAIL_CONNECTION_STRING }),
     sender: settings.EMAIL_SENDER_ADDRESS,
-    timeoutMs: seconds(settings.MAIL_TIMEOUT_SECONDS),
+    timeoutMs,
     now,
   });
 }
 
 /** Creates the clients of the event sinks. The position of an address in the setting is the number of its sink. */
-function openSinks({ secrets, caching, now }: Deployment, settings: ConnectorSettings): readonly EventSink[] {
+function openSinks(
+  { secrets, caching, now }: Deployment,
+  settings: ConnectorSettings,
+  timeLimitMs: number,
+): readonly EventSink[] {
   const post = postToPublicAddresses(settings.EVENT_SINK_ALLOW_PRIVATE);
-  const timeLimitMs = seconds(settings.EVENT_TIMEOUT_SECONDS);
   return settings.EVENT_SINK_URLS.flatMap((url, index) => {
     const number = index + 1;
     if (url === noSink) return [];
@@ -114,26 +128,29 @@ function openSinks({ secrets, caching, now }: Deployment, settings: ConnectorSet
 function openIdps(
   deployment: Deployment,
   settings: ConnectorSettings,
-  { known, file, secretHosts }: IdpSettingsAtStart,
+  {
+    source: { known, file, secretHosts },
+    intervals,
+  }: { readonly source: IdpSettingsAtStart; readonly intervals: Intervals },
 ): ConfiguredIdps {
   const { secretText, identity, blobs, now, log } = deployment;
   const tools: Omit<IdpDeps, "secret"> = {
     ...peerTools(deployment),
     fetch: fetchFromSecretHosts(deployment.fetch, secretHosts),
     managedIdentityToken: scope => accessToken(identity, scope),
-    timeLimitMs: seconds(settings.IDP_TIMEOUT_SECONDS),
+    timeLimitMs: intervals.idpCallMs,
   };
-  const timeoutMs = seconds(deployment.settings.STORAGE_TIMEOUT_SECONDS);
+  const limits = { ...deploymentLimits, ...connectorLimits, ...deployment.limits };
   return configuredIdps({
     defaultId: settings.IDP_DEFAULT,
     secretHosts,
     known,
     file: file && {
-      read: idpFileReader(file, { blobs, timeoutMs }),
-      maxAgeMs: seconds(settings.IDP_CONFIGURATION_MAX_AGE_SECONDS),
-      retryAfterMs: seconds(settings.IDP_CONFIGURATION_RETRY_SECONDS),
+      read: idpFileReader(file, { blobs, timeoutMs: limits.storageCallMs }),
+      maxAgeMs: limits.idpFileMaxAgeMs,
+      retryAfterMs: limits.idpFileRetryMs,
     },
-    shippedChallengeMs: shippedChallengeMs(toIntervals(settings)),
+    shippedChallengeMs: shippedChallengeMs(intervals),
     connect: (id, idp) => kindOf(idp).connect(id, idp, { ...tools, secret: secretText(idpSecretName(id)) }),
     now,
     log,
@@ -143,14 +160,11 @@ function openIdps(
 /** Creates the client of the pre-registration API, if the deployment has on-site enrollment. */
 function openRfpr(
   deployment: Deployment,
-  {
-    RFPR_API_BASE_URL: baseUrl,
-    ENROLLMENT_SERVICE_API_BASE_URL: tokenBaseUrl,
-    ENROLLMENT_TIMEOUT_SECONDS,
-  }: ConnectorSettings,
+  { RFPR_API_BASE_URL: baseUrl, ENROLLMENT_SERVICE_API_BASE_URL: tokenBaseUrl }: ConnectorSettings,
+  timeLimitMs: number,
 ): Rfpr | undefined {
   if (baseUrl === undefined || tokenBaseUrl === undefined) return undefined;
-  const tools = { ...peerTools(deployment), timeLimitMs: seconds(ENROLLMENT_TIMEOUT_SECONDS) };
+  const tools = { ...peerTools(deployment), timeLimitMs };
   const credential = deployment.secretText("enrollment-credential");
   const tokens = connectEnrollment({ ...tools, baseUrl: tokenBaseUrl, credential });
   return connectRfpr({ ...tools, baseUrl, tokens });

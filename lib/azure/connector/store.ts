@@ -25,7 +25,7 @@ export const connectorTables = (shipments: string): readonly string[] => [
 
 /**
  * A host that is suspended for longer between the index rows of a new request and its rows writes the index rows again: a job may have
- * removed them meanwhile, because they pointed to no request. Less than the default of `DUE_ORPHAN_SECONDS`.
+ * removed them meanwhile, because they pointed to no request. Less than `dueOrphanMs`.
  */
 const maxSuspendedMs = minutes(1);
 

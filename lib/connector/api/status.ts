@@ -1,5 +1,5 @@
 import { type IdpConfigurations, type IdpSettings, kindOf } from "../idp/kinds.ts";
-import { variablesOf } from "../idp/variables.ts";
+import { numberKeys, variablesOf } from "../idp/variables.ts";
 
 /** The settings in the status of version 2 (specification section 2, C17). */
 export const statusKeysV2 = [
@@ -44,7 +44,7 @@ const statusKeysV1 = [
 /**
  * Returns the status of version 1.
  * @param values the effective settings as text
- * @param defaultIdp the default IdP, which is shown under the names of its environment variables, also if a file configures it
+ * @param defaultIdp the default IdP, which is shown under the names of the environment variables of its kind, also if a file configures it
  */
 export function statusV1(
   values: Readonly<Record<string, string>>,
@@ -81,7 +81,7 @@ export function statusV2(values: Readonly<Record<string, string>>, idps: IdpConf
 function shownKeys(idp: IdpSettings): Readonly<Record<string, unknown>> {
   const values: Readonly<Record<string, unknown>> = idp;
   const kind = kindOf(idp);
-  const numbers = variablesOf(kind).flatMap(({ key, isNumber }) => (isNumber ? [key] : []));
+  const numbers = numberKeys(kind);
   const keys = kind.statusKeys.filter(key => values[key] !== undefined || !numbers.includes(key));
   return Object.fromEntries(keys.map(key => [key, values[key] ?? ""]));
 }

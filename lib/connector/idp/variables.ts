@@ -10,23 +10,25 @@ export interface KindVariable extends IdpVariable {
   /** The default of the setting as text; undefined if it has none. */
   readonly defaultText: string | undefined;
   readonly isRequired: boolean;
-  /** Whether the parsed value is a number. */
-  readonly isNumber: boolean;
 }
 
-/** Returns the environment variables of a kind, in the order of its settings. Throws if a setting has none. */
+/** Returns the environment variables of a kind, in the order of its settings. A kind that only a file can configure has none. */
 export function variablesOf(kind: AnyIdpKind): readonly KindVariable[] {
-  const { type: _, ...shape } = shapeOf(kind.settings);
-  return Object.entries(shape).map(([key, field]) => {
+  return Object.entries(shapeOf(kind.settings)).flatMap(([key, field]) => {
     const variable = variableOf(field);
-    if (variable === undefined) throw new Error(`The setting ${key} of ${kind.type} has no environment variable.`);
+    if (variable === undefined) return [];
     const defaultText = field instanceof z.ZodDefault ? String(field.def.defaultValue) : undefined;
     const isRequired = !(field instanceof z.ZodOptional || field instanceof z.ZodDefault);
-    const value = field instanceof z.ZodOptional ? field.unwrap() : field;
-    const isNumber = value instanceof z.ZodPipe && value.out instanceof z.ZodNumber;
-    return { ...variable, key, defaultText, isRequired, isNumber };
+    return [{ ...variable, key, defaultText, isRequired }];
   });
 }
+
+/** Returns the keys of the settings of a kind whose parsed value is a number. */
+export const numberKeys = (kind: AnyIdpKind): readonly string[] =>
+  Object.entries(shapeOf(kind.settings)).flatMap(([key, field]) => {
+    const value = field instanceof z.ZodOptional ? field.unwrap() : field;
+    return value instanceof z.ZodPipe && value.out instanceof z.ZodNumber ? [key] : [];
+  });
 
 function shapeOf(settings: z.core.$ZodType): z.core.$ZodShape {
   if (settings instanceof z.ZodObject) return settings.shape;

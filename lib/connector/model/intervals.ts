@@ -1,41 +1,69 @@
-import type { Now } from "../../time.ts";
+import { days, hours, minutes, type Now, seconds } from "../../time.ts";
 import type { BackOff } from "./retry.ts";
 
-/** The time limits and intervals of the connector, all in milliseconds. */
-export interface Intervals {
-  readonly leaseMs: number;
-  readonly idpCallMs: number;
-  readonly deliveryCallMs: number;
-  readonly enrollmentCallMs: number;
-  readonly mailCallMs: number;
-  readonly createMs: number;
-  readonly orderIntentMaxAgeMs: number;
-  readonly receivedMaxAgeMs: number;
-  readonly reconcileAfterMs: number;
-  readonly reconcileForMs: number;
+/**
+ * The time limits and intervals that no setting changes, in milliseconds: many depend on each other, and a wrong one would double or
+ * lose work. A test checks what they require of each other.
+ */
+export const fixedIntervals = {
+  /** The exclusive right of a job to work on a row. Longer than each call, which only starts if its time limit ends before the lease. */
+  leaseMs: minutes(3),
+  /** IdPs usually answer within a second. */
+  idpCallMs: seconds(30),
+  /** Longer than for others, because an order that was not answered waits for `reconcileAfterMs`. */
+  deliveryCallMs: seconds(60),
+  enrollmentCallMs: seconds(30),
+  mailCallMs: seconds(30),
+  /** A sink must respond at once. At most 15 seconds: a run of the event timer must end before the next one begins. */
+  eventCallMs: seconds(10),
+  /** A create with all its calls. Callers get no response from the platform after 230 seconds. */
+  createMs: seconds(150),
+  /** An older order intent is not sent any more: a suspended process would otherwise order while a job looks the order up. */
+  orderIntentMaxAgeMs: seconds(10),
+  /** Age at which a request without an order intent is compensated and fails: its create has ended. */
+  receivedMaxAgeMs: minutes(5),
+  /** Age of an order intent at which an unanswered order is looked up: the call has ended, and the delivery service lists new orders. */
+  reconcileAfterMs: minutes(15),
+  /** How long an unanswered order is looked up: a weekend without the delivery service. */
+  reconcileForMs: days(3),
+  /** Maximum time between two polls of a shipment, which takes days. */
+  shipmentPollMaxMs: hours(6),
+  /** The first wait is also that between the start of a request and its first poll. A person enrolls, so it is shorter than for shipments. */
+  enrollmentPoll: { minMs: minutes(5), maxMs: hours(1) },
+  /** How long a shipment must be unknown to the delivery service to count as cancelled: longer than an outage of its reads. */
+  shipmentMissingMs: days(1),
+  /** After a failed call that is no poll. Users wait for it, so it starts short. */
+  retry: { minMs: minutes(1), maxMs: hours(6) },
+  /** Time between a refused activation and its second read-back: IdPs list new credentials with a delay. */
+  readBackAfterMs: minutes(1),
+  /** Time between two queries of the status of a running mail, which takes seconds to minutes. */
+  mailRunningMs: minutes(1),
+  /** Age at which a credential without challenge expiry counts as expired. Longer than the challenges of all IdPs. */
+  credentialMaxMs: days(180),
+  /** Age at which an index row that points to nothing due is removed. A host that is slower between index row and row writes both again. */
+  dueStaleMs: minutes(10),
+  /** Age at which an index row that points to no row is removed: its create has ended. */
+  dueOrphanMs: hours(1),
+  /** Age at which a call with an Idempotency-Key and without a response counts as crashed: its create has ended. */
+  claimRunningMs: minutes(5),
+  /** How long an Idempotency-Key is stored. Longer than an order is looked up, so that a repeat orders nothing again. */
+  claimKeptMs: days(7),
+  /** Time budget of a job that a call started: its caller waits for the response. */
+  jobOnDemandMs: seconds(100),
+  /** Time budget of a job that its timer started. The host ends a run after 10 minutes (`functionTimeout` in host.json). */
+  jobTimerMs: minutes(7),
+};
+
+/** The time limits and intervals of the connector, in milliseconds. */
+export interface Intervals extends Readonly<typeof fixedIntervals> {
   /** The first wait is also that between the order and the first poll. */
   readonly shipmentPoll: BackOff;
   /** How long after the first poll security keys may still be in production. */
   readonly productionMs: number;
-  /** The first wait is also that between the start of a request and its first poll. */
-  readonly enrollmentPoll: BackOff;
-  readonly shipmentMissingMs: number;
-  /** After a failed call that is no poll. */
-  readonly retry: BackOff;
   readonly retryForMs: number;
-  readonly readBackAfterMs: number;
-  readonly mailRunningMs: number;
-  readonly eventCallMs: number;
   /** After a failed delivery of an event. */
   readonly eventRetry: BackOff;
   readonly eventRetryForMs: number;
-  readonly credentialMaxMs: number;
-  readonly dueStaleMs: number;
-  readonly dueOrphanMs: number;
-  readonly claimRunningMs: number;
-  readonly claimKeptMs: number;
-  readonly jobOnDemandMs: number;
-  readonly jobTimerMs: number;
 }
 
 /** The current time and the intervals. */

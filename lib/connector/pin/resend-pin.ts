@@ -14,6 +14,9 @@ import { loadRequest, securityKeyOf, securityKeysOf } from "../store/loaded-requ
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 
+/** How often the PIN of a security key may be resent within an hour: more mails help no recipient. */
+const resendsPerHour = 5;
+
 /**
  * Mails the PINs of a request again, for each security key whose PIN response is available and whose limit allows it (C1, C14). A mail that
  * fails stays due for the job. Returns the number of mails sent.
@@ -102,7 +105,7 @@ function mailsPaused({ now, paces }: ConnectorDeps): Fault {
 }
 
 /** Whether no other run has the lease of the key, and its limit allows one more mail. */
-const mayResend = (key: SecurityKey, run: Run, { now, resendsPerHour }: ConnectorDeps): boolean =>
+const mayResend = (key: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
   !isLeasedByAnother(key.lease, run, now()) && recent(key, now()).length < resendsPerHour;
 
 /**

@@ -17,7 +17,7 @@ export interface EventsReport {
 }
 
 /**
- * The time in which a run starts calls to a sink. With the longest call (`EVENT_TIMEOUT_SECONDS`) it ends before the
+ * The time in which a run starts calls to a sink. With the longest call (`eventCallMs`) it ends before the
  * timer begins the next run.
  */
 const budgetMs = minutes(0.75);

@@ -124,7 +124,7 @@ export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<strin
       summary: "Revoke a static API token",
       description:
         "Revokes a static token. A process of the service that has the list in memory accepts the token for " +
-        "`SECRETS_MAX_AGE_SECONDS` at most, and while Key Vault is not available for one hour at most. Requires a " +
+        "five minutes at most, and while Key Vault is not available for one hour at most. Requires a " +
         "tenant token with the role of the API.",
       params: z.lazy(() => z.object({ id: z.string().describe("The id of the token, from the list.") })),
       answers: { 204: { description: "The token is revoked." } },

@@ -14,7 +14,7 @@ has the rest.
 - A delivery that fails is repeated with growing intervals, for \`EVENT_RETRY_HOURS\`. Then it is given up, and the next
   event of the request is sent.
 - \`Retry-After\` of a 429 or 503 is respected. A 410 stops all deliveries to the receiver.
-- Respond at once and do the work afterwards: a delivery ends after \`EVENT_TIMEOUT_SECONDS\`.
+- Respond at once and do the work afterwards: a delivery ends after 10 seconds.
 - New fields and types of events can appear. Ignore those that you do not know.
 
 ## Formats

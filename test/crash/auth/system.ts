@@ -50,7 +50,7 @@ export async function startAuthSystem(settings: Fields = {}, secrets: Fields = {
     startHost: async ({ settings: own = {}, through } = {}) => {
       const connectionString = through?.through(storage.connectionString) ?? storage.connectionString;
       const all = { ...described, CLOUD_STORAGE_CONNECTION_STRING: connectionString, ...plain, ...settings, ...own };
-      const process = await startHostProcess(tokens.core, all, clock.path);
+      const process = await startHostProcess(tokens.core, all, { clock: clock.path });
       hosts.push(process);
       return authHost(process);
     },

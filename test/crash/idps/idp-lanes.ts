@@ -5,6 +5,7 @@ import { afterAll, beforeAll } from "vitest";
 import { idpFile } from "../../../local/peers/all.ts";
 import { resetPeers } from "../../support/connector/reset-peers.ts";
 import type { HostProcess } from "../../support/host/host-process.ts";
+import type { Limits } from "../../support/host/limits.ts";
 import { type PausingProxy, startPausingProxy } from "../../support/host/pausing-proxy.ts";
 import { reconcileSoon, startTestSystem, type TestSystem } from "../../support/host/system.ts";
 import { killAt, longLimits, pastLongLimitsMs, type WorkToKill } from "../kill-points.ts";
@@ -25,11 +26,12 @@ export interface Lane {
  * The lane of a test file, which serves one group of tests after another and ends with the file. Nothing is counted
  * before a group.
  * @param settings of every host
+ * @param limits of every host
  */
-export function laneOfFile(settings: Readonly<Record<string, string>>): () => Lane {
+export function laneOfFile(settings: Readonly<Record<string, string>>, limits: Limits = {}): () => Lane {
   let opened: Lane;
   beforeAll(async () => {
-    opened = await openLane(settings);
+    opened = await openLane(settings, limits);
   });
   afterAll(() => opened.close());
   return () => {
@@ -38,16 +40,19 @@ export function laneOfFile(settings: Readonly<Record<string, string>>): () => La
   };
 }
 
-async function openLane(settings: Readonly<Record<string, string>>): Promise<Lane> {
+async function openLane(settings: Readonly<Record<string, string>>, limits: Limits): Promise<Lane> {
   const directory = mkdtempSync(join(tmpdir(), "idps-"));
   const path = join(directory, "idps.yaml");
-  const system = await startTestSystem({ IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path, ...settings });
+  const system = await startTestSystem(
+    { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path, ...settings },
+    limits,
+  );
   writeFileSync(path, idpFile(system.peers));
   const proxy = await startPausingProxy(system.storage.tableUrl);
-  const reconciling = { ...longLimits, ...reconcileSoon, RECONCILE_DAYS: "0" };
+  const reconciling = { ...longLimits, ...reconcileSoon, reconcileForMs: 0 };
   const start = {
-    host: () => system.startHost({ through: proxy, settings: longLimits }),
-    reconciler: () => system.startHost({ through: proxy, settings: reconciling }),
+    host: () => system.startHost({ through: proxy, limits: longLimits }),
+    reconciler: () => system.startHost({ through: proxy, limits: reconciling }),
   };
   const living: { host?: Promise<HostProcess>; reconciler?: Promise<HostProcess> } = {};
   const hostOf = (kind: keyof typeof start) => {

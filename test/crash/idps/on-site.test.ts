@@ -11,11 +11,7 @@ import { deliveryCalls, neverSent, stepMs, untilQuiet } from "../outcome.ts";
 import { writes } from "../writes.ts";
 import { type Lane, laneOfFile } from "./idp-lanes.ts";
 
-const laneNow = laneOfFile({
-  IDP_DEFAULT: "pingone",
-  ENROLLMENT_POLL_AFTER_SECONDS: "0.2",
-  ENROLLMENT_POLL_MAX_SECONDS: "0.2",
-});
+const laneNow = laneOfFile({ IDP_DEFAULT: "pingone" }, { enrollmentPoll: { minMs: 200, maxMs: 200 } });
 
 type Arrange = (lane: Lane) => Point;
 const called = ({ system }: Lane, peer: "enrollment" | "rfpr" | "pingone" | "delivery" | "mail", call: PeerCall) =>

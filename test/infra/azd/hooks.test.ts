@@ -504,9 +504,13 @@ describe("a network of yours", () => {
 
 describe("a value that would break the file of parameters", () => {
   it.each(["preup", "preprovision"])("is named by %s, with how to write it", async hook => {
-    await expect(ran(hook, {}, { IDPC_SCOPE: 'a "b" c' })).rejects.toThrow(/IDPC_SCOPE: azd writes .* Write \\" for a/);
-    await expect(ran(hook, {}, { IDPC_SCOPE: "a\\c" })).rejects.toThrow("IDPC_SCOPE");
-    expect(await ran(hook, {}, { SKIP_PREFLIGHT: "true", IDPC_SCOPE: 'a \\"b\\" \\\\ c', OTHER: '"' })).toBe("");
+    await expect(ran(hook, {}, { PIN_MAIL_ORGANIZATION: 'a "b" c' })).rejects.toThrow(
+      /PIN_MAIL_ORGANIZATION: azd writes .* Write \\" for a/,
+    );
+    await expect(ran(hook, {}, { PIN_MAIL_ORGANIZATION: "a\\c" })).rejects.toThrow("PIN_MAIL_ORGANIZATION");
+    expect(await ran(hook, {}, { SKIP_PREFLIGHT: "true", PIN_MAIL_ORGANIZATION: 'a \\"b\\" \\\\ c', OTHER: '"' })).toBe(
+      "",
+    );
   });
 });
 

@@ -3,11 +3,10 @@ import * as z from "zod";
 import { connectorSettings } from "../../../lib/connector/settings.ts";
 import { BadSettings, readSettings } from "../../../lib/settings/read-settings.ts";
 
-const { EVENT_SINK_URLS, EVENT_RETRY_HOURS, EVENT_TIMEOUT_SECONDS, EVENT_SINK_ALLOW_PRIVATE } = connectorSettings.shape;
+const { EVENT_SINK_URLS, EVENT_RETRY_HOURS, EVENT_SINK_ALLOW_PRIVATE } = connectorSettings.shape;
 const schema = z.object({
   EVENT_SINK_URLS,
   EVENT_RETRY_HOURS,
-  EVENT_TIMEOUT_SECONDS,
   EVENT_SINK_ALLOW_PRIVATE,
 });
 const local = { CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" };
@@ -16,7 +15,6 @@ it("has no event sink by default, and tries a delivery for three days", () => {
   expect(readSettings(schema, {})).toEqual({
     EVENT_SINK_URLS: [],
     EVENT_RETRY_HOURS: 72,
-    EVENT_TIMEOUT_SECONDS: 10,
     EVENT_SINK_ALLOW_PRIVATE: false,
   });
 });
@@ -44,11 +42,6 @@ it.each([
   expect(read).toThrow(BadSettings);
   expect(read).toThrow(/EVENT_SINK_URLS/);
   expect(read).toThrow(reason);
-});
-
-it("rejects a time limit of calls by which a run of the timer would last longer than a minute", () => {
-  expect(readSettings(schema, { EVENT_TIMEOUT_SECONDS: "15" }).EVENT_TIMEOUT_SECONDS).toBe(15);
-  expect(() => readSettings(schema, { EVENT_TIMEOUT_SECONDS: "15.001" })).toThrow(/EVENT_TIMEOUT_SECONDS.*at most 15/);
 });
 
 it.each(["0", "721", "a day"])("rejects the retry time %s, and names the setting", text => {

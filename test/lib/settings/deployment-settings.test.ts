@@ -42,13 +42,6 @@ describe("the retention of backups", () => {
   });
 });
 
-describe("the time limit of storage calls", () => {
-  it("is more than 0", () => {
-    const reason = "must be more than 0 and at most 86400 seconds";
-    expect(wrong({ STORAGE_TIMEOUT_SECONDS: "0" })).toEqual([{ path: "STORAGE_TIMEOUT_SECONDS", reason }]);
-  });
-});
-
 describe("the paths of the APIs", () => {
   it.each(["admin", "Administration/core", "/runtime", "RuntimeX"])(
     "are not %s, which the host keeps for itself",
@@ -103,14 +96,6 @@ describe("a deployment", () => {
   it("runs in Azure unless storage is reached by a key", () => {
     expect(isInAzure(read({}))).toBe(true);
     expect(isInAzure(read({ CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" }))).toBe(false);
-  });
-
-  it("has the documented intervals by default", () => {
-    expect(read({})).toMatchObject({
-      SECRETS_MAX_AGE_SECONDS: 300,
-      SECRETS_REFRESH_SECONDS: 60,
-      HEALTH_MAX_AGE_SECONDS: 10,
-    });
   });
 
   it("accepts no token unless the settings name which", () => {

@@ -12,7 +12,7 @@ function play() {
   const directory = emptyDirectory();
   const child = spawn(process.execPath, [join(import.meta.dirname, "../../../local/demo/demo.ts")], {
     // Invalid settings, which the demo must not pass to its system.
-    env: { ...process.env, TMPDIR: directory, PORT: "none", RETRY_MIN_SECONDS: "soon" },
+    env: { ...process.env, TMPDIR: directory, PORT: "none", POLL_AFTER_SECONDS: "soon" },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";

@@ -31,7 +31,7 @@ describe("the banner", () => {
   });
 
   test("has the notes of the start", () => {
-    const notes = ["Note: your settings replace those of the local system: LEASE_SECONDS."];
+    const notes = ["Note: your settings replace those of the local system: POLL_AFTER_SECONDS."];
     expect(banner(facts, { ...start, notes })).toContain(`\n${notes[0]}\n`);
   });
 

@@ -17,9 +17,14 @@ test("returns no settings without a file", () => {
 });
 
 test("returns values as texts, without empty ones and repeated defaults", () => {
-  const Values = { LEASE_SECONDS: 120, PIN_MAIL_DOMAINS: "example.com", CLOUD_TENANT_ID: " ", RETRY_MIN_SECONDS: "60" };
+  const Values = {
+    POLL_AFTER_SECONDS: 120,
+    PIN_MAIL_DOMAINS: "example.com",
+    CLOUD_TENANT_ID: " ",
+    EVENT_RETRY_HOURS: "60",
+  };
   expect(ownSettings(file(`\uFEFF${JSON.stringify({ IsEncrypted: false, Values })}`))).toEqual({
-    LEASE_SECONDS: "120",
+    POLL_AFTER_SECONDS: "120",
     PIN_MAIL_DOMAINS: "example.com",
   });
 });

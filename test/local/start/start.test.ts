@@ -134,7 +134,7 @@ describe("further starts", () => {
   });
 
   test("all wrong settings are named, and no process stays", async () => {
-    const wrong = { CRON_PROCESS_SHIPMENT_SCHEDULE: "hourly", RETRY_MIN_SECONDS: "soon", CALLER_STATIC_TOKENS: "yes" };
+    const wrong = { CRON_PROCESS_SHIPMENT_SCHEDULE: "hourly", POLL_AFTER_SECONDS: "soon", CALLER_STATIC_TOKENS: "yes" };
     const refused = launchStart([], { env: wrong });
     expect(await refused.ended).toBe(1);
     for (const name of Object.keys(wrong)) expect(refused.output()).toContain(`  ${name}: must be `);

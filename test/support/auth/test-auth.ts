@@ -15,13 +15,13 @@ import { httpFunctions } from "../../../lib/http/http-functions.ts";
 import { type ServeOptions, serve } from "../../../lib/http/serve.ts";
 import { createLog } from "../../../lib/log.ts";
 import { proxiesOf } from "../../../lib/settings/deployment-settings.ts";
-import { type Instant, instant, seconds } from "../../../lib/time.ts";
+import { type Instant, instant } from "../../../lib/time.ts";
 import { parseRoute, routedPath } from "../../../local/host/http/route.ts";
 import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
 import { localTokens } from "../../../local/start/tokens.ts";
 import { atEndOfFile } from "../run/end-of-file.ts";
 import { type CallCounts, createCallCounter } from "../storage/call-counter.ts";
-import { type FreshStorage, freshStorage, patient, storageTimeoutMs } from "../storage/fresh-storage.ts";
+import { type FreshStorage, freshStorage, patient, patientLimits, storageTimeoutMs } from "../storage/fresh-storage.ts";
 import { cheapHasher } from "./cheap-hashes.ts";
 import type { SoftwareKey } from "./software-key.ts";
 
@@ -158,7 +158,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     ...options.settings,
   });
   if (settings.auth === undefined) throw new Error("the authentication server is not served");
-  const opened = openDeployment(settings.deployment);
+  const opened = openDeployment(settings.deployment, { limits: patientLimits });
   const deployment: Deployment = {
     ...opened,
     fetch: options.fetch ?? fetch,
@@ -170,7 +170,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     tables: (options.tables ?? (tables => tables))(
       openTables({
         connectionString: storage.connectionString,
-        timeoutMs: seconds(settings.deployment.STORAGE_TIMEOUT_SECONDS),
+        timeoutMs: storageTimeoutMs,
         policies: [counter.policy],
       }),
     ),

@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll } from "vitest";
+import { start } from "../../../functions/start.ts";
 import { type LocalHost, startHost } from "../../../local/host/host.ts";
 import type { Peers } from "../../../local/peers/all.ts";
 import { createStores } from "../../../local/start/system.ts";
 import { localTokens, type Tokens } from "../../../local/start/tokens.ts";
 import type { Body } from "../../lib/connector/api/v2/bodies.ts";
 import { functionsCoreOfFile } from "../host/functions-core-of-file.ts";
-import { loadApp } from "../host/load-app.ts";
-import { type FreshStorage, freshStorage } from "../storage/fresh-storage.ts";
+import { type FreshStorage, freshStorage, patientLimits } from "../storage/fresh-storage.ts";
 import { environmentOf } from "./test-connector.ts";
 
 interface CallAnswer {
@@ -43,7 +43,7 @@ export function connectorHostOfFile(peers: Peers, settings: Readonly<Record<stri
     await createStores(storage.connectionString);
     tokens = localTokens(peers.vault);
     const env = { ...environmentOf(peers, storage), LOGGING_LEVEL_COM_SERVICE: "ERROR", ...settings };
-    await loadApp(env);
+    await start(env, patientLimits);
     const hostJson = JSON.parse(readFileSync("host.json", "utf8"));
     host = await startHost(core, { port: 0, hostJson, timers: false, env });
   });

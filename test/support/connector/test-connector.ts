@@ -3,7 +3,7 @@ import { afterAll, beforeEach } from "vitest";
 import type { ConnectorContext } from "../../../functions/connector/context.ts";
 import { refuse } from "../../../functions/connector/errors.ts";
 import { openConnectorContext } from "../../../functions/connector/start/open-context.ts";
-import { type Deployment, openDeployment } from "../../../functions/deployment.ts";
+import { type Deployment, deploymentLimits, openDeployment } from "../../../functions/deployment.ts";
 import { readAllSettings } from "../../../functions/read-all-settings.ts";
 import { openTables, type Tables } from "../../../lib/azure/tables/tables.ts";
 import { createBodyV2, createV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
@@ -22,11 +22,12 @@ import type { Run } from "../../../lib/connector/run/run.ts";
 import { Fault } from "../../../lib/fault.ts";
 import type { Reply } from "../../../lib/http/call.ts";
 import { createLog } from "../../../lib/log.ts";
-import { type Instant, instant, plus, seconds } from "../../../lib/time.ts";
+import { type Instant, instant, plus } from "../../../lib/time.ts";
 import { closePeers, type Peers, peerSettings, startPeers } from "../../../local/peers/all.ts";
 import { createConnectorStores } from "../../../local/start/system.ts";
+import type { Limits } from "../host/limits.ts";
 import { type CallCounter, type CallCounts, countedBlobs, createCallCounter } from "../storage/call-counter.ts";
-import { type FreshStorage, freshStorage, patient } from "../storage/fresh-storage.ts";
+import { type FreshStorage, freshStorage, patient, patientLimits } from "../storage/fresh-storage.ts";
 import { resetPeers } from "./reset-peers.ts";
 
 /** A connector without a host: its verbs over real storage and real peers, with a clock that only the test moves. */
@@ -69,6 +70,7 @@ export interface ConnectorOptions {
   /** One that has its stores; a fresh one where missing. */
   readonly storage?: FreshStorage;
   readonly settings?: Readonly<Record<string, string>>;
+  readonly limits?: Limits;
   /** For every call of a peer but those of storage, vault and mail, which their SDKs make. */
   readonly fetch?: Fetch;
   /** Tables of the test's own around the real ones. */
@@ -132,6 +134,7 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
     lines,
     fetch: options.fetch ?? fetch,
     tables: options.tables ?? (tables => tables),
+    limits: { ...patientLimits, ...options.limits },
   });
   const context = { ...own, ...options.ports?.(own, clock) };
   const load = async (requestId: string) => {
@@ -189,7 +192,12 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
       return entries;
     },
     anotherInstance: (more = {}) =>
-      connect(peers, storage, clock, { ...options, ...more, settings: { ...options.settings, ...more.settings } }),
+      connect(peers, storage, clock, {
+        ...options,
+        ...more,
+        settings: { ...options.settings, ...more.settings },
+        limits: { ...options.limits, ...more.limits },
+      }),
   };
 }
 
@@ -200,18 +208,19 @@ interface Surroundings {
   readonly lines: string[];
   readonly fetch: Fetch;
   readonly tables: (tables: Tables) => Tables;
+  readonly limits: Limits;
 }
 
 /** The composition root's own wiring, with the test's clock, log and counted storage. */
 function openContext(
   environment: Record<string, string>,
-  { storage, clock, counter, lines, fetch, tables }: Surroundings,
+  { storage, clock, counter, lines, fetch, tables, limits }: Surroundings,
 ): { own: ConnectorContext; deployment: Deployment } {
   const settings = readAllSettings(environment);
   if (settings.connector === undefined) throw new Error("the connector is not served");
   const { connectionString } = storage;
-  const timeoutMs = seconds(settings.deployment.STORAGE_TIMEOUT_SECONDS);
-  const opened = openDeployment(settings.deployment);
+  const { storageCallMs: timeoutMs } = { ...deploymentLimits, ...limits };
+  const opened = openDeployment(settings.deployment, { limits });
   const deployment: Deployment = {
     ...opened,
     fetch,

@@ -1,4 +1,6 @@
+import { patientLimits } from "../storage/fresh-storage.ts";
 import { hostBundle } from "./host-bundle.ts";
+import type { Limits } from "./limits.ts";
 
 /**
  * Space for young objects in MiB. V8 starts with 1 MiB and collects garbage again and again while a host loads, which
@@ -6,10 +8,16 @@ import { hostBundle } from "./host-bundle.ts";
  */
 const youngSpace = ["--min-semi-space-size=16", "--max-semi-space-size=32"];
 
-/** Returns the arguments by which Node runs the deployed app behind a host. @param clock the file of the clock that it follows */
-export const hostArguments = async (clock?: string): Promise<readonly string[]> => [
+/** @property clock the file of the clock that the host follows */
+export interface ChildOptions {
+  readonly limits?: Limits;
+  readonly clock?: string | undefined;
+}
+
+/** Returns the arguments by which Node runs the deployed app behind a host. */
+export const hostArguments = async ({ limits, clock }: ChildOptions = {}): Promise<readonly string[]> => [
   ...youngSpace,
   "test/support/host/host-child.ts",
   await hostBundle(),
-  ...(clock === undefined ? [] : [clock]),
+  JSON.stringify({ limits: { ...patientLimits, ...limits }, clock }),
 ];

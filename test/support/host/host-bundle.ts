@@ -30,7 +30,7 @@ const cheapHashes: Plugin = {
 
 async function bundle(): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: { main: "functions/main.ts" },
+    entryPoints: { start: "functions/start.ts" },
     bundle: true,
     splitting: true,
     platform: "node",
@@ -62,5 +62,5 @@ async function bundle(): Promise<string> {
     for (const other of readdirSync(all))
       if (statSync(join(all, other)).mtimeMs < Date.now() - days(1)) rmSync(join(all, other), { recursive: true });
   }
-  return join(folder, "main.js");
+  return join(folder, "start.js");
 }

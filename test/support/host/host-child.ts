@@ -5,11 +5,13 @@ import { installFunctionsCore } from "../../../local/host/functions-core.ts";
 import { startHost } from "../../../local/host/host.ts";
 import { followClock } from "./shared-clock.ts";
 
-const [app = "", clock] = process.argv.slice(2);
+const [app = "", options = "{}"] = process.argv.slice(2);
+const { limits, clock } = JSON.parse(options);
 if (clock !== undefined) followClock(clock);
 
 const core = installFunctionsCore();
-await import(app);
+const { start } = await import(app);
+await start({ ...process.env }, limits);
 const { url, masterKey } = await startHost(core, {
   port: 0,
   timers: false,

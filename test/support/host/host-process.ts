@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { compileCache } from "./compile-cache.ts";
-import { hostArguments } from "./host-arguments.ts";
+import { type ChildOptions, hostArguments } from "./host-arguments.ts";
 
 export interface Answer {
   readonly status: number;
@@ -29,14 +29,13 @@ export interface HostProcess {
 /**
  * Starts a host of a described system.
  * @param settings its whole environment
- * @param clock the file of the clock that it follows
  */
 export async function startHostProcess(
   token: string,
   settings: Readonly<Record<string, string>>,
-  clock?: string,
+  options: ChildOptions = {},
 ): Promise<HostProcess> {
-  const child = spawn(process.execPath, await hostArguments(clock), {
+  const child = spawn(process.execPath, await hostArguments(options), {
     env: { ...compileCache, ...settings },
     // The channel ends the host when this process is gone, whatever it died of.
     stdio: ["ignore", "ignore", "pipe", "ipc"],

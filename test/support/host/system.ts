@@ -8,6 +8,7 @@ import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts"
 import { describeSystem } from "../../../local/start/system.ts";
 import { type FreshStorage, freshStorage, patient, storageTimeoutMs } from "../storage/fresh-storage.ts";
 import { type HostProcess, startHostProcess } from "./host-process.ts";
+import type { Limits } from "./limits.ts";
 import { type PausingProxy, startPausingProxy } from "./pausing-proxy.ts";
 import { type SharedClock, startSharedClock } from "./shared-clock.ts";
 
@@ -23,48 +24,50 @@ export interface TestSystem {
   /** Starts a host. `through`: its tables are reached by this proxy. */
   startHost(options?: {
     readonly settings?: Readonly<Record<string, string>>;
+    readonly limits?: Limits;
     readonly through?: PausingProxy;
   }): Promise<HostProcess>;
   /** Ends every host that is left, then the peers. */
   close(): Promise<void>;
 }
 
-/**
- * Intervals of which a few steps of the clock are the longest; time limits that only what hangs meets; timers that
- * never fire, so that only the calls of a test start jobs.
- */
+/** Timers that never fire, so that only the calls of a test start jobs. */
 export const quick = {
   ...patient,
   CRON_PROCESS_SHIPMENT_SCHEDULE: "0 0 0 29 2 *",
   CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: "0 0 0 29 2 *",
   CRON_DATA_CLEANUP_SCHEDULE: "0 0 0 29 2 *",
-  LEASE_SECONDS: "60",
-  IDP_TIMEOUT_SECONDS: "30",
-  ENROLLMENT_TIMEOUT_SECONDS: "30",
-  MAIL_TIMEOUT_SECONDS: "30",
-  DELIVERY_TIMEOUT_SECONDS: "40",
-  RETRY_MIN_SECONDS: "0.2",
-  RETRY_MAX_SECONDS: "1",
-  READ_BACK_AFTER_SECONDS: "0.3",
-  MAIL_RUNNING_SECONDS: "0.2",
-  DUE_STALE_SECONDS: "0.5",
-  DUE_ORPHAN_SECONDS: "2",
 } as const;
 
+/** Intervals of which a few steps of the clock are the longest; time limits that only what hangs meets. */
+const quickLimits: Limits = {
+  leaseMs: 60_000,
+  deliveryCallMs: 40_000,
+  retry: { minMs: 200, maxMs: 1000 },
+  readBackAfterMs: 300,
+  mailRunningMs: 200,
+  dueStaleMs: 500,
+  dueOrphanMs: 2000,
+};
+
 /** For a host that creates nothing and soon reconciles what other hosts have left behind. */
-export const reconcileSoon = {
-  CREATE_TIMEOUT_SECONDS: "40",
-  RECEIVED_MAX_AGE_SECONDS: "41",
-  ORDER_INTENT_MAX_AGE_SECONDS: "0",
-  DELIVERY_TIMEOUT_SECONDS: "40",
-  RECONCILE_AFTER_SECONDS: "40",
-} as const;
+export const reconcileSoon: Limits = {
+  createMs: 40_000,
+  receivedMaxAgeMs: 41_000,
+  orderIntentMaxAgeMs: 0,
+  deliveryCallMs: 40_000,
+  reconcileAfterMs: 40_000,
+};
 
 /**
  * There can be one at a time, because it sets the clock of this process.
  * @param settings of every host, on top of `quick`
+ * @param limits of every host, on top of `quickLimits`
  */
-export async function startTestSystem(settings: Readonly<Record<string, string>> = {}): Promise<TestSystem> {
+export async function startTestSystem(
+  settings: Readonly<Record<string, string>> = {},
+  limits: Limits = {},
+): Promise<TestSystem> {
   const storage = freshStorage();
   const clock = startSharedClock();
   const peers = await startPeers();
@@ -83,10 +86,13 @@ export async function startTestSystem(settings: Readonly<Record<string, string>>
     storage,
     tables,
     store,
-    startHost: async ({ settings: own = {}, through } = {}) => {
+    startHost: async ({ settings: own = {}, limits: ownLimits, through } = {}) => {
       const connectionString = through?.through(storage.connectionString) ?? storage.connectionString;
       const all = { ...described, CLOUD_STORAGE_CONNECTION_STRING: connectionString, ...quick, ...settings, ...own };
-      const host = await startHostProcess(tokens.connector, all, clock.path);
+      const host = await startHostProcess(tokens.connector, all, {
+        clock: clock.path,
+        limits: { ...quickLimits, ...limits, ...ownLimits },
+      });
       hosts.push(host);
       return host;
     },
@@ -101,8 +107,9 @@ export async function startTestSystem(settings: Readonly<Record<string, string>>
 /** A system for one test file, and a proxy for the tables of some of its hosts. Both end after the tests of the file. */
 export async function systemOfFile(
   settings: Readonly<Record<string, string>> = {},
+  limits: Limits = {},
 ): Promise<{ readonly system: TestSystem; readonly proxy: PausingProxy }> {
-  const system = await startTestSystem(settings);
+  const system = await startTestSystem(settings, limits);
   const proxy = await startPausingProxy(system.storage.tableUrl);
   afterAll(async () => {
     await proxy.close();

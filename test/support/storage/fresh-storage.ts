@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { inject } from "vitest";
 import { storageConnectionString } from "../../../local/peers/storage/storage.ts";
+import type { Limits } from "../host/limits.ts";
 import { tryClaim } from "../run/claim.ts";
 
 export interface FreshStorage {
@@ -13,9 +14,10 @@ export interface FreshStorage {
 /** Only a call that never ends meets this limit, however busy the machine is. */
 export const storageTimeoutMs = 60_000;
 
-/** Settings of a host whose storage calls may take as long. */
+/** Limits of a host whose storage calls may take as long. */
+export const patientLimits: Limits = { storageCallMs: storageTimeoutMs };
+
 export const patient = {
-  STORAGE_TIMEOUT_SECONDS: String(storageTimeoutMs / 1000),
   // A slow machine hashes few passwords in the default time, and would refuse the calls that a test sends at once.
   AUTH_HASHES_WAIT_SECONDS: "3600",
 };

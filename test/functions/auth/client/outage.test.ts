@@ -5,21 +5,16 @@ import { deadAddress } from "../../../support/dead-address.ts";
 import { type MainProcess, startMain } from "../../main-process.ts";
 
 const { vault, bearer, ...created } = await createAuthResources();
-const settings = {
-  ...created.settings,
-  AUTH_SELF_ASSIGN: "true",
-  STORAGE_TIMEOUT_SECONDS: "6",
-  SECRETS_REFRESH_SECONDS: "0.001",
-  HEALTH_MAX_AGE_SECONDS: "0.001",
-};
+const settings = { ...created.settings, AUTH_SELF_ASSIGN: "true" };
+const limits = { storageCallMs: 6000, secretRefreshMs: 1, healthMaxAgeMs: 1 };
 const nowhere = settings.CLOUD_STORAGE_CONNECTION_STRING.replace(
   /(?<=TableEndpoint=)http:\/\/127\.0\.0\.1:\d+/,
   deadAddress,
 );
 /** The deployed app in processes of its own: one with a vault whose failures are configurable, one without storage. */
 const [main, withoutStorage] = await Promise.all([
-  startMain(settings),
-  startMain({ ...settings, CLOUD_STORAGE_CONNECTION_STRING: nowhere, STORAGE_TIMEOUT_SECONDS: "2" }),
+  startMain(settings, limits),
+  startMain({ ...settings, CLOUD_STORAGE_CONNECTION_STRING: nowhere }, { ...limits, storageCallMs: 2000 }),
 ]);
 
 afterAll(() => Promise.all([main.end(), withoutStorage.end()]));

@@ -109,9 +109,9 @@ describe("the settings of several IdPs", () => {
 
   test("are reported together with all other problems", () => {
     writeFileSync(path, "entra: { type: B, tenant-id: t }\n");
-    expect(readIdps({ RECONCILE_DAYS: "x", CLOUD_KEY_VAULT_ENDPOINT: "", IDP_DEFAULT: "other" })).toEqual([
+    expect(readIdps({ RFPR_RETRY_NUMBER_DAYS: "x", CLOUD_KEY_VAULT_ENDPOINT: "", IDP_DEFAULT: "other" })).toEqual([
       "CLOUD_KEY_VAULT_ENDPOINT: must be set",
-      "RECONCILE_DAYS: must be a number of days",
+      "RFPR_RETRY_NUMBER_DAYS: must be a number of days",
       "IDP_CONFIGURATION_PATH/entra/client-id: must be set",
       "IDP_DEFAULT: is not in IDP_CONFIGURATION_PATH",
     ]);
@@ -252,7 +252,7 @@ describe("the status of several IdPs (specification section 2)", () => {
   test.each([
     ["pingone", "IDPB_DEFAULT_RELYING_PARTY", "pingone.example.com"],
     ["entra", "IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES", "20160"],
-    ["aic", "IDPC_REALM", "alpha"],
+    ["aic", "IDPC_REALM", undefined],
   ])(
     "of version 1 has the variables of the default one, of kind %s, with the file's values",
     async (id, name, value) => {
@@ -292,15 +292,15 @@ describe("a deployment whose IdPs are not known at the start", () => {
     await blobs.createContainer("configuration");
     const proxy = await startPausingProxy(storage.blobUrl);
     const outage = proxy.hold({ phase: "request", times: 1000 });
-    const app = await startMain({
-      ...environmentOf(peers, storage),
-      CLOUD_STORAGE_CONNECTION_STRING: proxy.through(storage.connectionString),
-      STORAGE_TIMEOUT_SECONDS: "6",
-      HEALTH_MAX_AGE_SECONDS: "0",
-      ...multi,
-      IDP_CONFIGURATION_PATH: `${storage.blobUrl}/configuration/idps.yaml`,
-      IDP_CONFIGURATION_RETRY_SECONDS: "0",
-    });
+    const app = await startMain(
+      {
+        ...environmentOf(peers, storage),
+        CLOUD_STORAGE_CONNECTION_STRING: proxy.through(storage.connectionString),
+        ...multi,
+        IDP_CONFIGURATION_PATH: `${storage.blobUrl}/configuration/idps.yaml`,
+      },
+      { storageCallMs: 6000, healthMaxAgeMs: 0, idpFileRetryMs: 0 },
+    );
     running.push(app);
     const { connector } = localTokens(peers.vault);
     const status = async (path: string, token = connector) => {

@@ -22,14 +22,6 @@ const kindA = {
   IDPB_CLIENT_ID: "c1",
   IDPB_API_BASE_URL: "https://api.ping.example/v1",
 };
-const kindC = {
-  IDPC_API_BASE_URL: "https://am.ping.example",
-  IDPC_AUTH_BASE_URL: "https://am.ping.example",
-  IDPC_REALM: "alpha",
-  IDPC_JOURNEY: "Register Key",
-  IDPC_CLIENT_ID: "connector",
-};
-
 const idpsOf = (variables: Record<string, string>) =>
   Object.fromEntries(readAllSettings({ ...others, ...variables }).connector?.idps.known ?? []);
 
@@ -75,47 +67,6 @@ describe("single-IdP mode", () => {
     });
   });
 
-  test("reads kind C from IDPC_ settings, the specification's keys in upper snake case", () => {
-    const idp = {
-      type: "aic",
-      "api-base-url": "https://am.ping.example",
-      "auth-base-url": "https://am.ping.example",
-      realm: "alpha",
-      journey: "Register Key",
-      "client-id": "connector",
-      "authentication-header": "Authorization",
-      "callback-1": "NameCallback",
-      "callback-2": "MetadataCallback",
-      "callback-3": "HiddenValueCallback",
-      "token-id-1": "IDToken1",
-      "token-id-2": "IDToken2",
-    };
-    expect(idpsOf({ ...kindC, IDP_DEFAULT: "main" })).toEqual({ main: idp });
-    const changed = {
-      scope: "fido",
-      "authentication-header": "X-Token",
-      "callback-1": "One",
-      "callback-2": "Two",
-      "callback-3": "Three",
-      "token-id-1": "IDToken5",
-      "token-id-2": "IDToken6",
-      "challenge-timeout-milliseconds": 300_000,
-    };
-    const variables = Object.entries(changed).map(([key, value]) => [
-      `IDPC_${key.replaceAll("-", "_").toUpperCase()}`,
-      String(value),
-    ]);
-    expect(idpsOf({ ...kindC, IDP_DEFAULT: "main", ...Object.fromEntries(variables) })).toEqual({
-      main: { ...idp, ...changed },
-    });
-  });
-
-  test("refuses options inside a script for kind C, and names the switch of the node", () => {
-    expect(problemsOf({ ...kindC, IDP_DEFAULT: "main", IDPC_CALLBACK_2: "TextOutputCallback" })).toEqual([
-      'IDPC_CALLBACK_2: must not be TextOutputCallback: switch off "Return challenge as JavaScript" in the WebAuthn node',
-    ]);
-  });
-
   test("names every missing and wrong variable of the kind of which any variable is set", () => {
     expect(problemsOf({})).toEqual(["IDPA_FIDO_API_CLIENT_ID: must be set"]);
     expect(problemsOf({ IDPB_CLIENT_ID: "c 1" })).toEqual([
@@ -125,16 +76,14 @@ describe("single-IdP mode", () => {
       "IDPB_ENVIRONMENT: must be set",
       "IDPB_CLIENT_ID: must be an application id",
     ]);
-    const { IDPC_REALM: _, ...rest } = kindC;
-    expect(problemsOf({ ...rest, IDPC_API_BASE_URL: "https://am.ping.example?x" })).toEqual([
-      "IDPC_API_BASE_URL: must be an https address without credentials, query and fragment",
-      "IDPC_REALM: must be set",
+    expect(problemsOf({ ...kindA, IDPB_API_BASE_URL: "https://api.ping.example?x" })).toEqual([
+      "IDPB_API_BASE_URL: must be an https address without credentials, query and fragment",
     ]);
   });
 
   test("accepts one kind only, and ignores the optional settings of others", () => {
-    expect(problemsOf({ ...kindA, IDPC_REALM: "alpha", IDPA_FIDO_API_CLIENT_ID: "3f2b" })).toEqual([
-      "IDP_ENABLE_MULTI_IDP: must be true for several identity providers: entra, pingone, aic are set",
+    expect(problemsOf({ ...kindA, IDPA_FIDO_API_CLIENT_ID: "3f2b" })).toEqual([
+      "IDP_ENABLE_MULTI_IDP: must be true for several identity providers: entra, pingone are set",
     ]);
     expect(problemsOf({ ...kindA, IDPA_MANAGED_IDENTITY: "true" })).toEqual([
       "IDP_ENABLE_MULTI_IDP: must be true for several identity providers: entra, pingone are set",
@@ -143,8 +92,6 @@ describe("single-IdP mode", () => {
       IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "20160",
       IDPA_FIDO_API_VERSION: "beta",
       IDPA_MANAGED_IDENTITY: "false",
-      IDPC_SCOPE: "fido",
-      IDPC_TOKEN_ID_1: "IDToken1",
     };
     expect(idpsOf({ ...kindA, ...optional })).toMatchObject({ entra: { type: "pingone" } });
   });
@@ -162,8 +109,6 @@ describe("a host to which the secrets of an IdP are sent", () => {
       [{ IDPA_MANAGED_IDENTITY: "true" }, "IDPA_GRAPH_ENDPOINT"],
       [kindA, "IDPB_API_BASE_URL"],
       [kindA, "IDPB_AUTH_BASE_URL"],
-      [kindC, "IDPC_API_BASE_URL"],
-      [kindC, "IDPC_AUTH_BASE_URL"],
     ] as const)
       expect(problemsOf({ ...kind, [variable]: "https://evil.example" })).toEqual([elsewhere(variable)]);
   });

@@ -18,7 +18,7 @@ import type { Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
 // Looked up once and then failed, instead of after three days.
-const settings = { RECONCILE_DAYS: "0" };
+const limits = { reconcileForMs: 0 };
 
 /** Runs the jobs for as long as anything is due but clean-up; the agent enrolls whatever still waits. */
 async function healed(connector: TestConnector): Promise<void> {
@@ -68,7 +68,7 @@ describe("a create handler that dies at any of its calls", () => {
     const { storage } = await testConnector(peers);
     for (let step = 0; ; step++) {
       // A clock of its own: the delivery service's is the machine's.
-      const connector = await testConnector(peers, { storage, settings });
+      const connector = await testConnector(peers, { storage, limits });
       const sent = body();
       const dying = crashing(step, "before", "all");
       const dead = connector.anotherInstance(dying.options);

@@ -205,17 +205,6 @@ describe("an authenticator that waits", () => {
     expect((await connector.queue("key")).length).toBe(1);
   });
 
-  test("by the settings for it", async () => {
-    const settings = { ENROLLMENT_POLL_AFTER_SECONDS: "7", ENROLLMENT_POLL_MAX_SECONDS: "9" };
-    const { connector, requestId } = await waiting(undefined, { settings });
-    const wait = async () => between(connector.now(), (await connector.keyRow(requestId, "a-01")).due?.at ?? "");
-    expect(await wait()).toBe(seconds(7));
-    connector.advance(seconds(7));
-    await connector.runCredentials("timer");
-    await connector.runCredentials();
-    expect(await wait()).toBe(seconds(9));
-  });
-
   test("does not hold back another of the request that is enrolled", async () => {
     const { connector, requestId, states } = await waiting([authenticator(), authenticator()]);
     await peers.rfpr.enroll(idAt(requestId, 1));
@@ -405,7 +394,7 @@ describe("a pre-registration API that fails while it is polled", () => {
     const { connector, states } = await waiting(
       Array.from({ length: 3 }, () => authenticator()),
       {
-        settings: { JOB_CONCURRENCY: "1" },
+        limits: { jobConcurrency: 1 },
       },
     );
     peers.rfpr.fail({ kind: "throttle", method: "GET", retryAfter: 600 });
@@ -436,7 +425,7 @@ describe("a pre-registration API that fails while it is polled", () => {
       const { connector, requestId, states } = await waiting(
         Array.from({ length: 3 }, () => authenticator()),
         {
-          settings: { JOB_CONCURRENCY: "1" },
+          limits: { jobConcurrency: 1 },
         },
       );
       await peers.rfpr.enroll(idAt(requestId, 0));

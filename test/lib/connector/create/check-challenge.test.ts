@@ -156,7 +156,8 @@ describe("a shipment whose challenge ends before its security keys can be progra
 describe("an authenticator on site", () => {
   test("may have a challenge of 5 minutes, because a call can activate it in time, and the log says so", async () => {
     const connector = await testConnector(peers, {
-      settings: { IDPA_FIDO_API_VERSION: "v1.0", ENROLLMENT_POLL_AFTER_SECONDS: "600" },
+      settings: { IDPA_FIDO_API_VERSION: "v1.0" },
+      limits: { enrollmentPoll: { minMs: 600_000, maxMs: 600_000 } },
     });
     const { requestId } = await connector.order(onSiteBody());
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });

@@ -360,7 +360,7 @@ describe("a mixed request whose shipment is not taken", () => {
 
 describe("a create handler that is delayed", () => {
   test("while it registers authenticators: the job compensates them, and a later registration is refused", async () => {
-    const connector = await testConnector(peers, { settings: { ENROLLMENT_TIMEOUT_SECONDS: "60" } });
+    const connector = await testConnector(peers, { limits: { enrollmentCallMs: 60_000 } });
     peers.rfpr.fail({ kind: "hang", method: "PUT" });
     const answer = refusalOf(connector.order(mixedBody()));
     await peers.rfpr.untilHanging();

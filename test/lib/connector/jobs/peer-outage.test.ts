@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { dueIndex } from "../../../../lib/azure/connector/due-index.ts";
 import { peerPaces } from "../../../../lib/connector/http/pace.ts";
+import { fixedIntervals } from "../../../../lib/connector/model/intervals.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "../../../../lib/peers/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
@@ -120,8 +121,8 @@ describe("an IdP that does not answer", () => {
     ["answers 404 through a proxy", failed("missing", { status: 404 })],
     ["gives the connector no token", new PeerFailure("IdP slow", "access token", "unauthorized", { status: 403 })],
   ])("is called three times by a run if it %s, and again by the next run", async (_, failure) => {
-    const settings = { JOB_CONCURRENCY: "1" };
-    const { connector, callsTo } = await pendingAt(times(5, "slow"), async () => Promise.reject(failure), { settings });
+    const limits = { jobConcurrency: 1 };
+    const { connector, callsTo } = await pendingAt(times(5, "slow"), async () => Promise.reject(failure), { limits });
     expect(await connector.runCredentials("timer")).toMatchObject({ pending: 3, left: 2 });
     expect(callsTo("slow")).toBe(3);
     expect(await connector.runCredentials("timer")).toMatchObject({ pending: 2, left: 0 });
@@ -133,23 +134,23 @@ describe("an IdP that does not answer", () => {
     ["does not know some users", failed("missing", { status: 404, code: "unknown" })],
   ])("is not one that %s: all others are activated", async (_, failure) => {
     let calls = 0;
-    const settings = { JOB_CONCURRENCY: "1" };
+    const limits = { jobConcurrency: 1 };
     const activate = () => (++calls > 5 ? Promise.resolve() : Promise.reject(failure));
-    const { connector } = await pendingAt(times(7, "slow"), activate, { settings });
+    const { connector } = await pendingAt(times(7, "slow"), activate, { limits });
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 7, activated: 2, left: 0 });
   });
 
   test("is called by the whole run if it answers in between", async () => {
     let calls = 0;
     const activate = () => (++calls % 3 === 0 ? Promise.resolve() : Promise.reject(failed("unanswered")));
-    const { connector } = await pendingAt(times(7, "slow"), activate, { settings: { JOB_CONCURRENCY: "1" } });
+    const { connector } = await pendingAt(times(7, "slow"), activate, { limits: { jobConcurrency: 1 } });
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 7, activated: 2, left: 0 });
   });
 
   test("is called three times by a run also if it answers the read-backs in between", async () => {
-    const settings = { JOB_CONCURRENCY: "1" };
+    const limits = { jobConcurrency: 1 };
     const activate = () => Promise.reject(failed("unanswered"));
-    const { connector, callsTo } = await pendingAt(times(5, "slow"), activate, { settings });
+    const { connector, callsTo } = await pendingAt(times(5, "slow"), activate, { limits });
     await connector.runCredentials("timer");
     await connector.runCredentials("timer");
     expect(callsTo("slow")).toBe(5);
@@ -160,9 +161,9 @@ describe("an IdP that does not answer", () => {
 
   test("does not delay the other credentials of a security key, whose lease is released", async () => {
     const activate: Activate = id => (id === "slow" ? Promise.reject(failed("unanswered")) : Promise.resolve());
-    const settings = { JOB_CONCURRENCY: "1" };
+    const limits = { jobConcurrency: 1 };
     const idpIds = [...times(3, "slow"), ["slow", "healthy", "slow"], ["healthy", "slow"]];
-    const { connector, callsTo, keyOf } = await pendingAt(idpIds, activate, { settings });
+    const { connector, callsTo, keyOf } = await pendingAt(idpIds, activate, { limits });
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 5, activated: 2, left: 2 });
     expect([callsTo("slow"), callsTo("healthy")]).toEqual([3, 2]);
     for (const position of [3, 4]) {
@@ -189,8 +190,8 @@ describe("the due row of a security key", () => {
       let isAway = true;
       const activate: Activate = id =>
         id === "slow" && isAway ? Promise.reject(failed("unanswered")) : Promise.resolve();
-      const settings = { JOB_CONCURRENCY: "1" };
-      const { connector } = await pendingAt([...times(3, "slow"), ["healthy", "slow"]], activate, { settings });
+      const limits = { jobConcurrency: 1 };
+      const { connector } = await pendingAt([...times(3, "slow"), ["healthy", "slow"]], activate, { limits });
       const { deployment, context, now } = connector;
       const [row] = (await connector.queue("key")).filter(({ peer }) => peer === undefined);
       if (row === undefined) throw new Error("no due row without a peer");
@@ -216,7 +217,7 @@ describe("the report of an on-demand call", () => {
       return Promise.reject(failed("unanswered"));
     };
     const { connector } = await pendingAt(idpIds, activate, {
-      settings: { JOB_CONCURRENCY: "1" },
+      limits: { jobConcurrency: 1 },
       ports: (_, ofInstance) => {
         clock = ofInstance;
         return {};
@@ -239,9 +240,9 @@ describe("an IdP that answers 429", () => {
     const activate: Activate = async id => {
       if (id === "slow" && isThrottling) throw failure;
     };
-    const settings = { JOB_CONCURRENCY: "1" };
+    const limits = { jobConcurrency: 1 };
     const idpIds = [...times(5, "slow"), ...times(2, "healthy")];
-    const { connector, callsTo } = await pendingAt(idpIds, activate, { settings });
+    const { connector, callsTo } = await pendingAt(idpIds, activate, { limits });
     expect(await connector.runCredentials()).toEqual({ processed: 3, activated: 2, failed: 0, pending: 1, left: 4 });
     const until = plus(connector.now(), ms);
     expect(connector.events("peer_stopped")).toMatchObject([{ peer: "IdP slow", until }]);
@@ -262,7 +263,7 @@ describe("an IdP that answers 429", () => {
     const activate = () => (++calls === 1 ? Promise.reject(throttled(retryAfter)) : Promise.resolve());
     const slept: number[] = [];
     const { connector } = await pendingAt(times(5, "slow"), activate, {
-      settings: { JOB_CONCURRENCY: "1", RETRY_MIN_SECONDS: "600" },
+      limits: { jobConcurrency: 1, retry: { ...fixedIntervals.retry, minMs: 600_000 } },
       ports: (_, clock) => ({
         sleep: async ms => {
           slept.push(ms);
@@ -283,7 +284,7 @@ describe("an IdP whose Retry-After", () => {
     let clock = { advance: (_: number): void => undefined };
     const idpIds = [...times(5, "slow"), ...times(2, "healthy")];
     const { connector } = await pendingAt(idpIds, id => activate(ms => clock.advance(ms))(id), {
-      settings: { JOB_CONCURRENCY: "1", RETRY_MIN_SECONDS: "600" },
+      limits: { jobConcurrency: 1, retry: { ...fixedIntervals.retry, minMs: 600_000 } },
       ports: (_, ofInstance) => {
         clock = ofInstance;
         return {
@@ -352,14 +353,14 @@ describe("the read-backs of unanswered activations", () => {
   });
 
   test("stop the run's calls to the IdP after three without an answer", async () => {
-    const settings = { JOB_CONCURRENCY: "1" };
-    const { connector } = await pendingAt(times(5, "slow"), () => Promise.reject(failed("unanswered")), { settings });
+    const limits = { jobConcurrency: 1 };
+    const { connector } = await pendingAt(times(5, "slow"), () => Promise.reject(failed("unanswered")), { limits });
     await connector.runCredentials("timer");
     await connector.runCredentials("timer");
     connector.advance(minutes(20));
     let readBacks = 0;
     const another = connector.anotherInstance({
-      settings,
+      limits,
       ports: () => ({
         sealer: connector.context.sealer,
         idps: idpsOf(connector.context, () => ({

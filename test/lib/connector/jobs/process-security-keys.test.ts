@@ -35,7 +35,7 @@ const usersOf = (body: Body): string[] =>
 const requestReads = (calls: readonly string[]) =>
   calls.filter(call => call.startsWith("GET") && call.endsWith("/credentialrequests()")).length;
 
-const oneAtATime = { settings: { JOB_CONCURRENCY: "1" } };
+const oneAtATime = { limits: { jobConcurrency: 1 } };
 
 /** Creates requests, one after another. */
 async function orders(
@@ -502,7 +502,7 @@ describe("several hosts at once", () => {
   });
 
   test("change the state of a key and the request in one write, also while other keys change", async () => {
-    const connector = await testConnector(peers, { settings: { JOB_CONCURRENCY: "8" } });
+    const connector = await testConnector(peers, { limits: { jobConcurrency: 8 } });
     const [one] = await orders(connector, 1, { shape: [1, 1, 1, 1] });
     const requestId = one?.requestId ?? "";
     await connector.runShipments();

@@ -328,7 +328,7 @@ describe("a mail service that is throttling", () => {
   });
 
   test("stops it for every request of the run, not for the next run", async () => {
-    const connector = await testConnector(peers, { settings: { JOB_CONCURRENCY: "1" } });
+    const connector = await testConnector(peers, { limits: { jobConcurrency: 1 } });
     const bodies = [orderBody(), orderBody(), orderBody()];
     for (const body of bodies) await connector.order(body);
     await connector.runShipments();

@@ -251,7 +251,7 @@ describe("the device of a credential that is not made", () => {
   });
 
   test("is not asked for by a run after three failures, so that an outage of PingOne does not use up its time", async () => {
-    const connector = await testConnector(peers, { settings: { ...settings, JOB_CONCURRENCY: "1" } });
+    const connector = await testConnector(peers, { settings, limits: { jobConcurrency: 1 } });
     const users = [newUser(), newUser(), newUser(), newUser(), newUser()];
     for (const user of users) await connector.order(onSiteOf(user));
     peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: 500, times: 1000 });
@@ -263,7 +263,7 @@ describe("the device of a credential that is not made", () => {
   });
 
   test("is not asked for after three failures either if each security key has two credentials", async () => {
-    const connector = await testConnector(peers, { settings: { ...settings, JOB_CONCURRENCY: "1" } });
+    const connector = await testConnector(peers, { settings, limits: { jobConcurrency: 1 } });
     const users = [newUser(), newUser(), newUser(), newUser()];
     for (const user of users) await connector.order(onSiteOf(user, [{}, { user_id: newUser() }]));
     peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: 500, times: 1000 });

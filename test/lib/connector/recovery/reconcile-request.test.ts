@@ -205,7 +205,7 @@ describe("compensations at an IdP that does not answer", () => {
     let isAway = true;
     const calls: unknown[] = [];
     const connector = await testConnector(peers, {
-      settings: { JOB_CONCURRENCY: "1" },
+      limits: { jobConcurrency: 1 },
       ports: context => ({
         idps: idpsOf(context, () => ({
           compensate: async state => {
@@ -254,7 +254,7 @@ describe("compensations at an IdP that does not answer", () => {
 test("the delivery service can be called while authenticators are removed after a look-up without result", async () => {
   let wasFree = false;
   const connector = await testConnector(peers, {
-    settings: { JOB_CONCURRENCY: "1" },
+    limits: { jobConcurrency: 1 },
     ports: ({ rfpr, paces }) => {
       if (rfpr === undefined) throw new Error("no pre-registration API");
       const remove = async (id: string) => {
@@ -278,7 +278,7 @@ describe("compensations that take long", () => {
     let refusedCalls = 0;
     let isSlow = false;
     const connector = await testConnector(peers, {
-      settings: { JOB_CONCURRENCY: "1" },
+      limits: { jobConcurrency: 1 },
       ports: (context, clock) => ({
         idps: idpsOf(context, () => ({
           compensate: async () => {

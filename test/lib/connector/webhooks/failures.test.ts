@@ -93,12 +93,14 @@ const firstEvent = async ({ context }: TestConnector, requestId: string) => {
 /** A host whose calls to the sink fail. Its random bytes are 0, so that its back-off has no jitter. */
 async function failingHost(connector: TestConnector, failure: Failure): Promise<TestConnector> {
   if (failure === "wrong secret") peers.vault.set("event-sink-1", "a password");
-  const settings = {
-    EVENT_TIMEOUT_SECONDS: "5",
-    ...(failure === "no connection" && { EVENT_SINK_URLS: `${deadAddress}/hook` }),
-  };
+  const settings: Record<string, string> =
+    failure === "no connection" ? { EVENT_SINK_URLS: `${deadAddress}/hook` } : {};
   if (typeof failure !== "string") sink.fail(failure);
-  return connector.anotherInstance({ settings, ports: () => ({ random: size => new Uint8Array(size) }) });
+  return connector.anotherInstance({
+    settings,
+    limits: { eventCallMs: 5000 },
+    ports: () => ({ random: size => new Uint8Array(size) }),
+  });
 }
 
 /** Returns when the sink gets the event again, in the words of the table. */

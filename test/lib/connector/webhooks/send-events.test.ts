@@ -118,7 +118,7 @@ describe("a sink that misbehaves", () => {
     ["drops the connection", { kind: "drop" }],
     ["hangs", { kind: "hang" }],
   ] as const)("and %s gets the same event again, and delays no other sink", async (_, fault) => {
-    const connector = await connectorWith(peers, [one, two], { settings: { EVENT_TIMEOUT_SECONDS: "5" } });
+    const connector = await connectorWith(peers, [one, two], { limits: { eventCallMs: 5000 } });
     await orderWithoutPin(connector);
     one.fail(fault);
     expect(await send(connector)).toMatchObject({ delivered: 1, failed: 1 });
@@ -255,7 +255,7 @@ describe("a sink that misbehaves", () => {
 });
 
 test("a sink that does not answer delays neither the events of another sink nor the end of a job", async () => {
-  const connector = await connectorWith(peers, [one, two], { settings: { EVENT_TIMEOUT_SECONDS: "15" } });
+  const connector = await connectorWith(peers, [one, two], { limits: { eventCallMs: 15_000 } });
   await orderWithoutPin(connector);
   one.fail({ kind: "hang" });
   const sent = send(connector);
@@ -356,10 +356,7 @@ describe("a run whose time is over", () => {
     [seconds(5), 1],
     [seconds(5) + 1, 0],
   ])("calls a sink only if the lease outlasts the call: %i ms after it was taken %i times", async (ms, calls) => {
-    const timeouts = ["IDP", "DELIVERY", "ENROLLMENT", "MAIL"].map(peer => [`${peer}_TIMEOUT_SECONDS`, "10"]);
-    const connector = await connectorWith(peers, [one], {
-      settings: { ...Object.fromEntries(timeouts), LEASE_SECONDS: "20", EVENT_TIMEOUT_SECONDS: "15" },
-    });
+    const connector = await connectorWith(peers, [one], { limits: { leaseMs: 20_000, eventCallMs: 15_000 } });
     await orderWithoutPin(connector);
     const host = connector.anotherInstance({
       ports: ({ events }, clock) => ({
@@ -391,10 +388,10 @@ describe("a run whose time is over", () => {
 
 describe("the secret of a sink", () => {
   // Read again at each call, because the cache has a clock of its own.
-  const uncached = { SECRETS_MAX_AGE_SECONDS: "0", SECRETS_REFRESH_SECONDS: "0" };
+  const uncached = { secretMaxAgeMs: 0, secretRefreshMs: 0 };
 
   test("is valid next to its next version until it is disabled", async () => {
-    const connector = await connectorWith(peers, [one], { settings: uncached });
+    const connector = await connectorWith(peers, [one], { limits: uncached });
     const former = newSinkSecret();
     const next = newSinkSecret();
     const sendOne = async () => {
@@ -424,8 +421,8 @@ describe("the secret of a sink", () => {
   ])("that is %s keeps the events of the sink, and delays no other sink", async (_, wrong) => {
     const number = wrong === undefined ? 3 : 4;
     const places = Array.from({ length: number - 1 }, () => "none");
-    const settings = { ...uncached, EVENT_SINK_URLS: [...places, `${one.url}/x`, `${two.url}/y`].join(",") };
-    const connector = await connectorWith(peers, [], { settings });
+    const settings = { EVENT_SINK_URLS: [...places, `${one.url}/x`, `${two.url}/y`].join(",") };
+    const connector = await connectorWith(peers, [], { settings, limits: uncached });
     if (wrong !== undefined) peers.vault.set(`event-sink-${number}`, wrong);
     peers.vault.set(`event-sink-${number + 1}`, newSinkSecret());
     await orderWithoutPin(connector);

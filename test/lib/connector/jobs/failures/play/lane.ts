@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newRequestId } from "../../../../../../lib/connector/model/draft.ts";
+import { days } from "../../../../../../lib/time.ts";
 import { closePeers, idpFile, type Peers, startPeers } from "../../../../../../local/peers/all.ts";
 import { createStores } from "../../../../../../local/start/system.ts";
 import { resetPeers } from "../../../../../support/connector/reset-peers.ts";
@@ -62,7 +63,7 @@ async function openLane(): Promise<Lane> {
 async function setUp(peers: Peers, storage: FreshStorage, idpPath: string, body: Body): Promise<Stage> {
   resetPeers(peers);
   // Half a day of looking-up shows what three do.
-  const settings = { RECONCILE_DAYS: "0.5", IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: idpPath };
-  const connector = await testConnector(peers, { storage, settings });
+  const settings = { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: idpPath };
+  const connector = await testConnector(peers, { storage, settings, limits: { reconcileForMs: days(0.5) } });
   return { peers, connector, requestId: newRequestId(connector.context.random), body };
 }

@@ -1,0 +1,6 @@
+import type { connectorLimits } from "../../../functions/connector/start/open-context.ts";
+import type { deploymentLimits } from "../../../functions/deployment.ts";
+import type { fixedIntervals } from "../../../lib/connector/model/intervals.ts";
+
+/** Constants of the app that a test replaces (`Deployment.limits`). */
+export type Limits = Readonly<Partial<typeof deploymentLimits & typeof connectorLimits & typeof fixedIntervals>>;
