@@ -19,8 +19,8 @@ it.each(["auth", "connector"])(
         text,
       ]);
       expect(errors).toEqual([
-        ["functions/start.ts", expect.stringContaining(`'./${cut}/start/${cut}-service.ts'`)],
         ["functions/read-all-settings.ts", expect.stringMatching(`'\\./${cut}/start/read-[a-z-]+-settings\\.ts'`)],
+        ["functions/start.ts", expect.stringContaining(`'./${cut}/start/${cut}-service.ts'`)],
       ]);
     } finally {
       tree.remove();

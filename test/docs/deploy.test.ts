@@ -39,7 +39,7 @@ const [first = "", ...kinds] = blocksOf("First deployment").filter(block => bloc
 describe("the first deployment of docs/deploy.md", () => {
   it("has the lines that every deployment needs, and lines for each kind of identity provider", () => {
     expect(Object.keys(valuesIn(first))).toContain("MAIL_DOMAIN");
-    expect(kinds.map(block => valuesIn(block).IDP_DEFAULT)).toEqual(["pingone", "entra", "entra", "aic", "entra"]);
+    expect(kinds.map(block => valuesIn(block).IDP_DEFAULT)).toEqual(["pingone", "entra", "entra", "entra"]);
   });
 
   it.each(kinds.map(block => [Object.keys(valuesIn(block)).join(", "), block]))(
