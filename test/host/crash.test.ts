@@ -2,28 +2,27 @@ import { beforeAll, expect, test } from "vitest";
 import type { RunningAzureHost } from "../../local/azure-host/start-azure-host.ts";
 import { newOrder, type Order } from "../crash/orders.ts";
 import { describeOnAzureHost } from "../support/host/azure-host.ts";
+import type { Limits } from "../support/host/limits.ts";
 import { until } from "../support/until.ts";
 import { type Product, productOfFile } from "./product.ts";
 
+const settings = { SERVICE_APIS: "connector", POLL_AFTER_SECONDS: "0" };
+
 /** Leases and intents of a killed host end while the test waits: Azure's host follows no clock of a test. */
-const short = {
-  SERVICE_APIS: "connector",
-  DELIVERY_TIMEOUT_SECONDS: "15",
-  IDP_TIMEOUT_SECONDS: "15",
-  ENROLLMENT_TIMEOUT_SECONDS: "15",
-  MAIL_TIMEOUT_SECONDS: "15",
-  EVENT_TIMEOUT_SECONDS: "15",
-  LEASE_SECONDS: "16",
-  CREATE_TIMEOUT_SECONDS: "15",
-  RECEIVED_MAX_AGE_SECONDS: "16",
-  ORDER_INTENT_MAX_AGE_SECONDS: "1",
-  RECONCILE_AFTER_SECONDS: "16",
-  POLL_AFTER_SECONDS: "0",
-  POLL_MAX_SECONDS: "1",
-  RETRY_MIN_SECONDS: "0.2",
-  RETRY_MAX_SECONDS: "1",
-  READ_BACK_AFTER_SECONDS: "0.3",
-  DUE_STALE_SECONDS: "0.5",
+const limits: Limits = {
+  deliveryCallMs: 15_000,
+  idpCallMs: 15_000,
+  enrollmentCallMs: 15_000,
+  mailCallMs: 15_000,
+  leaseMs: 16_000,
+  createMs: 15_000,
+  receivedMaxAgeMs: 16_000,
+  orderIntentMaxAgeMs: 1000,
+  reconcileAfterMs: 16_000,
+  shipmentPollMaxMs: 1000,
+  retry: { minMs: 200, maxMs: 1000 },
+  readBackAfterMs: 300,
+  dueStaleMs: 500,
 };
 
 describeOnAzureHost("two of Azure's Functions hosts on one storage", () => {
@@ -33,7 +32,7 @@ describeOnAzureHost("two of Azure's Functions hosts on one storage", () => {
 
   beforeAll(async () => {
     product = await productOfFile();
-    [survivor, victim] = await Promise.all([product.startHost(short), product.startHost(short)]);
+    [survivor, victim] = await Promise.all([product.startHost(settings, limits), product.startHost(settings, limits)]);
   });
 
   /**
@@ -76,7 +75,7 @@ describeOnAzureHost("two of Azure's Functions hosts on one storage", () => {
     const { peers, call, startHost } = product;
     const order = newOrder([1]);
     expect((await call(survivor, "POST", "/v2/credential-requests", order.body)).status).toBe(201);
-    const another = await startHost(short);
+    const another = await startHost(settings, limits);
     peers.entra.fail({ kind: "hang", method: "POST", phase: "after", path: "fido2Methods$" });
     const job = (async () => {
       for (;;) {

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
+import { start } from "../../functions/start.ts";
 import { hostBodyLimitBytes } from "../../lib/http/parse/read-body.ts";
 import type { RunningAzureHost } from "../../local/azure-host/start-azure-host.ts";
 import type { Narrator } from "../../local/demo/print.ts";
@@ -6,7 +7,6 @@ import { playStory } from "../../local/demo/story.ts";
 import { newOrder } from "../crash/orders.ts";
 import { describeOnAzureHost } from "../support/host/azure-host.ts";
 import { functionsCoreOfFile } from "../support/host/functions-core-of-file.ts";
-import { loadApp } from "../support/host/load-app.ts";
 import { type Collector, startCollector } from "../support/host/telemetry-collector.ts";
 import { atEndOfFile } from "../support/run/end-of-file.ts";
 import { until } from "../support/until.ts";
@@ -44,7 +44,7 @@ describeOnAzureHost("the package on Azure's Functions host", () => {
     );
 
   test("has every function that the app registers, by route, methods and level, and no other", async () => {
-    await loadApp(product.settings);
+    await start(product.settings);
     const registered = [...core.functions.values()].map(({ metadata }) => {
       const { type, route, methods, authLevel } = Object.values(metadata.bindings)[0] ?? { type: "" };
       return [metadata.name, type, route, methods, authLevel];
@@ -165,7 +165,7 @@ describeOnAzureHost("the package on Azure's Functions host", () => {
   });
 
   test("responds 503 to every route if a setting is wrong, and names the setting in the log", async () => {
-    const misled = await product.startHost({ LEASE_SECONDS: "soon" });
+    const misled = await product.startHost({ SESSION_IDLE_SECONDS: "soon" });
     const routes = [
       ["GET", "/health"],
       ["GET", "/v2/status"],
@@ -177,7 +177,7 @@ describeOnAzureHost("the package on Azure's Functions host", () => {
       expect([path, status]).toEqual([path, 503]);
     }
     await until(
-      () => /bad_settings.*LEASE_SECONDS/.test(misled.log()),
+      () => /bad_settings.*SESSION_IDLE_SECONDS/.test(misled.log()),
       () => misled.log(),
     );
   });

@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { RunningAzureHost } from "../../local/azure-host/start-azure-host.ts";
 import { hostSettings } from "../../local/generate/settings-files.ts";
 import { closePeers, idpFile, type Peers, startPeers } from "../../local/peers/all.ts";
@@ -9,6 +10,8 @@ import { describeSystem } from "../../local/start/system.ts";
 import type { Tokens } from "../../local/start/tokens.ts";
 import { azureHostOfFile } from "../support/host/azure-host.ts";
 import { builtPackage } from "../support/host/built-package.ts";
+import { hostBundle } from "../support/host/host-bundle.ts";
+import type { Limits } from "../support/host/limits.ts";
 import { atEndOfFile } from "../support/run/end-of-file.ts";
 import { freshStorage, patient } from "../support/storage/fresh-storage.ts";
 
@@ -21,8 +24,8 @@ export interface Product {
   readonly storage: string;
   /** The settings of every host. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Starts the deployable package on Azure's host. */
-  startHost(settings?: Readonly<Record<string, string>>): Promise<RunningAzureHost>;
+  /** Starts the deployable package on Azure's host; with limits, the same code as a test bundle that starts with them. */
+  startHost(settings?: Readonly<Record<string, string>>, limits?: Limits): Promise<RunningAzureHost>;
   factsOf(host: RunningAzureHost): Facts;
   /** Calls the connector with its token. Rejects if the host is gone before it has answered. */
   call(host: RunningAzureHost, method: string, path: string, body?: unknown): Promise<Answer>;
@@ -65,7 +68,10 @@ export async function productOfFile(): Promise<Product> {
     tokens: described.tokens,
     storage: storage.connectionString,
     settings,
-    startHost: async (more = {}) => azureHostOfFile({ app: await builtPackage(), settings: { ...settings, ...more } }),
+    startHost: async (more = {}, limits = undefined) => {
+      const app = limits === undefined ? await builtPackage() : await appWith(limits, folder);
+      return azureHostOfFile({ app, settings: { ...settings, ...more } });
+    },
     factsOf: ({ url, pid, masterKey }) => ({
       host: url,
       tokens: described.tokens,
@@ -85,4 +91,15 @@ export async function productOfFile(): Promise<Product> {
       return { status: response.status, body: text === "" ? undefined : JSON.parse(text) };
     },
   };
+}
+
+/** Writes an app that starts with these limits into a folder of its own below `folder`. Returns its path. */
+async function appWith(limits: Limits, folder: string): Promise<string> {
+  const app = mkdtempSync(join(folder, "app-"));
+  const bundle = JSON.stringify(pathToFileURL(await hostBundle()).href);
+  const main = `import { start } from ${bundle};\nawait start({ ...process.env }, ${JSON.stringify(limits)});\n`;
+  copyFileSync("host.json", join(app, "host.json"));
+  writeFileSync(join(app, "package.json"), JSON.stringify({ type: "module", main: "main.js" }));
+  writeFileSync(join(app, "main.js"), main);
+  return app;
 }
