@@ -11,8 +11,7 @@ import { sessionKey } from "../lib/auth/model/session.ts";
 import { noFailures } from "../lib/auth/model/throttle.ts";
 import { OverloadFault } from "../lib/auth/passwords/hash-places.ts";
 import { authSettings } from "../lib/auth/settings.ts";
-import type { OtpKey, Stored, User } from "../lib/auth/store.ts";
-import { hashUsername } from "../lib/auth/user-hash.ts";
+import type { OtpKey, Stored, ThrottleKey, User } from "../lib/auth/store.ts";
 import { registerHttp } from "../lib/azure/functions-app.ts";
 import type { Call } from "../lib/http/call.ts";
 import { routeParts } from "../lib/http/route.ts";
@@ -37,11 +36,17 @@ let written = 0;
 
 /** One user with one key, and the last session. */
 function stores() {
-  const handle = hashUsername("anna");
-  const user: Stored<User> = {
-    value: { id: 5, name: "anna", userHash: handle, epoch: 1, createdAt: now(), password: { hash: "", pepper: "1" } },
+  const user = (): Stored<User> => ({
+    value: {
+      id: 5,
+      name: "anna",
+      epoch: 1,
+      otpkeys: withKey ? [{ prefix, id: 7 }] : [],
+      createdAt: now(),
+      password: { hash: "", pepper: "1" },
+    },
     version: "1",
-  };
+  });
   const sessions = new Map<string, Stored<Session>>();
   let key: Stored<OtpKey> | undefined;
   const place = { table: "otpkeys", row: `${prefix}/key`, purpose: "otp-secret" };
@@ -53,15 +58,22 @@ function stores() {
   return {
     made,
     users: {
-      signInState: async () => ({
-        user,
-        throttle: { userHash: handle, userId: 5, value: noFailures, version: "1" },
-        otpkeys: withKey ? [{ prefix, id: 7 }] : [],
-      }),
+      idOf: async () => 5,
+      find: async () => user(),
+      recordLogin: async () => {},
     },
-    throttles: { save: async <T>(throttle: T, value: unknown) => ({ ...throttle, value, version: "2" }) },
+    throttles: {
+      find: async (of: ThrottleKey, ownerOf: () => Promise<number | undefined>) => ({
+        key: of,
+        ownerId: await ownerOf(),
+        value: noFailures,
+        version: "1",
+      }),
+      save: async <T>(throttle: T, value: unknown) => ({ ...throttle, value, version: "2" }),
+    },
     otpkeys: {
       find: async (of: string) => (of === prefix ? key : undefined),
+      findNone: async () => {},
       save: async (_: unknown, value: OtpKey) => {
         key = { value, version: "2" };
         return key;
@@ -69,7 +81,7 @@ function stores() {
     },
     sessions: {
       create: async ({ hash }: SessionKey, value: Session) => void sessions.set(hash, { value, version: "1" }),
-      find: async ({ hash }: SessionKey) => ({ session: sessions.get(hash), user }),
+      find: async ({ hash }: SessionKey) => ({ session: sessions.get(hash), user: user() }),
       end: async () => true,
     },
   };

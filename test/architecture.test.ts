@@ -49,7 +49,7 @@ describe("the import table", () => {
     expect(count("connector start")).toBeGreaterThan(4);
     expect(count("auth start")).toBeGreaterThan(4);
     expect(count("azure of the connector")).toBeGreaterThan(4);
-    expect(count("azure of the authentication server")).toBeGreaterThan(10);
+    expect(count("auth tables")).toBeGreaterThan(20);
     expect(count("commands")).toBeGreaterThan(5);
     expect(count("local")).toBeGreaterThan(20);
     expect(count("test")).toBeGreaterThan(20);
@@ -114,6 +114,30 @@ describe("the import table", () => {
       "lib/connector/model/request.ts",
       'await import("../../azure/tables/tables.ts");',
       "imports lib/azure/tables/tables.ts",
+    ],
+    [
+      "an operation of the authentication server that imports storage, which only its table modules may",
+      "lib/auth/users/create.ts",
+      'import type { Table } from "../../azure/tables/tables.ts";',
+      "imports lib/azure/tables/tables.ts",
+    ],
+    [
+      "a table module that imports the SDK, which only the table helper may",
+      "lib/auth/users/users.table.ts",
+      'import type { TableClient } from "@azure/data-tables";',
+      "imports package @azure/data-tables",
+    ],
+    [
+      "a table module that imports an operation",
+      "lib/auth/users/users.table.ts",
+      'import "./manage-users.ts";',
+      "imports lib/auth/users/manage-users.ts, which is not in a lower layer",
+    ],
+    [
+      "an API that imports a table module",
+      "functions/auth/routes.ts",
+      'import "../../lib/auth/users/users.table.ts";',
+      "imports lib/auth/users/users.table.ts",
     ],
     [
       "shared Azure code that imports a service",

@@ -2,8 +2,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { odata, TableClient } from "@azure/data-tables";
 import { app, type HttpRequest, type HttpResponseInit } from "@azure/functions";
 import { hash, verify } from "@node-rs/argon2";
+import { sessionPartition } from "../../lib/auth/model/session.ts";
 import { defaultCost } from "../../lib/auth/passwords/password-hash.ts";
-import { sessionPartition } from "../../lib/azure/auth/rows/session-partition.ts";
 import { createSealer } from "../../lib/seal.ts";
 import { password } from "./password.ts";
 
@@ -14,7 +14,8 @@ import { password } from "./password.ts";
 export async function registerBare(connectionString: string): Promise<void> {
   const table = (name: string) =>
     TableClient.fromConnectionString(connectionString, name, { allowInsecureConnection: true });
-  const [users, sessions, otpkeys] = [table("users"), table("sessions"), table("otpkeys")];
+  const [users, names, throttles] = [table("users"), table("names"), table("throttles")];
+  const [sessions, otpkeys] = [table("sessions"), table("otpkeys")];
   const stored = await hash(password, defaultCost);
   const http = (name: string, handler: (request: HttpRequest) => Promise<HttpResponseInit>) =>
     app.http(`bare-${name}`, { route: `bare/${name}`, methods: ["GET", "POST"], authLevel: "anonymous", handler });
@@ -25,15 +26,21 @@ export async function registerBare(connectionString: string): Promise<void> {
     const hour = new Date(bytes.readUInt32BE(1) * 3_600_000).toISOString().slice(0, 13);
     const [session, user] = await Promise.all([
       sessions.getEntity(sessionPartition({ hour, hash: sha256(value) }), sha256(value)),
-      users.getEntity(bytes.subarray(5, 37).toString("base64url"), "user"),
+      users.getEntity(idKey(bytes.readBigUInt64BE(5)), "user"),
     ]);
-    return { jsonBody: { username: user.name, user_id: Number(user.id), _creation_time: session.createdAt } };
+    return { jsonBody: { username: user.name, user_id: Number(user.partitionKey), _creation_time: session.createdAt } };
   });
 
+  /** Reads the id to which a name leads. */
+  const idOf = async (name: string) => idKey((await names.getEntity<{ id: bigint }>(sha256(name), "name")).id);
+  const userOf = async (name: string) => users.getEntity(await idOf(name), "user");
+
   http("user", async request => {
-    const handle = sha256(request.query.get("username") ?? "");
-    const filter = odata`PartitionKey eq ${handle} and RowKey ge ${"attribute"} and RowKey le ${"user"}`;
-    const { value: rows = [] } = await users.listEntities({ queryOptions: { filter } }).byPage().next();
+    const id = await idOf(request.query.get("username") ?? "");
+    const { value: rows = [] } = await users
+      .listEntities({ queryOptions: { filter: odata`PartitionKey eq ${id}` } })
+      .byPage()
+      .next();
     return { jsonBody: rows.map((row: { name?: string }) => row.name) };
   });
 
@@ -43,16 +50,24 @@ export async function registerBare(connectionString: string): Promise<void> {
   const sealed = await sealer.seal(JSON.stringify({ secret: "0".repeat(32), privateId: "0".repeat(12) }), context);
   http("validate", async request => {
     const form = new URLSearchParams(await request.text());
-    const handle = sha256(form.get("username") ?? "");
-    const filter = odata`PartitionKey eq ${handle} and RowKey ge ${"key:"} and RowKey le ${"user"}`;
     const [, key] = await Promise.all([
-      users.listEntities({ queryOptions: { filter } }).byPage().next(),
+      userOf(form.get("username") ?? ""),
       otpkeys.getEntity<Record<string, unknown>>((form.get("otp") ?? "").slice(0, -32), "key"),
     ]);
     await sealer.open(sealed, context);
     await otpkeys.updateEntity(key as Required<typeof key>, "Replace", { etag: key.etag });
     return { jsonBody: { valid_password: false, valid_otp: true } };
   });
+
+  /** Reads a throttle of its own, because those of the service lie under keyed hashes. The first call creates it. */
+  const throttleOf = async (handle: string) => {
+    const key = { partitionKey: `bare-${handle}`, rowKey: "throttle" };
+    const read = () => throttles.getEntity<{ value: string }>(key.partitionKey, key.rowKey);
+    return read().catch(async () => {
+      await throttles.createEntity({ ...key, value: "{}" }).catch(() => {});
+      return read();
+    });
+  };
 
   /** A user without an OTP key costs a read that finds none (decision A5). */
   const noKey = (handle: string) =>
@@ -64,22 +79,20 @@ export async function registerBare(connectionString: string): Promise<void> {
   /** @param begins whether a session is stored beside the last write */
   const check = async (request: HttpRequest, begins: boolean) => {
     const form = new URLSearchParams(await request.text());
-    const handle = sha256(form.get("username") ?? "");
-    const filter = odata`PartitionKey eq ${handle} and RowKey ge ${"key:"} and RowKey lt ${"user:"}`;
-    const { value: rows = [] } = await users
-      .listEntities({ queryOptions: { filter } })
-      .byPage({ maxPageSize: 1000 })
-      .next();
-    const throttle = rows.find((row: { rowKey?: string }) => row.rowKey === "throttle");
+    const name = form.get("username") ?? "";
+    const handle = sha256(name);
+    const [id, throttle] = await Promise.all([idOf(name), throttleOf(handle)]);
     const otp = form.get("otp");
-    const [reserved, key] = await Promise.all([
-      users.updateEntity(throttle, "Replace", { etag: throttle.etag }),
-      otp === null ? noKey(handle) : otpkeys.getEntity<Record<string, unknown>>(otp.slice(0, -6), "key"),
+    const [reserved, , key] = await Promise.all([
+      throttles.updateEntity(throttle as Required<typeof throttle>, "Replace", { etag: throttle.etag }),
+      users.getEntity(id, "user"),
+      otp === null ? undefined : otpkeys.getEntity<Record<string, unknown>>(otp.slice(0, -6), "key"),
     ]);
-    const granted = await verify(stored, form.get("password") ?? "");
+    const [granted] = await Promise.all([verify(stored, form.get("password") ?? ""), otp === null && noKey(handle)]);
     if (key !== undefined) await otpkeys.updateEntity(key as Required<typeof key>, "Replace", { etag: key.etag });
     await Promise.all([
-      users.updateEntity(throttle, "Replace", { etag: reserved.etag ?? "" }),
+      throttles.updateEntity(throttle as Required<typeof throttle>, "Replace", { etag: reserved.etag ?? "" }),
+      users.updateEntity({ partitionKey: id, rowKey: "login", at: new Date().toISOString() }, "Merge", { etag: "*" }),
       begins &&
         sessions.createEntity({ partitionKey: "bare", rowKey: randomBytes(32).toString("base64url"), ...session }),
     ]);
@@ -100,3 +113,5 @@ const session = {
 };
 
 const sha256 = (text: string): string => createHash("sha256").update(text, "utf8").digest("base64url");
+
+const idKey = (id: bigint | number): string => String(id).padStart(16, "0");

@@ -1,7 +1,6 @@
 // The simulated table server in a process of its own, so that its work does not count as the host's.
-import { hashUsername } from "../../lib/auth/user-hash.ts";
-import { pointerKeys } from "../../lib/azure/auth/index/ids.ts";
-import { idKey } from "../../lib/azure/auth/rows/rows.ts";
+import { nameKey, namePartition } from "../../lib/auth/storage/hints.table.ts";
+import { idKey } from "../../lib/auth/storage/tables.table.ts";
 import { copierOf, type Difference, type Snapshot } from "./clone.ts";
 import type { MeterReport } from "./meter.ts";
 import { startTableServer } from "./table-server.ts";
@@ -15,7 +14,7 @@ export type ServerCommand =
 /** What each copy is of. */
 export type Copies =
   | { readonly of: "request"; readonly id: string; readonly shipmentId: string; readonly first: number }
-  | { readonly of: "user"; readonly id: number; readonly name: string; readonly userHash: string };
+  | { readonly of: "user"; readonly id: number; readonly name: string };
 
 export interface Filled {
   readonly rows: number;
@@ -39,16 +38,14 @@ function differenceOf(copies: Copies, index: number): Difference {
       ],
     };
   }
-  const hex = (name: string) => Buffer.from(name, "utf8").toString("hex");
   const name = username(index);
   const id = copies.id + 1 + index;
   return {
     texts: [
-      [copies.userHash, hashUsername(name)],
-      [hex(copies.name), hex(name)],
+      [namePartition(copies.name), namePartition(name)],
+      [nameKey(copies.name), nameKey(name)],
       [copies.name, name],
       [idKey(copies.id), idKey(id)],
-      [pointerKeys(copies.id).partitionKey, pointerKeys(id).partitionKey],
     ],
     numbers: new Map([[copies.id, id]]),
   };

@@ -2,13 +2,14 @@ import { randomBytes } from "node:crypto";
 import pLimit from "p-limit";
 import { toAuthRules } from "../../lib/auth/deps.ts";
 import { createDeviceTokens } from "../../lib/auth/model/device-token.ts";
+import { createKeyedHash } from "../../lib/auth/model/keyed-hash.ts";
 import { parseUsername } from "../../lib/auth/model/username.ts";
 import { createUserSession, requireSession } from "../../lib/auth/sessions/manage-sessions.ts";
 import { authSettings } from "../../lib/auth/settings.ts";
 import type { SignedIn } from "../../lib/auth/sign-in/conclude-sign-in.ts";
 import { signIn } from "../../lib/auth/sign-in/sign-in.ts";
-import { authTables } from "../../lib/azure/auth/rows/tables.ts";
-import { authStore } from "../../lib/azure/auth/store.ts";
+import { authStore } from "../../lib/auth/storage/store.table.ts";
+import { authTables } from "../../lib/auth/storage/tables.table.ts";
 import { openTables } from "../../lib/azure/tables/tables.ts";
 import { createLog } from "../../lib/log.ts";
 import { hours, instant, plus } from "../../lib/time.ts";
@@ -23,8 +24,13 @@ const random = (size: number) => new Uint8Array(randomBytes(size));
 const log = createLog(() => {});
 const hash = { hash: "x".repeat(97), pepper: "1" };
 
+const pepperKey = { version: "1", key: random(32) };
+const pepper = { current: async () => pepperKey, candidates: async () => [] };
+const keyedHash = createKeyedHash(pepper);
+const sleep = async () => {};
+
 const storeOn = (connectionString: string, clock = now) =>
-  authStore(openTables({ connectionString, timeoutMs: 30_000 }), { now: clock, random, log });
+  authStore(openTables({ connectionString, timeoutMs: 30_000 }), { now: clock, random, sleep, log, keyedHash });
 
 function usernameOf(name: string) {
   const parsed = parseUsername(name);
@@ -35,11 +41,16 @@ function usernameOf(name: string) {
 /** Creates a user in the emulator, and returns its rows with what differs in each copy. */
 export async function makeModelUser(connectionString: string): Promise<{ model: Snapshot; copies: Copies }> {
   const name = "model000000";
-  const created = await storeOn(connectionString).users.create({ username: usernameOf(name), password: hash });
+  const created = await storeOn(connectionString).users.create({
+    username: usernameOf(name),
+    passwordOf: async () => hash,
+  });
   if (created === undefined) throw new Error("The model exists already.");
-  const { id, userHash } = created.value;
-  const model = await snapshotOf(openTables({ connectionString, timeoutMs: 30_000 }), authTables);
-  return { model, copies: { of: "user", id, name, userHash } };
+  const { id } = created.value;
+  // The notice of the creation is the same for all.
+  const copied = authTables.filter(table => table !== "expiry");
+  const model = await snapshotOf(openTables({ connectionString, timeoutMs: 30_000 }), copied);
+  return { model, copies: { of: "user", id, name } };
 }
 
 export interface OperationResult {
@@ -55,7 +66,6 @@ export async function runSignIns(
   { users, count, concurrency }: { readonly users: number; readonly count: number; readonly concurrency: number },
 ): Promise<readonly OperationResult[]> {
   const store = storeOn(server.connectionString);
-  const pepper = { current: async () => ({ version: "1", key: random(32) }), candidates: async () => [] };
   const deps = {
     ...store,
     hasher: {
@@ -72,7 +82,7 @@ export async function runSignIns(
     log,
     now,
     random,
-    sleep: async () => {},
+    sleep,
   };
   const tomorrow = () => plus(now(), hours(26));
   const cleaner = storeOn(server.connectionString, tomorrow);
@@ -98,7 +108,7 @@ export async function runSignIns(
     store.users.listByName(name(4 * n).slice(0, 9), { top: 20 }, noFilter),
   );
   await measure("create user", count / 4, n =>
-    store.users.create({ username: usernameOf(`new${n}-${process.pid}`), password: hash }),
+    store.users.create({ username: usernameOf(`new${n}-${process.pid}`), passwordOf: async () => hash }),
   );
   const { seconds, report } = await server.metered(() => cleaner.cleanUp());
   results.push({ operation: "clean-up, each session and throttle", count: sessions.length, seconds, report });

@@ -18,11 +18,15 @@ interface GetRow {
 export interface QueryRows {
   readonly kind: "query";
   readonly table: string;
-  /** Undefined: all partitions up to `beforePartition`. */
+  /** Undefined: all partitions between `afterPartition` and `beforePartition`. */
   readonly partition: string | undefined;
+  /** Excluded. Undefined: from the beginning of the table. */
+  readonly afterPartition: string | undefined;
   /** Excluded. Undefined: up to the end of the table. */
   readonly beforePartition: string | undefined;
   readonly range: Range;
+  /** Only these row keys. Undefined: all of the range. */
+  readonly rowKeys: readonly string[] | undefined;
   readonly top: number;
   /** Where the page begins, from the previous page. */
   readonly next: { readonly partition: string; readonly rowKey: string } | undefined;
@@ -86,14 +90,19 @@ function readQuery(table: string, query: URLSearchParams): TableRequest {
   let beforePartition: string | undefined;
   let from = "";
   let before: string | undefined;
-  const filter = query.get("$filter") ?? "";
-  for (const clause of filter.matchAll(/(PartitionKey|RowKey) (eq|ge|lt) '((?:[^']|'')*)'(?: and |$)|(.)/gs)) {
+  let afterPartition: string | undefined;
+  const whole = query.get("$filter") ?? "";
+  const [, alternatives] = /\((RowKey eq '[^()]*)\)$/.exec(whole) ?? [];
+  const rowKeys = alternatives?.split(" or ").map(each => unquoted(each.slice("RowKey eq '".length, -1)));
+  const filter = alternatives === undefined ? whole : whole.slice(0, -alternatives.length - 2).replace(/ and $/, "");
+  for (const clause of filter.matchAll(/(PartitionKey|RowKey) (eq|ge|gt|lt) '((?:[^']|'')*)'(?: and |$)|(.)/gs)) {
     const [, name, operator, quoted = "", other] = clause;
     const value = unquoted(quoted);
     if (other !== undefined) throw new Error(`The filter is not supported: ${filter}`);
     if (name === "PartitionKey" && operator === "eq") partition = value;
     else if (name === "PartitionKey" && operator === "lt") beforePartition = value;
-    else if (name === "PartitionKey") throw new Error(`The filter is not supported: ${filter}`);
+    else if (name === "PartitionKey" && operator === "gt") afterPartition = value;
+    else if (name === "PartitionKey" || operator === "gt") throw new Error(`The filter is not supported: ${filter}`);
     else if (operator === "ge") from = value > from ? value : from;
     else before = before === undefined || value < before ? value : before;
   }
@@ -102,8 +111,10 @@ function readQuery(table: string, query: URLSearchParams): TableRequest {
     kind: "query",
     table,
     partition,
+    afterPartition,
     beforePartition,
     range: { from, before },
+    rowKeys,
     top: Math.min(1000, Number(query.get("$top") ?? 1000)),
     next: nextPartition === null ? undefined : { partition: nextPartition, rowKey: query.get("NextRowKey") ?? "" },
   };

@@ -117,7 +117,8 @@ const pageReply = (value: readonly object[], next: Next | undefined): Reply => (
 });
 
 /** Reads a page of one partition. */
-function queryReply({ range, next, top }: QueryRows, rows: TableRows, partition: string): Reply {
+function queryReply({ range, rowKeys, next, top }: QueryRows, rows: TableRows, partition: string): Reply {
+  if (rowKeys !== undefined) throw new Error("A query of one partition by row keys is not supported");
   const found = rows.range(partition, { ...range, from: next?.rowKey ?? range.from }, top);
   return pageReply(
     found.rows.map(row => entityOf(partition, row)),
@@ -129,8 +130,11 @@ function queryReply({ range, next, top }: QueryRows, rows: TableRows, partition:
 const partitionsOfServer = 4;
 
 /** Reads a page of several partitions. The first page is empty, as if the range began on a server without rows of it. */
-function scanReply({ beforePartition, next, top }: QueryRows, rows: TableRows): Reply {
-  const isInRange = (key: string) => beforePartition === undefined || key < beforePartition;
+function scanReply(request: QueryRows, rows: TableRows): Reply {
+  const { afterPartition, beforePartition, rowKeys, next, top } = request;
+  const isInRange = (key: string) =>
+    (beforePartition === undefined || key < beforePartition) && (afterPartition === undefined || key > afterPartition);
+  if (rowKeys !== undefined) return rowsOfKeys(request, rowKeys, rows, isInRange);
   const partitions = rows.partitions().filter(key => isInRange(key) && key >= (next?.partition ?? ""));
   const found: object[] = [];
   for (const [n, partition] of partitions.entries()) {
@@ -140,6 +144,26 @@ function scanReply({ beforePartition, next, top }: QueryRows, rows: TableRows): 
     const page = rows.range(partition, { from: rowKey, before: undefined }, top - found.length);
     found.push(...page.rows.map(row => entityOf(partition, row)));
     if (page.next !== undefined) return pageReply(found, { partition, rowKey: page.next });
+  }
+  return pageReply(found, undefined);
+}
+
+/** Reads a page of the rows with some keys, of all partitions. */
+function rowsOfKeys(
+  { next, top }: QueryRows,
+  rowKeys: readonly string[],
+  rows: TableRows,
+  isInRange: (key: string) => boolean,
+): Reply {
+  const found: object[] = [];
+  for (const partition of rows.partitions().filter(key => isInRange(key) && key >= (next?.partition ?? ""))) {
+    for (const rowKey of [...rowKeys].sort()) {
+      if (partition === next?.partition && rowKey < next.rowKey) continue;
+      const row = rows.get(partition, rowKey);
+      if (row === undefined) continue;
+      if (found.length === top) return pageReply(found, { partition, rowKey });
+      found.push(entityOf(partition, row));
+    }
   }
   return pageReply(found, undefined);
 }

@@ -10,7 +10,7 @@ import type { OtpPeers, OtpWindows } from "./otp/contract.ts";
 import type { PasswordHasher } from "./passwords/password-hash.ts";
 import type { AuthSettings } from "./settings.ts";
 import { passwordMinLength } from "./settings.ts";
-import type { AuthStore } from "./store.ts";
+import type { AuthStore } from "./storage/store.table.ts";
 
 /** Rules and limits from the settings. All durations are in milliseconds. */
 export interface AuthRules extends SignInRules {

@@ -35,7 +35,7 @@ export const slowTests: readonly string[] = [
   "test/functions/telemetry/**",
   "test/host/**",
   "test/infra/{azd,queries,registration}/*.test.ts",
-  "test/lib/azure/auth/{crashes,races,sessions,users}.test.ts",
+  "test/lib/auth/storage/{crashes,sessions,users,protocols}.test.ts",
   "test/lib/azure/maintenance/**",
   "test/lib/azure/tables/tables.test.ts",
   "test/lib/connector/{activate,cancel,collect,jobs,recovery}/**",

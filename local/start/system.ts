@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { authTables } from "../../lib/azure/auth/rows/tables.ts";
+import { authTables } from "../../lib/auth/storage/tables.table.ts";
 import { openBlobs } from "../../lib/azure/blobs.ts";
 import { responsesContainer } from "../../lib/azure/connector/responses.ts";
 import { connectorTables } from "../../lib/azure/connector/store.ts";

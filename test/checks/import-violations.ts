@@ -31,9 +31,11 @@ export function importViolations(files: ReadonlyMap<string, string>, rules: Rule
 
 /** Returns the zone of a path; undefined if no zone contains it. */
 export const zoneOf = (path: string, table: readonly Zone[]): Zone | undefined =>
-  table.find(({ folder }) =>
-    folder.endsWith("/*.ts") ? posix.dirname(path) === posix.dirname(folder) : path.startsWith(`${folder}/`),
-  );
+  table.find(({ folder }) => {
+    const [root = "", ending] = folder.split("/**/*");
+    if (ending !== undefined) return path.startsWith(`${root}/`) && path.endsWith(ending);
+    return folder.endsWith("/*.ts") ? posix.dirname(path) === posix.dirname(folder) : path.startsWith(`${folder}/`);
+  });
 
 function wrongImports(
   path: string,

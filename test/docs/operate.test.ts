@@ -7,7 +7,7 @@ import { connector } from "../../functions/connector/routes.ts";
 import { connectorTasks } from "../../functions/connector/start/maintenance-tasks.ts";
 import { backUpJobs } from "../../functions/maintenance.ts";
 import { readAllSettings } from "../../functions/read-all-settings.ts";
-import { authBackedUp } from "../../lib/azure/auth/backup-items.ts";
+import { authBackedUp } from "../../lib/auth/storage/backup-items.table.ts";
 import type { Blobs } from "../../lib/azure/blobs.ts";
 import { connectorBackedUp } from "../../lib/azure/connector/restore.ts";
 import { backupsOf } from "../../lib/azure/maintenance/backup-files.ts";

@@ -4,7 +4,7 @@ import { client, core } from "../../functions/auth/routes.ts";
 import { connector } from "../../functions/connector/routes.ts";
 import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { authSettings } from "../../lib/auth/settings.ts";
-import { authTables } from "../../lib/azure/auth/rows/tables.ts";
+import { authTables } from "../../lib/auth/storage/tables.table.ts";
 import { responsesContainer } from "../../lib/azure/connector/responses.ts";
 import { connectorTables } from "../../lib/azure/connector/store.ts";
 import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";

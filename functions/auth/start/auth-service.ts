@@ -1,5 +1,5 @@
 import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
-import { authBackedUp } from "../../../lib/azure/auth/backup-items.ts";
+import { authBackedUp } from "../../../lib/auth/storage/backup-items.table.ts";
 import { lowerThreadPoolPriority } from "../../../lib/azure/thread-priority.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";

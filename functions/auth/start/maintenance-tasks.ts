@@ -1,9 +1,11 @@
 import * as z from "zod";
-import { authBackedUp, verifyAuth } from "../../../lib/azure/auth/backup-items.ts";
-import { restoreAuth } from "../../../lib/azure/auth/restore.ts";
-import { authTables, openAuthTables } from "../../../lib/azure/auth/rows/tables.ts";
+import { createKeyedHash } from "../../../lib/auth/model/keyed-hash.ts";
+import { authBackedUp, verifyAuth } from "../../../lib/auth/storage/backup-items.table.ts";
+import { restoreAuth } from "../../../lib/auth/storage/restore.table.ts";
+import { authTables, openAuthTables } from "../../../lib/auth/storage/tables.table.ts";
 import { findBackup } from "../../../lib/azure/maintenance/read-backup.ts";
 import { restore } from "../../../lib/azure/maintenance/restore.ts";
+import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
 import { type Task, task } from "../../../lib/http/task.ts";
 import { backUpTask, count, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
 import type { AuthContext } from "../context.ts";
@@ -33,13 +35,17 @@ export const authTasks: Readonly<Record<string, Task<AuthContext & InDeployment>
         .object({
           users: count("Users that were restored."),
           otpkeys: count("OTP keys that were restored."),
+          renamed: z
+            .array(z.object({ id: z.int(), name: z.string() }))
+            .describe("Users whose name another user took during the backup, with the names that they have now."),
           skipped: count("Users and OTP keys that were skipped."),
         })
         .meta({ id: "AuthRestoreReport" }),
     ),
     run: async ({ backup: id, otp_uses: uses, ...how }, { deployment, rules }: AuthContext & InDeployment) => {
       const backup = await findBackup(deployment, authBackedUp, id);
-      const tables = openAuthTables(deployment.tables, deployment);
+      const pepper = keyRing(deployment.secrets, "password-pepper", deployment.caching);
+      const tables = openAuthTables(deployment.tables, { ...deployment, keyedHash: createKeyedHash(pepper) });
       const steps = {
         verify: () => verifyAuth(backup, deployment.log),
         write: () => restoreAuth(backup, tables, { uses, windows: rules.windows }),

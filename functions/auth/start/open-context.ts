@@ -1,10 +1,11 @@
 import { toAuthRules } from "../../../lib/auth/deps.ts";
 import { createDeviceTokens } from "../../../lib/auth/model/device-token.ts";
 import { createUsernameHashForLog } from "../../../lib/auth/model/hash-username-for-log.ts";
+import { createKeyedHash } from "../../../lib/auth/model/keyed-hash.ts";
 import { createValidationClient } from "../../../lib/auth/otp/validation/validation-client.ts";
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
-import { authStore } from "../../../lib/azure/auth/store.ts";
+import { authStore } from "../../../lib/auth/storage/store.table.ts";
 import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
 import { callerAddress } from "../../../lib/http/authenticate/caller-address.ts";
 import { isInAzure } from "../../../lib/settings/deployment-settings.ts";
@@ -24,7 +25,7 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
   const pepper = keyRing(secrets, "password-pepper", caching);
   const clientId = settings.OTP_VALIDATION_CLIENT_ID;
   return {
-    ...authStore(deployment.tables, { now, random, log }),
+    ...authStore(deployment.tables, { now, random, sleep, log, keyedHash: createKeyedHash(pepper) }),
     hasher: createPasswordHasher({
       pepper,
       random,

@@ -1,15 +1,10 @@
 import { accepted, type Parsed, refused } from "./parsed.ts";
 
+/** Values of attributes by their keys. */
+export type Attributes = Readonly<Record<string, string>>;
+
 /** Limits of attributes; sizes are in UTF-16 code units and include the keys (A14). */
 export const attributeLimits = { keyLength: 128, valueSize: 32_768, count: 200, size: 262_144 };
-
-/** Number and total size of an owner's attributes, stored in the attribute-head row (A20). */
-export interface AttributeHead {
-  readonly count: number;
-  readonly size: number;
-}
-
-export const noAttributes: AttributeHead = { count: 0, size: 0 };
 
 /** Parses an attribute's key. */
 export function parseAttributeKey(text: string): Parsed<string> {
@@ -29,27 +24,21 @@ export function parseAttributeValue(text: string): Parsed<string> {
   return accepted(text);
 }
 
-/**
- * Returns the head after an attribute is set.
- * @param was the previous value, undefined if there was none
- */
-export function withAttribute(
-  head: AttributeHead,
-  key: string,
-  was: string | undefined,
-  value: string,
-): Parsed<AttributeHead> {
-  const without = withoutAttribute(head, key, was);
-  const next = { count: without.count + 1, size: without.size + key.length + value.length };
-  if (next.count > attributeLimits.count) return refused(`would be more than ${attributeLimits.count} attributes`);
-  if (next.size > attributeLimits.size) {
+/** Returns the attributes after one is set. Refuses more than the limits allow. */
+export function withAttribute(attributes: Attributes, key: string, value: string): Parsed<Attributes> {
+  const next = { ...attributes, [key]: value };
+  const entries = Object.entries(next);
+  if (entries.length > attributeLimits.count) return refused(`would be more than ${attributeLimits.count} attributes`);
+  if (entries.reduce((size, [name, content]) => size + name.length + content.length, 0) > attributeLimits.size) {
     return refused(`would make more than ${attributeLimits.size} characters of attributes, keys counted`);
   }
   return accepted(next);
 }
 
-/** Returns the head after an attribute is deleted. */
-export function withoutAttribute(head: AttributeHead, key: string, was: string | undefined): AttributeHead {
-  if (was === undefined) return head;
-  return { count: head.count - 1, size: head.size - key.length - was.length };
-}
+/** Returns the attributes after one is deleted. */
+export const withoutAttribute = (attributes: Attributes, key: string): Attributes =>
+  Object.fromEntries(Object.entries(attributes).filter(([name]) => name !== key));
+
+/** Returns the value of an attribute; undefined if it is not set. */
+export const attributeOf = (attributes: Attributes, key: string): string | undefined =>
+  Object.hasOwn(attributes, key) ? attributes[key] : undefined;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { between, hours, type Instant, instant, plus } from "../../time.ts";
 
 export interface NewSession {
-  readonly user: { readonly id: number; readonly epoch: number; readonly userHash: string };
+  readonly user: { readonly id: number; readonly epoch: number };
   /** Prefix of the OTP key whose OTP was used. */
   readonly prefix?: string | undefined;
   readonly now: Instant;
@@ -24,8 +24,7 @@ export interface Session {
 
 /** Location of a session and of its user. All of it is part of the session's value, so that both are read in parallel (A15). */
 export interface SessionKey {
-  /** Username hash of the user. */
-  readonly userHash: string;
+  readonly userId: number;
   /** Hour of the absolute expiry, `2026-11-21T13`. */
   readonly hour: string;
   /** SHA-256 of the whole value in base64url. */
@@ -33,8 +32,8 @@ export interface SessionKey {
 }
 
 /**
- * Creates a session and its value. The value is opaque to clients: base64url, 92 characters, of format, hour of absolute expiry,
- * username hash and 32 random bytes.
+ * Creates a session and its value. The value is opaque to clients: base64url, 60 characters, of format, hour of absolute expiry,
+ * user id and 32 random bytes.
  */
 export function createSession({ user, prefix, now, absoluteMs, random }: NewSession): {
   readonly value: string;
@@ -42,25 +41,27 @@ export function createSession({ user, prefix, now, absoluteMs, random }: NewSess
   readonly session: Session;
 } {
   const expiresAt = plus(now, absoluteMs);
-  const head = Buffer.alloc(5);
+  const head = Buffer.alloc(13);
   head.writeUInt8(format);
   head.writeUInt32BE(hourOf(expiresAt), 1);
-  const value = Buffer.concat([head, Buffer.from(user.userHash, "base64url"), random(32)]).toString("base64url");
+  head.writeBigUInt64BE(BigInt(user.id), 5);
+  const value = Buffer.concat([head, random(32)]).toString("base64url");
   const session = { userId: user.id, epoch: user.epoch, createdAt: now, accessedAt: now, expiresAt };
   return {
     value,
-    key: { userHash: user.userHash, hour: textOfHour(hourOf(expiresAt)), hash: hashOf(value) },
+    key: { userId: user.id, hour: textOfHour(hourOf(expiresAt)), hash: hashOf(value) },
     session: prefix === undefined ? session : { ...session, prefix },
   };
 }
 
 /** Parses a presented value. Returns the key of its session, or undefined for a text that is not a session value. */
 export function sessionKey(value: string): SessionKey | undefined {
-  if (!/^[A-Za-z0-9_-]{92}$/.test(value)) return undefined;
+  if (!/^[A-Za-z0-9_-]{60}$/.test(value)) return undefined;
   const bytes = Buffer.from(value, "base64url");
   const hour = bytes.readUInt32BE(1);
-  if (bytes.readUInt8() !== format || hour > lastHour) return undefined;
-  return { userHash: bytes.subarray(5, 37).toString("base64url"), hour: textOfHour(hour), hash: hashOf(value) };
+  const userId = Number(bytes.readBigUInt64BE(5));
+  if (bytes.readUInt8() !== format || hour > lastHour || !Number.isSafeInteger(userId)) return undefined;
+  return { userId, hour: textOfHour(hour), hash: hashOf(value) };
 }
 
 /** Returns the hour of a time. Sessions whose hour sorts before it have expired (A20). */
@@ -90,16 +91,6 @@ export function accessToStore(
   return between(accessedAt, now) >= touchMs ? now : undefined;
 }
 
-/** Returns the epoch that ends all sessions of a user. */
-export const nextEpoch = (epoch: number): number => epoch + 1;
-
-/**
- * Returns the epoch of a user who is restored from a backup. The user may have had later epochs, so it contains the time: else a device
- * token that was revoked since the backup would count again.
- */
-export const restoredEpoch = (epoch: number, now: Instant): number =>
-  Math.max(nextEpoch(epoch), Math.floor(unixSeconds(now)));
-
 /** Returns Unix seconds with a fraction. */
 export const unixSeconds = (time: Instant): number => Date.parse(time) / 1000;
 
@@ -115,3 +106,15 @@ const hourOf = (time: Instant): number => Math.floor(Date.parse(time) / hours(1)
 const textOfHour = (hour: number): string => instant(hour * hours(1)).slice(0, 13);
 
 const hashOf = (value: string): string => createHash("sha256").update(value, "utf8").digest("base64url");
+
+/** Number of partitions of an hour. One would be too few for 100,000 people who sign in within an hour (docs/scale.md). */
+export const partitionsOfHour = 8;
+
+/**
+ * Returns the partition of a session, such as `2031-01-31T07_5`. The hour comes first, so that clean-up reads past
+ * hours as one range of partitions.
+ */
+export function sessionPartition({ hour, hash }: Pick<SessionKey, "hour" | "hash">): string {
+  const [byte = 0] = Buffer.from(hash, "base64url");
+  return `${hour}_${byte % partitionsOfHour}`;
+}

@@ -17,9 +17,11 @@ const maxComposedCodePoints = 4;
 
 /**
  * Returns the form in which usernames are unique and looked up: NFC, locale-independent lower case, NFC. Two usernames
- * with the same folded form are the same.
+ * with the same folded form are the same. Every sigma is alike: lower case writes one at the end of a word differently,
+ * so that the beginning of a folded name would not be the folded beginning.
  */
-export const foldUsername = (name: string): string => name.normalize("NFC").toLowerCase().normalize("NFC");
+export const foldUsername = (name: string): string =>
+  name.normalize("NFC").toLowerCase().replaceAll("ς", "σ").normalize("NFC");
 
 /** Escapes that the Functions host does not decode in a path: `%2F` and `%252F` arrive as the same text. */
 const undecodedEscape = /%(?:2f|[89a-f][0-9a-f])/i;

@@ -1,13 +1,15 @@
-import { Fault } from "../../fault.ts";
+import { Fault, invalidRequest } from "../../fault.ts";
 import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { KeyForm } from "../otp/contract.ts";
 import type { OtpKindName } from "../otp/kinds.ts";
-import type { NewOtpKey, UserRef } from "../store.ts";
-import { prefixPointer } from "../user-hash.ts";
+import { maxAssignedKeys, type NewOtpKey, type UserRef } from "../store.ts";
 import { noSuchUser } from "../users/manage-users.ts";
 
 export const noSuchKey = (): Fault => new Fault("not_found", "There is no such otpkey.");
+
+export const tooManyKeys = (): Fault =>
+  invalidRequest([{ path: "otpkey", reason: `would be more than ${maxAssignedKeys} otpkeys of the user` }]);
 
 /** Returns a new OTP key: enabled, without failures. */
 export const newKey = (prefix: string, form: KeyForm, kind: OtpKindName | undefined): NewOtpKey => ({
@@ -40,6 +42,7 @@ export async function assignKey(
       throw new Fault("forbidden", message, { reason: "no_role" });
     }
     if (outcome === "no_user") throw noSuchUser();
+    if (outcome === "too_many") throw tooManyKeys();
     if (outcome === "assigned") return outcome;
     await create();
     return conflict;
@@ -80,7 +83,7 @@ export async function setKeyEnabled(prefix: string, enabled: boolean, deps: Auth
   });
   // The OTP key is changed now: it has its audit event also if the rest fails.
   deps.log.info(enabled ? "otpkey_enabled" : "otpkey_disabled", { prefix });
-  if (enabled) await deps.throttles.clear(prefixPointer(prefix).userHash);
+  if (enabled) await deps.throttles.clear({ kind: "prefix", text: prefix });
 }
 
 /** Time within which a sign-in that passed before its OTP key was disabled has written its session. */

@@ -14,6 +14,12 @@ export interface StoredPassword {
   readonly pepper: string;
 }
 
+/** The user whose password is checked. Without a password none is right. */
+export interface PasswordOwner {
+  readonly id: number;
+  readonly password?: StoredPassword;
+}
+
 /** Cost of argon2id; memory in KiB. */
 export interface HashCost {
   readonly memoryCost: number;
@@ -40,14 +46,19 @@ export interface PasswordHashOptions {
 export interface PasswordHasher {
   /** Takes a place in the queue for a later hash, so that an attempt which cannot be served is refused before any other work. */
   takePlace(caller: HashCaller): HashPlace;
-  /** @param place released after the hash; by default that of a known caller */
-  hash(password: string, place?: HashPlace): Promise<StoredPassword>;
+  /**
+   * Hashes the password of a user. The id is part of the hashed text, so that a hash that is moved to another user is
+   * wrong there.
+   * @param place released after the hash; by default that of a known caller
+   */
+  hash(password: string, userId: number, place?: HashPlace): Promise<StoredPassword>;
   /**
    * Returns whether the password is the stored one. Without a stored one (unknown user, or no password) returns false after the
    * time of a hash, so that timing does not reveal it. An empty password is always wrong, and takes no time for any user.
+   * @param owner id and stored password of the user; absent for an unknown user
    * @param place released after the hash; by default that of a known caller
    */
-  verify(password: string, stored: StoredPassword | undefined, place?: HashPlace): Promise<boolean>;
+  verify(password: string, owner: PasswordOwner | undefined, place?: HashPlace): Promise<boolean>;
   /** Returns whether the hash has another cost or pepper than the current one, so that a granted sign-in should replace it. */
   isOutdated(stored: StoredPassword): Promise<boolean>;
 }
@@ -82,15 +93,19 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
       place.release();
     }
   };
-  const newHash = async (password: string, salt: Uint8Array): Promise<StoredPassword> => {
+  const newHash = async (password: string, userId: number, salt: Uint8Array): Promise<StoredPassword> => {
     const { version, key } = await pepper.current();
     const { hash } = await argon2();
-    return { hash: await enqueue(() => hash(peppered(password, key), { ...parameters, salt })), pepper: version };
+    return {
+      hash: await enqueue(() => hash(peppered(password, userId, key), { ...parameters, salt })),
+      pepper: version,
+    };
   };
 
-  const isRight = async (password: string, stored: StoredPassword | undefined): Promise<boolean> => {
-    if (stored === undefined) {
-      await newHash(password, new Uint8Array(saltBytes));
+  const isRight = async (password: string, owner: PasswordOwner | undefined): Promise<boolean> => {
+    const stored = owner?.password;
+    if (owner === undefined || stored === undefined) {
+      await newHash(password, 0, new Uint8Array(saltBytes));
       return false;
     }
     const known = proven.get(stored.pepper);
@@ -99,7 +114,7 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
     const { verify } = await argon2();
     // One place in the queue for all candidates: a check that has started must not wait again behind others, or be refused.
     const matching = await enqueue(async () => {
-      for (const key of keys) if (await verify(stored.hash, peppered(password, key))) return key;
+      for (const key of keys) if (await verify(stored.hash, peppered(password, owner.id, key))) return key;
       return undefined;
     });
     if (matching === undefined) return false;
@@ -112,10 +127,10 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
 
   return {
     takePlace: places.take,
-    hash: async (password, place) =>
-      inPlace(place ?? places.take(knownCaller), () => newHash(password, random(saltBytes))),
-    verify: async (password, stored, place) =>
-      password !== "" && inPlace(place ?? places.take(knownCaller), () => isRight(password, stored)),
+    hash: async (password, userId, place) =>
+      inPlace(place ?? places.take(knownCaller), () => newHash(password, userId, random(saltBytes))),
+    verify: async (password, owner, place) =>
+      password !== "" && inPlace(place ?? places.take(knownCaller), () => isRight(password, owner)),
     async isOutdated(stored) {
       const { version } = await pepper.current();
       const { parseOptions } = await argon2();
@@ -141,6 +156,11 @@ function argon2(): Promise<typeof import("@node-rs/argon2")> {
   return loaded;
 }
 
-/** Returns the peppered password as text, because the package's `verify` accepts only UTF-8. */
-const peppered = (password: string, pepper: Uint8Array): string =>
-  createHmac("sha256", pepper).update(normalPassword(password), "utf8").digest("base64");
+/**
+ * Returns the peppered password of a user as text, because the package's `verify` accepts only UTF-8. The id comes first, in
+ * a fixed length.
+ */
+const peppered = (password: string, userId: number, pepper: Uint8Array): string =>
+  createHmac("sha256", pepper)
+    .update(String(userId).padStart(16, "0") + normalPassword(password), "utf8")
+    .digest("base64");

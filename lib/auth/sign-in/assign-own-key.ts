@@ -1,17 +1,18 @@
 import { Fault } from "../../fault.ts";
 import type { AuthDeps } from "../deps.ts";
+import { foldUsername } from "../model/username.ts";
 import { possiblePrefixes } from "../otp/split-otp.ts";
 import { splitTemporaryOtp } from "../otp/temporary-code.ts";
+import { tooManyKeys } from "../otpkeys/manage-otpkeys.ts";
 import type { HashPlace } from "../passwords/hash-places.ts";
 import type { LiveSession } from "../sessions/manage-sessions.ts";
 import { sessionRequired } from "../sessions/manage-sessions.ts";
-import type { OtpKey, SignInState, Stored, User, UserPointer } from "../store.ts";
+import type { KeyHolders, OtpKey, Stored, User } from "../store.ts";
 import { outcomeOf } from "./audit.ts";
 import { checkOtp, type OtpResult } from "./check-otp.ts";
 import { type CountedAddress, countAddress } from "./count-address.ts";
-import type { KeyHolders } from "./identify.ts";
 import { takeHashPlace } from "./take-hash-place.ts";
-import { concludeAttempt, padTiming, type ReservedAttempt, reserveAttempt } from "./throttle-attempt.ts";
+import { type Attempt, concludeAttempt, newAttempt, padTiming, reserveSlot } from "./throttle-attempt.ts";
 import { warnOnError } from "./warn-on-error.ts";
 
 interface Given {
@@ -34,11 +35,11 @@ export async function assignOwnKey(
   { address }: { readonly address?: string | undefined },
 ): Promise<string> {
   if (!deps.rules.selfAssign) throw new Fault("forbidden", "Users may not assign otpkeys themselves.");
-  const userRef: UserPointer = { by: "userHash", userHash: user.userHash, id: user.id };
+  const userRef = { by: "id", id: user.id } as const;
   const audit = (outcome: object) =>
     deps.log.info("self_assignment", { userId: user.id, username: user.name, ...outcome });
   let counted: CountedAddress | undefined;
-  let attempt: ReservedAttempt | undefined;
+  let attempt: Attempt | undefined;
   let place: HashPlace | undefined;
   /** Whether the attempt is concluded and has its audit event. */
   let isDecided = false;
@@ -50,23 +51,20 @@ export async function assignOwnKey(
     place = takeHashPlace(given, { sessionOf: user.id }, deps);
     await place.turn();
     counted = await countAddress(address, deps);
-    const state = await deps.users.signInState(userRef);
-    const read = async (current: SignInState) => ({ current, free: await readFreeKeys(given.otp, user, deps) });
-    const onReservation = (tried: ReservedAttempt | undefined) => {
-      attempt = tried;
-    };
-    const reservation = await reserveAttempt({ userRef, state, read, onReservation }, deps);
-    if (reservation === undefined) throw sessionRequired();
-    ({ attempt } = reservation);
-    const { current, free } = await reservation.evidence;
-    if (current.user?.value.epoch !== user.epoch) throw sessionRequired();
-    const isRight = await deps.hasher.verify(given.password, current.user.value.password, place);
+    const key = { kind: "name", text: foldUsername(user.name) } as const;
+    const readThrottle = () => deps.throttles.find(key, async () => user.id);
+    attempt = newAttempt(await readThrottle(), readThrottle, deps);
+    const read = () => Promise.all([deps.users.find(userRef), readFreeKeys(given.otp, user, deps)]);
+    const [current, free] = await reserveSlot(attempt, read, deps);
+    if (current?.value.epoch !== user.epoch) throw sessionRequired();
+    const isRight = await deps.hasher.verify(given.password, current.value, place);
     const result = isRight ? await checkFreeKey(given.otp, free, deps) : undefined;
     const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
     if (result?.outcome !== "valid" || result.key === undefined) {
       // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not
       // reveal whether the password was right.
-      await concludeAttempt(result?.written ? attempt : await padTiming(attempt, deps), "failed", deps);
+      if (!result?.written) await padTiming(attempt, deps);
+      await concludeAttempt(attempt, "failed", deps);
       audit({ outcome: "refused", reason: isRight ? "wrong_otp" : "wrong_password", ...found });
       throw decided(new Fault("unauthenticated", "Invalid credentials!"));
     }
@@ -79,9 +77,8 @@ export async function assignOwnKey(
     ]);
     if (outcome !== "assigned") {
       audit({ outcome: "refused", reason: outcome, ...found });
-      throw decided(
-        outcome === "no_user" ? sessionRequired() : new Fault("conflict", "The otpkey is assigned already."),
-      );
+      if (outcome === "no_user") throw decided(sessionRequired());
+      throw decided(outcome === "too_many" ? tooManyKeys() : new Fault("conflict", "The otpkey is assigned already."));
     }
     audit({ outcome: "granted", ...found });
     return prefix;
@@ -91,7 +88,7 @@ export async function assignOwnKey(
     if (!isDecided) {
       const outcome = outcomeOf(error);
       await Promise.all([
-        warnOnError("attempt_not_withdrawn", attempt && concludeAttempt(attempt, "withdrawn", deps), deps),
+        attempt?.hasSlot && warnOnError("attempt_not_withdrawn", concludeAttempt(attempt, "withdrawn", deps), deps),
         outcome.outcome === "undecided" && warnOnError("address_not_uncounted", counted?.uncount(), deps),
       ]);
       audit(outcome);
@@ -118,10 +115,10 @@ const maxCandidates = 8;
 
 /** Returns whether no other user has the OTP key. A candidate whom a crash left has no assignment. */
 async function isFree({ key, candidates }: KeyHolders, user: User, { users }: AuthDeps): Promise<boolean> {
-  const others = candidates.filter(({ id }) => id !== user.id);
+  const others = candidates.filter(id => id !== user.id);
   if (others.length > maxCandidates) return false;
-  const states = await Promise.all(others.map(other => users.signInState(other)));
-  return !states.some(state => state?.otpkeys.some(({ id }) => id === key.value.id));
+  const found = await Promise.all(others.map(id => users.find({ by: "id", id })));
+  return !found.some(other => other?.value.otpkeys.some(({ id }) => id === key.value.id));
 }
 
 async function checkFreeKey(otp: string, free: readonly Stored<OtpKey>[], deps: AuthDeps): Promise<OtpResult> {

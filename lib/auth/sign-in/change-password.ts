@@ -1,7 +1,5 @@
 import { Fault } from "../../fault.ts";
-import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
-import { nextEpoch } from "../model/session.ts";
 import { type HashPlace, knownCaller } from "../passwords/hash-places.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { type LiveSession, moveSessionToEpoch, sessionRequired } from "../sessions/manage-sessions.ts";
@@ -39,8 +37,8 @@ export async function changePassword(
     const given = { username: owner.name, password: oldpass, otp };
     const result = await signIn(given, deps, { address, deviceToken, sessionOf: owner.id, takeNextPlace });
     if (!result.granted || password === undefined) throw new Fault("unauthenticated", "Invalid credentials!");
-    const epoch = nextEpoch(owner.epoch);
-    await replacePassword(result.user, { owner, hash: await deps.hasher.hash(password, place), epoch }, deps);
+    const hash = await deps.hasher.hash(password, owner.id, place);
+    const { epoch } = await replacePassword(result.user, { owner, hash }, deps);
     // The password is changed now: it has its audit event also if the rest fails.
     deps.log.info("password_changed", { userId: owner.id });
     // A failure would say that the old password stays. The session ends then, as all others.
@@ -51,20 +49,19 @@ export async function changePassword(
 }
 
 /**
- * Writes the password and the next epoch. Throws `sessionRequired` if a reset or another change has advanced the epoch first,
+ * Writes the password with a new epoch, and returns the user. Throws `sessionRequired` if a reset or another change has changed the epoch first,
  * because that ended the session that asked for this change.
  */
 async function replacePassword(
   checked: Stored<User>,
-  { owner, hash, epoch }: { owner: User; hash: StoredPassword; epoch: number },
+  { owner, hash }: { owner: User; hash: StoredPassword },
   { users }: AuthDeps,
-): Promise<void> {
-  let current: Stored<User> | undefined = checked;
-  await retryOnConflict(async () => {
-    if (current?.value.id !== owner.id || current.value.epoch !== owner.epoch) throw sessionRequired();
-    if ((await users.save(current, { password: hash, epoch })) !== undefined) return undefined;
-    current = await users.find({ by: "userHash", userHash: owner.userHash, id: owner.id });
-    // An earlier try of this write succeeded, but its response was lost.
-    return current?.value.password?.hash === hash.hash ? undefined : conflict;
+): Promise<User> {
+  const isChanged = ({ id, epoch }: User) => id !== owner.id || epoch !== owner.epoch;
+  const changed = await users.renewEpoch(checked, user => {
+    if (isChanged(user)) throw sessionRequired();
+    return { password: hash };
   });
+  if (changed === undefined) throw sessionRequired();
+  return changed.value;
 }

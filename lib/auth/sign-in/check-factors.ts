@@ -1,45 +1,44 @@
 import type { AuthDeps } from "../deps.ts";
 import { isPasswordSatisfied, type SignInFacts } from "../model/policy.ts";
 import type { HashPlace } from "../passwords/hash-places.ts";
-import type { AssignedKey, OtpKey, SignInState } from "../store.ts";
-import { noUser } from "../user-hash.ts";
+import type { AssignedKey, OtpKey, Stored, User } from "../store.ts";
 import type { Credentials } from "./audit.ts";
 import { checkOtp, type OtpCandidates, type OtpResult, readCandidates } from "./check-otp.ts";
-import { findHolder, type Identified } from "./identify.ts";
+import type { Identified } from "./identify.ts";
 
 /** What is read from storage to decide an attempt. */
 export interface Evidence {
-  /** State of the identified user; without `user` if there is no such user. */
-  readonly state: SignInState;
+  /** Absent: there is no such user. */
+  readonly user?: Stored<User> | undefined;
   /** OTP keys that the OTP may belong to. */
   readonly candidates: OtpCandidates;
-  /**
-   * Whether the user has an OTP key that is enabled, also if it is stopped, or that has a temporary code. Not read, and
-   * false, if an OTP was given.
-   */
-  readonly hasSecondFactor: boolean;
 }
 
-/** Reads the evidence in parallel. @param state of the owner of the throttle that counts the attempt */
-export async function readEvidence(
-  state: SignInState,
-  { otp }: Credentials,
-  { byOtp }: Identified,
-  deps: AuthDeps,
-): Promise<Evidence> {
-  if (byOtp !== undefined) {
-    const holder = await findHolder(byOtp.key, deps);
-    return { state: holder ?? state, candidates: byOtp.found.map(({ key }) => key), hasSecondFactor: false };
-  }
-  if (otp !== undefined) return { state, candidates: await readCandidates(otp, deps), hasSecondFactor: false };
-  return { state, candidates: [], hasSecondFactor: await readSecondFactor(state, deps) };
+/** Reads the user and the OTP keys in parallel. */
+export async function readEvidence(identified: Identified, { otp }: Credentials, deps: AuthDeps): Promise<Evidence> {
+  const { byOtp } = identified;
+  const [user, candidates] = await Promise.all([
+    identified.readUser(),
+    byOtp?.found.map(({ key }) => key) ?? (otp === undefined ? [] : readCandidates(otp, deps)),
+  ]);
+  return { user, candidates };
 }
 
-async function readSecondFactor({ otpkeys: assigned }: SignInState, { otpkeys, rules }: AuthDeps): Promise<boolean> {
+/**
+ * Returns whether the user has an OTP key that is enabled, also if it is stopped, or that has a temporary code. Without
+ * an OTP key reads one that cannot exist, so that timing does not reveal whether the user has one.
+ */
+async function readSecondFactor(
+  assigned: readonly AssignedKey[],
+  named: string,
+  { otpkeys, rules }: AuthDeps,
+): Promise<boolean> {
   if (rules.otpPolicy !== "when-assigned") return false;
-  // Without a key reads one that cannot exist, so that timing does not reveal whether the user has a key.
-  const prefixes = assigned.length === 0 ? [noUser.userHash] : assigned.map(({ prefix }) => prefix);
-  const own = await Promise.all(prefixes.map(prefix => otpkeys.find(prefix)));
+  if (assigned.length === 0) {
+    await otpkeys.findNone(named);
+    return false;
+  }
+  const own = await Promise.all(assigned.map(({ prefix }) => otpkeys.find(prefix)));
   // A user with a temporary code, also one that is used up, needs a second factor: otherwise the password alone would
   // be sufficient.
   const isSecondFactor = ({ enabled, temporaryCode }: OtpKey) => enabled || temporaryCode !== undefined;
@@ -54,18 +53,24 @@ export interface Checked {
 }
 
 /**
- * Checks both factors: the password first, because a wrong OTP counts only together with a right password.
+ * Checks both factors: the password first, because a wrong OTP counts only together with a right password. Without an OTP
+ * reads the user's OTP keys while the password is hashed.
  * @param given `place` is the attempt's place in the queue of password hashes
+ * @param named a text for a read of what cannot exist
  */
 export async function checkFactors(
   { password, otp, place }: Credentials & { readonly place: HashPlace },
-  { state: { user, otpkeys: assigned }, candidates, hasSecondFactor }: Evidence,
+  { user, candidates }: Evidence,
+  named: string,
   deps: AuthDeps,
 ): Promise<Checked> {
-  const stored = user?.value.password;
+  const { password: stored, otpkeys: assigned = [] } = user?.value ?? {};
   // An OTP can take long at a validation server.
   if (password === undefined) place.release();
-  const isRight = password !== undefined && (await deps.hasher.verify(password, stored, place));
+  const [isRight, userHasSecondFactor] = await Promise.all([
+    password !== undefined && deps.hasher.verify(password, user?.value, place),
+    otp === undefined && readSecondFactor(assigned, named, deps),
+  ]);
   const passwordFact = password === undefined ? "absent" : isRight ? "right" : "wrong";
   const userHasPassword = user === undefined || stored !== undefined;
   const isSatisfied =
@@ -79,7 +84,7 @@ export async function checkFactors(
       password: passwordFact,
       userHasPassword,
       otp: result === undefined ? "absent" : isGenuine ? "valid" : "refused",
-      userHasSecondFactor: hasSecondFactor,
+      userHasSecondFactor,
     },
     ...(result && { otp: result }),
   };

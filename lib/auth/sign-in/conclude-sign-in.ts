@@ -4,7 +4,7 @@ import type { Stored, User } from "../store.ts";
 import { audit, type Credentials } from "./audit.ts";
 import type { Checked, Evidence } from "./check-factors.ts";
 import type { CountedAddress } from "./count-address.ts";
-import { concludeAttempt, padTiming, type ReservedAttempt } from "./throttle-attempt.ts";
+import { type Attempt, concludeAttempt, padTiming } from "./throttle-attempt.ts";
 
 /** The user who signed in, and the prefix of the OTP key whose OTP was used. */
 export interface SignedIn {
@@ -22,10 +22,10 @@ export type OnGranted = (granted: SignedIn) => Promise<void>;
 
 interface Concluding {
   readonly given: Credentials;
-  readonly attempt: ReservedAttempt;
+  readonly attempt: Attempt;
   readonly evidence: Evidence;
   readonly counted: CountedAddress | undefined;
-  readonly device: boolean | undefined;
+  readonly device: boolean;
   readonly onGranted: OnGranted;
 }
 
@@ -35,23 +35,22 @@ interface Concluding {
  */
 export async function concludeSignIn(
   checked: Checked,
-  { given, attempt, evidence, counted, device, onGranted }: Concluding,
+  { given, attempt, evidence: { user }, counted, device, onGranted }: Concluding,
   deps: AuthDeps,
 ): Promise<SignInResult> {
-  const { user } = evidence.state;
   const result = decide(checked, user, deps);
   const { otp } = checked;
   // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not reveal whether
   // the OTP counted.
-  const needsPadding = !result.granted && otp?.written === false;
-  const current = needsPadding ? await padTiming(attempt, deps) : attempt;
+  if (!result.granted && otp?.written === false) await padTiming(attempt, deps);
   await (result.granted
     ? Promise.all([
-        succeed(current, result.user.value, evidence.state.loginVersion, deps),
+        concludeAttempt(attempt, "succeeded", deps),
+        deps.users.recordLogin(result.user.value.id, deps.now()),
         onGranted(result),
         counted?.uncount(),
       ])
-    : concludeAttempt(current, "failed", deps));
+    : concludeAttempt(attempt, "failed", deps));
   await audit(deps, given, {
     outcome: result.granted ? "granted" : "refused",
     user: user?.value,
@@ -63,25 +62,6 @@ export async function concludeSignIn(
   });
   if (result.granted && given.password !== undefined) await renewHash(result.user, given.password, deps);
   return result;
-}
-
-/**
- * Ends a granted attempt and records the time of the sign-in. The row of the throttle and that of the time are one
- * write, unless the OTP identified the user or a device presented its token: then the throttle is that of the prefix or
- * of the device, and the time is written in parallel.
- */
-async function succeed(
-  attempt: ReservedAttempt,
-  { userHash, id }: User,
-  loginVersion: string | undefined,
-  deps: AuthDeps,
-): Promise<void> {
-  const login = { userId: id, at: deps.now() };
-  const isOwnThrottle = attempt.reserved.userHash === userHash;
-  await Promise.all([
-    concludeAttempt(attempt, "succeeded", deps, login),
-    !isOwnThrottle && deps.users.recordLogin({ by: "userHash", userHash, id }, login.at, loginVersion),
-  ]);
 }
 
 function decide({ facts, otp }: Checked, user: Stored<User> | undefined, { rules }: AuthDeps): SignInResult {
@@ -97,11 +77,11 @@ function decide({ facts, otp }: Checked, user: Stored<User> | undefined, { rules
  * (A4). A failure is only logged: the sign-in is granted, and the next one tries again.
  */
 async function renewHash(user: Stored<User>, password: string, { hasher, users, log }: AuthDeps): Promise<void> {
-  const { password: stored, epoch } = user.value;
+  const { password: stored, id } = user.value;
   try {
     if (stored === undefined || !(await hasher.isOutdated(stored))) return;
-    await users.save(user, { password: await hasher.hash(password), epoch });
+    await users.save(user, { password: await hasher.hash(password, id) });
   } catch (error) {
-    log.warn("password_not_rehashed", { userId: user.value.id, error });
+    log.warn("password_not_rehashed", { userId: id, error });
   }
 }

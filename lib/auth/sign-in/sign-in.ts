@@ -1,18 +1,16 @@
 import type { AuthDeps } from "../deps.ts";
-import type { Device } from "../model/device-token.ts";
-import { lockAt } from "../model/throttle.ts";
+import { parseUsername } from "../model/username.ts";
 import type { HashPlace } from "../passwords/hash-places.ts";
-import { isDeviceOf, presentedDevice } from "../sessions/remember-device.ts";
-import type { SignInState, User } from "../store.ts";
-import { devicePointer, noUser } from "../user-hash.ts";
+import { presentedDevice } from "../sessions/remember-device.ts";
+import type { UserSummary } from "../store.ts";
 import { audit, type Credentials, outcomeOf } from "./audit.ts";
-import { checkFactors, type Evidence, readEvidence } from "./check-factors.ts";
+import { checkFactors, readEvidence } from "./check-factors.ts";
 import { checkOtp, readCandidates } from "./check-otp.ts";
 import { concludeSignIn, type OnGranted, type SignInResult } from "./conclude-sign-in.ts";
 import { type CountedAddress, countAddress } from "./count-address.ts";
 import { type Identified, identify } from "./identify.ts";
 import { takeHashPlace } from "./take-hash-place.ts";
-import { concludeAttempt, type ReservedAttempt, reserveAttempt } from "./throttle-attempt.ts";
+import { concludeAttempt, reserveSlot } from "./throttle-attempt.ts";
 import { warnOnError } from "./warn-on-error.ts";
 
 export interface SignInOptions {
@@ -38,13 +36,9 @@ interface Progress {
   /** Place of a hash that follows a granted attempt. */
   nextPlace?: HashPlace | undefined;
   counted?: CountedAddress | undefined;
-  /** Also an attempt of which it is not known whether it has a slot. */
-  reserved?: ReservedAttempt | undefined;
-  user?: User | undefined;
-  /** Prefix of the OTP key that identifies the user. */
-  prefix?: string | undefined;
-  /** Whether the attempt counts against a device instead of the username. */
-  device?: boolean;
+  identified?: Identified | undefined;
+  /** As the name row says, and as read later. */
+  user?: UserSummary | undefined;
 }
 
 /**
@@ -67,15 +61,17 @@ export async function signIn(
     progress.nextPlace = takeNextPlace?.();
     await place.turn();
     progress.counted = await countAddress(address, deps);
-    const identified = await identify(given, deps);
-    const reserved = identified && (await reserve(identified, { given, progress, device }, deps));
-    if (reserved === undefined) return await refuseUnidentified(given, place, deps);
-    const checked = await checkFactors({ ...given, place }, reserved.evidence, deps);
-    return await concludeSignIn(
-      checked,
-      { ...reserved, given, counted: progress.counted, device: progress.device, onGranted },
-      deps,
-    );
+
+    const identified = await identify(given, device, deps);
+    if (identified === undefined) return await refuseUnidentified(given, place, deps);
+    const { attempt, named, isOnDevice } = identified;
+    progress.identified = identified;
+    progress.user = probableUser(identified, given);
+    const evidence = await reserveSlot(attempt, () => readEvidence(identified, given, deps), deps);
+    progress.user = evidence.user?.value;
+    const checked = await checkFactors({ ...given, place }, evidence, named, deps);
+    const { counted } = progress;
+    return await concludeSignIn(checked, { given, attempt, evidence, counted, device: isOnDevice, onGranted }, deps);
   } catch (error) {
     progress.nextPlace?.release();
     await withdraw(error, { given, progress }, deps);
@@ -92,60 +88,30 @@ const omitEmpty = ({ username, password, otp }: Credentials): Credentials => ({
 });
 
 /**
- * Reserves a slot in the throttle and reads the evidence in parallel. The throttle is that of the username, or that of
- * the device on which the user has signed in before, while it is not locked (A23). Returns undefined for an id that was
- * never issued.
+ * Returns the user to whom the name leads, for the audit event of an attempt that ends before the user is read. The name
+ * may be logged, because a row of it exists: it is no password in the wrong field (G10).
  */
-async function reserve(
-  identified: Identified,
-  {
-    given,
-    progress,
-    device,
-  }: { readonly given: Credentials; readonly progress: Progress; readonly device?: Device | undefined },
-  deps: AuthDeps,
-): Promise<{ readonly attempt: ReservedAttempt; readonly evidence: Evidence } | undefined> {
-  const { throttled: userRef, byOtp } = identified;
-  const pointer = device && devicePointer(device);
-  const [state, deviceState] = await Promise.all([
-    deps.users.signInState(userRef),
-    pointer && deps.users.signInState(pointer),
-  ]);
-  progress.user = state?.user?.value;
-  progress.prefix = byOtp?.key?.key.value.prefix;
-  const isOwn = device !== undefined && isDeviceOf(device, state?.user?.value);
-  const isTrusted = isOwn && deviceState !== undefined && !isLocked(deviceState, deps);
-  progress.device = isTrusted;
-  const throttled = isTrusted && pointer !== undefined ? { userRef: pointer, state: deviceState } : { userRef, state };
-  const read = (current: SignInState) =>
-    readEvidence(isTrusted && state !== undefined ? state : current, given, identified, deps);
-  const onReservation = (attempt: ReservedAttempt | undefined) => {
-    progress.reserved = attempt;
-  };
-  const reservation = await reserveAttempt({ ...throttled, read, onReservation }, deps);
-  if (reservation === undefined) return undefined;
-  const evidence = await reservation.evidence;
-  progress.user = evidence.state.user?.value;
-  return { attempt: reservation.attempt, evidence };
+function probableUser({ attempt }: Identified, { username = "" }: Credentials): UserSummary | undefined {
+  const { key, ownerId } = attempt.throttle;
+  const parsed = parseUsername(username);
+  return key.kind === "name" && ownerId !== undefined && parsed.ok
+    ? { id: ownerId, name: parsed.value.name }
+    : undefined;
 }
 
 /**
- * Returns whether the throttle of a device is locked. The throttle of the username counts the attempt then: a browser cannot omit the
- * cookie of its device, and an administrator unlocks a person by the username alone.
- */
-const isLocked = ({ throttle }: SignInState, { rules, now }: AuthDeps): boolean =>
-  lockAt(throttle.value, now(), rules.throttle).lockedUntil !== undefined;
-
-/**
  * Refuses an attempt that cannot name a user, so there is no throttle to write. Hashes the password and does reads in place
- * of the writes of other attempts, so that the time and the number of storage calls are the same (A5).
+ * of the calls of other attempts, so that the time and the number of storage calls are the same (A5).
  */
 async function refuseUnidentified(given: Credentials, place: HashPlace, deps: AuthDeps): Promise<SignInResult> {
   const { password, otp } = given;
-  const pad = () => deps.users.signInState(noUser);
-  await pad();
-  const [candidates] = await Promise.all([otp === undefined ? [] : readCandidates(otp, deps), pad()]);
-  if (password !== undefined) await deps.hasher.verify(password, undefined, place);
+  const pad = () => deps.users.findNobody("");
+  await Promise.all([pad(), pad()]);
+  const [candidates] = await Promise.all([otp === undefined ? [] : readCandidates(otp, deps), pad(), pad()]);
+  await Promise.all([
+    password !== undefined && deps.hasher.verify(password, undefined, place),
+    otp === undefined && deps.rules.otpPolicy === "when-assigned" && pad(),
+  ]);
   const noKeys = { assigned: [], counts: () => false };
   const result = otp === undefined ? undefined : await checkOtp(otp, candidates, noKeys, deps);
   if (result?.written === false) await pad();
@@ -161,13 +127,15 @@ async function withdraw(
   { given, progress }: { readonly given: Credentials; readonly progress: Progress },
   deps: AuthDeps,
 ): Promise<void> {
-  const { counted, reserved, user, prefix, device, place } = progress;
+  const { counted, identified, user, place } = progress;
+  const { attempt, byOtp, isOnDevice } = identified ?? {};
   // Nothing is hashed any more, and storage may be slow or away.
   place?.release();
   const outcome = outcomeOf(error);
   await Promise.all([
-    warnOnError("attempt_not_withdrawn", reserved && concludeAttempt(reserved, "withdrawn", deps), deps),
+    attempt?.hasSlot && warnOnError("attempt_not_withdrawn", concludeAttempt(attempt, "withdrawn", deps), deps),
     outcome.outcome === "undecided" && warnOnError("address_not_uncounted", counted?.uncount(), deps),
   ]);
-  await audit(deps, given, { ...outcome, user, prefix, device: device || undefined });
+  const prefix = byOtp?.key?.key.value.prefix;
+  await audit(deps, given, { ...outcome, user, prefix, device: isOnDevice || undefined });
 }

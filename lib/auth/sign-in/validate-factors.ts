@@ -1,5 +1,5 @@
 import type { AuthDeps } from "../deps.ts";
-import type { AssignedKey, User, UserRef } from "../store.ts";
+import type { User, UserRef } from "../store.ts";
 import { noSuchUser } from "../users/manage-users.ts";
 import { outcomeOf } from "./audit.ts";
 import { checkOtp, type OtpCandidates, readCandidates } from "./check-otp.ts";
@@ -21,15 +21,11 @@ interface Validation {
  */
 export async function validateFactors(userRef: UserRef, given: Given, deps: AuthDeps): Promise<Validation> {
   const { otp } = given;
-  const [state, candidates] = await Promise.all([
-    deps.users.signInState(userRef),
-    otp ? readCandidates(otp, deps) : [],
-  ]);
-  if (state?.user === undefined) throw noSuchUser();
-  const { user, otpkeys: assigned } = state;
+  const [user, candidates] = await Promise.all([deps.users.find(userRef), otp ? readCandidates(otp, deps) : []]);
+  if (user === undefined) throw noSuchUser();
   const userId = user.value.id;
   try {
-    const { result, ...found } = await check(given, { user: user.value, assigned, candidates }, deps);
+    const { result, ...found } = await check(given, user.value, candidates, deps);
     deps.log.info("validation", { userId, ...found, otpOutcome: result?.outcome, prefix: result?.key?.prefix });
     return found;
   } catch (error) {
@@ -38,16 +34,10 @@ export async function validateFactors(userRef: UserRef, given: Given, deps: Auth
   }
 }
 
-interface Known {
-  readonly user: User;
-  readonly assigned: readonly AssignedKey[];
-  readonly candidates: OtpCandidates;
-}
-
-async function check({ password, otp }: Given, { user, assigned, candidates }: Known, deps: AuthDeps) {
+async function check({ password, otp }: Given, user: User, candidates: OtpCandidates, deps: AuthDeps) {
+  const { otpkeys: assigned } = user;
   // The password first: if its check fails with an error, as on an overloaded host, the OTP is not used up.
-  const validPassword =
-    user.password !== undefined && password ? await deps.hasher.verify(password, user.password) : false;
+  const validPassword = user.password !== undefined && password ? await deps.hasher.verify(password, user) : false;
   const result = otp ? await checkOtp(otp, candidates, { assigned, counts: () => false }, deps) : undefined;
   const validOtp = result?.outcome === "valid" && assigned.some(({ id }) => id === result.key?.id);
   return { validPassword, validOtp, result };

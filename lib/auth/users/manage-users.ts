@@ -1,11 +1,8 @@
 import { Fault, invalidRequest } from "../../fault.ts";
-import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
-import { nextEpoch } from "../model/session.ts";
-import { parseUsername, type Username } from "../model/username.ts";
+import { foldUsername, parseUsername, type Username } from "../model/username.ts";
 import { parseNewPassword } from "../passwords/password.ts";
-import type { Stored, User, UserRef } from "../store.ts";
-import { hashUsername } from "../user-hash.ts";
+import type { Stored, ThrottleKey, User, UserRef } from "../store.ts";
 import { hashNewPassword } from "./new-password.ts";
 
 export const noSuchUser = (): Fault => new Fault("not_found", "There is no such user.");
@@ -27,8 +24,9 @@ export async function createUser(
     ];
     throw invalidRequest(problems);
   }
-  const hash = accepted.value === undefined ? undefined : await deps.hasher.hash(accepted.value);
-  const created = await deps.users.create({ username: name.value, ...(hash && { password: hash }) });
+  const { value: text } = accepted;
+  const passwordOf = async (id: number) => (text === undefined ? undefined : deps.hasher.hash(text, id));
+  const created = await deps.users.create({ username: name.value, passwordOf });
   if (created === undefined) throw nameTaken();
   deps.log.info("user_created", { userId: created.value.id, username: created.value.name });
   return created;
@@ -38,11 +36,14 @@ export async function createUser(
 export async function resetPassword(userRef: UserRef, password: string, deps: AuthDeps): Promise<void> {
   const user = await deps.users.find(userRef);
   if (user === undefined) throw noSuchUser();
-  const hash = await hashNewPassword(password, { field: "password", username: user.value.name, empty: "none" }, deps);
-  await advanceEpoch(user, () => (hash === undefined ? {} : { password: hash }), deps);
+  const { id, name } = user.value;
+  const options = { field: "password", username: name, userId: id, empty: "none" } as const;
+  const hash = await hashNewPassword(password, options, deps);
+  const changed = await deps.users.renewEpoch(user, () => (hash === undefined ? {} : { password: hash }));
+  if (changed === undefined) throw noSuchUser();
   // The password is changed now: it has its audit event also if the rest fails.
-  deps.log.info("password_reset", { userId: user.value.id });
-  await deps.throttles.clear(user.value.userHash);
+  deps.log.info("password_reset", { userId: id });
+  await deps.throttles.clear(nameThrottle(changed.value.name));
 }
 
 /** Deletes a user (A17). Throws Fault `not_found`. */
@@ -67,10 +68,10 @@ export async function renameUser(userRef: UserRef, username: Username, deps: Aut
 }
 
 /** Throws Fault `invalid` if a name is the user's password, in its own letter case, in lower or in upper case: only the hash is known (A4). */
-async function requireOtherThanPassword({ name, folded }: Username, { password }: User, deps: AuthDeps): Promise<void> {
-  if (password === undefined) return;
+async function requireOtherThanPassword({ name, folded }: Username, user: User, deps: AuthDeps): Promise<void> {
+  if (user.password === undefined) return;
   for (const text of new Set([name, folded, name.toUpperCase()])) {
-    if (!(await deps.hasher.verify(text, password))) continue;
+    if (!(await deps.hasher.verify(text, user))) continue;
     throw invalidRequest([{ path: "username", reason: "must not be the user's password" }]);
   }
 }
@@ -79,26 +80,12 @@ async function requireOtherThanPassword({ name, folded }: Username, { password }
 export async function endSessions(userRef: UserRef, deps: AuthDeps): Promise<void> {
   const user = await deps.users.find(userRef);
   if (user === undefined) throw noSuchUser();
-  await advanceEpoch(user, ({ password }) => (password === undefined ? {} : { password }), deps);
+  if ((await deps.users.renewEpoch(user, current => current)) === undefined) throw noSuchUser();
   deps.log.info("sessions_ended", { userId: user.value.id });
 }
 
-/** Increments the epoch in the same write that changes the user's row. Retries after a conflict. */
-async function advanceEpoch(
-  start: Stored<User>,
-  next: (user: User) => Pick<User, "password">,
-  deps: AuthDeps,
-): Promise<void> {
-  let user: Stored<User> | undefined = start;
-  await retryOnConflict(async () => {
-    if (user === undefined) throw noSuchUser();
-    const { epoch, userHash, id } = user.value;
-    const saved = await deps.users.save(user, { ...next(user.value), epoch: nextEpoch(epoch) });
-    if (saved !== undefined) return saved;
-    user = await deps.users.find({ by: "userHash", userHash, id });
-    return conflict;
-  });
-}
+/** Returns the throttle of sign-ins with a username. */
+export const nameThrottle = (name: string): ThrottleKey => ({ kind: "name", text: foldUsername(name) });
 
 /**
  * Clears the throttle of a user or of an unknown username.
@@ -106,9 +93,9 @@ async function advanceEpoch(
  */
 export async function unlockUser(userRef: UserRef | undefined, deps: AuthDeps): Promise<void> {
   const user = userRef && (await deps.users.find(userRef));
-  const userHash = userRef?.by === "name" ? hashUsername(userRef.folded) : user?.value.userHash;
-  if (userHash === undefined) throw noSuchUser();
-  await deps.throttles.clear(userHash);
+  const name = userRef?.by === "name" ? userRef.folded : user?.value.name;
+  if (name === undefined) throw noSuchUser();
+  await deps.throttles.clear(nameThrottle(name));
   // An unknown username may be a password that was typed into the wrong field (G10).
   const isUnknownName = user === undefined && userRef?.by === "name";
   const who = isUnknownName ? { usernameHash: await deps.hashUsernameForLog(userRef.folded) } : { user: userRef };

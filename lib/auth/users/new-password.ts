@@ -28,9 +28,9 @@ export async function checkNewPassword(
 /** Checks a new password as `checkNewPassword` does, and returns its hash. */
 export async function hashNewPassword(
   text: string,
-  options: NewPassword,
+  { userId, ...options }: NewPassword & { readonly userId: number },
   deps: AuthDeps,
 ): Promise<StoredPassword | undefined> {
   const password = await checkNewPassword(text, options, deps);
-  return password === undefined ? undefined : deps.hasher.hash(password);
+  return password === undefined ? undefined : deps.hasher.hash(password, userId);
 }

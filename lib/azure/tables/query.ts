@@ -13,11 +13,14 @@ export interface Filter {
   readonly rowKeys?: readonly string[];
 }
 
-/** Selects rows of all partitions, or of those whose keys sort before a key. */
+/** Selects rows of several partitions, sorted by partition key and row key. */
 export interface Scan {
   /** Excluded. */
-  readonly beforePartition?: string;
-  readonly select?: readonly string[];
+  readonly afterPartition?: string | undefined;
+  /** Excluded. */
+  readonly beforePartition?: string | undefined;
+  /** Only these row keys, at most 12. */
+  readonly rowKeys?: readonly string[];
 }
 
 /** The service accepts 15 comparisons in a filter, one of which is that of the partition. */
@@ -78,8 +81,13 @@ function toOData({ partitionKey, from, before, rowKeyPrefix, rowKeys }: Filter, 
   return clauses.join(" and ");
 }
 
-const scanToOData = ({ beforePartition }: Scan, odata: typeof quote): string | undefined =>
-  beforePartition === undefined ? undefined : odata`PartitionKey lt ${beforePartition}`;
+function scanToOData({ afterPartition, beforePartition, rowKeys }: Scan, odata: typeof quote): string | undefined {
+  const clauses: string[] = [];
+  if (afterPartition !== undefined) clauses.push(odata`PartitionKey gt ${afterPartition}`);
+  if (beforePartition !== undefined) clauses.push(odata`PartitionKey lt ${beforePartition}`);
+  if (rowKeys !== undefined) clauses.push(`(${rowKeys.map(key => odata`RowKey eq ${key}`).join(" or ")})`);
+  return clauses.length === 0 ? undefined : clauses.join(" and ");
+}
 
 /** Returns the smallest string that is greater than all strings with this prefix. */
 function following(prefix: string): string {

@@ -26,6 +26,8 @@ export interface Table {
   replace(entity: Entity, etag: string): Promise<string | undefined>;
   /** Writes the given properties by the row's ETag; the others stay. Returns as `replace` does. */
   merge(entity: Entity, etag: string): Promise<string | undefined>;
+  /** Writes the given properties, if the row exists. Returns its new ETag; undefined if it does not exist. */
+  mergeExisting(entity: Entity): Promise<string | undefined>;
   /** Inserts or replaces a row without a condition. Returns its ETag. */
   upsert(entity: Entity): Promise<string>;
   /** Removes a row. Returns false if it does not exist or, with an ETag, if it was changed. */
@@ -42,7 +44,8 @@ export interface Table {
    * Yields the rows of all partitions, or of those before a key, sorted by partition key and row key. Reads each page
    * within the time limit. For maintenance, clean-up and rare calls of administrators.
    */
-  scan(range?: Scan): AsyncIterable<Row>;
+  scan(range?: Scan, options?: Pick<QueryOptions, "select">): AsyncIterable<Row>;
+  scanPage(range: Scan, options: PageOptions): Promise<Page>;
 }
 
 export interface QueryOptions {
@@ -101,12 +104,11 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
   const call = <T>(work: (client: TableClient, abortSignal: AbortSignal) => Promise<T>) =>
     callService(service, timeoutMs, async abortSignal => work(await open(), abortSignal));
 
-  const update = (mode: "Replace" | "Merge") => (entity: Entity, etag: string) =>
+  const update = (mode: "Replace" | "Merge", entity: Entity, etag: string) =>
     undefinedIf(["changed", "missing"], () =>
-      call(async (client, abortSignal) => {
-        const conditions = { etag: checkedEtag(etag), abortSignal };
-        return etagOf(await client.updateEntity(toEntity(entity), mode, conditions));
-      }),
+      call(async (client, abortSignal) =>
+        etagOf(await client.updateEntity(toEntity(entity), mode, { etag, abortSignal })),
+      ),
     );
 
   const queryPage = (filter: Filter | Scan, options: PageOptions) =>
@@ -123,8 +125,9 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
       undefinedIf(["exists"], () =>
         call(async (client, abortSignal) => etagOf(await client.createEntity(toEntity(entity), { abortSignal }))),
       ),
-    replace: update("Replace"),
-    merge: update("Merge"),
+    replace: async (entity, etag) => update("Replace", entity, checkedEtag(etag)),
+    merge: async (entity, etag) => update("Merge", entity, checkedEtag(etag)),
+    mergeExisting: entity => update("Merge", entity, "*"),
     upsert: entity =>
       call(async (client, abortSignal) =>
         etagOf(await client.upsertEntity(toEntity(entity), "Replace", { abortSignal })),
@@ -155,10 +158,11 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
       }
     },
     queryPage,
-    scan: async function* (range = {}) {
+    scanPage: queryPage,
+    scan: async function* (range = {}, { select } = {}) {
       let continuation: string | undefined;
       do {
-        const page = await queryPage(range, { top: 1000, continuation, select: range.select });
+        const page = await queryPage(range, { top: 1000, continuation, select });
         yield* page.rows;
         ({ continuation } = page);
       } while (continuation !== undefined);

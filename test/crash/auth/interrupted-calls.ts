@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { hashUsername } from "../../../lib/auth/user-hash.ts";
+import { idKey } from "../../../lib/auth/storage/tables.table.ts";
 import type { Answer } from "../../support/host/host-process.ts";
 import { type Hold, type HoldRule, startPausingProxy } from "../../support/host/pausing-proxy.ts";
 import { type Key, newKey } from "./key.ts";
@@ -103,7 +103,7 @@ export async function newOwner(host: AuthHost, index: number): Promise<Owner> {
   return { name, id: (created.body as { id: number }).id, key, mark, session };
 }
 
-export const userRowAt = (name: string): RegExp => new RegExp(`/users\\(.*'${hashUsername(name)}'.*'user'`);
+export const userRowAt = (id: number): RegExp => new RegExp(`/users\\(.*'${idKey(id)}'.*'user'`);
 
 /** Fails unless the next owner of a name signs in by their own password and has nothing of the former owner. */
 export async function expectNextOwner(host: AuthHost, { name, mark, session }: Owner, next: number): Promise<void> {

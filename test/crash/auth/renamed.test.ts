@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hashUsername } from "../../../lib/auth/user-hash.ts";
-import { idKey } from "../../../lib/azure/auth/rows/rows.ts";
+import { namePartition } from "../../../lib/auth/storage/hints.table.ts";
+import { idKey } from "../../../lib/auth/storage/tables.table.ts";
 import type { Hold } from "../../support/host/pausing-proxy.ts";
 import {
   createNextOwner,
@@ -19,29 +19,29 @@ import { password, sessionOf } from "./system.ts";
 let hosts: InterruptedHosts;
 
 const newNameOf = ({ name }: Owner) => `renamed-${name}`;
-const newHashOf = (owner: Owner) => hashUsername(newNameOf(owner));
+const hexOf = (name: string) => Buffer.from(name, "utf8").toString("hex");
 
 /** The writes of a rename in their order. */
 const writes: Readonly<Record<string, (owner: Owner) => Write>> = {
-  "the expiry row is written": owner => ({ method: "PUT", path: new RegExp(`/expiry\\(.*${newHashOf(owner)}`) }),
-  "the new name is claimed": owner => ({ path: /\$batch$/, body: new RegExp(`${newHashOf(owner)}[^]*"renamed"`) }),
-  "the list row is marked dirty": ({ id }) => ({
+  "the notices are sent": ({ id }) => ({ path: /\$batch$/, body: new RegExp(`notice[^]*${id}`) }),
+  "the name row is written": owner => ({
+    method: "POST",
+    path: /\/names\b/,
+    body: new RegExp(namePartition(newNameOf(owner))),
+  }),
+  "the index row is written": owner => ({
     method: "PUT",
-    path: new RegExp(`/ids\\(.*'users'.*RowKey='${idKey(id)}'`),
+    path: new RegExp(`/index\\(.*RowKey='${hexOf(newNameOf(owner))}-${idKey(owner.id)}'`),
   }),
-  "the rows are copied": owner => ({ path: /\$batch$/, body: new RegExp(`${newHashOf(owner)}[^]*attr:mark`) }),
-  "the rename is committed": ({ name }) => ({ method: "PUT", path: userRowAt(name) }),
-  "the claim becomes the user": owner => ({ method: "PUT", path: userRowAt(newNameOf(owner)) }),
-  "the pointer is changed": ({ id }) => ({ path: new RegExp(`/ids\\(.*'pointer:${idKey(id)}'`), method: "PATCH" }),
-  "the attribute's index row is changed": ({ id }) => ({
-    method: "PATCH",
-    path: new RegExp(`/attributeusers\\(.*RowKey='${idKey(id)}'`),
+  "the rename is committed": ({ id }) => ({ method: "PUT", path: userRowAt(id) }),
+  "the former name row goes": ({ name }) => ({
+    method: "DELETE",
+    path: new RegExp(`/names\\(.*'${namePartition(name)}'`),
   }),
-  "the key's index row is changed": ({ id }) => ({
-    method: "PATCH",
-    path: new RegExp(`/otpkeys\\(.*RowKey='user:${idKey(id)}'`),
+  "the former index row goes": ({ name, id }) => ({
+    method: "DELETE",
+    path: new RegExp(`/index\\(.*RowKey='${hexOf(name)}-${idKey(id)}'`),
   }),
-  "the former list row goes": ({ id }) => ({ method: "DELETE", path: new RegExp(`/ids\\(.*-${idKey(id)}'`) }),
 };
 
 const points = pointsOf(writes, "the rename is committed");

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { authStore } from "../../../lib/azure/auth/store.ts";
+import type { Tables } from "../../../lib/azure/tables/tables.ts";
 import { Fault } from "../../../lib/fault.ts";
 import { hotpKey, newPrefix, type SoftwareKey } from "../../support/auth/software-key.ts";
-import { crashingAfter, repeating } from "../../support/auth/store-steps.ts";
+import { crashingAfter, repeating, unanswered } from "../../support/auth/store-steps.ts";
 import {
   type MadeUser,
   newName,
@@ -229,28 +229,45 @@ const statesOf = async ({ events }: Case, of: Subjects): Promise<ReadonlyMap<str
     ),
   );
 
+/** Makes the call with a fault of storage at each of its writes. The change has one audit event if it was made, else none. */
+async function expectAudited(
+  each: Case,
+  fault: (write: number) => { tables: Tables; isHit(): boolean; settle(): Promise<unknown> },
+) {
+  for (let write = 0, isHit = true; isHit; write++) {
+    const of = await subjects(each.needs);
+    await each.before?.(of);
+    const was = await statesOf(each, of);
+    const failing = fault(write);
+    const on = auth.anotherInstance({ ports: () => auth.storeOn(failing.tables) });
+    const { status } = await each.act(on, of);
+    await failing.settle();
+    isHit = failing.isHit();
+    const caller = {
+      requestId: "the.request",
+      ...(on.events("http").at(-1)?.api === "core" ? { application: tokenId } : { userId: of.user.id }),
+    };
+    for (const [event, state] of await statesOf(each, of)) {
+      const isMade = state !== was.get(event);
+      expect(isMade || status === 503, "without a failure the change is made").toBe(true);
+      const events = on.events(event).filter(({ outcome = "granted" }) => outcome === "granted");
+      expect(events, `${event}, write ${write}`).toEqual(isMade ? [expect.objectContaining(caller)] : []);
+    }
+  }
+}
+
 describe("a change has one audit event, also if storage becomes unavailable during the call", () => {
   test.each(Object.entries(cases))("%s", async (_, each) => {
-    for (let writes = 0, isHit = true; isHit; writes++) {
-      const of = await subjects(each.needs);
-      await each.before?.(of);
-      const was = await statesOf(each, of);
-      const failing = crashingAfter(auth.deployment.tables, writes, () => new Fault("unavailable", "no storage"));
-      const on = auth.anotherInstance({ ports: () => authStore(failing.tables, auth.deployment) });
-      const { status } = await each.act(on, of);
-      await failing.dead();
-      isHit = failing.isDead();
-      const caller = {
-        requestId: "the.request",
-        ...(on.events("http").at(-1)?.api === "core" ? { application: tokenId } : { userId: of.user.id }),
-      };
-      for (const [event, state] of await statesOf(each, of)) {
-        const isMade = state !== was.get(event);
-        expect(isMade || status === 503, "without a failure the change is made").toBe(true);
-        const events = on.events(event).filter(({ outcome = "granted" }) => outcome === "granted");
-        expect(events, `${event} after ${writes} writes`).toEqual(isMade ? [expect.objectContaining(caller)] : []);
-      }
-    }
+    await expectAudited(each, write => {
+      const failing = crashingAfter(auth.deployment.tables, write, () => new Fault("unavailable", "no storage"));
+      return { tables: failing.tables, isHit: failing.isDead, settle: failing.dead };
+    });
+  });
+});
+
+describe("a change has one audit event, also if its write is made and not answered", () => {
+  test.each(Object.entries(cases))("%s", async (_, each) => {
+    await expectAudited(each, write => ({ ...unanswered(auth.deployment.tables, write), settle: async () => {} }));
   });
 });
 
@@ -261,7 +278,7 @@ describe("a change has one audit event, and its status, also if the response of 
       const of = await subjects(needs);
       await before?.(of);
       const repeated = repeating(auth.deployment.tables, write);
-      const on = auth.anotherInstance({ ports: () => authStore(repeated.tables, auth.deployment) });
+      const on = auth.anotherInstance({ ports: () => auth.storeOn(repeated.tables) });
       const { status } = await act(on, of);
       seen.push({ status, counts: Object.keys(events).map(event => on.events(event).length) });
       isRepeated = repeated.isRepeated();

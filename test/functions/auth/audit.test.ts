@@ -105,7 +105,7 @@ describe("every authentication is one audit event at information level", () => {
     expect(await audited(fields, "/client/login", {}, limited)).toEqual({ ...throttled, usernameHash });
     const broken = auth.anotherInstance({
       ports: replacing("users", () => ({
-        signInState: async () => {
+        idOf: async () => {
           throw new Error("storage is away");
         },
       })),
@@ -253,7 +253,7 @@ describe("secrets", () => {
     ];
     const broken = own.anotherInstance({
       ports: replacing("users", () => ({
-        signInState: async () => {
+        idOf: async () => {
           throw new Error("storage is away");
         },
       })),
@@ -329,7 +329,7 @@ describe("secrets", () => {
     await call("POST", `/core/users`, { username: user.name, password: wrong });
     const broken = own.anotherInstance({
       ports: replacing("users", () => ({
-        signInState: async () => {
+        idOf: async () => {
           throw new Error("storage is away");
         },
       })),

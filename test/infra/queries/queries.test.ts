@@ -4,7 +4,7 @@ import { authJobs } from "../../../functions/auth/jobs.ts";
 import { connectorJobs } from "../../../functions/connector/jobs.ts";
 import { backUpJobs } from "../../../functions/maintenance.ts";
 import { readAllSettings } from "../../../functions/read-all-settings.ts";
-import { authBackedUp } from "../../../lib/azure/auth/backup-items.ts";
+import { authBackedUp } from "../../../lib/auth/storage/backup-items.table.ts";
 import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
 import { grantByClientCredentials } from "../../../lib/connector/http/grant.ts";
 import { idpName } from "../../../lib/connector/model/peer-names.ts";

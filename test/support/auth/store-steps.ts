@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Tables } from "../../../lib/azure/tables/tables.ts";
+import { Fault } from "../../../lib/fault.ts";
 import { aroundCalls, type Call } from "../storage/around-calls.ts";
 
 /** The process has died: none of its further calls is sent. */
@@ -46,6 +47,19 @@ export function repeating(tables: Tables, write: number): { tables: Tables; isRe
       return send();
     }),
     isRepeated: () => writes > write,
+  };
+}
+
+/** Makes one write, whose response never comes: the caller gets the error of an outage. Writes are counted from 0. */
+export function unanswered(tables: Tables, write: number): { tables: Tables; isHit(): boolean } {
+  let writes = 0;
+  return {
+    tables: aroundCalls(tables, async (call, send) => {
+      const result = await send();
+      if (call.writes && writes++ === write) throw new Fault("unavailable", "no storage");
+      return result;
+    }),
+    isHit: () => writes > write,
   };
 }
 

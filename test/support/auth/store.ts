@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { createKeyedHash } from "../../../lib/auth/model/keyed-hash.ts";
 import { foldUsername } from "../../../lib/auth/model/username.ts";
-import type { AuthStore, NewOtpKey, UserRef } from "../../../lib/auth/store.ts";
-import { authTables } from "../../../lib/azure/auth/rows/tables.ts";
-import { authStore } from "../../../lib/azure/auth/store.ts";
-import { openTables, type Row, type Table, type Tables } from "../../../lib/azure/tables/tables.ts";
+import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
+import { authTables, type StorageDeps } from "../../../lib/auth/storage/tables.table.ts";
+import type { NewOtpKey, UserRef } from "../../../lib/auth/store.ts";
+import { openTables, type Row, type Tables } from "../../../lib/azure/tables/tables.ts";
 import { createLog } from "../../../lib/log.ts";
 import { type Instant, instant, plus } from "../../../lib/time.ts";
 import { freshStorage, storageTimeoutMs } from "../storage/fresh-storage.ts";
-import { type ReadRows, readRows } from "./store-truth.ts";
 
 /** Storage calls of one piece of work: all of them, and the longest chain in which each had to wait for the one before. */
 export interface Calls {
@@ -21,11 +22,11 @@ export interface AuthStorage {
   another(): AuthStore;
   /** On these tables, by the same clock or one that is ahead. */
   on(tables: Tables, aheadMs?: number): AuthStore;
-  /** One whose clock stands still and whose chance is always the same, but for every fourth time. */
+  /** One whose clock stands still and who draws each id of a user four times. */
   fixed(): AuthStore;
   readonly tables: Tables;
-  /** Rows as they are now. A partition is read again only after a write to it, because tests read all rows many times. */
-  readonly rows: ReadRows;
+  /** Returns the rows of a partition. */
+  readonly rows: (table: string, partitionKey: string) => Promise<readonly Row[]>;
   /** Counts what `work` sends, retries too; nothing else may be under way. */
   counted<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly calls: Calls }>;
   now(): Instant;
@@ -33,25 +34,32 @@ export interface AuthStorage {
   pass(ms: number): void;
 }
 
+const pepper = { version: "1", key: new Uint8Array(32).fill(9) };
+
+/** Hashes as every store of these tests does. */
+const testKeyedHash = createKeyedHash({ current: async () => pepper });
+
+/** What a store needs besides its tables. */
+export const storageDeps: StorageDeps = {
+  now: () => instant(Date.now()),
+  random: size => new Uint8Array(randomBytes(size)),
+  sleep: ms => wait(ms),
+  log: createLog(() => {}),
+  keyedHash: testKeyedHash,
+};
+
 /** A store of its own in real storage. */
 export async function openAuthStorage(): Promise<AuthStorage> {
   const { connectionString } = freshStorage();
   const counter = createCounter();
-  const read = new Map<string, Promise<readonly Row[]>>();
-  const placeOf = (...place: readonly [table: string, partitionKey: string]) => place.join("/");
-  const open = () =>
-    reportWrites(
-      openTables({ connectionString, timeoutMs: storageTimeoutMs, policies: [counter.policy] }),
-      (table, partitionKey) => read.delete(placeOf(table, partitionKey)),
-    );
+  const open = () => openTables({ connectionString, timeoutMs: storageTimeoutMs, policies: [counter.policy] });
   const tables = open();
   await Promise.all(authTables.map(name => tables.createTable(name)));
   let time = instant(Date.UTC(2026, 10, 21, 12, 30));
   let ticks = 0;
   // Every look at the clock is a little later, as two moments are.
   const now = () => plus(time, ticks++ % 1000);
-  const on = (some: Tables, aheadMs = 0) =>
-    authStore(some, { now: () => plus(now(), aheadMs), random: randomBytes, log: createLog(() => {}) });
+  const on = (some: Tables, aheadMs = 0) => authStore(some, { ...storageDeps, now: () => plus(now(), aheadMs) });
   return {
     store: on(tables),
     another: () => on(open()),
@@ -59,40 +67,18 @@ export async function openAuthStorage(): Promise<AuthStorage> {
     fixed: () => {
       const at = now();
       let drawn = 0;
-      const random = (bytes: number) => new Uint8Array(bytes).fill(Math.floor(drawn++ / 4));
-      return authStore(tables, { now: () => at, random, log: createLog(() => {}) });
+      const random = (bytes: number) =>
+        bytes === 2 ? new Uint8Array(bytes).fill(Math.floor(drawn++ / 4)) : storageDeps.random(bytes);
+      return authStore(tables, { ...storageDeps, now: () => at, random });
     },
     tables,
-    rows: (table, partitionKey) => {
-      const place = placeOf(table, partitionKey);
-      const rows = read.get(place) ?? readRows(tables)(table, partitionKey);
-      read.set(place, rows);
-      return rows;
-    },
+    rows: (table, partitionKey) => Array.fromAsync(tables.table(table).query({ partitionKey })),
     counted: counter.counted,
     now,
     pass: ms => {
       time = plus(time, ms);
     },
   };
-}
-
-/** Calls `wrote` after every write, also after one that failed. */
-function reportWrites(tables: Tables, wrote: (table: string, partitionKey: string) => void): Tables {
-  const reporting = (name: string): Table => {
-    const table = tables.table(name);
-    const after = <T>(partitionKey: string, write: Promise<T>) => write.finally(() => wrote(name, partitionKey));
-    return {
-      ...table,
-      insert: row => after(row.partitionKey, table.insert(row)),
-      replace: (row, etag) => after(row.partitionKey, table.replace(row, etag)),
-      merge: (row, etag) => after(row.partitionKey, table.merge(row, etag)),
-      upsert: row => after(row.partitionKey, table.upsert(row)),
-      remove: (partitionKey, ...which) => after(partitionKey, table.remove(partitionKey, ...which)),
-      transact: (partitionKey, actions) => after(partitionKey, table.transact(partitionKey, actions)),
-    };
-  };
-  return { ...tables, table: reporting };
 }
 
 function createCounter() {

@@ -6,9 +6,13 @@ import { openAuthContext } from "../../../functions/auth/start/open-context.ts";
 import { callerCheck, type Deployment, openDeployment, tokenHashesOf } from "../../../functions/deployment.ts";
 import { readAllSettings } from "../../../functions/read-all-settings.ts";
 import { bearer } from "../../../functions/service.ts";
+import { createKeyedHash } from "../../../lib/auth/model/keyed-hash.ts";
 import type { PasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
-import { authTables } from "../../../lib/azure/auth/rows/tables.ts";
+import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
+import { authTables } from "../../../lib/auth/storage/tables.table.ts";
+import { nameThrottle } from "../../../lib/auth/users/manage-users.ts";
 import { openTables, type Tables } from "../../../lib/azure/tables/tables.ts";
+import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
 import type { Api } from "../../../lib/http/api.ts";
 import type { Call, Cookie } from "../../../lib/http/call.ts";
 import { httpFunctions } from "../../../lib/http/http-functions.ts";
@@ -67,6 +71,8 @@ export interface TestAuth extends People {
   call(method: string, path: string, sent?: Sent): Promise<AuthResponse>;
   get(path: string, fields?: Sent["fields"], headers?: Sent["headers"]): Promise<AuthResponse>;
   post(path: string, fields?: Sent["fields"], headers?: Sent["headers"]): Promise<AuthResponse>;
+  /** Storage on other tables, with what the context has besides. */
+  storeOn(tables: Tables): AuthStore;
   /** A further host on the same storage, vault and clock. */
   anotherInstance(options?: AuthOptions): TestAuth;
 }
@@ -176,6 +182,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     ),
   };
   const real = openAuthContext(deployment, settings.auth);
+  const pepper = keyRing(deployment.secrets, "password-pepper", deployment.caching);
   const hashing = countingHasher(cheapHasher(deployment));
   const own = { ...real, hasher: hashing.hasher };
   const context: AuthContext = { ...own, ...options.ports?.(own) };
@@ -229,6 +236,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     hashes: hashing.count,
     ...peopleOf(call),
     call,
+    storeOn: tables => authStore(tables, { ...deployment, keyedHash: createKeyedHash(pepper) }),
     get: (path, fields = {}, headers = {}) => call("GET", path, { fields, headers }),
     post: (path, fields = {}, headers = {}) => call("POST", path, { fields, headers }),
     anotherInstance: (more = {}) =>
@@ -363,6 +371,10 @@ function peopleOf(call: TestAuth["call"]): People {
     },
   };
 }
+
+/** Reads the throttle of a user's name. */
+export const throttleOf = ({ context }: Pick<TestAuth, "context">, { id, name }: Pick<MadeUser, "id" | "name">) =>
+  context.throttles.find(nameThrottle(name), async () => id);
 
 /** Presents a session by the header. */
 export const withSession = (session: string) => ({ "x-service-session": session });

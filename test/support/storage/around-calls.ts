@@ -24,6 +24,7 @@ export function aroundCalls(tables: Tables, around: <T>(call: Call, send: () => 
       insert: call("insert", true, table.insert),
       replace: call("replace", true, table.replace),
       merge: call("merge", true, table.merge),
+      mergeExisting: call("mergeExisting", true, table.mergeExisting),
       upsert: call("upsert", true, table.upsert),
       remove: call("remove", true, table.remove),
       transact: call("transact", true, table.transact),
@@ -32,6 +33,7 @@ export function aroundCalls(tables: Tables, around: <T>(call: Call, send: () => 
       },
       queryPage: call("queryPage", false, table.queryPage),
       scan: table.scan,
+      scanPage: call("scanPage", false, table.scanPage),
     };
   };
   return { table: wrapped, createTable: tables.createTable };

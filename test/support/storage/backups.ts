@@ -57,7 +57,9 @@ export async function dumpOf(
 ): Promise<readonly string[]> {
   const found: string[] = [];
   for (const name of names)
-    for await (const { etag: _, writtenAt: __, writeId: ___, epoch: ____, ...row } of tables.table(name).scan())
+    for await (const { etag: _, writtenAt: __, writeId: ___, epoch: ____, by: _____, ...row } of tables
+      .table(name)
+      .scan())
       found.push(`${name} ${JSON.stringify(row)}`);
   for (const container of containers)
     for await (const name of blobs.list(container, ""))
@@ -71,7 +73,7 @@ export function killedAfter<S extends { readonly tables: Tables; readonly blobs:
   writes: number,
 ): S {
   let left = writes;
-  const writing = new Set(["insert", "replace", "merge", "upsert", "remove", "transact", "put"]);
+  const writing = new Set(["insert", "replace", "merge", "mergeExisting", "upsert", "remove", "transact", "put"]);
   const dying = <T extends object>(real: T): T =>
     new Proxy(real, {
       get(target, name, receiver) {

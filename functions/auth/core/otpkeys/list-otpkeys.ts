@@ -1,13 +1,19 @@
 import * as z from "zod";
+import { isPrefix } from "../../../../lib/auth/model/prefix.ts";
 import { endpoint } from "../../../../lib/http/endpoint.ts";
 import { omitUndefined } from "../../../../lib/omit-undefined.ts";
 import type { AuthContext } from "../../context.ts";
 import { optionalFlag } from "../../inputs.ts";
-import { listReply, otherParameters, paging, pastTime, requirePast } from "../../paging.ts";
+import { listReply, notFromLink, otherParameters, paging, pastTime, requirePast } from "../../paging.ts";
 import { otpkeySummary } from "../../views.ts";
 
 const query = z.object({
-  ...paging,
+  $top: paging.$top,
+  $skiptoken: z
+    .string()
+    .refine(text => isPrefix(text), { error: notFromLink })
+    .optional()
+    .describe("Start of the page, from the link to it."),
   enabled: optionalFlag("Only enabled otpkeys, or only disabled ones."),
   stopped: optionalFlag("Only otpkeys that wrong OTPs stopped, or only others."),
   unused_since: pastTime("Only otpkeys that were created before this time and have had no valid OTP since."),
@@ -25,7 +31,7 @@ export const listOtpkeys = endpoint({
     'paged: follow the `Link` header with `rel="next"` until there is none. A page of a filtered list examines at ' +
     "most 1,000 OTP keys, so it can have fewer entries than `$top`, even none.",
   query,
-  answers: { 200: { description: "OTP keys, sorted by id.", headers: ["link"], schema: z.array(otpkeySummary) } },
+  answers: { 200: { description: "OTP keys, sorted by prefix.", headers: ["link"], schema: z.array(otpkeySummary) } },
   handle: ({ query: { enabled, stopped, unused_since, ...page } }, context: AuthContext, { call }) => {
     const { otpkeys, coreUrl, now } = context;
     otherParameters(call, query, () => true);

@@ -16,8 +16,8 @@ export const listUserOtpkeys = endpoint({
   params: userParams,
   answers: { 200: { description: "Prefixes of the otpkeys.", schema: z.array(z.string()) } },
   handle: async ({ params }, { users }: AuthContext) => {
-    const state = params.user && (await users.signInState(params.user));
-    if (state?.user === undefined) throw noSuchUser();
-    return ok(state.otpkeys.map(({ prefix }) => prefix));
+    const user = params.user && (await users.find(params.user));
+    if (user === undefined) throw noSuchUser();
+    return ok(user.value.otpkeys.map(({ prefix }) => prefix));
   },
 });

@@ -159,7 +159,7 @@ describe("the limit of a caller address (AUTH_ADDRESS_LIMIT)", () => {
       throw new Fault("unavailable", "Storage is not available at the moment.");
     };
     const address = newAddress();
-    const deaf = auth.anotherInstance({ ports: replacing("users", () => ({ signInState: away })) });
+    const deaf = auth.anotherInstance({ ports: replacing("users", () => ({ idOf: away })) });
     for (let n = 0; n < 4; n++) expect((await authenticate(address, deaf)).status).toBe(503);
 
     await guess(address);

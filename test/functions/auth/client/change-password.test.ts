@@ -117,9 +117,9 @@ describe("the password change", () => {
     const [session, reset] = [await auth.logIn(user), newPassword()];
     const racing = auth.anotherInstance({
       ports: replacing("hasher", hasher => ({
-        hash: async password => {
+        hash: async (...given) => {
           await auth.post(`/core/users/${user.id}/reset`, { password: reset });
-          return hasher.hash(password);
+          return hasher.hash(...given);
         },
       })),
     });
@@ -147,10 +147,10 @@ describe("the password change", () => {
     const session = await auth.logIn(user);
     const racing = auth.anotherInstance({
       ports: replacing("hasher", hasher => ({
-        hash: async password => {
+        hash: async (...given) => {
           auth.advance(minutes(5));
           expect(await auth.lives(session)).toBe(true);
-          return hasher.hash(password);
+          return hasher.hash(...given);
         },
       })),
     });
@@ -163,9 +163,9 @@ describe("the password change", () => {
     const session = await auth.logIn(user);
     const racing = auth.anotherInstance({
       ports: replacing("hasher", hasher => ({
-        hash: async password => {
+        hash: async (...given) => {
           await auth.post("/client/logout", {}, withSession(session));
-          return hasher.hash(password);
+          return hasher.hash(...given);
         },
       })),
     });
@@ -200,10 +200,10 @@ describe("the password change", () => {
     let next: MadeUser | undefined;
     const racing = auth.anotherInstance({
       ports: replacing("users", users => ({
-        signInState: async whom => {
+        idOf: async name => {
           await auth.call("DELETE", `/core/users/${user.id}`);
           next ??= await auth.makeUser({ name: user.name, password: user.password });
-          return users.signInState(whom);
+          return users.idOf(name);
         },
       })),
     });

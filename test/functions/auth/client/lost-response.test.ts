@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { authStore } from "../../../../lib/azure/auth/store.ts";
 import { hours, plus } from "../../../../lib/time.ts";
 import { hotpKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
 import { repeating } from "../../../support/auth/store-steps.ts";
@@ -18,7 +17,7 @@ describe("an OTP check whose write is repeated because its response was lost", (
     for (let write = 0, isRepeated = true; isRepeated; write++) {
       const fields = await make();
       const repeated = repeating(auth.deployment.tables, write);
-      const on = auth.anotherInstance({ ports: () => authStore(repeated.tables, auth.deployment) });
+      const on = auth.anotherInstance({ ports: () => auth.storeOn(repeated.tables) });
       await check((await on.post("/client/authenticate", fields)).body);
       isRepeated = repeated.isRepeated();
     }

@@ -154,11 +154,11 @@ describe("a host with a long queue of passwords", () => {
           },
           users: {
             ...users,
-            async signInState(...given) {
+            async idOf(...given) {
               const read = Promise.withResolvers<void>();
               reads.push(read);
               await read.promise;
-              return users.signInState(...given);
+              return users.idOf(...given);
             },
           },
         };
@@ -192,7 +192,7 @@ describe("the place of an attempt", () => {
         hasher,
         users: {
           ...users,
-          signInState: async () => {
+          idOf: async () => {
             throw new Error("storage is away");
           },
         },

@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  type AttributeHead,
+  type Attributes,
   attributeLimits,
-  noAttributes,
+  attributeOf,
   parseAttributeKey,
   parseAttributeValue,
   withAttribute,
@@ -38,41 +38,46 @@ describe("an attribute's value", () => {
 });
 
 describe("the attributes of one owner", () => {
-  const full: AttributeHead = { count: 200, size: 1000 };
+  const some = (count: number, value: string) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${String(n).padStart(3, "0")}`, value]));
 
   it("are at most 200, and one of them may still be set anew", () => {
-    expect(withAttribute({ count: 199, size: 0 }, "k", undefined, "v")).toMatchObject({ ok: true });
-    expect(withAttribute(full, "k", undefined, "v")).toMatchObject({ ok: false });
-    expect(withAttribute(full, "k", "v", "vv")).toEqual({ ok: true, value: { count: 200, size: 1001 } });
+    expect(withAttribute(some(199, "v"), "k", "v")).toMatchObject({ ok: true });
+    expect(withAttribute(some(200, "v"), "k", "v")).toMatchObject({ ok: false });
+    const next = withAttribute(some(200, "v"), "k000", "vv");
+    expect(next).toEqual({ ok: true, value: { ...some(200, "v"), k000: "vv" } });
   });
 
   it("have at most 262,144 code units, keys counted", () => {
-    const nearly = { count: 10, size: attributeLimits.size - 10 };
-    expect(withAttribute(nearly, "key", undefined, "seven..")).toMatchObject({ ok: true });
-    expect(withAttribute(nearly, "key", undefined, "eight...")).toMatchObject({ ok: false });
-    expect(withAttribute(nearly, "key", "seven..", "x".repeat(17))).toMatchObject({ ok: true });
-    expect(withAttribute(nearly, "key", "seven..", "x".repeat(18))).toMatchObject({ ok: false });
+    const nearly = {
+      ...some(8, "x".repeat(attributeLimits.size / 8 - 4)),
+      k000: "x".repeat(attributeLimits.size / 8 - 14),
+    };
+    expect(withAttribute(nearly, "key", "seven..")).toMatchObject({ ok: true });
+    expect(withAttribute(nearly, "key", "eight...")).toMatchObject({ ok: false });
+    const full = withAttribute(nearly, "key", "seven..");
+    expect(full.ok && withAttribute(full.value, "key", "seven!!")).toMatchObject({ ok: true });
+    expect(full.ok && withAttribute(full.value, "key", "eight!!!")).toMatchObject({ ok: false });
   });
 
-  it("are counted right after any order of setting and deleting", () => {
+  it("are right after any order of setting and deleting", () => {
     const key = fc.constantFrom("a", "bb", "__proto__");
     forAll(fc.array(fc.tuple(key, fc.option(fc.string(), { nil: undefined }))), changes => {
       const kept = new Map<string, string>();
-      let head = noAttributes;
+      let attributes: Attributes = {};
       for (const [name, value] of changes) {
-        const was = kept.get(name);
         if (value === undefined) {
-          head = withoutAttribute(head, name, was);
+          attributes = withoutAttribute(attributes, name);
           kept.delete(name);
         } else {
-          const next = withAttribute(head, name, was, value);
+          const next = withAttribute(attributes, name, value);
           if (!next.ok) throw new Error(next.reason);
-          head = next.value;
+          attributes = next.value;
           kept.set(name, value);
         }
+        expect(attributeOf(attributes, name)).toBe(value);
       }
-      const sizes = [...kept].map(([name, value]) => name.length + value.length);
-      expect(head).toEqual({ count: kept.size, size: sizes.reduce((sum, size) => sum + size, 0) });
+      expect(new Map(Object.entries(attributes))).toEqual(kept);
     });
   });
 });

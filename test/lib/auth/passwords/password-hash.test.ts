@@ -7,6 +7,7 @@ import {
   createPasswordHasher,
   defaultCost,
   type PasswordHashOptions,
+  type StoredPassword,
 } from "../../../../lib/auth/passwords/password-hash.ts";
 import type { KeyRing } from "../../../../lib/seal.ts";
 import { instant } from "../../../../lib/time.ts";
@@ -37,6 +38,8 @@ const hasherOf = (options: Partial<PasswordHashOptions> = {}) =>
     ...options,
   });
 const hasher = hasherOf();
+const userId = 42;
+const owner = (password: StoredPassword) => ({ id: userId, password });
 /** A hasher whose queue has no place. */
 const fullHasher = () => {
   const full = hasherOf({ maxConcurrent: 1, maxWaitMs: 0 });
@@ -48,95 +51,100 @@ describe("a stored password", () => {
   it.each(["correct horse", " spaces stay ", "é日🔑", "x".repeat(1024), `${"x".repeat(1023)}\u0000`])(
     "is matched by what was hashed alone (%#)",
     async password => {
-      const stored = await hasher.hash(password);
-      expect(await hasher.verify(password, stored)).toBe(true);
-      expect(await hasher.verify(`${password}.`, stored)).toBe(false);
-      expect(await hasher.verify(password.slice(1), stored)).toBe(false);
+      const stored = await hasher.hash(password, userId);
+      expect(await hasher.verify(password, owner(stored))).toBe(true);
+      expect(await hasher.verify(`${password}.`, owner(stored))).toBe(false);
+      expect(await hasher.verify(password.slice(1), owner(stored))).toBe(false);
     },
   );
 
   it("is matched in any normal form", async () => {
-    const stored = await hasher.hash("caf\u00e9 caf\u00e9");
-    expect(await hasher.verify("cafe\u0301 cafe\u0301", stored)).toBe(true);
+    const stored = await hasher.hash("caf\u00e9 caf\u00e9", userId);
+    expect(await hasher.verify("cafe\u0301 cafe\u0301", owner(stored))).toBe(true);
   });
 
   it("is a PHC string of argon2id at the decided cost, with a salt of its own and the pepper's version beside it", async () => {
     const hashing = hasherOf({ cost: defaultCost });
-    const stored = await hashing.hash("correct horse");
+    const stored = await hashing.hash("correct horse", userId);
     expect(stored.hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
     expect(stored.pepper).toBe("p1");
-    expect((await hashing.hash("correct horse")).hash).not.toBe(stored.hash);
+    expect((await hashing.hash("correct horse", userId)).hash).not.toBe(stored.hash);
+  });
+
+  it("is not matched for another user, to whom its hash was moved", async () => {
+    const password = await hasher.hash("correct horse", userId);
+    expect(await hasher.verify("correct horse", { id: userId + 1, password })).toBe(false);
   });
 
   it("is not matched under another pepper", async () => {
-    const stored = await hasher.hash("correct horse");
+    const stored = await hasher.hash("correct horse", userId);
     const other = hasherOf({ pepper: ringOf(["p1", randomBytes(32)]) });
-    expect(await other.verify("correct horse", stored)).toBe(false);
+    expect(await other.verify("correct horse", owner(stored))).toBe(false);
   });
 
   it("is matched under the pepper of its version after the pepper was replaced", async () => {
-    const stored = await hasher.hash("correct horse");
+    const stored = await hasher.hash("correct horse", userId);
     const rotated = hasherOf({ pepper: ringOf(first, second) });
-    expect(await rotated.verify("correct horse", stored)).toBe(true);
-    expect(await rotated.hash("correct horse")).toMatchObject({ pepper: "p2" });
+    expect(await rotated.verify("correct horse", owner(stored))).toBe(true);
+    expect(await rotated.hash("correct horse", userId)).toMatchObject({ pepper: "p2" });
   });
 
   it("is matched by a pepper that another vault has under another version, and is then outdated", async () => {
-    const stored = await hasher.hash("correct horse");
+    const stored = await hasher.hash("correct horse", userId);
     const elsewhere = hasherOf({ pepper: ringOf(["q1", first[1]], ["q2", randomBytes(32)]) });
-    expect(await elsewhere.verify("correct horse", stored)).toBe(true);
-    expect(await elsewhere.verify("wrong horse", stored)).toBe(false);
+    expect(await elsewhere.verify("correct horse", owner(stored))).toBe(true);
+    expect(await elsewhere.verify("wrong horse", owner(stored))).toBe(false);
     expect(await elsewhere.isOutdated(stored)).toBe(true);
   });
 
   it("is checked with one pepper only, once a right password has shown which one belongs to a version of another vault", async () => {
-    const stored = await hasher.hash("correct horse");
+    const stored = await hasher.hash("correct horse", userId);
     const { ring, count } = countingRing(["q1", randomBytes(32)], ["q2", first[1]], ["q3", randomBytes(32)]);
     const elsewhere = hasherOf({ pepper: ring });
-    expect(await elsewhere.verify("wrong horse", stored)).toBe(false);
-    expect(await elsewhere.verify("correct horse", stored)).toBe(true);
+    expect(await elsewhere.verify("wrong horse", owner(stored))).toBe(false);
+    expect(await elsewhere.verify("correct horse", owner(stored))).toBe(true);
     expect(count()).toBe(2);
-    expect(await elsewhere.verify("wrong horse", stored)).toBe(false);
-    expect(await elsewhere.verify("correct horse", stored)).toBe(true);
+    expect(await elsewhere.verify("wrong horse", owner(stored))).toBe(false);
+    expect(await elsewhere.verify("correct horse", owner(stored))).toBe(true);
     expect(count()).toBe(2);
-    expect(await elsewhere.verify("correct horse", { ...stored, pepper: "another" })).toBe(true);
+    expect(await elsewhere.verify("correct horse", owner({ ...stored, pepper: "another" }))).toBe(true);
     expect(count()).toBe(3);
   });
 
   it("has its pepper forgotten after a thousand other versions, so that memory is bounded", async () => {
-    const stored = await hasher.hash("correct horse");
+    const stored = await hasher.hash("correct horse", userId);
     const { ring, count } = countingRing(first, second);
     const elsewhere = hasherOf({ pepper: ring });
-    for (let n = 0; n <= 1000; n++) await elsewhere.verify("correct horse", { ...stored, pepper: `v${n}` });
+    for (let n = 0; n <= 1000; n++) await elsewhere.verify("correct horse", owner({ ...stored, pepper: `v${n}` }));
     expect(count()).toBe(1001);
-    await elsewhere.verify("correct horse", { ...stored, pepper: "v1000" });
+    await elsewhere.verify("correct horse", owner({ ...stored, pepper: "v1000" }));
     expect(count()).toBe(1001);
-    await elsewhere.verify("correct horse", { ...stored, pepper: "v0" });
+    await elsewhere.verify("correct horse", owner({ ...stored, pepper: "v0" }));
     expect(count()).toBe(1002);
   });
 
   it("takes one place in the queue, with however many peppers it is checked", async () => {
-    const stored = await hasher.hash("correct horse");
+    const stored = await hasher.hash("correct horse", userId);
     const pepper = ringOf(["q1", randomBytes(32)], ["q2", randomBytes(32)], ["q3", first[1]]);
     const elsewhere = hasherOf({ pepper, maxConcurrent: 1 });
     const done: string[] = [];
     await Promise.all([
-      elsewhere.verify("correct horse", stored).then(() => done.push("three peppers")),
-      elsewhere.verify("correct horse", { ...stored, pepper: "q3" }).then(() => done.push("one pepper")),
+      elsewhere.verify("correct horse", owner(stored)).then(() => done.push("three peppers")),
+      elsewhere.verify("correct horse", owner({ ...stored, pepper: "q3" })).then(() => done.push("one pepper")),
     ]);
     expect(done).toEqual(["three peppers", "one pepper"]);
   });
 
   it("fails as an outage, not as a wrong password, where there is no pepper to check it with", async () => {
-    const stored = await hasher.hash("correct horse");
+    const stored = await hasher.hash("correct horse", userId);
     const without = hasherOf({ pepper: { ...ringOf(second), candidates: async () => [] } });
-    await expect(without.verify("correct horse", stored)).rejects.toThrow(
+    await expect(without.verify("correct horse", owner(stored))).rejects.toThrow(
       "The secret password-pepper has no version p1, and no other",
     );
   });
 
   it("is outdated when cost or pepper are not today's", async () => {
-    const stored = await hasher.hash("correct horse");
+    const stored = await hasher.hash("correct horse", userId);
     expect(await hasher.isOutdated(stored)).toBe(false);
     expect(await hasherOf({ pepper: ringOf(first, second) }).isOutdated(stored)).toBe(true);
     for (const change of [{ memoryCost: 65 }, { timeCost: 2 }, { parallelism: 2 }]) {
@@ -158,14 +166,14 @@ describe("a password without a stored one", () => {
 
   it("matches no user if it is empty, without a slot of the hasher for any name", async () => {
     const full = fullHasher();
-    for (const stored of [undefined, await hasher.hash("correct horse")]) {
-      expect(await full.verify("", stored)).toBe(false);
+    for (const given of [undefined, owner(await hasher.hash("correct horse", userId))]) {
+      expect(await full.verify("", given)).toBe(false);
     }
   });
 
   it("takes its turn among the hashes as a wrong one does, so that an unknown user costs the same", async () => {
-    const stored = await hasher.hash("correct horse");
-    for (const given of [stored, undefined]) {
+    const stored = await hasher.hash("correct horse", userId);
+    for (const given of [owner(stored), undefined]) {
       const full = fullHasher();
       await expect(full.verify("wrong", given)).rejects.toMatchObject({ kind: "unavailable" });
       const calls = countingRing();
@@ -178,7 +186,7 @@ describe("a password without a stored one", () => {
 describe("the time of an unknown user", () => {
   it("is that of a hash at today's cost: a cost that the algorithm has not fails for both", async () => {
     const impossible = hasherOf({ cost: { ...cheap, memoryCost: 1 } });
-    await expect(impossible.hash("correct horse")).rejects.toThrow();
+    await expect(impossible.hash("correct horse", userId)).rejects.toThrow();
     await expect(impossible.verify("correct horse", undefined)).rejects.toThrow();
   });
 });
@@ -206,17 +214,17 @@ describe("hashes in flight", () => {
     const place = () => broken.takePlace({ isKnown: false, name: "one" });
     for (let n = 0; n < 20; n++) {
       await expect(broken.verify("wrong", undefined, place())).rejects.toThrow("no vault");
-      await expect(broken.hash("correct horse")).rejects.toThrow("no vault");
+      await expect(broken.hash("correct horse", userId)).rejects.toThrow("no vault");
     }
   });
 });
 
 describe.skipIf(!("argon2Sync" in crypto))("compared with node:crypto's argon2", () => {
-  it("the hash is that of the base64 of HMAC-SHA-256 by the pepper over the password in NFC", async () => {
+  it("the hash is that of the base64 of HMAC-SHA-256 by the pepper over the user id in 16 digits and the password in NFC", async () => {
     const { argon2Sync } = crypto as unknown as { argon2Sync: (kind: string, options: object) => Buffer };
-    const { hash } = await hasherOf({ cost: defaultCost }).hash("cafe\u0301 au lait");
+    const { hash } = await hasherOf({ cost: defaultCost }).hash("cafe\u0301 au lait", userId);
     const [salt = "", tag = ""] = hash.split("$").slice(-2);
-    const message = createHmac("sha256", first[1]).update("caf\u00e9 au lait", "utf8").digest("base64");
+    const message = createHmac("sha256", first[1]).update("0000000000000042caf\u00e9 au lait", "utf8").digest("base64");
     const expected = argon2Sync("argon2id", {
       message,
       nonce: Buffer.from(salt, "base64"),

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { authStore } from "../../../../../lib/azure/auth/store.ts";
 import { Fault } from "../../../../../lib/fault.ts";
 import { days, hours, plus } from "../../../../../lib/time.ts";
 import { hotpKey, type SoftwareKey, yubicoKey } from "../../../../support/auth/software-key.ts";
@@ -73,7 +72,7 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
     for (let writes = 0, status = 503; status === 503; writes++) {
       const [, key] = await auth.makeOwner(hotpKey());
       const failing = crashingAfter(auth.deployment.tables, writes, () => new Fault("unavailable", "no storage"));
-      const on = auth.anotherInstance({ ports: () => authStore(failing.tables, auth.deployment) });
+      const on = auth.anotherInstance({ ports: () => auth.storeOn(failing.tables) });
       const before = auth.events("change_not_finished").length;
       const sent = { valid_until: plus(auth.now(), hours(1)) };
       ({ status } = await on.post(`/core/otpkeys/${key.prefix}/temporary-code`, sent));

@@ -1,0 +1,19 @@
+import { createHmac } from "node:crypto";
+import { derivedKey } from "../../derived-key.ts";
+import type { KeyRing } from "../../seal.ts";
+
+/** Returns a keyed hash of a text in base64url. Equal texts of different kinds have different hashes. */
+export type KeyedHash = (kind: string, text: string) => Promise<string>;
+
+/**
+ * Creates the hash under which storage has what people type and where they call from: a reader of the tables cannot find
+ * a name, a password or an address by trying them (G10). The key is derived from the current password pepper, so every
+ * host has the same one, and a new pepper starts all counts again.
+ */
+export function createKeyedHash(pepper: Pick<KeyRing, "current">): KeyedHash {
+  const key = derivedKey(pepper, "keys of throttles");
+  return async (kind, text) =>
+    createHmac("sha256", await key())
+      .update(`${kind}\0${text}`, "utf8")
+      .digest("base64url");
+}

@@ -1,0 +1,63 @@
+import { confirmWrite } from "../../azure/tables/confirm-write.ts";
+import { mapConcurrently, touchRow } from "../../azure/tables/row-batches.ts";
+import { readOrLog } from "../../azure/tables/row-schema.ts";
+import type { Row } from "../../azure/tables/tables.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import { holderHint, holderPrefix, removeHint } from "../storage/hints.table.ts";
+import { sendNotices } from "../storage/notices.table.ts";
+import { type AuthTables, idAtEnd, idKey } from "../storage/tables.table.ts";
+import { replaceUser, userIn, userRow } from "../users/user-rows.table.ts";
+import { keyPartition, keyRow, keyRowsIn } from "./key-rows.table.ts";
+
+/**
+ * Deletes an OTP key with its attributes and every assignment. While the key exists its assignments are true, so they end
+ * first; a new one since then changes the key's version. Returns false if there is no such key.
+ */
+export async function deleteKey(tables: AuthTables, prefix: string): Promise<boolean> {
+  const { otpkeys } = tables;
+  const partitionKey = keyPartition(prefix);
+  let removing: unknown;
+  return retryOnConflict(async () => {
+    const rows = await Array.fromAsync(otpkeys.query({ partitionKey }));
+    const { key, attributes } = keyRowsIn(rows);
+    // Absent after a try: that try may have succeeded, and its response was lost.
+    if (key === undefined || (removing !== undefined && removing !== key.id)) return removing !== undefined;
+    removing = key.id;
+    const holders = rows.filter(({ rowKey }) => rowKey.startsWith(holderPrefix));
+    await sendNotices(
+      tables,
+      holders.map(({ rowKey }) => holderHint(prefix, idAtEnd(rowKey))),
+    );
+    const ended = await mapConcurrently(holders, holder => endAssignment(tables, prefix, holder));
+    if (ended.includes(false)) return conflict;
+    const removals = [key, ...(attributes === undefined ? [] : [attributes])].map(({ rowKey, etag }) => ({
+      remove: { rowKey },
+      etag,
+    }));
+    const isRemoved = await confirmWrite(
+      async () => ((await otpkeys.transact(partitionKey, removals)) === undefined ? undefined : true),
+      async () => ((await otpkeys.get(partitionKey, keyRow))?.id === key.id ? undefined : true),
+    );
+    return isRemoved ?? conflict;
+  });
+}
+
+/**
+ * Ends the assignment of an index row that was read, and removes the row. Returns false after a conflict. The assignment of a
+ * user whose row cannot be read stays. It has the id of this key, so it does not count for another one.
+ */
+async function endAssignment(tables: AuthTables, prefix: string, holder: Row): Promise<boolean> {
+  const { users, log } = tables;
+  const hint = holderHint(prefix, idAtEnd(holder.rowKey));
+  const row = await users.get(idKey(hint.id), userRow);
+  const user = await readOrLog(log, () => userIn(row));
+  if (row !== undefined && user !== undefined) {
+    const others = user.value.otpkeys.filter(each => each.prefix !== prefix);
+    const isWritten =
+      others.length === user.value.otpkeys.length
+        ? await touchRow(users, row)
+        : (await replaceUser(tables, { ...user.value, otpkeys: others }, user.version)) !== undefined;
+    if (!isWritten) return false;
+  }
+  return removeHint(tables, hint, holder);
+}

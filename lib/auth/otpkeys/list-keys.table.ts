@@ -1,0 +1,49 @@
+import { readOrLog } from "../../azure/tables/row-schema.ts";
+import type { Page as RowPage } from "../../azure/tables/tables.ts";
+import type { AuthTables } from "../storage/tables.table.ts";
+import type { OtpKey, OtpKeyFilter, OtpKeySummary, Page, Range } from "../store.ts";
+import { keyIn, keyRow } from "./key-rows.table.ts";
+
+/** Maximum number of OTP keys that a page of a filtered list examines. */
+const maxExamined = 1000;
+
+/** Returns a page of the OTP keys that match a filter, sorted by prefix: a call for 1,000 keys. */
+export async function listKeys(
+  { otpkeys, log }: AuthTables,
+  { after, top }: Range<string>,
+  filter: OtpKeyFilter,
+): Promise<Page<OtpKeySummary, string>> {
+  const isFiltered = Object.values(filter).some(value => value !== undefined);
+  const entries: OtpKeySummary[] = [];
+  let examined = 0;
+  let last = after;
+  let continuation: string | undefined;
+  do {
+    const read = isFiltered ? maxExamined : top + 1 - entries.length;
+    const page: RowPage = await otpkeys.scanPage(
+      { afterPartition: after, rowKeys: [keyRow] },
+      { top: Math.min(1000, read), continuation },
+    );
+    for (const row of page.rows) {
+      const key = await readOrLog(log, () => keyIn(row).value);
+      if (key !== undefined && isMatch(key, filter)) {
+        const { id, prefix, enabled } = key;
+        entries.push({ id, prefix, enabled });
+      }
+    }
+    examined += page.rows.length;
+    last = page.rows.at(-1)?.partitionKey ?? last;
+    ({ continuation } = page);
+  } while (continuation !== undefined && entries.length <= top && (!isFiltered || examined < maxExamined));
+  const shown = entries.slice(0, top);
+  const next = entries.length > top ? shown.at(-1)?.prefix : continuation && last;
+  return { entries: shown, ...(next !== undefined && { next }) };
+}
+
+const isMatch = (
+  { enabled, stopped, lastUsed, createdAt }: OtpKey,
+  { enabled: isEnabled, stopped: isStopped, unusedSince }: OtpKeyFilter,
+): boolean =>
+  (isEnabled === undefined || enabled === isEnabled) &&
+  (isStopped === undefined || stopped === isStopped) &&
+  (unusedSince === undefined || (lastUsed ?? createdAt) < unusedSince);

@@ -1,0 +1,159 @@
+import { confirmWrite } from "../../azure/tables/confirm-write.ts";
+import { finishOrLog } from "../../azure/tables/finish-or-log.ts";
+import { mapConcurrently } from "../../azure/tables/row-batches.ts";
+import type { Row } from "../../azure/tables/tables.ts";
+import type { Instant } from "../../time.ts";
+import { attributeColumns, attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";
+import type { Attributes } from "../model/attributes.ts";
+import { newKeyId } from "../model/ids.ts";
+import { withoutHash } from "../otp/temporary-code.ts";
+import { indexExpiry, type Processed, readPointed } from "../storage/expiry.table.ts";
+import { holderPrefix, nobodyPartition } from "../storage/hints.table.ts";
+import { type AuthTables, idAtEnd, newWriteId } from "../storage/tables.table.ts";
+import type {
+  KeyHolders,
+  NewOtpKey,
+  OtpKey,
+  OtpKeyFilter,
+  OtpKeySummary,
+  Page,
+  Range,
+  Stored,
+  UserRef,
+} from "../store.ts";
+import { readUser } from "../users/names.table.ts";
+import { type AssignOptions, assignKey, unassignKey } from "./assignments.table.ts";
+import { deleteKey } from "./delete-key.table.ts";
+import { keyColumns, keyIn, keyPartition, keyRow, readKeyRows } from "./key-rows.table.ts";
+import { listKeys } from "./list-keys.table.ts";
+import { spendOtp } from "./spent-otps.table.ts";
+
+/** Storage of OTP keys. */
+export function otpKeyTable(tables: AuthTables) {
+  const { otpkeys, now, random } = tables;
+
+  /** Inserts an OTP key with its attributes. Returns undefined if the prefix is taken. */
+  const create = async (given: NewOtpKey): Promise<Stored<OtpKey> | undefined> => {
+    const value: OtpKey = { ...given, id: newKeyId(random), createdAt: now() };
+    const partition = keyPartition(given.prefix);
+    return confirmWrite(
+      async () => {
+        const etags = await otpkeys.transact(partition, [
+          { insert: { rowKey: keyRow, ...keyColumns.toColumns(value) } },
+          { insert: { rowKey: attributesRow, ...attributeColumns({}) } },
+        ]);
+        return etags?.[0] === undefined ? undefined : { value, version: etags[0] };
+      },
+      async () => {
+        const row = await otpkeys.get(partition, keyRow);
+        return row?.id === value.id ? { value, version: row.etag } : undefined;
+      },
+    );
+  };
+
+  return {
+    create,
+
+    /**
+     * Creates OTP keys of different prefixes in parallel. The results have the order of the keys: undefined if the prefix is
+     * taken, or the reason why the key could not be written.
+     */
+    createMany: (given: readonly NewOtpKey[]): Promise<readonly PromiseSettledResult<Stored<OtpKey> | undefined>[]> =>
+      mapConcurrently(given, async key => {
+        const [result] = await Promise.allSettled([create(key)]);
+        return result;
+      }),
+
+    async find(prefix: string): Promise<Stored<OtpKey> | undefined> {
+      const row = await otpkeys.get(keyPartition(prefix), keyRow);
+      return row && keyIn(row);
+    },
+
+    /** Reads an OTP key that cannot exist. Each text has a partition of its own, so that many such reads heat none. */
+    findNone: async (text: string): Promise<void> => void (await otpkeys.get(nobodyPartition(text), keyRow)),
+
+    /** Returns an OTP key and the users to whom it may be assigned. Their rows decide. */
+    async findHolders(prefix: string): Promise<KeyHolders | undefined> {
+      const rows = await Array.fromAsync(otpkeys.query({ partitionKey: keyPartition(prefix), from: keyRow }));
+      const key = rows.find(({ rowKey }) => rowKey === keyRow);
+      const holders = rows.filter(({ rowKey }) => rowKey.startsWith(holderPrefix));
+      return key && { key: keyIn(key), candidates: holders.map(({ rowKey }) => idAtEnd(rowKey)) };
+    },
+
+    /** Returns undefined if there is no such OTP key, or if it is not assigned to the user `of`. */
+    async view(
+      prefix: string,
+      of?: UserRef,
+    ): Promise<{ readonly key: Stored<OtpKey>; readonly attributes: Attributes } | undefined> {
+      const [user, rows] = await Promise.all([of && readUser(tables, of), readKeyRows(tables, prefix)]);
+      const key = rows.key && keyIn(rows.key);
+      if (key === undefined) return undefined;
+      const isAssigned = user?.value.otpkeys.some(each => each.prefix === prefix && each.id === key.value.id);
+      return of === undefined || isAssigned ? { key, attributes: attributesIn(rows.attributes) } : undefined;
+    },
+
+    /**
+     * Writes all columns but prefix and id, by version: the use or failure of an OTP counts exactly once. Returns undefined
+     * after a conflict.
+     */
+    async save(
+      { value: { id, prefix, createdAt, temporaryCode }, version }: Stored<OtpKey>,
+      given: NewOtpKey,
+    ): Promise<Stored<OtpKey> | undefined> {
+      const value: OtpKey = { ...given, id, prefix, createdAt };
+      const writeId = newWriteId(tables);
+      const partitionKey = keyPartition(prefix);
+      const row = { partitionKey, rowKey: keyRow, ...keyColumns.toColumns(value), writeId };
+      const code = value.temporaryCode;
+      const isIssued = code?.hash !== undefined && code.hash !== temporaryCode?.hash;
+      // Without the index row the code still expires; only its hash stays until the OTP key is enabled or gets another code.
+      const indexed = isIssued ? indexExpiry(tables, "temporarycode", { ...row, ends: code.validUntil }) : undefined;
+      // If the OTP key is not written, the index row is never awaited: its rejection must not end the process.
+      indexed?.catch(() => {});
+      const saved = await confirmWrite(
+        async () => toStored(value, await otpkeys.replace(row, version)),
+        async () => {
+          const found = await otpkeys.get(partitionKey, keyRow);
+          // Used up again, an OTP whose response was lost would be a replayed one.
+          return found?.writeId === writeId ? { value, version: found.etag } : undefined;
+        },
+      );
+      if (saved !== undefined) await finishOrLog(tables.log, async () => indexed);
+      return saved;
+    },
+
+    /** Deletes an OTP key with its attributes and every assignment. Returns false if there is no such key. */
+    remove: (prefix: string): Promise<boolean> => deleteKey(tables, prefix),
+
+    /** Lists OTP keys sorted by prefix. */
+    list: (range: Range<string>, filter: OtpKeyFilter = {}): Promise<Page<OtpKeySummary, string>> =>
+      listKeys(tables, range, filter),
+
+    assign: (userRef: UserRef, prefix: string, options?: AssignOptions) => assignKey(tables, userRef, prefix, options),
+
+    /** Returns false if there is no such user, or the OTP key is not assigned to the user. */
+    unassign: (userRef: UserRef, prefix: string): Promise<boolean> => unassignKey(tables, userRef, prefix),
+
+    spendOtp: (prefix: string, otpHash: string, until: Instant): Promise<boolean> =>
+      spendOtp(tables, prefix, otpHash, until),
+  };
+}
+
+const toStored = <T>(value: T, version: string | undefined): Stored<T> | undefined =>
+  version === undefined ? undefined : { value, version };
+
+/** Deletes the hash of a temporary code, if it has expired. The OTP key stays. */
+export async function removeExpiredCode(tables: AuthTables, indexRow: Row): Promise<Processed> {
+  const row = await readPointed(tables, "temporarycode", indexRow);
+  if (row === undefined) return "passed";
+  const { value: key, version } = keyIn(row);
+  const code = key.temporaryCode;
+  if (code?.hash === undefined) return "passed";
+  const { partitionKey, rowKey } = row;
+  if (code.validUntil > tables.now()) {
+    await indexExpiry(tables, "temporarycode", { partitionKey, rowKey, ends: code.validUntil });
+    return "passed";
+  }
+  const columns = keyColumns.toColumns({ ...key, temporaryCode: withoutHash(code) });
+  return (await tables.otpkeys.replace({ partitionKey, rowKey, ...columns }, version)) ? "removed" : "changed";
+}

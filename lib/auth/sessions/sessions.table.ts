@@ -1,0 +1,73 @@
+import * as z from "zod";
+import { confirmRemoval } from "../../azure/tables/confirm-write.ts";
+import { rowColumns } from "../../azure/tables/row-columns.ts";
+import { schemaOf, storedInstant } from "../../azure/tables/row-schema.ts";
+import { type Session, type SessionKey, sessionPartition } from "../model/session.ts";
+import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
+import type { Stored, User } from "../store.ts";
+import { userIn, userRow } from "../users/user-rows.table.ts";
+
+export const sessionColumns = rowColumns<Session>({ kind: "session", version: schemaVersion }, () =>
+  schemaOf<Session>()(
+    z.object({
+      userId: z.int().positive(),
+      epoch: z.int().nonnegative(),
+      prefix: z.string().exactOptional(),
+      createdAt: storedInstant,
+      accessedAt: storedInstant,
+      expiresAt: storedInstant,
+    }),
+  ),
+);
+
+/** Storage of sessions. Those whose absolute expiry is in the same hour share a few partitions (A20). */
+export function sessionTable({ sessions, users }: AuthTables) {
+  return {
+    async create(key: SessionKey, session: Session): Promise<void> {
+      // Values are unique, so a row that exists was written by an earlier try of this call.
+      await sessions.insert({ ...rowOf(key), ...sessionColumns.toColumns(session) });
+    },
+
+    /** Reads the session, and in parallel the user of its value. The caller checks whether they belong together. */
+    async find(
+      key: SessionKey,
+    ): Promise<{ readonly session?: Stored<Session>; readonly user?: Stored<User> | undefined }> {
+      const { partitionKey, rowKey } = rowOf(key);
+      const [row, userFound] = await Promise.all([
+        sessions.get(partitionKey, rowKey),
+        users.get(idKey(key.userId), userRow),
+      ]);
+      const user = userIn(userFound);
+      return {
+        ...(row && { session: { value: sessionColumns.fromRow(row), version: row.etag } }),
+        ...(user && { user }),
+      };
+    },
+
+    /** Writes a session by version. Returns undefined if it has ended or changed; never recreates an ended one. */
+    async save(
+      key: SessionKey,
+      { value, version }: Stored<Session>,
+      { epoch, accessedAt }: Pick<Session, "epoch" | "accessedAt">,
+    ): Promise<Stored<Session> | undefined> {
+      const etag = await sessions.merge({ ...rowOf(key), epoch, accessedAt }, version);
+      return etag === undefined ? undefined : { value: { ...value, epoch, accessedAt }, version: etag };
+    },
+
+    /** Deletes a session. Returns false if there is no such session. */
+    end: (key: SessionKey): Promise<boolean> => sessions.remove(sessionPartition(key), key.hash),
+
+    /** Deletes every session that was opened with an OTP of that prefix, and returns their number. Reads all sessions. */
+    async endByPrefix(prefix: string): Promise<number> {
+      let ended = 0;
+      for await (const row of sessions.scan()) {
+        // Without a check of the row: one that cannot be read must not keep the others alive. Without a version, so that a
+        // session whose access time was just written ends too.
+        if (row.prefix === prefix && (await confirmRemoval(sessions, row.partitionKey, row.rowKey))) ended += 1;
+      }
+      return ended;
+    },
+  };
+}
+
+const rowOf = (key: SessionKey) => ({ partitionKey: sessionPartition(key), rowKey: key.hash });

@@ -1,0 +1,80 @@
+import * as z from "zod";
+import { confirmRemoval } from "../../azure/tables/confirm-write.ts";
+import { rowColumns } from "../../azure/tables/row-columns.ts";
+import { schemaOf, storedInstant } from "../../azure/tables/row-schema.ts";
+import type { Instant } from "../../time.ts";
+import { noFailures, type Throttle } from "../model/throttle.ts";
+import { saveExpiring } from "../storage/expiry.table.ts";
+import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
+import type { ThrottleKey, ThrottleState } from "../store.ts";
+
+const throttleRow = "throttle";
+
+interface ThrottleRow {
+  /** Id to which the name led. */
+  readonly id?: number;
+  readonly value: Throttle;
+  readonly ends: Instant;
+}
+
+export const throttleColumns = rowColumns<ThrottleRow>({ kind: "throttle", version: schemaVersion }, () =>
+  schemaOf<ThrottleRow>()(
+    z.object({
+      id: z.int().positive().exactOptional(),
+      value: z.object({
+        failures: z.int().nonnegative(),
+        failedAt: storedInstant.exactOptional(),
+        reservations: z.array(z.object({ id: z.string(), at: storedInstant })),
+      }),
+      ends: storedInstant,
+    }),
+  ),
+);
+
+/** Storage of throttles. Their keys are hashed, because people also type passwords and OTPs into the field of the name. */
+export function throttleTable(tables: AuthTables) {
+  const { throttles, keyedHash } = tables;
+  const partitionOf = ({ kind, text }: ThrottleKey): Promise<string> => keyedHash(kind, text);
+
+  return {
+    /**
+     * Reads a throttle. With the id of another owner of the name it is `noFailures`.
+     * @param ownerOf returns the id to which the name leads now. It may be read in parallel
+     */
+    async find(
+      key: ThrottleKey,
+      ownerOf: () => Promise<number | undefined> = async () => undefined,
+    ): Promise<ThrottleState> {
+      const [row, ownerId] = await Promise.all([throttles.get(await partitionOf(key), throttleRow), ownerOf()]);
+      const stored = row && throttleColumns.fromRow(row);
+      const isOwn = stored !== undefined && stored.id === ownerId;
+      return {
+        key,
+        ...(ownerId !== undefined && { ownerId }),
+        value: isOwn ? stored.value : noFailures,
+        ...(row && { version: row.etag }),
+      };
+    },
+
+    /**
+     * Writes a throttle by version. Returns undefined after a conflict.
+     * @param ends when the row may be deleted, see `throttleExpiry`; absent: at once
+     */
+    async save(
+      throttle: ThrottleState,
+      value: Throttle,
+      ends: Instant = tables.now(),
+    ): Promise<ThrottleState | undefined> {
+      const { key, ownerId: id, version } = throttle;
+      const columns = throttleColumns.toColumns({ ...(id !== undefined && { id }), value, ends });
+      const row = { partitionKey: await partitionOf(key), rowKey: throttleRow, ...columns, ends };
+      const etag = await saveExpiring(tables, "throttle", row, version);
+      return etag === undefined ? undefined : { ...throttle, value, version: etag };
+    },
+
+    /** Deletes a throttle. */
+    async clear(key: ThrottleKey): Promise<void> {
+      await confirmRemoval(throttles, await partitionOf(key), throttleRow);
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import * as z from "zod";
+import { mapConcurrently, removeRows } from "../../azure/tables/row-batches.ts";
+import { rowColumns } from "../../azure/tables/row-columns.ts";
+import { parseRow, readOrLog, storedInstant } from "../../azure/tables/row-schema.ts";
+import type { Entity, Page, Row, Table } from "../../azure/tables/tables.ts";
+import type { Instant } from "../../time.ts";
+import { type AuthTables, schemaVersion } from "./tables.table.ts";
+
+/** Kinds of rows that expire, one queue each. Sessions need none: their partition keys begin with the hour. */
+export type ExpiringQueue = "throttle" | "address" | "spentotp" | "temporarycode";
+
+/** A row whose column `ends` says when it may be deleted. */
+type ExpiringRow = Entity & { readonly ends: Instant };
+
+const tableOf = ({ throttles, addresses, spentOtps, otpkeys }: AuthTables, queue: ExpiringQueue): Table =>
+  ({ throttle: throttles, address: addresses, spentotp: spentOtps, temporarycode: otpkeys })[queue];
+
+const expiryColumns = rowColumns<{ partition: string; row: string }>({ kind: "expiry", version: schemaVersion }, () =>
+  z.object({ partition: z.string(), row: z.string() }),
+);
+
+/**
+ * Writes the row of the expiry index that points to an expiring row. Clean-up checks that row after the hour has passed.
+ * The key contains the hour, not the exact time, so that concurrent attempts share one index row.
+ */
+export const indexExpiry = ({ expiry }: AuthTables, queue: ExpiringQueue, row: ExpiringRow): Promise<string> =>
+  expiry.upsert({
+    partitionKey: queue,
+    rowKey: `${row.ends.slice(0, 13)}_${row.partitionKey}_${row.rowKey}`,
+    ...expiryColumns.toColumns({ partition: row.partitionKey, row: row.rowKey }),
+  });
+
+/**
+ * Replaces a row by version, or inserts it with its index row. A replaced row has an index row already. Returns the
+ * ETag; undefined after a conflict.
+ */
+export async function saveExpiring(
+  tables: AuthTables,
+  queue: ExpiringQueue,
+  row: ExpiringRow,
+  version: string | undefined,
+): Promise<string | undefined> {
+  const table = tableOf(tables, queue);
+  if (version !== undefined) return table.replace(row, version);
+  const [etag] = await Promise.all([table.insert(row), indexExpiry(tables, queue, row)]);
+  return etag;
+}
+
+/** Whether a row was removed, needs nothing now, or was changed by another writer meanwhile: then the next run looks again. */
+export type Processed = "removed" | "passed" | "changed";
+
+/**
+ * Processes the rows of a queue whose hour has passed, and removes those that are done with. Returns the number of
+ * `removed`.
+ */
+export async function cleanUpQueue(
+  { expiry, now, log }: AuthTables,
+  queue: string,
+  process: (row: Row) => Promise<Processed>,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const range = { partitionKey: queue, before: now().slice(0, 13) };
+  let removed = 0;
+  let continuation: string | undefined;
+  do {
+    if (signal?.aborted) break;
+    const page: Page = await expiry.queryPage(range, { top: 1000, continuation });
+    const results = await mapConcurrently(page.rows, row => readOrLog(log, () => process(row)));
+    removed += results.filter(result => result === "removed").length;
+    const processed = page.rows.filter((_, index) => results[index] === "removed" || results[index] === "passed");
+    await removeRows(expiry, processed);
+    ({ continuation } = page);
+  } while (continuation !== undefined);
+  return removed;
+}
+
+/** Reads the row to which an index row points; undefined if it is gone. */
+export async function readPointed(tables: AuthTables, queue: ExpiringQueue, indexRow: Row): Promise<Row | undefined> {
+  const { partition, row } = expiryColumns.fromRow(indexRow);
+  return tableOf(tables, queue).get(partition, row);
+}
+
+/** Deletes the row to which an index row points, if it has expired. A row that expires later gets a later index row. */
+export async function removeExpired(tables: AuthTables, queue: ExpiringQueue, indexRow: Row): Promise<Processed> {
+  const row = await readPointed(tables, queue, indexRow);
+  if (row === undefined) return "passed";
+  const { partitionKey, rowKey, etag } = row;
+  const ends = parseRow(queue, row, storedInstant, row.ends);
+  if (ends > tables.now()) {
+    await indexExpiry(tables, queue, { partitionKey, rowKey, ends });
+    return "passed";
+  }
+  return (await tableOf(tables, queue).remove(partitionKey, rowKey, etag)) ? "removed" : "changed";
+}

@@ -1,0 +1,114 @@
+import { createHash } from "node:crypto";
+import type { Row, Table } from "../../azure/tables/tables.ts";
+import type { Attributes } from "../model/attributes.ts";
+import { foldUsername } from "../model/username.ts";
+import type { User } from "../store.ts";
+import { type AuthTables, idAtEnd, idKey, schemaVersion } from "./tables.table.ts";
+
+/**
+ * A row that says that a user may have a name, an attribute value or an OTP key. It is written before that is true and
+ * removed after it has ended; the user's own rows decide (docs/storage-auth.md).
+ */
+export interface Hint {
+  readonly table: "names" | "index" | "otpkeys";
+  readonly partitionKey: string;
+  readonly rowKey: string;
+  /** Id of the user. */
+  readonly id: number;
+}
+
+const hash = (text: string): string => createHash("sha256").update(text, "utf8").digest("base64url");
+
+export const nameRow = "name";
+
+/** Returns the partition of a folded username in the table of names. */
+export const namePartition = (folded: string): string => hash(folded);
+
+/** Returns a partition that no user and no OTP key can have, for reads that take the time of real ones. */
+export const nobodyPartition = (text: string): string => `-${hash(text)}`;
+
+/** The row that leads from a name to a user. Its key makes the name unique. */
+export const nameHint = (folded: string, id: number): Hint => ({
+  table: "names",
+  partitionKey: namePartition(folded),
+  rowKey: nameRow,
+  id,
+});
+
+/** Partition of the users sorted by name. */
+export const byName = "name";
+
+/** Bytes of a name in a row key: 480 characters in hex, which leaves room for the id in the 512 that a key can have. */
+const maxNameBytes = 240;
+
+/** Returns a folded name as the beginning of a row key: UTF-8 in hex, because row keys do not allow every character. */
+export const nameKey = (folded: string): string =>
+  Buffer.from(folded, "utf8").subarray(0, maxNameBytes).toString("hex");
+
+/** The row of a user among the users sorted by name. */
+export const listHint = (folded: string, id: number): Hint => ({
+  table: "index",
+  partitionKey: byName,
+  rowKey: `${nameKey(folded)}-${idKey(id)}`,
+  id,
+});
+
+/** Returns the partition of the users with an attribute value. Hashed, because a key limits length and characters. */
+export const attributePartition = (key: string, value: string): string => hash(`${key}\0${value}`);
+
+export const attributeHint = (key: string, value: string, id: number): Hint => ({
+  table: "index",
+  partitionKey: attributePartition(key, value),
+  rowKey: idKey(id),
+  id,
+});
+
+/** Beginning of the row keys of the users who may have an OTP key, in the partition of its prefix. */
+export const holderPrefix = "user:";
+
+export const holderHint = (prefix: string, id: number): Hint => ({
+  table: "otpkeys",
+  partitionKey: prefix,
+  rowKey: holderPrefix + idKey(id),
+  id,
+});
+
+/** Returns all hints of a user but the name row. */
+export const indexHints = (
+  { id, name, otpkeys }: Pick<User, "id" | "name" | "otpkeys">,
+  attributes: Attributes,
+): readonly Hint[] => [
+  listHint(foldUsername(name), id),
+  ...Object.entries(attributes).map(([key, value]) => attributeHint(key, value, id)),
+  ...otpkeys.map(({ prefix }) => holderHint(prefix, id)),
+];
+
+/** Whether the attributes decide about a hint, and not the row `user`. */
+export const isOfAttribute = ({ table, partitionKey }: Hint): boolean => table === "index" && partitionKey !== byName;
+
+/** Returns whether a hint is true for the user as read. */
+export function isTrueHint(hint: Hint, user: User, attributes: () => Attributes): boolean {
+  const { table, partitionKey, rowKey } = hint;
+  if (table === "names") return namePartition(foldUsername(user.name)) === partitionKey;
+  if (table === "otpkeys") return user.otpkeys.some(({ prefix }) => prefix === partitionKey);
+  if (partitionKey === byName) return listHint(foldUsername(user.name), user.id).rowKey === rowKey;
+  return Object.entries(attributes()).some(entry => attributePartition(...entry) === partitionKey);
+}
+
+/** Returns the id of the user to whom a row of a hint leads. */
+export const hintedId = (table: Hint["table"], row: Row): number =>
+  table === "names" ? Number(row.id) : idAtEnd(row.rowKey);
+
+const tableOf = (tables: AuthTables, { table }: Pick<Hint, "table">): Table => tables[table];
+
+/** Writes an index row, so that its version changes also if it is there already. */
+export const writeHint = (tables: AuthTables, { partitionKey, rowKey, ...hint }: Hint): Promise<string> =>
+  tableOf(tables, hint).upsert({ partitionKey, rowKey, schema: schemaVersion });
+
+/** Reads the row of a hint; undefined if there is none. */
+export const readHint = (tables: AuthTables, { partitionKey, rowKey, ...hint }: Hint): Promise<Row | undefined> =>
+  tableOf(tables, hint).get(partitionKey, rowKey);
+
+/** Removes the row of a hint. @param row as read; absent: in any version */
+export const removeHint = (tables: AuthTables, hint: Hint, row?: Row): Promise<boolean> =>
+  tableOf(tables, hint).remove(hint.partitionKey, hint.rowKey, row?.etag);

@@ -1,0 +1,104 @@
+import { confirmWrite } from "../../azure/tables/confirm-write.ts";
+import { finishOrLog } from "../../azure/tables/finish-or-log.ts";
+import { mapConcurrently } from "../../azure/tables/row-batches.ts";
+import { readOrLog } from "../../azure/tables/row-schema.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import { attributesIn } from "../attributes/attribute-rows.table.ts";
+import { foldUsername } from "../model/username.ts";
+import { indexHints, removeHint } from "../storage/hints.table.ts";
+import { sendNotices } from "../storage/notices.table.ts";
+import { type AuthTables, idKey, newWriteId } from "../storage/tables.table.ts";
+import type { UserRef } from "../store.ts";
+import { isMeant, locateUser, readName, removeName } from "./names.table.ts";
+import {
+  goneColumns,
+  isGone,
+  loginRow,
+  readUserRows,
+  touchAction,
+  type UserRows,
+  userIn,
+  userRow,
+} from "./user-rows.table.ts";
+
+/**
+ * Deletes a user with attributes, assignments and name; OTP keys stay. The commit makes the row `user` a deleted user,
+ * and changes the version of the attributes, so that a writer who read either gets a conflict. A repetition finishes a
+ * deletion that was interrupted. Returns false if there is no such user.
+ */
+export async function deleteUser(tables: AuthTables, userRef: UserRef): Promise<boolean> {
+  const { users } = tables;
+  const id = await locateUser(tables, userRef);
+  if (id === undefined) return false;
+  const by = newWriteId(tables);
+  const partitionKey = idKey(id);
+  const findOwn = async () => {
+    const rows = await readUserRows(tables, id);
+    return rows.user?.by === by ? rows : undefined;
+  };
+  let hasTried = false;
+  let isLeft = false;
+  /** What the deleted user has left. */
+  let left: UserRows | undefined;
+  const isDeleted = await retryOnConflict(async () => {
+    const [rows] = await Promise.all([readUserRows(tables, id), !hasTried && sendNotices(tables, [{ id }])]);
+    const user = userIn(rows.user);
+    isLeft = rows.user !== undefined && user === undefined;
+    // Absent after a try: that try may have succeeded, its response was lost, and another call finished the deletion.
+    if (user === undefined || rows.user === undefined) return hasTried && !isLeft;
+    if (!hasTried && !isMeant(userRef, user.value)) return false;
+    hasTried = true;
+    const { name, otpkeys } = user.value;
+    const gone = { rowKey: userRow, ...goneColumns.toColumns({ gone: true, by, name, otpkeys }) };
+    const actions = [
+      { replace: gone, etag: rows.user.etag },
+      ...(rows.attributes === undefined ? [] : [touchAction(rows.attributes)]),
+    ];
+    const commit = async (): Promise<UserRows | undefined> => {
+      const [etag, attributesEtag = ""] = (await users.transact(partitionKey, actions)) ?? [];
+      if (etag === undefined) return undefined;
+      const { attributes } = rows;
+      return {
+        ...rows,
+        user: { ...gone, partitionKey, etag },
+        ...(attributes && { attributes: { ...attributes, etag: attributesEtag } }),
+      };
+    };
+    left = await confirmWrite(commit, findOwn);
+    return left === undefined ? conflict : true;
+  });
+  if (isDeleted || isLeft) await finishOrLog(tables.log, () => finishDeletion(tables, id, left));
+  return isDeleted;
+}
+
+/**
+ * Removes everything that a deleted user has left, and then the user's rows. Does nothing for a user who exists.
+ * @param known the user's rows, if they were read
+ */
+export function finishDeletion(tables: AuthTables, id: number, known?: UserRows): Promise<void> {
+  let rows = known;
+  return retryOnConflict(async () => {
+    const { users, log } = tables;
+    const { user, attributes, login } = rows ?? (await readUserRows(tables, id));
+    rows = undefined;
+    if (user === undefined || !isGone(user)) return;
+    const { name, otpkeys = [] } = goneColumns.fromRow(user);
+    if (name !== undefined) {
+      const folded = foldUsername(name);
+      // Index rows of attributes that cannot be read stay. They lead to a user who does not exist, so they do not count.
+      const known = (await readOrLog(log, () => attributesIn(attributes))) ?? {};
+      const [row] = await Promise.all([
+        readName(tables, folded),
+        mapConcurrently(indexHints({ id, name, otpkeys }, known), hint => removeHint(tables, hint)),
+      ]);
+      if (row?.value.id === id) await removeName(tables, folded, row);
+    }
+    const removals = [
+      { remove: { rowKey: userRow }, etag: user.etag },
+      ...(attributes === undefined ? [] : [{ remove: { rowKey: attributes.rowKey }, etag: attributes.etag }]),
+      // Without a version: a sign-in that was under way may just have written the time.
+      ...(login === undefined ? [] : [{ remove: { rowKey: loginRow } }]),
+    ];
+    return (await users.transact(idKey(id), removals)) === undefined ? conflict : undefined;
+  });
+}

@@ -1,0 +1,103 @@
+import * as z from "zod";
+import { touchRow } from "../../azure/tables/row-batches.ts";
+import { rowColumns } from "../../azure/tables/row-columns.ts";
+import { conflict } from "../../retry-on-conflict.ts";
+import { foldUsername } from "../model/username.ts";
+import { nameHint, namePartition, nameRow, readHint } from "../storage/hints.table.ts";
+import { sendNotices } from "../storage/notices.table.ts";
+import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
+import type { Stored, User, UserRef } from "../store.ts";
+import { goneColumns, userIn, userRow } from "./user-rows.table.ts";
+
+/** The row that leads from a name to a user. The user's own row decides whether the user has the name. */
+interface NameRow {
+  readonly id: number;
+  /** Random, of the call that wrote it. */
+  readonly by: number;
+}
+
+export const nameColumns = rowColumns<NameRow>({ kind: "name", version: schemaVersion }, () =>
+  z.object({ id: z.int().positive(), by: z.int().nonnegative() }),
+);
+
+/** Reads the row of a folded name. */
+export async function readName(tables: AuthTables, folded: string): Promise<Stored<NameRow> | undefined> {
+  const row = await readHint(tables, nameHint(folded, 0));
+  return row && { value: nameColumns.fromRow(row), version: row.etag };
+}
+
+/** Writes the row of a folded name: inserts it, or replaces the version that was read. Returns false after a conflict. */
+export async function writeName(
+  { names }: AuthTables,
+  folded: string,
+  value: NameRow,
+  version: string | undefined,
+): Promise<boolean> {
+  const row = { partitionKey: namePartition(folded), rowKey: nameRow, ...nameColumns.toColumns(value) };
+  return (await (version === undefined ? names.insert(row) : names.replace(row, version))) !== undefined;
+}
+
+/** Removes the row of a folded name by the version read. */
+export const removeName = ({ names }: AuthTables, folded: string, { version }: Pick<Stored<unknown>, "version">) =>
+  names.remove(namePartition(folded), nameRow, version);
+
+/** Returns the id of the user who is meant; undefined for a name that leads to none. */
+export const locateUser = async (tables: AuthTables, userRef: UserRef): Promise<number | undefined> =>
+  userRef.by === "id" ? userRef.id : (await readName(tables, userRef.folded))?.value.id;
+
+/** Returns whether a user is the one who is meant. A name row may be left of an unfinished call. */
+export const isMeant = (userRef: UserRef, { name }: User): boolean =>
+  userRef.by === "id" || foldUsername(name) === userRef.folded;
+
+/** Reads the row `user` of the user who is meant. */
+export async function readUser(tables: AuthTables, userRef: UserRef): Promise<Stored<User> | undefined> {
+  const id = await locateUser(tables, userRef);
+  const user = id === undefined ? undefined : userIn(await tables.users.get(idKey(id), userRow));
+  return user && isMeant(userRef, user.value) ? user : undefined;
+}
+
+/** Least time that a call which has written a hint gets to make it true. */
+const finishMs = 100;
+
+/** Waits for the call that has written a version of a hint. Returns false if it has waited for that version before. */
+export type Patience = (version: string) => Promise<boolean>;
+
+/**
+ * Returns the patience of one call. Of several calls that want one name, each would else displace the others in turn. The
+ * times differ at random and grow, so that one of them finishes.
+ */
+export function newPatience({ sleep, random }: AuthTables): Patience {
+  const known = new Set<string>();
+  return async version => {
+    if (known.has(version)) return false;
+    known.add(version);
+    const [share = 0] = random(1);
+    await sleep(finishMs * (1 + (share / 256) * known.size));
+    return true;
+  };
+}
+
+/**
+ * Makes the name of a row free that was read, so that the caller may replace the row by its version. Returns the user who
+ * has the name; `conflict` if the row must be read again. The user to whom the row leads cannot get the name by it any
+ * more: an existing one gets another version (rule R1), in the place of an absent one there is a deleted user (R2).
+ * Waits before, for a call that is about to give that user the name.
+ */
+export async function releaseName(
+  tables: AuthTables,
+  folded: string,
+  row: Stored<NameRow>,
+  wait: Patience,
+): Promise<Stored<User> | "free" | typeof conflict> {
+  const { users } = tables;
+  const { id } = row.value;
+  const found = await users.get(idKey(id), userRow);
+  const user = userIn(found);
+  if (user !== undefined && foldUsername(user.value.name) === folded) return user;
+  if (await wait(row.version)) return conflict;
+  if (found !== undefined && user !== undefined) return (await touchRow(users, found)) ? "free" : conflict;
+  if (found !== undefined) return "free";
+  await sendNotices(tables, [{ id }]);
+  const gone = { partitionKey: idKey(id), rowKey: userRow, ...goneColumns.toColumns({ gone: true }) };
+  return (await users.insert(gone)) === undefined ? conflict : "free";
+}

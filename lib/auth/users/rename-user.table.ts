@@ -1,0 +1,81 @@
+import { confirmWrite } from "../../azure/tables/confirm-write.ts";
+import { finishOrLog } from "../../azure/tables/finish-or-log.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import { newEpoch } from "../model/ids.ts";
+import { foldUsername, type Username } from "../model/username.ts";
+import { listHint, nameHint, readHint, removeHint, writeHint } from "../storage/hints.table.ts";
+import { sendNotices } from "../storage/notices.table.ts";
+import type { AuthTables } from "../storage/tables.table.ts";
+import type { User, UserRef } from "../store.ts";
+import {
+  isMeant,
+  locateUser,
+  newPatience,
+  readName,
+  readUser,
+  releaseName,
+  removeName,
+  writeName,
+} from "./names.table.ts";
+import { replaceUser } from "./user-rows.table.ts";
+
+/**
+ * Renames a user, and ends the sessions: the epoch is new. One write of the row `user` by its version is the commit. The
+ * row of the new name is written before it, that of the former name is removed after it. Returns `taken` if another
+ * user has the name.
+ */
+export async function renameUser(
+  tables: AuthTables,
+  userRef: UserRef,
+  { name, folded }: Username,
+): Promise<User | "no_user" | "taken"> {
+  const id = await locateUser(tables, userRef);
+  if (id === undefined) return "no_user";
+  const epoch = newEpoch(tables.random);
+  const wait = newPatience(tables);
+  const self = { by: "id", id } as const;
+  let isFirst = true;
+  return retryOnConflict(async () => {
+    const user = await readUser(tables, self);
+    if (user === undefined || (isFirst && !isMeant(userRef, user.value))) return "no_user";
+    isFirst = false;
+    const former = foldUsername(user.value.name);
+    const commit = () =>
+      confirmWrite(
+        () => replaceUser(tables, { ...user.value, name, epoch }, user.version),
+        async () => {
+          const found = await readUser(tables, self);
+          return found?.value.epoch === epoch ? found : undefined;
+        },
+      );
+    if (former === folded) return (await commit())?.value ?? conflict;
+
+    const hints = [nameHint(folded, id), listHint(folded, id), nameHint(former, id), listHint(former, id)];
+    const [next, formerName, formerList] = await Promise.all([
+      readName(tables, folded),
+      readName(tables, former),
+      readHint(tables, listHint(former, id)),
+      sendNotices(tables, hints),
+    ]);
+    if (next !== undefined && next.value.id !== id) {
+      const released = await releaseName(tables, folded, next, wait);
+      if (released === conflict) return conflict;
+      if (released !== "free") return "taken";
+    }
+    const [isWritten] = await Promise.all([
+      // Also if it is the user's own already: its version must change, see rule R1.
+      writeName(tables, folded, { id, by: epoch }, next?.version),
+      writeHint(tables, listHint(folded, id)),
+    ]);
+    if (!isWritten) return conflict;
+    const renamed = await commit();
+    if (renamed === undefined) return conflict;
+    await finishOrLog(tables.log, () =>
+      Promise.all([
+        formerName?.value.id === id && removeName(tables, former, formerName),
+        formerList && removeHint(tables, listHint(former, id), formerList),
+      ]),
+    );
+    return renamed.value;
+  });
+}

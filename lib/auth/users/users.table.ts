@@ -1,0 +1,109 @@
+import { confirmWrite } from "../../azure/tables/confirm-write.ts";
+import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import type { Instant } from "../../time.ts";
+import { attributesIn } from "../attributes/attribute-rows.table.ts";
+import { newEpoch } from "../model/ids.ts";
+import type { Username } from "../model/username.ts";
+import { nobodyPartition } from "../storage/hints.table.ts";
+import { type AuthTables, idKey } from "../storage/tables.table.ts";
+import type { Page, Range, Stored, User, UserFilter, UserRef, UserSummary, UserView } from "../store.ts";
+import { createUser, type NewUser } from "./create-user.table.ts";
+import { deleteUser } from "./delete-user.table.ts";
+import { listUsers, listUsersByName } from "./list-users.table.ts";
+import { isMeant, locateUser, readName, readUser } from "./names.table.ts";
+import { renameUser } from "./rename-user.table.ts";
+import { lastLoginIn, loginColumns, loginRow, readUserRows, replaceUser, userIn, userRow } from "./user-rows.table.ts";
+
+/** What may change in the write that gives a user a new epoch. */
+export type Credentials = Pick<User, "password">;
+
+/** Storage of users. */
+export function userTable(tables: AuthTables) {
+  const { users, random } = tables;
+
+  return {
+    find: (userRef: UserRef): Promise<Stored<User> | undefined> => readUser(tables, userRef),
+
+    /** Returns the id to which a folded name leads. The name need not be that of the user. */
+    idOf: async (folded: string): Promise<number | undefined> => (await readName(tables, folded))?.value.id,
+
+    /** Reads a user who cannot exist. Each text has a partition of its own, so that many such reads heat none. */
+    findNobody: async (text: string): Promise<undefined> => void (await users.get(nobodyPartition(text), userRow)),
+
+    async view(userRef: UserRef): Promise<UserView | undefined> {
+      const id = await locateUser(tables, userRef);
+      if (id === undefined) return undefined;
+      const rows = await readUserRows(tables, id);
+      const user = userIn(rows.user)?.value;
+      if (user === undefined || !isMeant(userRef, user)) return undefined;
+      const lastLogin = lastLoginIn(rows.login);
+      return {
+        id,
+        name: user.name,
+        attributes: attributesIn(rows.attributes),
+        otpkeys: user.otpkeys.map(({ prefix }) => prefix),
+        ...(lastLogin !== undefined && { lastLogin }),
+      };
+    },
+
+    /** Creates a user. Returns undefined if another user has the folded name. */
+    create: (user: NewUser): Promise<Stored<User> | undefined> => createUser(tables, user),
+
+    /** Writes the password by version, without an end of sessions. Returns undefined after a conflict. */
+    save: ({ value, version }: Stored<User>, { password }: Credentials): Promise<Stored<User> | undefined> =>
+      replaceUser(tables, withPassword(value, password), version),
+
+    /**
+     * Ends the sessions of a user by a new epoch, and in the same write changes the credentials. Repeats that after a
+     * conflict, with the user as read then. Returns undefined if the user was deleted meanwhile.
+     * @param change throws to end the repetition
+     */
+    renewEpoch(start: Stored<User>, change: (user: User) => Credentials): Promise<Stored<User> | undefined> {
+      const epoch = newEpoch(random);
+      let user: Stored<User> | undefined = start;
+      return retryOnConflict(async () => {
+        if (user === undefined) return undefined;
+        const { value, version } = user;
+        const next = { ...withPassword(value, change(value).password), epoch };
+        const findOwn = async () => {
+          user = await readUser(tables, { by: "id", id: value.id });
+          return user?.value.epoch === epoch ? user : undefined;
+        };
+        return (await confirmWrite(() => replaceUser(tables, next, version), findOwn)) ?? conflict;
+      });
+    },
+
+    /** Deletes a user with attributes, assignments and name; OTP keys stay. Returns false if there is no such user. */
+    remove: (userRef: UserRef): Promise<boolean> => deleteUser(tables, userRef),
+
+    /**
+     * Renames a user and ends the sessions. Id, password, attributes, assignments and last sign-in stay. Returns `taken`
+     * if another user has the folded name.
+     */
+    rename: (userRef: UserRef, username: Username): Promise<User | "no_user" | "taken"> =>
+      renameUser(tables, userRef, username),
+
+    /** Records the time of a granted sign-in. Does nothing for a user who was deleted meanwhile. */
+    recordLogin: async (id: number, at: Instant): Promise<void> =>
+      void (await users.mergeExisting({
+        partitionKey: idKey(id),
+        rowKey: loginRow,
+        ...loginColumns.toColumns({ at }),
+      })),
+
+    /** Lists users sorted by id. */
+    list: (range: Range, filter: UserFilter = { attributes: new Map() }): Promise<Page<UserSummary>> =>
+      listUsers(tables, range, filter),
+
+    /** Lists the users whose names begin with a text, in any case, sorted by name. */
+    listByName: (
+      prefix: string,
+      range: Range<string>,
+      filter: UserFilter = { attributes: new Map() },
+    ): Promise<Page<UserSummary, string>> => listUsersByName(tables, prefix, range, filter),
+  };
+}
+
+function withPassword({ password: _, ...user }: User, password: User["password"]): User {
+  return { ...user, ...(password && { password }) };
+}

@@ -1,0 +1,68 @@
+import type * as z from "zod";
+import type { Row } from "./entity.ts";
+import { checkVersion, jsonColumn, parseRow } from "./row-schema.ts";
+
+/** Columns of a row to write. Table storage has no column for an absent value. */
+export type Columns = Readonly<Record<string, string | number | boolean>>;
+
+/** Conversion between a value and the columns of its row, in both directions. */
+export interface RowColumns<T, K extends keyof T = never> {
+  toColumns(value: T): Columns;
+  /**
+   * Returns the value of a row. Throws a `RowError` for a row of another version or form.
+   * @param keyed the properties that are in the keys of the row instead of a column
+   */
+  fromRow(row: Row, ...keyed: [K] extends [never] ? [] : [Pick<T, K>]): T;
+  /** The schema: those columns, and the properties that the keys have. */
+  schema(): z.ZodType<T>;
+}
+
+/**
+ * Returns the conversion for rows of one schema, which is the only list of their columns. Texts, numbers and booleans are
+ * columns of their own type, anything else is JSON.
+ * @param kind the kind of row, for messages
+ * @param define returns an object schema; called at the first use
+ * @param keyed properties that are no columns, because the keys of the row have them
+ */
+export function rowColumns<T extends object, K extends keyof T & string = never>(
+  { kind, version, keyed = [] }: { readonly kind: string; readonly version: number; readonly keyed?: readonly K[] },
+  define: () => z.ZodType<T>,
+): RowColumns<T, K> {
+  let defined: { readonly schema: z.ZodType<T>; readonly isJson: ReadonlyMap<string, boolean> } | undefined;
+  const definition = () => {
+    if (defined !== undefined) return defined;
+    const schema = define();
+    const fields = Object.entries((schema as unknown as z.ZodObject).shape as Record<string, z.ZodType>);
+    const columns = fields.filter(([name]) => !(keyed as readonly string[]).includes(name));
+    defined = { schema, isJson: new Map(columns.map(([name, field]) => [name, !isPlain(field)])) };
+    return defined;
+  };
+  return {
+    toColumns(value) {
+      const columns: Record<string, string | number | boolean> = { schema: version };
+      for (const [name, isJson] of definition().isJson) {
+        const content = (value as Readonly<Record<string, unknown>>)[name];
+        if (content === undefined) continue;
+        columns[name] = isJson ? JSON.stringify(content) : (content as string | number | boolean);
+      }
+      return columns;
+    },
+    fromRow(row, keys?: Pick<T, K>) {
+      checkVersion(kind, row, version);
+      const { schema, isJson } = definition();
+      const value: Record<string, unknown> = { ...keys };
+      for (const [name, json] of isJson)
+        if (row[name] !== undefined) value[name] = json ? jsonColumn(kind, row, name) : row[name];
+      return parseRow(kind, row, schema, value);
+    },
+    schema: () => definition().schema,
+  };
+}
+
+const plainTypes: readonly string[] = ["string", "number", "boolean", "enum", "literal"];
+
+/** Returns whether values of a schema can be a column as they are. */
+function isPlain(schema: z.ZodType): boolean {
+  const { type, innerType } = schema.def as { type: string; innerType?: z.ZodType };
+  return innerType === undefined ? plainTypes.includes(type) : isPlain(innerType);
+}

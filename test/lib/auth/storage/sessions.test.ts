@@ -1,0 +1,330 @@
+import { createHash, randomBytes } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { startTableServer } from "../../../../bench/scale/table-server.ts";
+import type { Session, SessionKey } from "../../../../lib/auth/model/session.ts";
+import { createSession, partitionsOfHour, sessionKey, sessionPartition } from "../../../../lib/auth/model/session.ts";
+import { noFailures, type Throttle } from "../../../../lib/auth/model/throttle.ts";
+import { authStore } from "../../../../lib/auth/storage/store.table.ts";
+import { authTables } from "../../../../lib/auth/storage/tables.table.ts";
+import type { ThrottleKey } from "../../../../lib/auth/store.ts";
+import { openTables } from "../../../../lib/azure/tables/tables.ts";
+import { days, hours, minutes, plus } from "../../../../lib/time.ts";
+import { named, openAuthStorage, storageDeps, username } from "../../../support/auth/store.ts";
+import { createStage, inTurns } from "../../../support/auth/store-steps.ts";
+import { atEndOfFile } from "../../../support/run/end-of-file.ts";
+import { storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";
+
+let count = 0;
+
+const storage = await openAuthStorage();
+const store = storage.store;
+
+async function newSession(absoluteMs = hours(24), prefix?: string) {
+  const name = `user${count++}`;
+  const user = await store.users.create({ username: username(name) });
+  if (user === undefined) throw new Error(`${name} is taken`);
+  const created = createSession({ user: user.value, prefix, now: storage.now(), absoluteMs, random: randomBytes });
+  await store.sessions.create(created.key, created.session);
+  return { ...created, user, userRef: named(name) };
+}
+
+async function found(key: SessionKey): Promise<{ value: Session; version: string }> {
+  const { session } = await store.sessions.find(key);
+  if (session === undefined) throw new Error("no session");
+  return session;
+}
+
+describe("a session", () => {
+  test.each([undefined, "ubhe0001"])("is found with its user by what its value holds (key %s)", async prefix => {
+    const { value, session, user } = await newSession(hours(24), prefix);
+    const key = sessionKey(value);
+    expect(key && (await store.sessions.find(key))).toEqual({
+      session: { value: session, version: expect.any(String) },
+      user,
+    });
+  });
+
+  test("is stored without its value", async () => {
+    const { value, key } = await newSession();
+    const rows = await storage.rows("sessions", sessionPartition(key));
+    expect(rows.map(({ rowKey }) => rowKey)).toContain(key.hash);
+    expect(JSON.stringify(rows)).not.toContain(value);
+  });
+
+  test("is in one of the partitions of its hour, which share the hour's sessions evenly", () => {
+    const hashes = Array.from({ length: 800 }, (_, n) => createHash("sha256").update(String(n)).digest("base64url"));
+    const partitions = Map.groupBy(hashes, hash => sessionPartition({ hour: "2026-11-21T13", hash }));
+    expect(partitions.size).toBe(partitionsOfHour);
+    for (const [partition, { length }] of partitions) {
+      expect(length).toBeLessThan(150);
+      expect(partition > "2026-11-21T13" && partition < "2026-11-21T14").toBe(true);
+    }
+  });
+
+  test("is none under a value that was never given", async () => {
+    const { key } = await newSession();
+    expect((await store.sessions.find({ ...key, hash: "x".repeat(43) })).session).toBeUndefined();
+    expect(await store.sessions.find({ hour: key.hour, hash: "x", userId: 1 })).toEqual({});
+  });
+
+  test("is touched by version; a touch that comes after its end does not begin it again", async () => {
+    const { key } = await newSession();
+    const session = await found(key);
+    const next = { epoch: 2, accessedAt: storage.now() };
+    const saves = await Promise.all([1, 2, 3].map(() => store.sessions.save(key, session, next)));
+    expect(saves.filter(saved => saved !== undefined)).toHaveLength(1);
+    expect((await found(key)).value).toEqual({ ...session.value, ...next });
+    const read = await found(key);
+    expect(await store.sessions.end(key)).toBe(true);
+    expect(await store.sessions.save(key, read, next)).toBeUndefined();
+    expect(await store.sessions.end(key)).toBe(false);
+    expect((await store.sessions.find(key)).session).toBeUndefined();
+  });
+
+  test("of a user who is deleted finds none, also if the name is created again", async () => {
+    const { key, userRef, user } = await newSession();
+    await store.users.remove(userRef);
+    expect(await store.sessions.find(key)).not.toHaveProperty("user");
+    await store.users.create({ username: { name: user.value.name, folded: user.value.name } });
+    expect(await store.sessions.find(key)).not.toHaveProperty("user");
+  });
+});
+
+const failures: Throttle = { failures: 4, failedAt: "2026-11-21T12:00:00.000Z", reservations: [] };
+
+const keyOf = (text: string): ThrottleKey => ({ kind: "name", text });
+
+describe("a throttle", () => {
+  const ends = () => plus(storage.now(), hours(1));
+  const stateOf = async (name: string) => {
+    return store.throttles.find(keyOf(name), () => store.users.idOf(name));
+  };
+
+  test("counts for an unknown name as for a known one", async () => {
+    await store.users.create({ username: username("arthur") });
+    for (const name of ["arthur", "nobody"]) {
+      const saved = await store.throttles.save(await stateOf(name), failures, ends());
+      expect(saved?.value).toEqual(failures);
+      expect(await stateOf(name)).toEqual(saved);
+    }
+  });
+
+  test("is reserved by version: of 100 attempts at the same time one is first", async () => {
+    const entry = await stateOf("ghost");
+    const save = () => Promise.all(Array.from({ length: 50 }, () => store.throttles.save(entry, failures, ends())));
+    expect((await save()).filter(saved => saved !== undefined)).toHaveLength(1);
+    const next = await stateOf("ghost");
+    const again = Array.from({ length: 50 }, () => store.throttles.save(next, noFailures, ends()));
+    expect((await Promise.all(again)).filter(saved => saved !== undefined)).toHaveLength(1);
+  });
+
+  test("goes on after a success as if nothing was; unlock forgets it", async () => {
+    const saved = await store.throttles.save(await stateOf("marvin"), failures, ends());
+    const cleared = saved && (await store.throttles.save(saved, noFailures));
+    expect(cleared && (await store.throttles.save(cleared, failures, ends()))).toBeDefined();
+    await store.throttles.clear(keyOf("marvin"));
+    expect(await stateOf("marvin")).toEqual({ key: keyOf("marvin"), value: noFailures });
+    await store.throttles.clear(keyOf("marvin"));
+  });
+
+  test("belongs to one user only, and to no later owner of the name", async () => {
+    await store.throttles.save(await stateOf("fenchurch"), failures, ends());
+    await store.users.create({ username: username("fenchurch") });
+    expect((await stateOf("fenchurch")).value).toEqual(noFailures);
+    await store.throttles.save(await stateOf("fenchurch"), failures, ends());
+    expect((await stateOf("fenchurch")).value).toEqual(failures);
+    await store.users.remove(named("fenchurch"));
+    expect((await stateOf("fenchurch")).value).toEqual(noFailures);
+  });
+
+  test("of an address counts by version, and its address is not stored", async () => {
+    const address = await store.addresses.find("203.0.113.7");
+    const next = { since: storage.now(), attempts: 1 };
+    const saves = await Promise.all([1, 2].map(() => store.addresses.save(address, next, ends())));
+    expect(saves.filter(saved => saved !== undefined)).toHaveLength(1);
+    const read = await store.addresses.find("203.0.113.7");
+    expect(read.value).toEqual(next);
+    expect((await store.addresses.save(read, { ...next, attempts: 2 }, ends()))?.value?.attempts).toBe(2);
+    expect(JSON.stringify(await storage.rows("expiry", "address"))).not.toContain("203.0");
+    expect((await store.addresses.find("2001:db8::/64")).value).toBeUndefined();
+  });
+});
+
+describe("clean-up", () => {
+  test("removes sessions of hours that are over, hour after hour, and no other", async () => {
+    const own = await openAuthStorage();
+    const begin = async (absoluteMs: number) => {
+      const user = { id: 1, epoch: 1 };
+      const { key, session } = createSession({ user, now: own.now(), absoluteMs, random: randomBytes });
+      await own.store.sessions.create(key, session);
+      return key;
+    };
+    const keys = [await begin(minutes(10)), await begin(hours(1)), await begin(hours(3)), await begin(hours(3))];
+    const there = async () =>
+      (await Promise.all(keys.map(key => own.store.sessions.find(key)))).map(each => "session" in each);
+    expect((await own.store.cleanUp()).sessions).toBe(0);
+    expect(await there()).toEqual([true, true, true, true]);
+    own.pass(hours(2));
+    expect((await own.store.cleanUp()).sessions).toBe(2);
+    expect(await there()).toEqual([false, false, true, true]);
+    own.pass(hours(2));
+    const { result, calls } = await own.counted(() => own.store.cleanUp());
+    expect(result.sessions).toBe(2);
+    expect(await there()).toEqual([false, false, false, false]);
+    // One query for all past hours, the rows of each partition, and one page of each of the five queues.
+    expect(calls.total).toBeLessThanOrEqual(8);
+    expect((await own.counted(() => own.store.cleanUp())).calls.total).toBe(6);
+    own.pass(days(4));
+    keys.push(await begin(minutes(10)));
+    own.pass(hours(2));
+    expect((await own.store.cleanUp()).sessions).toBe(1);
+  });
+
+  test("empties an hour of hundreds, also while others end", async () => {
+    const own = await openAuthStorage();
+    const hour = own.now().slice(0, 13);
+    const partition = sessionPartition({ hour, hash: "s150" });
+    const row = (n: number) => ({ insert: { rowKey: `s${String(n).padStart(3, "0")}`, schema: 1 } });
+    for (const start of [0, 100, 200]) {
+      await own.tables.table("sessions").transact(
+        partition,
+        Array.from({ length: 100 }, (_, n) => row(start + n)),
+      );
+    }
+    own.pass(hours(1));
+    const stage = createStage(own.tables);
+    await stage.run(
+      {
+        cleaner: () => own.on(stage.of("cleaner")).cleanUp(),
+        other: () => own.on(stage.of("other")).sessions.end({ hour, hash: "s150", userId: 1 }),
+      },
+      inTurns([["cleaner", /^transact sessions/], ["other"], ["cleaner"]]),
+    );
+    expect(await own.rows("sessions", partition)).toEqual([]);
+  });
+
+  test("removes the sessions of all past hours if the service returns them in many pages, some of them empty", async () => {
+    const server = await startTableServer({ latencyMs: [0, 0] });
+    atEndOfFile(() => server.close());
+    const { connectionString } = server;
+    let now = storage.now();
+    const tables = openTables({ connectionString, timeoutMs: storageTimeoutMs });
+    await Promise.all(authTables.map(name => tables.createTable(name)));
+    const later = authStore(tables, { ...storageDeps, now: () => now });
+    const user = { id: 1, epoch: 1 };
+    const begin = async (absoluteMs: number) => {
+      const { key, session } = createSession({ user, now, absoluteMs, random: randomBytes });
+      await later.sessions.create(key, session);
+      return key;
+    };
+    for (const ms of [hours(1), hours(2), hours(30)]) for (let n = 0; n < 20; n++) await begin(ms);
+    const live = await begin(hours(31));
+    now = plus(now, hours(31));
+    expect((await later.cleanUp()).sessions).toBe(60);
+    expect((await later.sessions.find(live)).session).toBeDefined();
+    expect(server.table("sessions").partitions()).toEqual([sessionPartition(live)]);
+  });
+
+  test("removes throttles, address counts and spent OTPs when they say nothing any more, in the order of expiry", async () => {
+    const own = await openAuthStorage();
+    const throttled = async (name: string, ms: number) => {
+      const throttle = await own.store.throttles.find(keyOf(name));
+      return own.store.throttles.save(throttle, failures, plus(own.now(), ms));
+    };
+    await throttled("early", hours(1));
+    await throttled("late", hours(5));
+    await throttled("moved", hours(1));
+    await throttled("moved", hours(5));
+    await throttled("cleared", hours(1));
+    await own.store.throttles.save(await own.store.throttles.find(keyOf("cleared")), noFailures);
+    await own.store.addresses.save(
+      await own.store.addresses.find("203.0.113.7"),
+      { since: own.now(), attempts: 1 },
+      plus(own.now(), hours(1)),
+    );
+    await own.store.otpkeys.spendOtp("ubhe", "h", plus(own.now(), days(30)));
+    const value = async (name: string) => (await own.store.throttles.find(keyOf(name))).value.failures;
+
+    own.pass(minutes(59));
+    expect(await own.store.cleanUp()).toEqual({
+      sessions: 0,
+      throttles: 0,
+      addresses: 0,
+      spentOtps: 0,
+      temporaryCodes: 0,
+      notices: 0,
+    });
+    own.pass(hours(1));
+    expect(await own.store.cleanUp()).toEqual({
+      sessions: 0,
+      throttles: 2,
+      addresses: 1,
+      spentOtps: 0,
+      temporaryCodes: 0,
+      notices: 0,
+    });
+    expect(await Promise.all(["early", "late", "moved"].map(value))).toEqual([0, 4, 4]);
+    expect((await own.store.addresses.find("203.0.113.7")).version).toBeUndefined();
+    own.pass(hours(5));
+    expect((await own.store.cleanUp()).throttles).toBe(2);
+    expect(await own.store.otpkeys.spendOtp("ubhe", "h", plus(own.now(), days(30)))).toBe(false);
+    own.pass(days(30));
+    expect(await own.store.cleanUp()).toMatchObject({ spentOtps: 1 });
+    expect(await own.store.otpkeys.spendOtp("ubhe", "h", own.now())).toBe(true);
+    own.pass(hours(9));
+    expect(await own.store.cleanUp()).toMatchObject({ spentOtps: 1 });
+    for (const queue of ["throttle", "address", "spentotp"]) {
+      expect(await own.rows("expiry", queue)).toEqual([]);
+    }
+  });
+
+  test("leaves alone what counts again since it was looked at, and finds it when that is over", async () => {
+    const own = await openAuthStorage();
+    const stateOf = () => own.store.throttles.find(keyOf("ghost"));
+    await own.store.throttles.save(await stateOf(), failures, plus(own.now(), hours(1)));
+    own.pass(hours(3));
+    const [stage, old] = [createStage(own.tables), await stateOf()];
+    await stage.run(
+      {
+        cleaner: () => own.on(stage.of("cleaner")).cleanUp(),
+        guesser: () => own.on(stage.of("guesser")).throttles.save(old, failures, plus(own.now(), hours(1))),
+      },
+      inTurns([["cleaner", /^remove throttles/], ["guesser"], ["cleaner"]]),
+    );
+    expect((await stateOf()).value).toEqual(failures);
+    own.pass(hours(3));
+    expect((await own.store.cleanUp()).throttles).toBe(1);
+    expect(await own.rows("expiry", "throttle")).toEqual([]);
+  });
+
+  test("knows attempts that came too late to be the first by one row", async () => {
+    const own = await openAuthStorage();
+    const throttle = await own.store.throttles.find(keyOf("ghost"));
+    const saves = Array.from({ length: 20 }, () =>
+      own.store.throttles.save(throttle, failures, plus(own.now(), hours(1))),
+    );
+    await Promise.all(saves);
+    expect(await own.rows("expiry", "throttle")).toHaveLength(1);
+  });
+
+  test("reads what is over, not what there is", async () => {
+    const own = await openAuthStorage();
+    const cost = async () => (await own.counted(() => own.store.cleanUp())).calls.total;
+    await own.store.cleanUp();
+    const before = await cost();
+    const throttle = async (n: number) => {
+      const state = await own.store.throttles.find(keyOf(`name${n}`));
+      return own.store.throttles.save(state, noFailures, plus(own.now(), hours(1)));
+    };
+    await Promise.all(Array.from({ length: 30 }, (_, n) => throttle(n)));
+    expect(await cost()).toBe(before);
+  });
+
+  test("ends early at the signal", async () => {
+    const own = await openAuthStorage();
+    await own.store.otpkeys.spendOtp("ubhe", "h", own.now());
+    own.pass(hours(2));
+    expect(await own.store.cleanUp(AbortSignal.abort())).toMatchObject({ spentOtps: 0 });
+    expect(await own.store.cleanUp()).toMatchObject({ spentOtps: 1 });
+  });
+});
