@@ -2,16 +2,17 @@ import { toResult } from "../../async/to-result.ts";
 import { type Fault, isUnavailable } from "../../fault.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import { type Instant, plus } from "../../time.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { intentFault, isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { deliveryService } from "../model/peer-names.ts";
+import { saveChanges } from "../store/save-changes.ts";
 import { abortCreate, abortInDoubt } from "./abort-create.ts";
 import { deliveryOrderOf } from "./delivery-order.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
 import { compensateTooLate, saveFromHandler } from "./save-from-handler.ts";
-import { startWithShipment } from "./start-request.ts";
+import { isUnconfirmed, startWithShipment } from "./start-request.ts";
 
 /** A request whose order intent is stored, with the encrypted requests for the delivery service. */
 interface RecordedOrder {
@@ -81,23 +82,26 @@ export async function orderShipment(
 const mayHaveOrdered = ({ kind, status = 0 }: PeerFailure): boolean =>
   status >= 500 || (kind === "unanswered" && !isClientError(status));
 
-/** Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated. Returns the fault for the caller. */
+/**
+ * Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated. Records it also in a request that the job
+ * has written meanwhile: as an intent left by a crash, it would end after an hour (C6). Returns the fault for the caller.
+ */
 async function leaveForReconciliation(
   loaded: LoadedRequest,
   intentAt: Instant,
   cause: unknown,
   deps: ConnectorDeps,
 ): Promise<Fault> {
-  const { value } = loaded.request;
-  deps.log.error("delivery_unanswered", { credentialRequestId: value.id, error: cause });
+  const { id } = loaded.request.value;
+  deps.log.error("delivery_unanswered", { credentialRequestId: id, error: cause });
   const at = plus(intentAt, deps.intervals.reconcileAfterMs);
   const due = { queue: "reconcile", at, peer: deliveryService } as const;
-  const written = await toResult(
-    deps.requests.save(loaded, {
-      request: { ...value, due, delivery: { ...value.delivery, isUnanswered: true }, errorMessage: unconfirmedMessage },
-    }),
-  );
-  if ("error" in written)
-    deps.log.error("reconcile_not_scheduled", { credentialRequestId: value.id, error: written.error });
-  return unreconciledFault(value.id, cause);
+  const unanswered = ({ request: { value } }: LoadedRequest): Changes | undefined => {
+    if (value.delivery?.sentAt !== intentAt || !isUnconfirmed(value)) return undefined;
+    const request = { ...value, delivery: { ...value.delivery, isUnanswered: true } };
+    return { request: value.state === "received" ? { ...request, due, errorMessage: unconfirmedMessage } : request };
+  };
+  const written = await toResult(saveChanges(loaded, unanswered, deps));
+  if ("error" in written) deps.log.error("reconcile_not_scheduled", { credentialRequestId: id, error: written.error });
+  return unreconciledFault(id, cause);
 }

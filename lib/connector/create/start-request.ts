@@ -4,7 +4,7 @@ import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import type { Delivery } from "../model/request.ts";
+import type { CredentialRequest, Delivery } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
 import { securityKeysOf } from "../store/loaded-request.ts";
 import { withPollDue } from "../store/next-due.ts";
@@ -35,8 +35,8 @@ export async function startWithShipment(
       throw new Error("the delivery service returned the id of another request's shipment");
     latest = current;
     const request = current.request.value;
+    if (!isUnconfirmed(request)) return undefined;
     const { tentative, missing, ...delivery } = request.delivery ?? {};
-    if (!(request.state === "received" || (request.state === "started" && tentative === true))) return undefined;
     const { errorMessage, lease, due: before, ...rest } = request;
     const state = request.state === "received" ? startRequest(request.state) : request.state;
     return {
@@ -56,6 +56,10 @@ export async function startWithShipment(
     log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });
   return { requestId, shipmentId };
 }
+
+/** Whether the shipment of an open request is not known, or linked tentatively only. */
+export const isUnconfirmed = ({ state, delivery }: CredentialRequest): boolean =>
+  state === "received" || (state === "started" && delivery?.tentative === true);
 
 /** Returns the delivery with its shipment. The tentative one that it replaces is rejected, so that it is unlinked even after a crash. */
 function withShipment(delivery: Delivery, shipmentId: string): Delivery {

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { Fetch } from "../../../../lib/connector/http/call.ts";
-import { between, days, hours, minutes } from "../../../../lib/time.ts";
+import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
+import { between, days, hours, minutes, plus } from "../../../../lib/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import {
   orderBody,
   peersOfFile,
+  refusalOf,
   type TestConnector,
   testConnector,
   withoutPins,
@@ -152,5 +154,64 @@ describe("an order intent that a crash has left", () => {
     expect(connector.events("search_not_trusted")).toContainEqual(
       expect.objectContaining({ credentialRequestId: requestId, otherRequestId: other.requestId }),
     );
+  });
+});
+
+describe("an order that was sent and not answered", () => {
+  /** A connector whose order gets no answer, while the job runs `runAfterMs` after the intent. */
+  const unansweredDuringRun = async (runAfterMs: number) => {
+    const connector: TestConnector = await testConnector(peers, {
+      ports: ({ delivery }, clock) => ({
+        delivery: {
+          ...delivery,
+          createShipment: async () => {
+            clock.advance(runAfterMs);
+            await connector.runCredentials();
+            throw new PeerFailure("delivery service", "order", "unanswered");
+          },
+        },
+      }),
+    });
+    return connector;
+  };
+
+  test("waits for three days, also if the job has written the request during the call", async () => {
+    const connector = await unansweredDuringRun(minutes(6));
+    expect(await refusalOf(connector.order(withoutPins(orderBody())))).toMatchObject({ status: 500 });
+    const [{ requestId } = { requestId: "" }] = await connector.queue("reconcile");
+    const { delivery, due, ...row } = await connector.requestRow(requestId);
+    expect(row).toMatchObject({ state: "received", errorMessage: expect.stringContaining("has not confirmed") });
+    expect(due?.at).toBe(plus(delivery?.sentAt ?? "", minutes(15)));
+    expect(connector.events("reconcile_not_scheduled")).toEqual([]);
+    connector.advance(minutes(9));
+    expect(await runFor(connector, requestId, hours(10))).toMatchObject(stillOpen);
+  });
+
+  test("waits for three days after the job has rejected the shipment that it linked during the call", async () => {
+    const connector = await unansweredDuringRun(minutes(16));
+    const body = withoutPins(orderBody());
+    const referenced = altered(body, { "shipment.customer_reference": body.recipient.email });
+    const others = await testConnector(peers);
+    const other = await others.order(referenced);
+    expect(await refusalOf(connector.order(referenced))).toMatchObject({ status: 500 });
+    const [{ requestId } = { requestId: "" }] = await connector.queue("poll");
+    expect(await connector.requestRow(requestId)).toMatchObject({
+      state: "started",
+      delivery: { isUnanswered: true, tentative: true, shipmentId: other.shipmentId },
+    });
+    await connector.runShipments();
+    expect(await connector.requestRow(requestId)).toMatchObject({
+      ...stillOpen,
+      delivery: { isUnanswered: true, rejectedShipmentIds: [other.shipmentId] },
+    });
+  });
+
+  test("leaves a request that the job has ended during the call as it is", async () => {
+    const connector = await unansweredDuringRun(days(4));
+    expect(await refusalOf(connector.order(withoutPins(orderBody())))).toMatchObject({ status: 500 });
+    const [{ requestId } = { requestId: "" }] = await connector.queue("clean");
+    const row = await connector.requestRow(requestId);
+    expect(row).toMatchObject({ state: "failed", errorMessage: expect.stringContaining("never confirmed") });
+    expect(row.delivery?.isUnanswered).toBeUndefined();
   });
 });
