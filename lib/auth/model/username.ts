@@ -27,10 +27,11 @@ export const foldUsername = (name: string): string =>
 const undecodedEscape = /%(?:2f|[89a-f][0-9a-f])/i;
 
 /**
- * Characters that no name can have, because it would look like another one (RFC 8265 section 3.3, RFC 8264 section 9). The joiners U+200C
- * and U+200D are among them.
+ * Characters that no name can have, because it would look like another one (RFC 8265 section 3.3, RFC 8264 section 9): among them the
+ * joiners U+200C and U+200D, every space but U+0020, and U+2800, the Braille pattern without dots. Two spaces in a row look like one on a
+ * page.
  */
-const unwritable = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+const unwritable = /[[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]--\x20]| {2}/v;
 
 /** Parses a username. Removes surrounding white space. */
 export function parseUsername(text: string): Parsed<Username> {
@@ -41,7 +42,10 @@ export function parseUsername(text: string): Parsed<Username> {
   if (name === undefined || isLongerThan(name, usernameMaxCodePoints)) {
     return refused(`must have at most ${usernameMaxCodePoints} characters`);
   }
-  if (unwritable.test(name)) return refused("must not contain control, invisible, direction or unassigned characters");
+  if (unwritable.test(name))
+    return refused(
+      "must not contain control, invisible, direction or unassigned characters, two spaces in a row, or a space other than U+0020",
+    );
   if (/[/\\?#]/.test(name)) return refused("must not contain / \\ ? or #");
   if (name === "." || name === "..") return refused("must not be . or ..");
   if (undecodedEscape.test(name)) return refused("must not contain %2F or %80 to %FF: a path cannot carry them");

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { hasControlCharacters } from "../../hidden-characters.ts";
+import { hasControlCharacters, withoutHiddenCharacters } from "../../hidden-characters.ts";
 import { omitUndefined } from "../../omit-undefined.ts";
 import { PeerFailure } from "../../peers/peer-failure.ts";
 import type { CreationOptions } from "../model/webauthn.ts";
@@ -38,6 +38,9 @@ const name = z
     text => text.isWellFormed() && !hasControlCharacters(text) && [...text].length <= longestName,
     `must be one line of at most ${longestName} characters without control characters`,
   );
+
+/** A blank one is refused by the delivery service, as a fault of the caller, who did not send it. */
+const accountName = name.refine(text => withoutHiddenCharacters(text).trim() !== "", "must not be blank");
 
 /** A whole number, also as text. */
 const whole = (min: number, max: number) =>
@@ -87,7 +90,7 @@ export const creationOptionsSchema = ({ binary, userHandle = binary, credentialI
   z
     .object({
       rp: z.object({ id: relyingPartyId, name: name.nullish() }),
-      user: z.object({ id: sized(userHandle, longest.userHandle), name, displayName: name.nullish() }),
+      user: z.object({ id: sized(userHandle, longest.userHandle), name: accountName, displayName: name.nullish() }),
       challenge: sized(binary, longest.challenge),
       pubKeyCredParams: publicKeys(z.object({ alg: algorithm })).refine(
         ({ length }) => length > 0,

@@ -141,6 +141,13 @@ describe("creation options", () => {
     expect(wrongIn(() => readPing(changes)).split(" ")[0]).toBe(member);
   });
 
+  test.each(["", "  ", "\u200b", "\u2800"])(
+    "are refused with the blank user name %j, which the delivery service refuses",
+    name => {
+      expect(wrongIn(() => read({ user: { id: "AQ", name } }))).toBe("user.name must not be blank");
+    },
+  );
+
   test("are refused as a whole if they are no object, and the refusal names every member otherwise", () => {
     expect(wrongIn(() => readCreationOptions(schema, undefined, { peer: "IdP main" }))).toBe(
       "the object is missing or not readable",
