@@ -8,7 +8,7 @@ const { values } = parseArgs({ options: { samples: { type: "string", default: "5
 
 /** Attempts of one name, below what locks it and stops its key. */
 const perName = 90;
-const bench = await startBench({ settings: { AUTH_THROTTLE_FAILURES: "100", AUTH_KEY_STOP_FAILURES: "100" } });
+const bench = await startBench({ settings: { AUTH_THROTTLE_FAILURES: "100" } });
 
 /**
  * What is wrong with a login. Within a group the same fields are sent, so that only the time could distinguish them.

@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { fileURLToPath } from "node:url";
 import { hash, verify } from "@node-rs/argon2";
+import { start } from "../../functions/start.ts";
 import { defaultCost } from "../../lib/auth/passwords/password-hash.ts";
 import { installFunctionsCore } from "../../local/host/functions-core.ts";
 import { startHost } from "../../local/host/host.ts";
@@ -60,7 +61,7 @@ const now = () => performance.timeOrigin + performance.now();
 let workerTimes: Record<string, WorkerTime[]> = {};
 
 const core = installFunctionsCore();
-await import("../../functions/main.ts");
+await start({ ...process.env }, JSON.parse(process.env.BENCH_LIMITS ?? "{}"));
 const { registerBare } = await import("./bare.ts");
 await registerBare(process.env.CLOUD_STORAGE_CONNECTION_STRING ?? "");
 const hostJson = JSON.parse(readFileSync(new URL("../../host.json", import.meta.url), "utf8"));

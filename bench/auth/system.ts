@@ -63,7 +63,7 @@ export async function startBench(options: BenchOptions = {}): Promise<Bench> {
       SERVICE_APIS: "core,client",
       ...(separateFront && { BENCH_FRONT: "1" }),
       // The default on one core. The host counts the cores before it is pinned.
-      ...(pin && { AUTH_HASHES_IN_FLIGHT: "1" }),
+      ...(pin && { BENCH_LIMITS: JSON.stringify({ hashingThreads: 1 }) }),
       ...settings,
     },
     // The host's output is discarded.

@@ -1,6 +1,7 @@
 import type { Log } from "../log.ts";
 import type { Sealer } from "../seal.ts";
 import { days, type Now, seconds } from "../time.ts";
+import { authLimits } from "./limits.ts";
 import { type AddressLimits, parseAllowList } from "./model/address-limit.ts";
 import type { DeviceTokens } from "./model/device-token.ts";
 import type { HashUsernameForLog } from "./model/hash-username-for-log.ts";
@@ -12,7 +13,7 @@ import type { AuthSettings } from "./settings.ts";
 import { passwordMinLength } from "./settings.ts";
 import type { AuthStore } from "./storage/store.table.ts";
 
-/** Rules and limits from the settings. All durations are in milliseconds. */
+/** Rules and limits, from the settings and `authLimits`. All durations are in milliseconds. */
 export interface AuthRules extends SignInRules {
   readonly identifyByOtp: boolean;
   /** Whether users may assign unassigned OTP keys to themselves. */
@@ -53,38 +54,44 @@ export interface AuthDeps extends AuthStore {
   readonly sleep: (ms: number) => Promise<void>;
 }
 
-export const toAuthRules = (settings: AuthSettings): AuthRules => ({
-  otpPolicy: settings.AUTH_OTP_POLICY,
-  allowEmptyPassword: settings.AUTH_ALLOW_EMPTY_PASSWORD,
-  identifyByOtp: settings.AUTH_IDENTIFY_BY_OTP,
-  selfAssign: settings.AUTH_SELF_ASSIGN,
-  passwordMinLength: passwordMinLength(settings),
-  throttle: {
-    failures: settings.AUTH_THROTTLE_FAILURES,
-    firstWaitMs: seconds(settings.AUTH_THROTTLE_FIRST_WAIT_SECONDS),
-    maxWaitMs: seconds(settings.AUTH_THROTTLE_LONGEST_WAIT_SECONDS),
-    reservationMs: seconds(settings.AUTH_THROTTLE_RESERVATION_SECONDS),
-    keepMs: seconds(settings.AUTH_THROTTLE_KEEP_SECONDS),
-  },
-  address: {
-    limits: { attempts: settings.AUTH_ADDRESS_LIMIT, windowMs: seconds(settings.AUTH_ADDRESS_WINDOW_SECONDS) },
-    isExempt: parseAllowList(settings.AUTH_ADDRESS_ALLOW_LIST),
-  },
-  slotWaitMs: seconds(settings.AUTH_THROTTLE_BUSY_SECONDS),
-  keyStopFailures: settings.AUTH_KEY_STOP_FAILURES,
-  windows: {
-    lookAhead: settings.OTP_HOTP_LOOK_AHEAD,
-    resync: settings.OTP_HOTP_RESYNC_WINDOW,
-    steps: settings.OTP_TOTP_STEPS,
-  },
-  spentOtpMs: days(settings.OTP_SPENT_DAYS),
-  session: {
-    idleMs: seconds(settings.SESSION_IDLE_SECONDS),
-    absoluteMs: seconds(settings.SESSION_ABSOLUTE_SECONDS),
-    touchMs: seconds(settings.SESSION_TOUCH_SECONDS),
-  },
-  deviceMs: days(settings.AUTH_DEVICE_DAYS),
-  secureCookie: settings.SESSION_COOKIE_SECURE,
-  allowedOrigins: settings.CLIENT_ALLOWED_ORIGINS,
-  usesValidationServers: settings.OTP_VALIDATION_URLS.length > 0,
-});
+/** @param replaced replaces constants of `authLimits`, for tests */
+export function toAuthRules(settings: AuthSettings, replaced: object = {}): AuthRules {
+  const limits = { ...authLimits, ...replaced };
+  const maxWaitMs = seconds(settings.AUTH_THROTTLE_LONGEST_WAIT_SECONDS);
+  const idleMs = seconds(settings.SESSION_IDLE_SECONDS);
+  return {
+    otpPolicy: settings.AUTH_OTP_POLICY,
+    allowEmptyPassword: settings.AUTH_ALLOW_EMPTY_PASSWORD,
+    identifyByOtp: settings.AUTH_IDENTIFY_BY_OTP,
+    selfAssign: settings.AUTH_SELF_ASSIGN,
+    passwordMinLength: passwordMinLength(settings),
+    throttle: {
+      failures: settings.AUTH_THROTTLE_FAILURES,
+      firstWaitMs: limits.throttleFirstWaitMs,
+      maxWaitMs,
+      reservationMs: limits.throttleReservationMs,
+      keepMs: Math.max(limits.throttleKeepMs, maxWaitMs),
+    },
+    address: {
+      limits: { attempts: settings.AUTH_ADDRESS_LIMIT, windowMs: limits.addressWindowMs },
+      isExempt: parseAllowList(settings.AUTH_ADDRESS_ALLOW_LIST),
+    },
+    slotWaitMs: limits.slotWaitMs,
+    keyStopFailures: limits.keyStopFailures,
+    windows: {
+      lookAhead: settings.OTP_HOTP_LOOK_AHEAD,
+      resync: limits.hotpResync,
+      steps: settings.OTP_TOTP_STEPS,
+    },
+    spentOtpMs: limits.spentOtpMs,
+    session: {
+      idleMs,
+      absoluteMs: seconds(settings.SESSION_ABSOLUTE_SECONDS),
+      touchMs: Math.min(limits.sessionTouchMs, idleMs / 2),
+    },
+    deviceMs: days(settings.AUTH_DEVICE_DAYS),
+    secureCookie: settings.SESSION_COOKIE_SECURE,
+    allowedOrigins: settings.CLIENT_ALLOWED_ORIGINS,
+    usesValidationServers: settings.OTP_VALIDATION_URLS.length > 0,
+  };
+}

@@ -13,11 +13,6 @@ const duration = { seconds: numberOf("seconds"), days: numberOf("days") };
 const maxDays = 36_500;
 const days = duration.days.refine(value => value <= maxDays, { error: `must be at most ${maxDays} days` });
 const period = days.refine(value => value > 0, { error: "must be more than 0 days" });
-/** A timer of more than 24 days fires at once. */
-const maxLimitSeconds = 86_400;
-const timeLimit = duration.seconds.refine(value => value > 0 && value <= maxLimitSeconds, {
-  error: `must be more than 0 and at most ${maxLimitSeconds} seconds`,
-});
 const address = text
   .refine(isAddress, { error: "must be an https address (http only on the loopback), without credentials" })
   .transform(value => trimEnd(value, "/"));
@@ -42,8 +37,6 @@ export const setting = {
   days: (description: string) => days.meta({ description }),
   /** Days of a period in which work is tried: with 0, it would end before its first attempt. */
   period: (description: string) => period.meta({ description }),
-  /** The time limit of calls in seconds, at most a day: with 0, or with more than the 24 days of a timer, every call would end at once. */
-  timeLimit: (description: string) => timeLimit.meta({ description }),
   /**
    * An absolute https URL without credentials or fragment. `readSettings` allows http on the loopback in local runs.
    */

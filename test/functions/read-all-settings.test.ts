@@ -202,16 +202,6 @@ describe("the settings of a deployment", () => {
     expect(problemsOf({ ...goodSettings, IDP_DEFAULT: "a_b" })).toEqual(["IDP_DEFAULT"]);
   });
 
-  it("refuse a time limit of 0, with which every call would fail", () => {
-    const { deployment, auth, connector } = readAllSettings({ ...goodSettings, SERVICE_APIS: "client,connector" });
-    const limits = Object.keys({ ...deployment, ...auth, ...connector?.settings }).filter(name =>
-      /_TIMEOUT_SECONDS$|_TOTAL_SECONDS$/.test(name),
-    );
-    expect(limits).toHaveLength(2);
-    const settings = { ...goodSettings, SERVICE_APIS: "client,connector" };
-    for (const name of limits) expect(problemsOf({ ...settings, [name]: "0" })).toEqual([name]);
-  });
-
   it("refuse a period of 0, in which no credential would be activated", () => {
     const name = "RFPR_RETRY_NUMBER_DAYS";
     expect(problemsOf({ ...goodSettings, [name]: "0" })).toEqual([name]);

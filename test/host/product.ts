@@ -13,7 +13,7 @@ import { builtPackage } from "../support/host/built-package.ts";
 import { hostBundle } from "../support/host/host-bundle.ts";
 import type { Limits } from "../support/host/limits.ts";
 import { atEndOfFile } from "../support/run/end-of-file.ts";
-import { freshStorage, patient } from "../support/storage/fresh-storage.ts";
+import { freshStorage } from "../support/storage/fresh-storage.ts";
 
 const never = "0 0 0 29 2 *";
 
@@ -56,7 +56,6 @@ export async function productOfFile(): Promise<Product> {
   const settings = {
     ...hostSettings,
     ...described.settings,
-    ...patient,
     CRON_PROCESS_SHIPMENT_SCHEDULE: never,
     CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: never,
     CRON_DATA_CLEANUP_SCHEDULE: never,

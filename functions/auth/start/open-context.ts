@@ -1,4 +1,5 @@
 import { toAuthRules } from "../../../lib/auth/deps.ts";
+import { authLimits } from "../../../lib/auth/limits.ts";
 import { createDeviceTokens } from "../../../lib/auth/model/device-token.ts";
 import { createUsernameHashForLog } from "../../../lib/auth/model/hash-username-for-log.ts";
 import { createKeyedHash } from "../../../lib/auth/model/keyed-hash.ts";
@@ -9,13 +10,9 @@ import { authStore } from "../../../lib/auth/storage/store.table.ts";
 import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
 import { callerAddress } from "../../../lib/http/authenticate/caller-address.ts";
 import { isInAzure } from "../../../lib/settings/deployment-settings.ts";
-import { seconds } from "../../../lib/time.ts";
 import type { Deployment } from "../../deployment.ts";
 import { apiUrl } from "../../service.ts";
 import type { AuthContext } from "../context.ts";
-
-/** Node hashes in its thread pool, which has four threads by default. More hashes would only wait there. */
-const hashingThreads = 4;
 
 /** Connects the authentication server to storage, Key Vault and validation servers. Makes no call yet. */
 export function openAuthContext(deployment: Deployment, settings: AuthSettings): AuthContext {
@@ -23,6 +20,7 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
   const { CORE_PATH, PUBLIC_BASE_URL, TRUSTED_PROXIES } = deployment.settings;
   const validationKey = deployment.secretText("otp-validation-key");
   const pepper = keyRing(secrets, "password-pepper", caching);
+  const limits = { ...authLimits, ...deployment.limits };
   const clientId = settings.OTP_VALIDATION_CLIENT_ID;
   return {
     ...authStore(deployment.tables, { now, random, sleep, log, keyedHash: createKeyedHash(pepper) }),
@@ -31,8 +29,8 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
       random,
       now,
       sleep,
-      maxConcurrent: settings.AUTH_HASHES_IN_FLIGHT ?? Math.min(cores, hashingThreads),
-      maxWaitMs: seconds(settings.AUTH_HASHES_WAIT_SECONDS),
+      maxConcurrent: Math.min(cores, limits.hashingThreads),
+      maxWaitMs: limits.hashWaitMs,
     }),
     sealer,
     deviceTokens: createDeviceTokens(pepper),
@@ -47,11 +45,11 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
               key: async () => new Uint8Array(Buffer.from(await validationKey(), "base64")),
               fetch,
               random,
-              timeoutMs: seconds(settings.OTP_VALIDATION_TIMEOUT_SECONDS),
-              totalTimeoutMs: seconds(settings.OTP_VALIDATION_TOTAL_SECONDS),
+              timeoutMs: limits.validationCallMs,
+              totalTimeoutMs: limits.validationTotalMs,
             }),
           },
-    rules: toAuthRules(settings),
+    rules: toAuthRules(settings, limits),
     log,
     now,
     random,

@@ -13,14 +13,14 @@ export const oathForms: readonly CodeForm[] = lengths.map(length => ({ length, a
 const secretBytes = { min: 14, max: 64 };
 /** The maximum leaves room for every window below 2^53. */
 const counter = { min: 0, max: 2 ** 52 };
-/** Maximum of the setting `OTP_HOTP_RESYNC_WINDOW`. */
-export const maxResyncWindow = 1000;
+/** Maximum of any window of codes. */
+const maxWindow = 1000;
 
 const guardrails = createGuardrails({
   MIN_SECRET_BYTES: secretBytes.min,
   MAX_SECRET_BYTES: secretBytes.max,
   MAX_COUNTER: Number.MAX_SAFE_INTEGER,
-  MAX_WINDOW: maxResyncWindow + 1,
+  MAX_WINDOW: maxWindow + 1,
 });
 
 /** Cached, because creating a key object costs several times the HMAC of one code, and a window has many codes. */

@@ -28,7 +28,7 @@ export interface InterruptedHosts {
 
 /** Starts both hosts. Two failures lock a name for an hour. */
 export async function startInterruptedHosts(): Promise<InterruptedHosts> {
-  const system = await startAuthSystem({ AUTH_THROTTLE_FAILURES: "2", AUTH_THROTTLE_FIRST_WAIT_SECONDS: "3600" });
+  const system = await startAuthSystem({ AUTH_THROTTLE_FAILURES: "2" }, { limits: { throttleFirstWaitMs: 3_600_000 } });
   const proxy = await startPausingProxy(system.storage.tableUrl);
   const [killed, survivor] = await Promise.all([system.startHost({ through: proxy }), system.startHost()]);
   return {

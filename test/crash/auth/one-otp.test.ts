@@ -16,11 +16,12 @@ beforeAll(async () => {
   const settings = {
     OTP_VALIDATION_URLS: server.url,
     OTP_VALIDATION_CLIENT_ID: server.clientId,
-    OTP_VALIDATION_TIMEOUT_SECONDS: "60",
-    OTP_VALIDATION_TOTAL_SECONDS: "120",
-    AUTH_KEY_STOP_FAILURES: "30",
   };
-  system = await startAuthSystem(settings, { "otp-validation-key": clientKey.toString("base64") });
+  const limits = { validationCallMs: 60_000, validationTotalMs: 120_000, keyStopFailures: 30 };
+  system = await startAuthSystem(settings, {
+    limits,
+    secrets: { "otp-validation-key": clientKey.toString("base64") },
+  });
   hosts = await Promise.all([system.startHost(), system.startHost()]);
 });
 

@@ -17,15 +17,14 @@ let strict: AuthHost;
 beforeAll(async () => {
   system = await startAuthSystem();
   proxy = await startPausingProxy(system.storage.tableUrl);
-  const limits = {
+  const settings = {
     SESSION_IDLE_SECONDS: String(idleMs / 1000),
     SESSION_ABSOLUTE_SECONDS: String(absoluteMs / 1000),
-    SESSION_TOUCH_SECONDS: "1",
   };
   [slow, other, strict] = await Promise.all([
     system.startHost({ through: proxy }),
     system.startHost(),
-    system.startHost({ settings: limits }),
+    system.startHost({ settings, limits: { sessionTouchMs: 1000 } }),
   ]);
 });
 

@@ -2,9 +2,10 @@ import { TableClient, type TableEntityResult } from "@azure/data-tables";
 import { closePeers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem } from "../../../local/start/system.ts";
 import { type Answer, type HostProcess, startHostProcess } from "../../support/host/host-process.ts";
+import type { Limits } from "../../support/host/limits.ts";
 import type { PausingProxy } from "../../support/host/pausing-proxy.ts";
 import { type SharedClock, startSharedClock } from "../../support/host/shared-clock.ts";
-import { type FreshStorage, freshStorage, patient } from "../../support/storage/fresh-storage.ts";
+import { type FreshStorage, freshStorage } from "../../support/storage/fresh-storage.ts";
 
 /** A host of the authentication server, called as its two kinds of callers do. */
 export interface AuthHost {
@@ -25,7 +26,11 @@ export interface AuthSystem {
   /** Of hosts and the test. */
   readonly clock: Pick<SharedClock, "advance">;
   /** Starts a host. `through`: its tables are reached by this proxy. */
-  startHost(options?: { readonly settings?: Fields; readonly through?: PausingProxy }): Promise<AuthHost>;
+  startHost(options?: {
+    readonly settings?: Fields;
+    readonly limits?: Limits;
+    readonly through?: PausingProxy;
+  }): Promise<AuthHost>;
   /** All rows of a table, past every host. */
   rows(table: string): Promise<readonly TableRow[]>;
   /** Ends every host that is left, then the peers. */
@@ -35,9 +40,13 @@ export interface AuthSystem {
 /**
  * There can be one at a time, because it sets the clock of this process.
  * @param settings of every host
- * @param secrets in the vault, besides those of every local system
+ * @param options.limits of every host
+ * @param options.secrets in the vault, besides those of every local system
  */
-export async function startAuthSystem(settings: Fields = {}, secrets: Fields = {}): Promise<AuthSystem> {
+export async function startAuthSystem(
+  settings: Fields = {},
+  { limits = {}, secrets = {} }: { readonly limits?: Limits; readonly secrets?: Fields } = {},
+): Promise<AuthSystem> {
   const storage = freshStorage();
   const clock = startSharedClock();
   const peers = await startPeers();
@@ -47,10 +56,13 @@ export async function startAuthSystem(settings: Fields = {}, secrets: Fields = {
   return {
     storage,
     clock,
-    startHost: async ({ settings: own = {}, through } = {}) => {
+    startHost: async ({ settings: own = {}, limits: ownLimits, through } = {}) => {
       const connectionString = through?.through(storage.connectionString) ?? storage.connectionString;
       const all = { ...described, CLOUD_STORAGE_CONNECTION_STRING: connectionString, ...plain, ...settings, ...own };
-      const process = await startHostProcess(tokens.core, all, { clock: clock.path });
+      const process = await startHostProcess(tokens.core, all, {
+        clock: clock.path,
+        limits: { ...plainLimits, ...limits, ...ownLimits },
+      });
       hosts.push(process);
       return authHost(process);
     },
@@ -67,14 +79,14 @@ export async function startAuthSystem(settings: Fields = {}, secrets: Fields = {
   };
 }
 
-/** No timer fires in a test, and no attempt is refused because the machine is slow. */
+/** No timer fires in a test. */
 const plain = {
-  ...patient,
   SERVICE_APIS: "core,client",
   CRON_SESSION_CLEANUP_SCHEDULE: "0 0 0 29 2 *",
-  AUTH_THROTTLE_BUSY_SECONDS: "60",
-  AUTH_THROTTLE_RESERVATION_SECONDS: "300",
 };
+
+/** No attempt is refused because the machine is slow. */
+const plainLimits: Limits = { slotWaitMs: 60_000, throttleReservationMs: 300_000 };
 
 const authHost = (process: HostProcess): AuthHost => ({
   process,

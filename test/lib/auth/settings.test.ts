@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { toAuthRules } from "../../../lib/auth/deps.ts";
+import { authLimits } from "../../../lib/auth/limits.ts";
 import { authSettings, passwordMinLength } from "../../../lib/auth/settings.ts";
 import { describeSettings } from "../../../lib/settings/describe-settings.ts";
 import { BadSettings, type Environment, readSettings } from "../../../lib/settings/read-settings.ts";
+import { days, seconds } from "../../../lib/time.ts";
 
 const read = (environment: Environment = {}) => readSettings(authSettings, environment);
 const problemsOf = (environment: Environment) => {
@@ -21,21 +24,14 @@ describe("the settings of the authentication server", () => {
       AUTH_ALLOW_EMPTY_PASSWORD: false,
       AUTH_IDENTIFY_BY_OTP: false,
       AUTH_THROTTLE_FAILURES: 10,
-      AUTH_THROTTLE_FIRST_WAIT_SECONDS: 30,
       AUTH_THROTTLE_LONGEST_WAIT_SECONDS: 3600,
-      AUTH_THROTTLE_RESERVATION_SECONDS: 30,
-      AUTH_THROTTLE_BUSY_SECONDS: 2,
-      AUTH_KEY_STOP_FAILURES: 100,
       AUTH_ADDRESS_LIMIT: 0,
       AUTH_ADDRESS_ALLOW_LIST: [],
       OTP_HOTP_LOOK_AHEAD: 15,
-      OTP_HOTP_RESYNC_WINDOW: 100,
       OTP_TOTP_STEPS: 1,
       OTP_VALIDATION_URLS: [],
-      OTP_SPENT_DAYS: 30,
       SESSION_IDLE_SECONDS: 3600,
       SESSION_ABSOLUTE_SECONDS: 86400,
-      SESSION_TOUCH_SECONDS: 60,
       SESSION_COOKIE_SECURE: true,
       CLIENT_ALLOWED_ORIGINS: [],
       CRON_SESSION_CLEANUP_SCHEDULE: "0 15 * * * *",
@@ -74,12 +70,7 @@ describe("the settings of the authentication server", () => {
     ["AUTH_OTP_POLICY", "sometimes"],
     ["AUTH_PASSWORD_MIN_LENGTH", "7"],
     ["AUTH_ADDRESS_ALLOW_LIST", "example.com"],
-    ["AUTH_KEY_STOP_FAILURES", "101"],
     ["OTP_HOTP_LOOK_AHEAD", "26"],
-    ["OTP_HOTP_RESYNC_WINDOW", "1001"],
-    ["OTP_HOTP_RESYNC_WINDOW", "14"],
-    ["AUTH_THROTTLE_KEEP_SECONDS", "3599"],
-    ["SESSION_TOUCH_SECONDS", "3600"],
     ["CLIENT_ALLOWED_ORIGINS", "https://app.example.com/"],
     ["CLIENT_ALLOWED_ORIGINS", "http://app.example.com"],
     ["CLIENT_ALLOWED_ORIGINS", "null"],
@@ -88,14 +79,19 @@ describe("the settings of the authentication server", () => {
     expect(problemsOf({ [name]: value })).toEqual([name]);
   });
 
-  it("refuse validation servers without TLS, without a client id, or slower than an attempt may be", () => {
+  it("refuse validation servers without TLS or without a client id", () => {
     const urls = { OTP_VALIDATION_URLS: "https://a.example.com/verify" };
     const open = { OTP_VALIDATION_URLS: "http://a.example.com/verify", OTP_VALIDATION_CLIENT_ID: "1" };
     expect(problemsOf(open)).toEqual(["OTP_VALIDATION_URLS"]);
     expect(problemsOf(urls)).toEqual(["OTP_VALIDATION_CLIENT_ID"]);
-    expect(problemsOf({ ...urls, OTP_VALIDATION_CLIENT_ID: "1", OTP_VALIDATION_TOTAL_SECONDS: "30" })).toEqual([
-      "OTP_VALIDATION_TOTAL_SECONDS",
-    ]);
+  });
+
+  it("never make a wait end early, nor a session in use", () => {
+    const long = toAuthRules(read({ AUTH_THROTTLE_LONGEST_WAIT_SECONDS: "172800", SESSION_IDLE_SECONDS: "30" }));
+    expect(long.throttle.keepMs).toBe(days(2));
+    expect(long.session.touchMs).toBe(seconds(15));
+    expect(authLimits.validationTotalMs).toBeLessThan(authLimits.throttleReservationMs);
+    expect(long.windows.resync).toBeGreaterThan(25);
   });
 
   it("are all described, and none has to be set", () => {

@@ -23,8 +23,6 @@ const problemsOf = (work: () => unknown) => {
   throw new Error("the settings are good");
 };
 
-const timeLimitReason = "must be more than 0 and at most 86400 seconds";
-
 describe("a single setting", () => {
   it.each<[string, z.ZodType, string, unknown]>([
     ["text", setting.text(""), " as is ", " as is "],
@@ -36,8 +34,6 @@ describe("a single setting", () => {
     ["seconds", setting.seconds(""), "0.25", 0.25],
     ["days", setting.days(""), "2", 2],
     ["the most days", setting.days(""), "36500", 36_500],
-    ["a time limit", setting.timeLimit(""), "0.001", 0.001],
-    ["the longest time limit", setting.timeLimit(""), "86400", 86_400],
     [
       "an address without the slash at its end",
       setting.address(""),
@@ -58,9 +54,6 @@ describe("a single setting", () => {
     ["a time", setting.seconds(""), "1m", "must be a number of seconds"],
     ["a negative time", setting.days(""), "-1", "must be a number of days"],
     ["a time that ends after the year 9999", setting.days(""), "36500.001", "must be at most 36500 days"],
-    ["a time limit that ends every call", setting.timeLimit(""), "0", timeLimitReason],
-    ["a time limit that a timer cannot have", setting.timeLimit(""), "86400.001", timeLimitReason],
-    ["a time limit that is no number", setting.timeLimit(""), "1m", "must be a number of seconds"],
     [
       "an address",
       setting.address(""),

@@ -2,7 +2,7 @@ import { closePeers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem } from "../../../local/start/system.ts";
 import { type HostProcess, startHostProcess } from "../host/host-process.ts";
 import { atEndOfFile } from "../run/end-of-file.ts";
-import { freshStorage, patient } from "../storage/fresh-storage.ts";
+import { freshStorage } from "../storage/fresh-storage.ts";
 
 /** The authentication server as a process, for programs that call it from outside. */
 export interface AuthHost {
@@ -33,7 +33,7 @@ export async function startAuthHost(
   const peers = await startPeers();
   for (const [name, value] of Object.entries(secrets)) peers.vault.set(name, value);
   const { settings: described, tokens } = await describeSystem(storage, peers);
-  const host = await startHostProcess(tokens.core, { ...described, ...patient, ...settings });
+  const host = await startHostProcess(tokens.core, { ...described, ...settings });
   atEndOfFile(async () => {
     await host.kill();
     await closePeers(peers);

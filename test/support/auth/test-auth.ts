@@ -23,9 +23,10 @@ import { type Instant, instant } from "../../../lib/time.ts";
 import { parseRoute, routedPath } from "../../../local/host/http/route.ts";
 import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
 import { localTokens } from "../../../local/start/tokens.ts";
+import type { Limits } from "../host/limits.ts";
 import { atEndOfFile } from "../run/end-of-file.ts";
 import { type CallCounts, createCallCounter } from "../storage/call-counter.ts";
-import { type FreshStorage, freshStorage, patient, patientLimits, storageTimeoutMs } from "../storage/fresh-storage.ts";
+import { type FreshStorage, freshStorage, patientLimits, storageTimeoutMs } from "../storage/fresh-storage.ts";
 import { cheapHasher } from "./cheap-hashes.ts";
 import type { SoftwareKey } from "./software-key.ts";
 
@@ -79,6 +80,7 @@ export interface TestAuth extends People {
 
 export interface AuthOptions {
   readonly settings?: Readonly<Record<string, string>>;
+  readonly limits?: Limits;
   /** For validation servers. */
   readonly fetch?: typeof fetch;
   /** Ports of the test's own around the real ones. */
@@ -156,7 +158,6 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
   const counter = createCallCounter();
   const tokens = localTokens(vault);
   const settings = readAllSettings({
-    ...patient,
     SERVICE_APIS: "core,client",
     CLOUD_STORAGE_CONNECTION_STRING: storage.connectionString,
     CLOUD_KEY_VAULT_ENDPOINT: vault.url,
@@ -164,7 +165,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     ...options.settings,
   });
   if (settings.auth === undefined) throw new Error("the authentication server is not served");
-  const opened = openDeployment(settings.deployment, { limits: patientLimits });
+  const opened = openDeployment(settings.deployment, { limits: { ...patientLimits, ...options.limits } });
   const deployment: Deployment = {
     ...opened,
     fetch: options.fetch ?? fetch,
@@ -240,7 +241,12 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
     get: (path, fields = {}, headers = {}) => call("GET", path, { fields, headers }),
     post: (path, fields = {}, headers = {}) => call("POST", path, { fields, headers }),
     anotherInstance: (more = {}) =>
-      connect(storage, vault, clock, { ...options, ...more, settings: { ...options.settings, ...more.settings } }),
+      connect(storage, vault, clock, {
+        ...options,
+        ...more,
+        settings: { ...options.settings, ...more.settings },
+        limits: { ...options.limits, ...more.limits },
+      }),
   };
 }
 

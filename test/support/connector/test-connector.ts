@@ -27,7 +27,7 @@ import { closePeers, type Peers, peerSettings, startPeers } from "../../../local
 import { createConnectorStores } from "../../../local/start/system.ts";
 import type { Limits } from "../host/limits.ts";
 import { type CallCounter, type CallCounts, countedBlobs, createCallCounter } from "../storage/call-counter.ts";
-import { type FreshStorage, freshStorage, patient, patientLimits } from "../storage/fresh-storage.ts";
+import { type FreshStorage, freshStorage, patientLimits } from "../storage/fresh-storage.ts";
 import { resetPeers } from "./reset-peers.ts";
 
 /** A connector without a host: its verbs over real storage and real peers, with a clock that only the test moves. */
@@ -101,7 +101,6 @@ export const environmentOf = (
   peers: Peers,
   { connectionString, tableUrl, blobUrl }: FreshStorage,
 ): Record<string, string> => ({
-  ...patient,
   SERVICE_APIS: "connector",
   ...peerSettings(peers),
   CLOUD_TABLES_ENDPOINT: tableUrl,

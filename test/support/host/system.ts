@@ -6,7 +6,7 @@ import { createLog } from "../../../lib/log.ts";
 import { instant } from "../../../lib/time.ts";
 import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem } from "../../../local/start/system.ts";
-import { type FreshStorage, freshStorage, patient, storageTimeoutMs } from "../storage/fresh-storage.ts";
+import { type FreshStorage, freshStorage, storageTimeoutMs } from "../storage/fresh-storage.ts";
 import { type HostProcess, startHostProcess } from "./host-process.ts";
 import type { Limits } from "./limits.ts";
 import { type PausingProxy, startPausingProxy } from "./pausing-proxy.ts";
@@ -33,7 +33,6 @@ export interface TestSystem {
 
 /** Timers that never fire, so that only the calls of a test start jobs. */
 export const quick = {
-  ...patient,
   CRON_PROCESS_SHIPMENT_SCHEDULE: "0 0 0 29 2 *",
   CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: "0 0 0 29 2 *",
   CRON_DATA_CLEANUP_SCHEDULE: "0 0 0 29 2 *",

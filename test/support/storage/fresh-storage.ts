@@ -14,13 +14,8 @@ export interface FreshStorage {
 /** Only a call that never ends meets this limit, however busy the machine is. */
 export const storageTimeoutMs = 60_000;
 
-/** Limits of a host whose storage calls may take as long. */
-export const patientLimits: Limits = { storageCallMs: storageTimeoutMs };
-
-export const patient = {
-  // A slow machine hashes few passwords in the default time, and would refuse the calls that a test sends at once.
-  AUTH_HASHES_WAIT_SECONDS: "3600",
-};
+/** Limits of a host on a slow machine: it hashes few passwords in the default time, and would refuse the calls that a test sends at once. */
+export const patientLimits: Limits = { storageCallMs: storageTimeoutMs, hashWaitMs: 3_600_000 };
 
 let next = 0;
 

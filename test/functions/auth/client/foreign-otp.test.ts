@@ -132,7 +132,7 @@ describe("the OTP of a key that the named user does not have", () => {
   });
 
   it("changes no row of the key when it is guessed more often than stops a key, and the owner's next code passes", async () => {
-    const strict = auth.anotherInstance({ settings: { AUTH_KEY_STOP_FAILURES: "10" } });
+    const strict = auth.anotherInstance({ limits: { keyStopFailures: 10 } });
     const [owner, key] = await auth.makeOwner(hotpKey());
     const before = await rowOf(key);
     const asked = await othersFields();

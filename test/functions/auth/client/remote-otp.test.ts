@@ -26,7 +26,6 @@ const asking = (...servers: readonly ValidationServer[]) =>
     settings: {
       OTP_VALIDATION_URLS: servers.map(({ url }) => url).join(","),
       OTP_VALIDATION_CLIENT_ID: servers[0]?.clientId ?? "1",
-      OTP_VALIDATION_TIMEOUT_SECONDS: "5",
     },
   });
 

@@ -234,7 +234,7 @@ describe("GET /core/otpkeys", () => {
   });
 
   it("lists the OTP keys that match every filter, and bounds the storage calls of a page by what it examines", async () => {
-    const own = await testAuth({ still: true, settings: { AUTH_KEY_STOP_FAILURES: "1" } });
+    const own = await testAuth({ still: true, limits: { keyStopFailures: 1 } });
     const user = await own.makeUser();
     const [used, stopped, disabled, unused] = ["a", "b", "c", "d"].map(first =>
       hotpKey({ prefix: first + newPrefix() }),

@@ -6,7 +6,7 @@ import { crashingAfter } from "../../../../support/auth/store-steps.ts";
 import { testAuth } from "../../../../support/auth/test-auth.ts";
 import { storedText } from "../../../../support/storage/stored-text.ts";
 
-const auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100", AUTH_THROTTLE_BUSY_SECONDS: "60" } });
+const auth = await testAuth({ settings: { AUTH_THROTTLE_FAILURES: "100" }, limits: { slotWaitMs: 60_000 } });
 
 /** A user whose only key is lost, and the code in its place. */
 async function lostKey(uses = 1, lifetimeMs = hours(1), make: () => SoftwareKey = hotpKey) {
