@@ -130,6 +130,8 @@ describe("a prefix to assign", () => {
     ["ubhe12345678", false],
     ["k7205759403792794", false],
     ["1000001", false],
+    ["2600135004012", false],
+    ["8300000001755224", true],
     ["dteffuje", false],
     [modhex, false],
   ])("that is %j looks like an OTP: %j", (text, isOtp) => {
