@@ -119,7 +119,7 @@ export const creationOptionsSchema = ({ binary, userHandle = binary, credentialI
       }),
     );
 
-/** The code of a failure whose cause is the form of the IdP's creation options. A repetition does not help. */
+/** The code of a failure whose cause is what an administrator has configured at the IdP or for it. A repetition does not help. */
 export const unusableOptions = "unusable_options";
 
 const operation = "creation options";
@@ -127,7 +127,7 @@ const operation = "creation options";
 /**
  * Parses the creation options of an IdP.
  * @param expectedRelyingPartyId the relying party id of the request, if it names one
- * @throws PeerFailure `refused` that names each wrong member, never a value
+ * @throws PeerFailure `refused` that names each wrong member, never a value but the relying party
  */
 export function readCreationOptions(
   schema: z.ZodType<CreationOptions>,
@@ -138,10 +138,10 @@ export function readCreationOptions(
   if (error !== undefined) throw unusable(peer, problemsOf(error));
   if (expectedRelyingPartyId === undefined || expectedRelyingPartyId === data.rp.id) return data;
   const detail = `The relying party of this IdP is ${data.rp.id}; its configuration has another default-relying-party.`;
-  throw new PeerFailure(peer, operation, "refused", { code: "relying_party", detail });
+  throw unusable(peer, detail);
 }
 
-/** Returns the failure of an IdP with unusable creation options. @param detail the wrong members, each with its reason */
+/** Returns the failure of an IdP with unusable creation options. @param detail what is wrong with them */
 export const unusable = (peer: string, detail: string): PeerFailure =>
   new PeerFailure(peer, operation, "refused", { code: unusableOptions, detail });
 

@@ -5,7 +5,7 @@ import { callPeer, type PeerAccess, type PeerRequest } from "../../http/call.ts"
 import { retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Idp } from "../contract.ts";
-import { readCreationOptions } from "../creation-options.ts";
+import { readCreationOptions, unusable } from "../creation-options.ts";
 import type { IdpDeps, IdpKind } from "../kind.ts";
 import { createPingTokens } from "../ping-tokens.ts";
 import { type AicSettings, settings } from "./settings.ts";
@@ -47,8 +47,6 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     id: "webAuthnOutcome",
   };
 
-  const failed = (operation: string, kind: "refused" | "unanswered", detail: string, code?: string) =>
-    new PeerFailure(access.peer, operation, kind, { code, detail });
   /** Runs one operation with an access token, in the header that the journey expects. */
   const operate = <T>(outer: AbortSignal, work: (call: Call) => Promise<T>) =>
     tokens.use(outer, ({ token, signal }) => work({ headers: headersFor(token), signal }));
@@ -69,18 +67,16 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     const operation = "creation options";
     const first = await retryPeer(access, { ...call, ...post(operation) }).catch(asConfiguration(operation));
     const named = first && fillIn(first, userField, userId.toWellFormed());
-    if (named === undefined) throw failed(operation, "refused", `The journey has no ${userField.type} for the user.`);
+    if (named === undefined) throw unusable(access.peer, `The journey has no ${userField.type} for the user.`);
     const asked = await continueJourney({ ...call, ...post(operation, named) });
-    if (asked === undefined) throw failed(operation, "refused", "The journey ended without creation options.");
+    if (asked === undefined) throw unusable(access.peer, "The journey ended without creation options.");
     if (Buffer.byteLength(JSON.stringify(asked)) > longestStep)
-      throw failed(operation, "refused", "The journey's step is too long to be stored.");
+      throw unusable(access.peer, "The journey's step is too long to be stored.");
     const options = optionsIn(asked);
-    if (options === undefined)
-      throw failed(
-        operation,
-        "refused",
-        `The journey has no ${configured["callback-2"]} with options, but ${typesOf(asked)}.${hintFor(asked)}`,
-      );
+    if (options === undefined) {
+      const instead = `The journey has no ${configured["callback-2"]} with options, but ${typesOf(asked)}.`;
+      throw unusable(access.peer, instead + hintFor(asked));
+    }
     return { asked, options };
   };
 
@@ -112,16 +108,17 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     activate: (stored, attestation, name, { signal, notAfter }) =>
       operate(signal, async call => {
         const operation = "registration";
+        const failed = (kind: "refused" | "unanswered", detail: string) =>
+          new PeerFailure(access.peer, operation, kind, { detail });
         const { data } = idpState.safeParse(stored);
         const body = data && fillIn(data.step, outcomeField, outcomeOf(data.step, attestation, name));
         if (data === undefined || body === undefined)
-          throw failed(operation, "refused", `The stored state has no step with a ${outcomeField.type}.`);
+          throw failed("refused", `The stored state has no step with a ${outcomeField.type}.`);
         const next = await continueJourney({ ...call, ...post(operation, body), notAfter });
         if (next === undefined) return;
-        if (optionsIn(next) !== undefined)
-          throw failed(operation, "refused", "The journey asks for another credential.");
+        if (optionsIn(next) !== undefined) throw failed("refused", "The journey asks for another credential.");
         // It is not known whether the credential was registered before this step.
-        throw failed(operation, "unanswered", `The journey continues with ${typesOf(next)}.`);
+        throw failed("unanswered", `The journey continues with ${typesOf(next)}.`);
       }),
 
     // Reading a user's devices needs permissions that the settings of this kind do not cover.

@@ -160,7 +160,7 @@ describe("creation options", () => {
   test("are refused if they have another relying party than the request", () => {
     expect(() =>
       readCreationOptions(schema, least, { peer: "IdP main", expectedRelyingPartyId: "other.example" }),
-    ).toThrow(expect.objectContaining({ kind: "refused", code: "relying_party" }));
+    ).toThrow(expect.objectContaining({ kind: "refused", code: "unusable_options" }));
   });
 });
 

@@ -361,15 +361,17 @@ describe("creation options of kind C", () => {
     });
   });
 
-  test.each([
-    ["the options are not readable", credentialStep({ challenge: "" }), "refused"],
-    ["a sign-in is asked for", credentialStep({ _action: "webauthn_authentication" }), "refused"],
-    ["the data is of another kind", credentialStep({ _type: "Other" }), "refused"],
-    ["something else is asked for", { authId: "second", callbacks: [{ type: "PasswordCallback" }] }, "refused"],
-    ["the journey ended", { successUrl: "/" }, "refused"],
-    ["the step is too long to be stored", credentialStep({ junk: "ä".repeat(8_000) }), "refused"],
-  ])("are rejected if %s", async (_, second, kind) => {
-    expect(await kindOf(ask((await answering(nameStep, second)).odd))).toBe(kind);
+  const unusable = { kind: "refused", code: "unusable_options" };
+
+  test.each<[string, object]>([
+    ["the options are not readable", credentialStep({ challenge: "" })],
+    ["a sign-in is asked for", credentialStep({ _action: "webauthn_authentication" })],
+    ["the data is of another kind", credentialStep({ _type: "Other" })],
+    ["something else is asked for", { authId: "second", callbacks: [{ type: "PasswordCallback" }] }],
+    ["the journey ended", { successUrl: "/" }],
+    ["the step is too long to be stored", credentialStep({ junk: "ä".repeat(8_000) })],
+  ])("are unusable if %s, which the administrator of the journey corrects", async (_, second) => {
+    expect(await failureOf(ask((await answering(nameStep, second)).odd))).toMatchObject(unusable);
   });
 
   test("are requested in well-formed Unicode", async () => {
@@ -384,7 +386,10 @@ describe("creation options of kind C", () => {
       detail: "The journey has no MetadataCallback with options, but PasswordCallback, HiddenValueCallback.",
     });
     const { odd: unnamed } = await answering(credentialStep());
-    expect(await failureOf(ask(unnamed))).toMatchObject({ detail: "The journey has no NameCallback for the user." });
+    expect(await failureOf(ask(unnamed))).toMatchObject({
+      ...unusable,
+      detail: "The journey has no NameCallback for the user.",
+    });
   });
 
   test("are rejected by their length and read in one pass, so that a malicious step takes no time", async () => {
@@ -453,7 +458,7 @@ describe("creation options of kind C", () => {
     expect(await ask(idp, user, "keys.example")).toBeDefined();
     expect(await failureOf(ask(idp, user, "other.example"))).toMatchObject({
       kind: "refused",
-      code: "relying_party",
+      code: "unusable_options",
       detail: "The relying party of this IdP is keys.example; its configuration has another default-relying-party.",
     });
   });

@@ -95,7 +95,7 @@ describe("an IdP of kind B", () => {
     expect((await ask(idp, user, options.rp.id)).options.rp).toEqual(options.rp);
     expect(await failureOf(ask(idp, user, "other.example"))).toMatchObject({
       kind: "refused",
-      code: "relying_party",
+      code: "unusable_options",
       detail: `The relying party of this IdP is ${options.rp.id}; its configuration has another default-relying-party.`,
     });
   });
