@@ -130,7 +130,8 @@ export function idpFault(failure: AskFailure, pathOf: (field: DraftLocation) => 
   if (!(error instanceof PeerFailure)) return internalFault(error);
   const peer = `identity provider ${idp.id}`;
   const detail = error.detail === undefined ? "" : `: ${error.detail}`;
-  if (error.code === unusableOptions && error.kind === "refused")
+  // Also if it counts as unanswered, because the IdP did not remove what it had begun.
+  if (error.code === unusableOptions)
     return new Fault("idp_refused", `The creation options of the ${peer} are not usable${detail}`, { cause: error });
   if (concernsCredential(error))
     return new Fault("idp_refused", `The ${peer} refused the credential${detail}`, { cause: error });

@@ -31,13 +31,13 @@ export function undefinedIfRefused(error: unknown): undefined {
 }
 
 /**
- * Returns a handler of the error by which the device of a refused call was not removed. The call then counts as unanswered, so that the job
- * searches for the device.
+ * Returns a handler of the error by which the device of unusable creation options was not removed. The call then counts as unanswered, so
+ * that the job searches for the device. It keeps its code, so that the caller is told about the options and does not repeat the call (C6).
  */
 export const asDeviceLeft =
-  (refusal: unknown) =>
+  (unusable: unknown) =>
   (removalError: unknown): never => {
-    if (!(refusal instanceof PeerFailure)) throw refusal;
-    const { peer, operation, code, detail } = refusal;
+    if (!(unusable instanceof PeerFailure)) throw unusable;
+    const { peer, operation, code, detail } = unusable;
     throw new PeerFailure(peer, operation, "unanswered", { code, detail, cause: removalError });
   };

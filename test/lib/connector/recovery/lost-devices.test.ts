@@ -122,6 +122,48 @@ describe("a device that PingOne began without its answer being read", () => {
   });
 });
 
+describe("a device with unusable creation options that PingOne does not remove", () => {
+  test.each<[string, (options: string) => string, string]>([
+    ["are not readable", () => "{", "the object is missing or not readable"],
+    [
+      "are of another relying party",
+      options => JSON.stringify({ ...JSON.parse(options), rp: { id: "other.example" } }),
+      "The relying party of this IdP is other.example; its configuration has another default-relying-party.",
+    ],
+  ])(
+    "is removed by the job if they %s, and the create is refused as the administrator's fault",
+    async (_, spoil, why) => {
+      const connector = await testConnector(peers, {
+        settings,
+        fetch: async (url, init) => {
+          const response = await fetch(url, init);
+          if (init?.method !== "POST" || !String(url).endsWith("/devices")) return response;
+          const created = (await response.json()) as { publicKeyCredentialCreationOptions: string };
+          const publicKeyCredentialCreationOptions = spoil(created.publicKeyCredentialCreationOptions);
+          return Response.json({ ...created, publicKeyCredentialCreationOptions }, { status: 201 });
+        },
+      });
+      peers.pingone.fail({ kind: "refuse", method: "DELETE", status: 500, times: 1000 });
+      expect(await refusalOf(connector.order(orderFor(newUser())))).toMatchObject({
+        status: 400,
+        body: {
+          error_code: "idp_error",
+          error_message: `The creation options of the identity provider pingone are not usable: ${why}`,
+        },
+      });
+      expect(connector.events("idp_options_refused")).toMatchObject([{ idp: "pingone", detail: why }]);
+      expect(await stateOf(connector)).toMatchObject({ state: "received" });
+
+      peers.pingone.clearFaults();
+      const before = removals();
+      connector.advance(minutes(6));
+      await connector.runCredentials();
+      expect(removals()).toBe(before + 1);
+      expect(await stateOf(connector)).toMatchObject({ state: "failed", error_message: expect.stringContaining(why) });
+    },
+  );
+});
+
 describe("the device of a credential that is not made", () => {
   const limit = 5;
   const onSiteOf = (user: string, credentials: readonly object[] = [{ user_id: user }]) =>
