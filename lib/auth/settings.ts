@@ -24,11 +24,23 @@ export const authSettings = z
       .flag("Whether users may assign an unassigned OTP key to themselves, with their password and an OTP of the key.")
       .prefault("false"),
     AUTH_THROTTLE_FAILURES: setting
-      .integer(1, 100, "Failed attempts of a username in a row after which it must wait.")
+      .integer(
+        1,
+        100,
+        "Failed attempts of a username in a row after which it must wait. Fewer if your policy demands it.",
+      )
       .prefault("10"),
-    AUTH_THROTTLE_LONGEST_WAIT_SECONDS: setting.seconds("Maximum wait of a username.").prefault("3600"),
+    AUTH_THROTTLE_LONGEST_WAIT_SECONDS: setting
+      .seconds(
+        "Maximum wait of a username. Shorter if help desks are called too often, longer against patient attackers.",
+      )
+      .prefault("3600"),
     AUTH_ADDRESS_LIMIT: setting
-      .integer(0, 1_000_000, "Maximum number of failed attempts of one caller address within an hour; 0: no limit.")
+      .integer(
+        0,
+        1_000_000,
+        "Maximum number of failed attempts of one caller address within an hour; 0: no limit. Set it if one address attacks many usernames.",
+      )
       .prefault("0"),
     AUTH_ADDRESS_ALLOW_LIST: setting
       .list("Addresses and networks to which `AUTH_ADDRESS_LIMIT` does not apply, comma-separated.")
@@ -36,10 +48,18 @@ export const authSettings = z
       .prefault(""),
 
     OTP_HOTP_LOOK_AHEAD: setting
-      .integer(0, 25, "Number of codes after the next expected one that are accepted (kind `hotp`).")
+      .integer(
+        0,
+        25,
+        "Number of codes after the next expected one that are accepted (kind `hotp`). More if users often press keys without signing in.",
+      )
       .prefault("15"),
     OTP_TOTP_STEPS: setting
-      .integer(0, 2, "Number of time steps before and after the current one that are accepted (kind `totp`).")
+      .integer(
+        0,
+        2,
+        "Number of time steps before and after the current one that are accepted (kind `totp`). More if the clocks of OTP keys are off.",
+      )
       .prefault("1"),
     OTP_VALIDATION_URLS: setting
       .list(
@@ -55,8 +75,12 @@ export const authSettings = z
     AUTH_DEVICE_DAYS: setting
       .integer(0, 3650, "Days after which a device token ends; 0: device tokens are neither issued nor accepted.")
       .prefault("180"),
-    SESSION_IDLE_SECONDS: setting.seconds("Idle time after which a session ends.").prefault("3600"),
-    SESSION_ABSOLUTE_SECONDS: setting.seconds("Age at which a session ends.").prefault("86400"),
+    SESSION_IDLE_SECONDS: setting
+      .seconds("Idle time after which a session ends. Set it to what your policy demands.")
+      .prefault("3600"),
+    SESSION_ABSOLUTE_SECONDS: setting
+      .seconds("Age at which a session ends. Set it to what your policy demands.")
+      .prefault("86400"),
     SESSION_COOKIE_SECURE: setting
       .flag("Send the session cookie over TLS only; set to false only for a local run.")
       .prefault("true"),
@@ -67,7 +91,9 @@ export const authSettings = z
       .refine(origins => origins.every(isOrigin), { error: "must be origins, as in https://app.example.com" })
       .prefault(""),
     CRON_SESSION_CLEANUP_SCHEDULE: setting
-      .schedule("Schedule of the deletion of expired sessions and throttles; six fields, UTC.")
+      .schedule(
+        "Schedule of the deletion of expired sessions and throttles; six fields, UTC. Change it to avoid busy hours.",
+      )
       .prefault("0 15 * * * *"),
   })
   .superRefine((settings, context) => {

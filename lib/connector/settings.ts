@@ -40,15 +40,23 @@ export const connectorSettings = z
         error: "must be a table name: 3 to 63 letters and digits, a letter first",
       })
       .prefault("fprshipments"),
-    CRON_PROCESS_SHIPMENT_SCHEDULE: setting.schedule("When shipments are polled: six fields, UTC.").prefault(hourly),
+    CRON_PROCESS_SHIPMENT_SCHEDULE: setting
+      .schedule("When shipments are polled: six fields, UTC. More often if users must get their PINs sooner.")
+      .prefault(hourly),
     CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: setting
-      .schedule("When credentials are activated and PIN mails are sent: six fields, UTC.")
+      .schedule(
+        "When credentials are activated and PIN mails are sent: six fields, UTC. More often if users must get their PINs sooner.",
+      )
       .prefault(hourly),
     CRON_DATA_CLEANUP_SCHEDULE: setting
-      .schedule("When old requests are deleted: six fields, UTC.")
+      .schedule("When old requests are deleted: six fields, UTC. Change it to avoid busy hours.")
       .prefault("0 30 * * * *"),
     CRON_DATA_CLEANUP_COMPLETED_DAYS: setting
-      .integer(0, 36_500, "Age in days at which ended requests are deleted; 0 keeps them.")
+      .integer(
+        0,
+        36_500,
+        "Age in days at which ended requests are deleted; 0 keeps them. Set it to the retention period of your privacy rules.",
+      )
       .prefault("0"),
 
     EMAIL_API_SEND_ENDPOINT: setting.address("Address of the mail service."),
@@ -85,9 +93,15 @@ export const connectorSettings = z
       .flag("Whether event sinks may have private addresses. Link-local addresses are refused in any case.")
       .prefault("false"),
     EVENT_RETRY_HOURS: setting
-      .integer(1, 720, "How long a failing delivery of an event is tried again, in hours. Then it is given up.")
+      .integer(
+        1,
+        720,
+        "How long a failing delivery of an event is tried again, in hours. Then it is given up. Longer if a receiver may be away for longer than a weekend.",
+      )
       .prefault("72"),
-    CRON_EVENT_SCHEDULE: setting.schedule("When due events are sent: six fields, UTC.").prefault("0 * * * * *"),
+    CRON_EVENT_SCHEDULE: setting
+      .schedule("When due events are sent: six fields, UTC. Less often if receivers need no quick news.")
+      .prefault("0 * * * * *"),
 
     DELIVERY_API_BASE_URL: setting.address("Base URL of the delivery service."),
     DELIVERY_PRODUCTION_DAYS: setting
@@ -100,7 +114,11 @@ export const connectorSettings = z
       "JWKS of the delivery service with the keys to which requests are encrypted.",
     ),
     RFPR_API_BASE_URL: setting.address("Base URL of the pre-registration API, for on-site enrollment.").optional(),
-    RFPR_RETRY_NUMBER_DAYS: setting.period("How long a failing activation or PIN mail is retried.").prefault("14"),
+    RFPR_RETRY_NUMBER_DAYS: setting
+      .period(
+        "How long a failing activation or PIN mail is retried. Longer if an outage of an IdP or of the mail service may last longer.",
+      )
+      .prefault("14"),
     ENROLLMENT_SERVICE_API_BASE_URL: setting
       .address("Base URL of the enrollment service, for on-site enrollment.")
       .optional(),
@@ -122,7 +140,11 @@ export const connectorSettings = z
       .prefault(vendorHosts.join(",")),
     ...idpVariableSettings,
 
-    POLL_AFTER_SECONDS: setting.seconds("Time from the acceptance of a shipment to its first poll.").prefault("3600"),
+    POLL_AFTER_SECONDS: setting
+      .seconds(
+        "Time from the acceptance of a shipment to its first poll. Shorter if your delivery service programs security keys within the hour.",
+      )
+      .prefault("3600"),
   })
   .superRefine((settings, context) => {
     const [rfpr, enrollment] = [settings.RFPR_API_BASE_URL, settings.ENROLLMENT_SERVICE_API_BASE_URL];

@@ -68,7 +68,9 @@ export const deploymentSettings = z
       .text("Header in which the proxy sends `PROXY_ID`. By default the header of Azure Front Door.")
       .regex(/^[A-Za-z0-9-]{1,64}$/, { error: "must be a header name" })
       .prefault("X-Azure-FDID"),
-    LOGGING_LEVEL_COM_SERVICE: setting.oneOf(["DEBUG", "INFO", "WARN", "ERROR"], "Minimum log level.").prefault("INFO"),
+    LOGGING_LEVEL_COM_SERVICE: setting
+      .oneOf(["DEBUG", "INFO", "WARN", "ERROR"], "Minimum log level. `DEBUG` to find a fault, `WARN` to save costs.")
+      .prefault("INFO"),
 
     CLOUD_TENANT_ID: setting.text("Id of the Entra tenant of the deployment.").optional(),
     CALLER_AUDIENCES: setting
@@ -109,7 +111,11 @@ export const deploymentSettings = z
       })
       .prefault("0 45 1 * * *"),
     BACKUP_KEEP_DAYS: setting
-      .integer(1, 36_500, "Retention of backups in days. Each backup deletes older ones.")
+      .integer(
+        1,
+        36_500,
+        "Retention of backups in days. Each backup deletes older ones. Longer if your rules demand it; deleted persons stay in backups for as long.",
+      )
       .prefault("30"),
     BACKUP_STORAGE_ENDPOINT: setting
       .address(
