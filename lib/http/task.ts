@@ -37,7 +37,8 @@ const caller = { callerKind: "master_key" };
 
 /**
  * Returns the HTTP handler of a task. The input is the JSON body; an empty body is an empty object. Responds with `{data: report}` or
- * `{error, fields}`. Everything is logged too, because the caller of a long task may have left before its response.
+ * `{error, fields}`. The report is logged too, because the caller of a long task may have left before its response; of its lists only the
+ * length, because they have no bound.
  */
 export function serveTask<D>(
   name: string,
@@ -54,7 +55,7 @@ export function serveTask<D>(
           }
           log.info("task_started", {});
           const report = await run(parsed.data, deps);
-          log.info("task", report);
+          log.info("task", withCounts(report));
           return { status: 200, body: { data: report } };
         } catch (error) {
           return toErrorReply(error, log);
@@ -62,6 +63,11 @@ export function serveTask<D>(
       }),
     );
 }
+
+const withCounts = (report: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(report).map(([name, value]) => [name, Array.isArray(value) ? value.length : value]),
+  );
 
 async function readInput(call: Call): Promise<unknown> {
   const bytes = await readBytes(call);

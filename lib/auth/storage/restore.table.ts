@@ -51,7 +51,10 @@ export async function restoreAuth(
     user: async item => {
       const user = restoredUser(item.user, owners, keyIds, newEpoch(tables.random));
       users++;
-      if (user.name !== item.user.name) renamed.push({ id: user.id, name: user.name });
+      if (user.name !== item.user.name) {
+        renamed.push({ id: user.id, name: user.name });
+        tables.log.info("user_renamed", { userId: user.id, username: user.name });
+      }
       const { partitionKey, rowKey } = listHint(foldUsername(user.name), user.id);
       await list.add({ partitionKey, rowKey, schema: schemaVersion });
       await restoreUser(tables, { ...item, user });

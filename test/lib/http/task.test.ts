@@ -38,6 +38,25 @@ describe("a task", () => {
     expect(await served(counting)(call('{"most":3}'))).toMatchObject({ body: { data: { counted: 3 } } });
   });
 
+  it("returns the lists of its report and logs how long they are, because they have no bound", async () => {
+    events();
+    const report = { erased: 2, requests: ["r-1", "r-2"], left: [], tables: { users: 3 }, ok: true };
+    const listing = task({ ...described, input: z.unknown(), run: async () => report });
+    expect(await served(listing)(call(""))).toMatchObject({ status: 200, body: { data: report } });
+    expect(events().at(-1)).toEqual({
+      event: "task",
+      task: "count",
+      callerKind: "master_key",
+      invocationId: "invocation-1",
+      requestId: "invocation-1",
+      erased: 2,
+      requests: 2,
+      left: 0,
+      tables: { users: 3 },
+      ok: true,
+    });
+  });
+
   it("is not started with a bad input, and every wrong field is named", async () => {
     events();
     expect(await served(counting)(call('{"most":0}'))).toMatchObject({
