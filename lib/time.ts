@@ -24,8 +24,8 @@ export function isRecent(at: Instant | undefined, ms: number, now: Instant): boo
   return ageMs >= 0 && ageMs < ms;
 }
 
-/** Returns the earliest of the defined instants; undefined if none is defined. */
-export const earliest = (...times: readonly (Instant | undefined)[]): Instant | undefined =>
+/** Returns the earliest of the defined times; undefined if none is defined. */
+export const earliest = <T extends Instant | Date>(...times: readonly (T | undefined)[]): T | undefined =>
   times.reduce(
     (first, time) => (first === undefined || (time !== undefined && time < first) ? time : first),
     undefined,

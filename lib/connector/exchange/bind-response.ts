@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { decode } from "cborg";
 import * as z from "zod";
 import type { Attestation, Binding, Challenge } from "../model/webauthn.ts";
+import { readAttestation } from "./read-attestation.ts";
 
 /** The first property of a response that does not match its request. */
 export type Mismatch =
@@ -61,7 +61,7 @@ const verified = 0x04;
 const withCredential = 0x40;
 
 function authenticatorData(base64url: string) {
-  const data = authDataOf(Buffer.from(base64url, "base64url"));
+  const data = readAttestation(base64url)?.authData;
   if (data === undefined || data.length <= credentialIdAt) return undefined;
   const flags = data.readUInt8(flagsAt);
   const length = data.readUInt16BE(lengthAt);
@@ -72,16 +72,6 @@ function authenticatorData(base64url: string) {
     userVerified: (flags & verified) !== 0,
     credentialId: data.subarray(credentialIdAt, credentialIdAt + length),
   };
-}
-
-function authDataOf(attestationObject: Uint8Array): Buffer | undefined {
-  try {
-    const object: unknown = decode(attestationObject, { useMaps: true, rejectDuplicateMapKeys: true });
-    const data = object instanceof Map ? object.get("authData") : undefined;
-    return data instanceof Uint8Array ? Buffer.from(data) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 const sha256 = (bytes: Uint8Array): Buffer => createHash("sha256").update(bytes).digest();

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { PeerFailure } from "../../../peers/peer-failure.ts";
-import { plus } from "../../../time.ts";
+import { earliest, plus } from "../../../time.ts";
 import { callPeer, type PeerAccess, type PeerRequest } from "../../http/call.ts";
 import { retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
@@ -95,7 +95,7 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
         const read = { peer: access.peer, expectedRelyingPartyId: request.relyingPartyId };
         const checked = readCreationOptions(journeyOptions, options, read);
         const askedExpiry = timeoutMs === undefined ? undefined : new Date(plus(startedAt, timeoutMs));
-        const expiresAt = earlier(endOf(asked), askedExpiry);
+        const expiresAt = earliest(endOf(asked), askedExpiry);
         return {
           options: checked,
           origin: `https://${checked.rp.id}`,
@@ -135,10 +135,6 @@ function withPort(address: string): string {
   const { protocol, hostname, port, pathname } = new URL(address);
   return `${protocol}//${hostname}:${port || (protocol === "https:" ? "443" : "80")}${pathname}`;
 }
-
-/** Returns the earlier of two times, of which each may be unknown. */
-const earlier = (one: Date | undefined, other: Date | undefined): Date | undefined =>
-  one === undefined || (other !== undefined && other < one) ? other : one;
 
 const hintFor = ({ callbacks }: Step): string =>
   callbacks.some(({ type }) => type === "TextOutputCallback")

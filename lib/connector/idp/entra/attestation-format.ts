@@ -1,5 +1,5 @@
-import { decode } from "cborg";
 import { PeerFailure } from "../../../peers/peer-failure.ts";
+import { readAttestation } from "../../exchange/read-attestation.ts";
 
 /** The attestation statement formats that Microsoft Graph documents for keys that an administrator registers. */
 const accepted: readonly string[] = ["packed", "none"];
@@ -8,7 +8,7 @@ const accepted: readonly string[] = ["packed", "none"];
 export const withAttestationFormat =
   (attestationObject: string) =>
   (error: unknown): never => {
-    const format = formatOf(attestationObject);
+    const format = readAttestation(attestationObject)?.format;
     if (!(error instanceof PeerFailure) || error.kind !== "refused") throw error;
     if (format === undefined || accepted.includes(format)) throw error;
     const { peer, operation, kind, status, code, detail = "", peerRequestId } = error;
@@ -16,13 +16,3 @@ export const withAttestationFormat =
     const details = { status, code, detail: `${detail} ${note}`.trim(), peerRequestId, cause: error };
     throw new PeerFailure(peer, operation, kind, details);
   };
-
-function formatOf(attestationObject: string): string | undefined {
-  try {
-    const object: unknown = decode(Buffer.from(attestationObject, "base64url"), { useMaps: true });
-    const format: unknown = object instanceof Map ? object.get("fmt") : undefined;
-    return typeof format === "string" ? format : undefined;
-  } catch {
-    return undefined;
-  }
-}
