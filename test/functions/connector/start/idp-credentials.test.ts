@@ -88,6 +88,8 @@ describe("client authentication by private_key_jwt", () => {
     const aic = closed(
       await startAic({ ...client, ...tenant, clientKey: await exportJWK(publicKey), attestationRoot }),
     );
+    // Longer than the production of a shipped security key.
+    aic.settings({ journeySeconds: 604_800 });
     peers.vault.set("idp-journey-client-secret", String(privateKey.export({ type: "pkcs8", format: "pem" })));
     await registered("journey", {
       type: "C",
