@@ -22,7 +22,8 @@ import { type FreshStorage, freshStorage } from "../../../support/storage/fresh-
 const timeoutMs = seconds(15);
 const now: Now = () => instant(Date.now());
 const random = (size: number) => randomBytes(size);
-const log = createLog(() => {});
+const lines: string[] = [];
+const log = createLog((_, line) => lines.push(line));
 const deps = { ...storageDeps, now, random, log };
 
 let storage: FreshStorage;
@@ -261,5 +262,7 @@ describe("a backup that is made while two writers write is restored to lists, fi
     const [first, second] = truths.map(({ user }) => user).toSorted((one, other) => one.id - other.id);
     expect([first?.name, second?.name]).toEqual([`ada~${first?.id}`, "ada"]);
     expect(report?.renamed).toEqual([{ id: first?.id, name: `ada~${first?.id}` }]);
+    const events = lines.map(line => JSON.parse(line)).filter(({ event }) => event === "user_renamed");
+    expect(events).toContainEqual({ event: "user_renamed", userId: first?.id, username: `ada~${first?.id}` });
   });
 });
