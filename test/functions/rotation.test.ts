@@ -69,7 +69,8 @@ async function start() {
   const [entra, pingone, aic] = await Promise.all([
     startEntra(idps.entra),
     startPingOne(idps.pingone),
-    startAic(idps.aic),
+    // Longer than the production of a shipped security key.
+    startAic({ ...idps.aic, journeySeconds: 604_800 }),
   ]);
   for (const [id, { clientSecret }] of Object.entries(idps)) vault.set(`idp-${id}-client-secret`, clientSecret);
   const file = {

@@ -86,10 +86,15 @@ describe("client authentication by private_key_jwt", () => {
     const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const tenant = { realm: "alpha", journey: "RegisterKey", relyingPartyId: "keys.example.com" };
     const aic = closed(
-      await startAic({ ...client, ...tenant, clientKey: await exportJWK(publicKey), attestationRoot }),
+      await startAic({
+        ...client,
+        ...tenant,
+        clientKey: await exportJWK(publicKey),
+        attestationRoot,
+        // Longer than the production of a shipped security key.
+        journeySeconds: 604_800,
+      }),
     );
-    // Longer than the production of a shipped security key.
-    aic.settings({ journeySeconds: 604_800 });
     peers.vault.set("idp-journey-client-secret", String(privateKey.export({ type: "pkcs8", format: "pem" })));
     await registered("journey", {
       type: "C",
