@@ -79,12 +79,23 @@ export function registerHealth(healthy: () => Promise<boolean>, options: Respons
   registerHttp("health", { template: "health", methods: ["GET", "HEAD"], answer });
 }
 
-/** Registers the routes of an API so that each responds 503, because the settings are invalid (G14). */
-export function registerRefusing<D, S>(api: Api<D, S>, prefix: string, options: ResponseOptions): void {
+export interface RefusalOptions extends ResponseOptions {
+  /** Method and template of every route that is registered so far, in lower case. */
+  readonly routes: Set<string>;
+}
+
+/**
+ * Registers the routes of an API so that each responds 503, because the settings are invalid (G14). Leaves out routes that another API
+ * has registered, which is the case if the invalid settings are paths: the host would report a conflict for each of them.
+ */
+export function registerRefusing<D, S>(api: Api<D, S>, prefix: string, { routes, ...options }: RefusalOptions): void {
   const refusal = new Fault("unavailable", "The service is not configured.", { retryAfter: 60 });
   const answer = (call: Call) => respond(call, options, async () => api.refuse(refusal));
   for (const { name, template, parts } of httpFunctions(api, prefix)) {
-    registerHttp(name, { template, methods: parts.map(({ method }) => method), answer });
+    const route = (method: string) => `${method} ${template}`.toLowerCase();
+    const methods = parts.map(({ method }) => method).filter(method => !routes.has(route(method)));
+    for (const method of methods) routes.add(route(method));
+    if (methods.length > 0) registerHttp(name, { template, methods, answer });
   }
 }
 

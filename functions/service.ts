@@ -2,10 +2,10 @@ import type * as z from "zod";
 import { type Caller, callerFields } from "../lib/caller.ts";
 import type { Identify } from "../lib/http/api.ts";
 import type { RequestHeaders } from "../lib/http/call.ts";
-import type { ResponseOptions } from "../lib/http/respond.ts";
 import { type ApiName, type DeploymentSettings, isInAzure, proxiesOf } from "../lib/settings/deployment-settings.ts";
 import type { Environment } from "../lib/settings/read-settings.ts";
 import type { Deployment } from "./deployment.ts";
+import type { RefusalOptions } from "./register.ts";
 
 /** A service (authentication server or connector) as functions/main.ts starts it. It is loaded only if one of its APIs is served. */
 export interface Service<Settings = unknown> {
@@ -16,7 +16,7 @@ export interface Service<Settings = unknown> {
   /** Creates the clients of the service, without any call. */
   open(deployment: Deployment, settings: Settings): OpenService;
   /** Registers the routes of the named APIs so that each responds 503, because the settings are invalid (G14). */
-  refuse(apis: readonly ApiName[], paths: ApiPaths, options: ResponseOptions): void;
+  refuse(apis: readonly ApiName[], paths: ApiPaths, options: RefusalOptions): void;
 }
 
 export interface OpenService {

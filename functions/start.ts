@@ -97,5 +97,6 @@ function refuse(environment: Environment, services: readonly Service[], error: u
     ...validSettings(deploymentSettings, environment, ["CORE_PATH", "CLIENT_PATH", "CONNECTOR_PATH"]),
   };
   registerHealth(async () => false, options);
-  for (const service of services) service.refuse(enabledApis(environment), paths, options);
+  const refusal = { ...options, routes: new Set<string>() };
+  for (const service of services) service.refuse(enabledApis(environment), paths, refusal);
 }
