@@ -17,14 +17,16 @@ export interface TelemetryOptions {
   readonly now: () => number;
   /** Writes the line that reports lost telemetry. */
   readonly writeLine: WriteLine;
+  /** Replaces constants of `telemetryLimits`. */
+  readonly limits?: Partial<typeof telemetryLimits>;
 }
 
 export interface Telemetry extends TelemetrySink {
   /** Sends a finished log line. */
   readonly writeLine: WriteLine;
-  /** Sends all queued data. Resolves within 5 s, also if that fails. */
+  /** Sends all queued data. Resolves within 5 s, also if that fails, and after a failure within 1 s. */
   flush(): Promise<void>;
-  /** Sends all queued data and stops sending. */
+  /** Sends all queued data and stops sending. Resolves within 2 s, also if that fails: the stop of the app waits for it. */
   close(): Promise<void>;
 }
 
@@ -32,7 +34,15 @@ export interface Telemetry extends TelemetrySink {
 const loadDelayMs = 1000;
 /** Maximum number of queued items while OpenTelemetry is loading; further items are dropped. */
 const maxWaiting = 10_000;
-const maxFlushMs = 5000;
+
+/** Time limits in milliseconds, each for all signals together: OpenTelemetry tries a dead endpoint again for 10 s and more. */
+const telemetryLimits = {
+  flushMs: 5000,
+  /** The stop of the app waits for it. */
+  closeMs: 2000,
+  /** After a failure: a dead endpoint must not delay every run of a timer, and the stop once more after the runs in flight. */
+  afterFailureMs: 1000,
+};
 
 /**
  * Opens the sink that sends spans, metrics and log events to Application Insights, to an OTLP endpoint, or both. Returns undefined if
@@ -41,6 +51,8 @@ const maxFlushMs = 5000;
 export function openTelemetry(options: TelemetryOptions): Telemetry | undefined {
   if (options.connectionString === undefined && options.otlpEndpoint === undefined) return undefined;
   const lost = createLossReporter(options.writeLine, options.now);
+  const { flushMs, closeMs, afterFailureMs } = { ...telemetryLimits, ...options.limits };
+  let hasFailed = false;
   const waiting: ((sdk: TelemetrySdk) => void)[] = [];
   let sdk: TelemetrySdk | undefined;
   let loading: Promise<TelemetrySdk | undefined> | undefined;
@@ -70,10 +82,15 @@ export function openTelemetry(options: TelemetryOptions): Telemetry | undefined 
       else lost("more telemetry than can wait for OpenTelemetry");
       if (loading === undefined) timer ??= setTimeout(load, loadDelayMs);
     });
-  const withLimit = (work: (loaded: TelemetrySdk) => Promise<void>): Promise<void> =>
+  const withLimit = (timeoutMs: number, work: (loaded: TelemetrySdk) => Promise<void>): Promise<void> =>
     withoutSpan(async () => {
-      const sent = withTimeout(maxFlushMs, () => load().then(loaded => loaded && work(loaded)));
-      await sent.catch((error: unknown) => lost(error instanceof Error ? error.message : "not sent"));
+      try {
+        await withTimeout(hasFailed ? afterFailureMs : timeoutMs, () => load().then(loaded => loaded && work(loaded)));
+        hasFailed = false;
+      } catch (error) {
+        hasFailed = true;
+        lost(error instanceof Error ? error.message : "not sent");
+      }
     });
   return {
     span: span => enqueue(to => to.span(span)),
@@ -82,8 +99,8 @@ export function openTelemetry(options: TelemetryOptions): Telemetry | undefined 
       const event = parseLogLine(level, line, options.now());
       enqueue(to => to.log(event));
     },
-    flush: () => withLimit(loaded => loaded.flush()),
-    close: () => withLimit(loaded => loaded.shutdown()),
+    flush: () => withLimit(flushMs, loaded => loaded.flush()),
+    close: () => withLimit(closeMs, loaded => loaded.shutdown()),
   };
 }
 

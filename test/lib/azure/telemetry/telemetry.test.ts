@@ -1,4 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { traceSdkCalls } from "../../../../lib/azure/telemetry/sdk-calls.ts";
 import { openTelemetry, type TelemetryOptions } from "../../../../lib/azure/telemetry/telemetry.ts";
 import { logExpiry } from "../../../../lib/azure/vault/log-expiry.ts";
@@ -98,6 +101,48 @@ describe("telemetry", () => {
     expect(lines).toHaveLength(2);
     expect(lines.join()).not.toContain("secret-of-the-event");
     expect(lines.join()).not.toContain("words of the collector");
+  });
+
+  describe.each(["refuses", "hangs"])("to an endpoint that %s", kind => {
+    let endpoint: Server;
+    let otlpEndpoint: string;
+    beforeEach(async () => {
+      endpoint = createServer();
+      endpoint.listen(0, "127.0.0.1");
+      await once(endpoint, "listening");
+      otlpEndpoint = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`;
+      if (kind === "refuses") endpoint.close();
+    });
+    afterEach(() => {
+      endpoint.closeAllConnections();
+      endpoint.close();
+    });
+
+    /** Opens telemetry with an item of each signal to send. */
+    async function withItems(limits: TelemetryOptions["limits"]) {
+      const { telemetry, lines, tracer } = telemetryTo({ otlpEndpoint, limits });
+      await inTrace(tracer, { name: "span", labels: {} }, async () => {
+        telemetry.writeLine("info", '{"event":"e"}');
+        telemetry.measure("peer.call.duration", 1, { peer: "p" });
+      });
+      return { telemetry, events: () => lines.map(line => JSON.parse(line).event) };
+    }
+    /** Far above the short limits here, and below the tries of OpenTelemetry. */
+    const isLate = () => new Promise(resolve => setTimeout(resolve, 3000, "late"));
+
+    it("closes within one limit for all signals, and reports the loss once", async () => {
+      const { telemetry, events } = await withItems({ closeMs: 100, afterFailureMs: 50 });
+      expect(await Promise.race([telemetry.close(), isLate()])).toBeUndefined();
+      expect(events()).toEqual(["telemetry_lost"]);
+    });
+
+    it("waits a short time only when it has failed before", async () => {
+      const { telemetry, events } = await withItems({ flushMs: 100, closeMs: 60_000, afterFailureMs: 50 });
+      await telemetry.flush();
+      telemetry.writeLine("info", '{"event":"another"}');
+      expect(await Promise.race([telemetry.close(), isLate()])).toBeUndefined();
+      expect(events()).toEqual(["telemetry_lost"]);
+    });
   });
 
   it("sends every log event of a flood, and reports on the console that it drops further ones", async () => {
