@@ -92,6 +92,8 @@ export function createRefusals(customHeaders: Readonly<Record<string, string>>):
   return {
     unknownMethod,
     malformed: (error, socket) => {
+      // What arrives after the response is read and dropped: closing the connection with unread bytes would reset it.
+      if (socket.writableEnded) return;
       if (error.code === "ECONNRESET" || !socket.writable) {
         socket.destroy();
         return;

@@ -210,6 +210,7 @@ const raw: readonly Row[] = [
   { name: "a request line of 8,190 bytes", sent: request(`GET /seen?${"x".repeat(8190 - 19)}`), answer: ok },
   { name: "a header of 31,000 bytes", sent: request("GET /seen", [`X: ${"x".repeat(31_000)}`]), answer: ok },
   { name: "headers over 32 KiB", sent: request("GET /seen", [`X: ${"x".repeat(33_000)}`]), answer: refused(431) },
+  { name: "headers of 200 KB", sent: request("GET /seen", [`X: ${"x".repeat(200_000)}`]), answer: refused(431) },
   {
     name: "100 lines of headers",
     sent: request(

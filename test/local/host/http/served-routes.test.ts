@@ -82,6 +82,14 @@ describe("a request", () => {
     expect(answer).toMatch(/^HTTP\/1.1 500 /);
   });
 
+  it("is 431 if its headers are much too long, on a connection that is closed and not reset", async () => {
+    const answer = await exchange(
+      await start(),
+      `GET /api/item HTTP/1.1\r\nHost: h\r\nX: ${"x".repeat(1_000_000)}\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 431 /);
+  });
+
   it("whose function throws is logged with the error", async () => {
     await start();
     expect(await who("/api/a/throws")).toBe(500);
