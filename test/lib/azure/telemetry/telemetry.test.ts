@@ -119,7 +119,7 @@ describe("telemetry", () => {
     });
 
     /** Opens telemetry with an item of each signal to send. */
-    async function withItems(limits: TelemetryOptions["limits"]) {
+    async function withItems(limits: NonNullable<TelemetryOptions["limits"]>) {
       const { telemetry, lines, tracer } = telemetryTo({ otlpEndpoint, limits });
       await inTrace(tracer, { name: "span", labels: {} }, async () => {
         telemetry.writeLine("info", '{"event":"e"}');
