@@ -64,13 +64,20 @@ async function start() {
   const idps = {
     entra: { ...client(), tenantId: "tenant", attestationRoot },
     pingone: { ...client(), environmentId: "0b6e1c1e-52a0-4e0c-8f0d-6a4f3f1c2d55", attestationRoot },
-    aic: { ...client(), realm: "alpha", journey: "RegisterKey", relyingPartyId: "aic.example.com", attestationRoot },
+    aic: {
+      ...client(),
+      realm: "alpha",
+      journey: "RegisterKey",
+      relyingPartyId: "aic.example.com",
+      attestationRoot,
+      // Longer than the production of a shipped security key.
+      journeySeconds: 604_800,
+    },
   };
   const [entra, pingone, aic] = await Promise.all([
     startEntra(idps.entra),
     startPingOne(idps.pingone),
-    // Longer than the production of a shipped security key.
-    startAic({ ...idps.aic, journeySeconds: 604_800 }),
+    startAic(idps.aic),
   ]);
   for (const [id, { clientSecret }] of Object.entries(idps)) vault.set(`idp-${id}-client-secret`, clientSecret);
   const file = {
