@@ -71,12 +71,12 @@ export interface Stage {
   of(actor: string): Tables;
   /**
    * Runs the pieces of work to their end.
-   * @param choose the place of the next call among those that wait
+   * @param choose the place of the next call among those that wait; undefined to wait for another call of a running actor
    * @param after each call
    */
   run(
     work: Readonly<Record<string, () => Promise<unknown>>>,
-    choose: (waiting: readonly Chosen[]) => number,
+    choose: (waiting: readonly Chosen[], running: ReadonlySet<string>) => number | undefined,
     after?: (call: Chosen) => Promise<void>,
   ): Promise<void>;
 }
@@ -94,25 +94,26 @@ export function createStage(tables: Tables): Stage {
           }),
       ),
     async run(work, choose, after) {
-      let running = 0;
+      const running = new Set(Object.keys(work));
       let failure: unknown;
-      for (const piece of Object.values(work)) {
-        running++;
+      for (const [actor, piece] of Object.entries(work)) {
         piece()
           .catch(error => {
             failure ??= error;
           })
-          .finally(() => running--);
+          .finally(() => running.delete(actor));
       }
       for (;;) {
         // An actor with a response has now made its next call, or ended.
         await setImmediate();
         if (failure !== undefined) throw failure;
         if (waiting.length === 0) {
-          if (running === 0) return;
+          if (running.size === 0) return;
           continue;
         }
-        const [next] = waiting.splice(choose(waiting) % waiting.length, 1);
+        const chosen = choose(waiting, running);
+        if (chosen === undefined) continue;
+        const [next] = waiting.splice(chosen % waiting.length, 1);
         await next?.go();
         if (next) await after?.(next);
       }
@@ -121,18 +122,21 @@ export function createStage(tables: Tables): Stage {
 }
 
 /**
- * Turns as written: each actor goes on until its next call fits, or to its end where nothing is to fit. An actor that
- * is not named any more goes on at the end.
+ * Turns as written: each actor goes on until only calls that fit are left of it, or to its end where nothing is to fit. An
+ * actor that is not named any more goes on at the end. Throws if an actor ends before it makes a call that fits.
  */
 export function inTurns(turns: readonly (readonly [actor: string, until?: RegExp])[]) {
   const left = [...turns];
-  return (waiting: readonly Chosen[]): number => {
+  return (waiting: readonly Chosen[], running: ReadonlySet<string>): number | undefined => {
     for (;;) {
       const [turn] = left;
       if (turn === undefined) return 0;
       const [actor, until] = turn;
-      const own = waiting.findIndex(call => call.actor === actor);
-      if (own !== -1 && !until?.test(waiting[own]?.name ?? "")) return own;
+      const next = waiting.findIndex(call => call.actor === actor && !until?.test(call.name));
+      if (next !== -1) return next;
+      const isThere = waiting.some(call => call.actor === actor);
+      if (!isThere && running.has(actor)) return undefined;
+      if (!isThere && until !== undefined) throw new Error(`${actor} ended and made no call ${until}`);
       left.shift();
     }
   };
