@@ -31,7 +31,7 @@ const undecodedEscape = /%(?:2f|[89a-f][0-9a-f])/i;
  * joiners U+200C and U+200D, every space but U+0020, and U+2800, the Braille pattern without dots. Two spaces in a row look like one on a
  * page.
  */
-const unwritable = /[[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]--\x20]| {2}/v;
+const unwritable = /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]| {2}/u;
 
 /** Parses a username. Removes surrounding white space. */
 export function parseUsername(text: string): Parsed<Username> {

@@ -115,5 +115,5 @@ const escaped = (text: string): string => text.replace(/[&<>"']/g, character => 
 const oneLine = (text: string): string =>
   text
     .toWellFormed()
-    .replace(/[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--\p{Join_Control}]+/gv, " ")
+    .replace(/(?:(?!\p{Join_Control})[\p{Cc}\p{Cf}\p{Zl}\p{Zp}])+/gu, " ")
     .trim();

@@ -5,6 +5,7 @@
  */
 import { createRequire } from "node:module";
 import { rememberPositions } from "./collection-positions.ts";
+import { decodeJsonBodies } from "./decode-json-bodies.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { leaveOutUnusedPackages } from "./unused-packages.ts";
 
@@ -40,6 +41,7 @@ try {
   // The package's published command; it reads `process.argv`.
   const command = require.resolve("azurite/dist/src/azurite.js");
   leaveOutUnusedPackages(command);
+  decodeJsonBodies();
   rememberPositions(createRequire(command)("lokijs").prototype);
   require(command);
 } catch (error) {

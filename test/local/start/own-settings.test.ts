@@ -21,7 +21,7 @@ test("returns values as texts, without empty ones and repeated defaults", () => 
     POLL_AFTER_SECONDS: 120,
     PIN_MAIL_DOMAINS: "example.com",
     CLOUD_TENANT_ID: " ",
-    EVENT_RETRY_HOURS: "60",
+    EVENT_RETRY_HOURS: "72",
   };
   expect(ownSettings(file(`\uFEFF${JSON.stringify({ IsEncrypted: false, Values })}`))).toEqual({
     POLL_AFTER_SECONDS: "120",

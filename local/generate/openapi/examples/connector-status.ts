@@ -57,7 +57,6 @@ export const statusV2 = {
     },
     aic: {
       journey: "RegisterKey",
-      "challenge-timeout-milliseconds": "",
       type: "aic",
       "api-base-url": "https://openam-example.forgeblocks.com",
       "authentication-header": "Authorization",

@@ -18,7 +18,7 @@ export const maintenanceExamples: Examples = {
   authRestore: {
     body: { backup, replace: true, otp_uses: 10 },
     status: 200,
-    answer: { data: { users: 1, otpkeys: 1, skipped: 0 } },
+    answer: { data: { users: 1, otpkeys: 1, skipped: 0, renamed: [] } },
   },
   connectorCheckPeers: {
     body: { users: [{ user_id: "ada.lovelace@example.com" }] },
