@@ -5,12 +5,12 @@ import { client, core } from "../functions/auth/routes.ts";
 import { connector } from "../functions/connector/routes.ts";
 import { toAuthRules } from "../lib/auth/deps.ts";
 import { authSettings } from "../lib/auth/settings.ts";
-import { Fault } from "../lib/fault.ts";
-import type { Api, Identify } from "../lib/http/api.ts";
-import type { Call } from "../lib/http/call.ts";
-import { routeParts } from "../lib/http/route.ts";
-import { serve } from "../lib/http/serve.ts";
-import { createLog } from "../lib/log.ts";
+import { Fault } from "../lib/platform/fault.ts";
+import type { Api, Identify } from "../lib/platform/http/api.ts";
+import type { Call } from "../lib/platform/http/call.ts";
+import { routeParts } from "../lib/platform/http/route.ts";
+import { serve } from "../lib/platform/http/serve.ts";
+import { createLog } from "../lib/platform/log.ts";
 import { machine, table } from "./auth/load.ts";
 import { type Input, inputsOf } from "./costliest-input/inputs.ts";
 

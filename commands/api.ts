@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { trimEnd } from "../lib/trim-end.ts";
+import { trimEnd } from "../lib/platform/trim-end.ts";
 
 export interface ApiAnswer {
   readonly status: number;

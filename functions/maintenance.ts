@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { backUp } from "../lib/azure/maintenance/back-up.ts";
-import type { BackupScope, ServiceName } from "../lib/azure/maintenance/backup-files.ts";
-import { reseal } from "../lib/azure/maintenance/reseal.ts";
-import type { Job } from "../lib/http/job.ts";
-import { noInput, type Task, task } from "../lib/http/task.ts";
-import type { DeploymentSettings } from "../lib/settings/deployment-settings.ts";
-import { days } from "../lib/time.ts";
+import { backUp } from "../lib/platform/maintenance/back-up.ts";
+import type { BackupScope, ServiceName } from "../lib/platform/maintenance/backup-files.ts";
+import { reseal } from "../lib/platform/maintenance/reseal.ts";
+import type { Job } from "../lib/platform/http/job.ts";
+import { noInput, type Task, task } from "../lib/platform/http/task.ts";
+import type { DeploymentSettings } from "../lib/platform/settings/deployment-settings.ts";
+import { days } from "../lib/platform/time.ts";
 import { type Deployment, freshSealer } from "./deployment.ts";
 
 /** The deployment, for tasks that process whole tables and containers. */

@@ -1,13 +1,13 @@
-import { registerHttp, registerTimer } from "../lib/azure/functions-app.ts";
-import { Fault } from "../lib/fault.ts";
-import type { Api } from "../lib/http/api.ts";
-import type { Call, Reply } from "../lib/http/call.ts";
-import { httpFunctions } from "../lib/http/http-functions.ts";
-import { type Job, runJob } from "../lib/http/job.ts";
-import { type ResponseOptions, respond } from "../lib/http/respond.ts";
-import { type ServeOptions, serve } from "../lib/http/serve.ts";
-import { serveTask, type Task, taskTemplate } from "../lib/http/task.ts";
-import { type Log, withLogFields } from "../lib/log.ts";
+import { registerHttp, registerTimer } from "../lib/platform/functions-host/functions-app.ts";
+import { Fault } from "../lib/platform/fault.ts";
+import type { Api } from "../lib/platform/http/api.ts";
+import type { Call, Reply } from "../lib/platform/http/call.ts";
+import { httpFunctions } from "../lib/platform/http/http-functions.ts";
+import { type Job, runJob } from "../lib/platform/http/job.ts";
+import { type ResponseOptions, respond } from "../lib/platform/http/respond.ts";
+import { type ServeOptions, serve } from "../lib/platform/http/serve.ts";
+import { serveTask, type Task, taskTemplate } from "../lib/platform/http/task.ts";
+import { type Log, withLogFields } from "../lib/platform/log.ts";
 
 /**
  * Registers every endpoint of an API.

@@ -1,8 +1,8 @@
-import { onTerminate, writeToHost } from "../lib/azure/functions-app.ts";
-import { traceInvocations } from "../lib/azure/telemetry/invocations.ts";
-import { traceSdkCalls } from "../lib/azure/telemetry/sdk-calls.ts";
-import { createLog } from "../lib/log.ts";
-import { deploymentSettings, enabledApis, isInAzure } from "../lib/settings/deployment-settings.ts";
+import { onTerminate, writeToHost } from "../lib/platform/functions-host/functions-app.ts";
+import { traceInvocations } from "../lib/platform/telemetry/invocations.ts";
+import { traceSdkCalls } from "../lib/platform/telemetry/sdk-calls.ts";
+import { createLog } from "../lib/platform/log.ts";
+import { deploymentSettings, enabledApis, isInAzure } from "../lib/platform/settings/deployment-settings.ts";
 import {
   BadSettings,
   combineReads,
@@ -11,7 +11,7 @@ import {
   misspeltSettings,
   readSettings,
   validSettings,
-} from "../lib/settings/read-settings.ts";
+} from "../lib/platform/settings/read-settings.ts";
 import { openDeployment, platformOf } from "./deployment.ts";
 import { registerHealth } from "./register.ts";
 import type { ApiPaths, Service } from "./service.ts";

@@ -23,7 +23,7 @@ const clean: Readonly<Record<string, string>> = {
   "functions/connector/routes.ts": 'import { serve } from "../../lib/http/serve.ts"; export const routes = serve;',
   "functions/auth/routes.ts": 'import type { User } from "../../lib/auth/model/user.ts"; export type Route = User;',
   "functions/main.ts":
-    'import "./connector/routes.ts"; import "./auth/routes.ts"; import "../lib/azure/tables/tables.ts"; process.env;',
+    'import "./connector/routes.ts"; import "./auth/routes.ts"; import "../lib/platform/tables/tables.ts"; process.env;',
   "functions/deployment.ts":
     'import { randomBytes } from "node:crypto"; export const world = [Date.now(), randomBytes(1)];',
   "local/start.ts": 'import "../functions/main.ts"; import "@azure/functions"; Date.now();',
@@ -154,7 +154,7 @@ describe("the import table", () => {
     [
       "a command that imports storage, to which it has no access",
       "commands/import.ts",
-      'import "../lib/azure/tables/tables.ts";',
+      'import "../lib/platform/tables/tables.ts";',
       "imports lib/azure/tables/tables.ts",
     ],
     [

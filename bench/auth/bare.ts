@@ -4,7 +4,7 @@ import { app, type HttpRequest, type HttpResponseInit } from "@azure/functions";
 import { hash, verify } from "@node-rs/argon2";
 import { sessionPartition } from "../../lib/auth/model/session.ts";
 import { defaultCost } from "../../lib/auth/passwords/password-hash.ts";
-import { createSealer } from "../../lib/seal.ts";
+import { createSealer } from "../../lib/platform/seal.ts";
 import { password } from "./password.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { app, type HttpRequest, type HttpResponseInit } from "@azure/functions";
 import pLimit from "p-limit";
-import { openMailer } from "../../lib/azure/mail/mailer.ts";
-import { instant } from "../../lib/time.ts";
+import { openMailer } from "../../lib/platform/mail/mailer.ts";
+import { instant } from "../../lib/platform/time.ts";
 import { type BareKey, bareCrypto } from "./bare-crypto.ts";
 import { type BarePeers, barePeers } from "./bare-peers.ts";
 import { bareStorage } from "./bare-storage.ts";

@@ -1,8 +1,8 @@
 import pLimit from "p-limit";
-import { connectorStore } from "../../lib/azure/connector/store.ts";
-import { openTables } from "../../lib/azure/tables/tables.ts";
-import { createLog } from "../../lib/log.ts";
-import { hours, instant, plus } from "../../lib/time.ts";
+import { connectorStore } from "../../lib/connector/storage/store.table.ts";
+import { openTables } from "../../lib/platform/tables/tables.ts";
+import { createLog } from "../../lib/platform/log.ts";
+import { hours, instant, plus } from "../../lib/platform/time.ts";
 import { quantile } from "../auth/load.ts";
 import type { BenchHost } from "./system.ts";
 

@@ -1,9 +1,9 @@
 // Inputs that cost much in relation to their length.
 import type * as z from "zod";
-import type { Api } from "../../lib/http/api.ts";
-import type { Endpoint } from "../../lib/http/endpoint.ts";
-import { maxJsonDepth, maxJsonValues } from "../../lib/http/parse/json-bounds.ts";
-import type { RouteParts } from "../../lib/http/route.ts";
+import type { Api } from "../../lib/platform/http/api.ts";
+import type { Endpoint } from "../../lib/platform/http/endpoint.ts";
+import { maxJsonDepth, maxJsonValues } from "../../lib/platform/http/parse/json-bounds.ts";
+import type { RouteParts } from "../../lib/platform/http/route.ts";
 
 export interface Input {
   readonly name: string;

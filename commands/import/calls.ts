@@ -1,5 +1,5 @@
-import { retryAfterSeconds } from "../../lib/peers/http-failure.ts";
-import { type Now, seconds } from "../../lib/time.ts";
+import { retryAfterSeconds } from "../../lib/platform/peers/http-failure.ts";
+import { type Now, seconds } from "../../lib/platform/time.ts";
 import type { Api, ApiAnswer } from "../api.ts";
 
 /** The run cannot continue with any key. The message says why. */

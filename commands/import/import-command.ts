@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { instant, type Now } from "../../lib/time.ts";
+import { instant, type Now } from "../../lib/platform/time.ts";
 import { type Api, connectApi } from "../api.ts";
 import { type ImportArguments, importArguments } from "./arguments.ts";
 import { createAsk, ImportStopped } from "./calls.ts";

@@ -1,4 +1,4 @@
-import type { Instant } from "../../lib/time.ts";
+import type { Instant } from "../../lib/platform/time.ts";
 import type { ImportKey } from "./formats/parsed-lines.ts";
 import { type LogOptions, readPersonalisationLog } from "./formats/personalisation-log.ts";
 import { readPskc } from "./formats/pskc.ts";

@@ -1,4 +1,4 @@
-import { chunksOf } from "../../lib/chunks.ts";
+import { chunksOf } from "../../lib/platform/chunks.ts";
 import { ImportStopped } from "./calls.ts";
 import type { ImportKey } from "./formats/parsed-lines.ts";
 import type { Line } from "./lines.ts";

@@ -1,5 +1,5 @@
 import type { AuthDeps } from "../../lib/auth/deps.ts";
-import type { Call } from "../../lib/http/call.ts";
+import type { Call } from "../../lib/platform/http/call.ts";
 
 /** Dependencies of the endpoints of both APIs. */
 export interface AuthContext extends AuthDeps {

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import type { Fault } from "../../lib/fault.ts";
-import type { Reply } from "../../lib/http/call.ts";
-import { faultStatus } from "../../lib/http/fault-status.ts";
-import { retryAfterHeader } from "../../lib/http/retry-after.ts";
+import type { Fault } from "../../lib/platform/fault.ts";
+import type { Reply } from "../../lib/platform/http/call.ts";
+import { faultStatus } from "../../lib/platform/http/fault-status.ts";
+import { retryAfterHeader } from "../../lib/platform/http/retry-after.ts";
 
 export const errorBody = z.object({ error: z.string().describe("What is wrong, for people.") }).meta({ id: "Error" });
 

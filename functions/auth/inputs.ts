@@ -7,9 +7,9 @@ import { readOtp } from "../../lib/auth/otp/read-otp.ts";
 import { parsePrefixOrOtp } from "../../lib/auth/otp/split-otp.ts";
 import type { Validity } from "../../lib/auth/otpkeys/validity.ts";
 import type { UserRef } from "../../lib/auth/store.ts";
-import { timeField } from "../../lib/http/parse/time-field.ts";
-import { omitUndefined } from "../../lib/omit-undefined.ts";
-import type { Instant } from "../../lib/time.ts";
+import { timeField } from "../../lib/platform/http/parse/time-field.ts";
+import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
+import type { Instant } from "../../lib/platform/time.ts";
 
 /** Returns a schema that parses a text by a rule of the domain. */
 const parsed = <T>(parse: (text: string) => Parsed<T>, description: string) =>

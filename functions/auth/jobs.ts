@@ -1,6 +1,6 @@
 import type { AuthSettings } from "../../lib/auth/settings.ts";
-import type { Job } from "../../lib/http/job.ts";
-import { minutes } from "../../lib/time.ts";
+import type { Job } from "../../lib/platform/http/job.ts";
+import { minutes } from "../../lib/platform/time.ts";
 import type { AuthContext } from "./context.ts";
 
 /** The timer of the Client API, which deletes expired rows (A19). */

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { invalidRequest } from "../../lib/fault.ts";
-import type { Call, Reply } from "../../lib/http/call.ts";
-import { readQuery } from "../../lib/http/parse/read-pairs.ts";
-import { parseInstant, timeError } from "../../lib/http/parse/time-field.ts";
-import type { Instant } from "../../lib/time.ts";
+import { invalidRequest } from "../../lib/platform/fault.ts";
+import type { Call, Reply } from "../../lib/platform/http/call.ts";
+import { readQuery } from "../../lib/platform/http/parse/read-pairs.ts";
+import { parseInstant, timeError } from "../../lib/platform/http/parse/time-field.ts";
+import type { Instant } from "../../lib/platform/time.ts";
 
 /** Maximum number of entries of a page: one read of storage returns no more (A11). */
 const maxPageSize = 1000;

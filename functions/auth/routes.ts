@@ -1,7 +1,7 @@
 import type { LiveSession } from "../../lib/auth/sessions/manage-sessions.ts";
-import type { Api } from "../../lib/http/api.ts";
-import { type TokenContext, tokenEndpoints } from "../../lib/http/authenticate/token-endpoints.ts";
-import type { RoleEndpoint } from "../../lib/http/endpoint.ts";
+import type { Api } from "../../lib/platform/http/api.ts";
+import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/authenticate/token-endpoints.ts";
+import type { RoleEndpoint } from "../../lib/platform/http/endpoint.ts";
 import { assignOwnOtpkey } from "./client/assign-own-otpkey.ts";
 import { authenticate } from "./client/authenticate.ts";
 import { changePassword } from "./client/change-password.ts";

@@ -1,7 +1,7 @@
-import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
-import { noContent } from "../../lib/http/call.ts";
-import { endpoint } from "../../lib/http/endpoint.ts";
-import { runJob } from "../../lib/http/job.ts";
+import { processShipments } from "../../lib/connector/runs/process-shipments.ts";
+import { noContent } from "../../lib/platform/http/call.ts";
+import { endpoint } from "../../lib/platform/http/endpoint.ts";
+import { runJob } from "../../lib/platform/http/job.ts";
 import type { ConnectorContext } from "./context.ts";
 
 /** Identical in both versions (specification section 9). */

@@ -1,5 +1,5 @@
-import type { Api } from "../../lib/http/api.ts";
-import { type TokenContext, tokenEndpoints } from "../../lib/http/authenticate/token-endpoints.ts";
+import type { Api } from "../../lib/platform/http/api.ts";
+import { type TokenContext, tokenEndpoints } from "../../lib/platform/http/authenticate/token-endpoints.ts";
 import type { ConnectorContext } from "./context.ts";
 import { refuse } from "./errors.ts";
 import { processShipmentsNow, processShipmentsNowV1 } from "./process-shipments-now.ts";

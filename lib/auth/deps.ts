@@ -1,6 +1,6 @@
-import type { Log } from "../log.ts";
-import type { Sealer } from "../seal.ts";
-import { days, type Now, seconds } from "../time.ts";
+import type { Log } from "../platform/log.ts";
+import type { Sealer } from "../platform/seal.ts";
+import { days, type Now, seconds } from "../platform/time.ts";
 import { authLimits } from "./limits.ts";
 import { type AddressLimits, parseAllowList } from "./model/address-limit.ts";
 import type { DeviceTokens } from "./model/device-token.ts";

@@ -1,4 +1,4 @@
-import { days, hours, minutes, seconds } from "../time.ts";
+import { days, hours, minutes, seconds } from "../platform/time.ts";
 
 /** Time limits in milliseconds, and numbers, that no setting changes (G9). */
 export const authLimits = {

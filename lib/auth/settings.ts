@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { setting } from "../settings/setting.ts";
+import { setting } from "../platform/settings/setting.ts";
 import { isAddressEntry } from "./model/address-limit.ts";
 import { otpPolicies } from "./model/policy.ts";
 

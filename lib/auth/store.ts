@@ -1,4 +1,4 @@
-import type { Instant } from "../time.ts";
+import type { Instant } from "../platform/time.ts";
 import type { AddressCount } from "./model/address-limit.ts";
 import type { Attributes } from "./model/attributes.ts";
 import type { Throttle } from "./model/throttle.ts";

@@ -1,7 +1,7 @@
-import type { Log } from "../log.ts";
-import type { Mailer } from "../peers/mail.ts";
-import type { Sealer } from "../seal.ts";
-import type { Instant, Now } from "../time.ts";
+import type { Log } from "../platform/log.ts";
+import type { Mailer } from "../platform/mail/mail.ts";
+import type { Sealer } from "../platform/seal.ts";
+import type { Instant, Now } from "../platform/time.ts";
 import type { Delivery, RecordedEvents } from "./events/event.ts";
 import type { Paces } from "./http/pace.ts";
 import type { Idp } from "./idp/contract.ts";

@@ -1,5 +1,5 @@
-import { Fault } from "../fault.ts";
-import { PeerFailure } from "../peers/peer-failure.ts";
+import { Fault } from "../platform/fault.ts";
+import { PeerFailure } from "../platform/peers/peer-failure.ts";
 import type { Claim, FinalVerdict } from "./model/idempotency.ts";
 
 export const internalFault = (cause: unknown): Fault => new Fault("internal", "Internal error.", { cause });

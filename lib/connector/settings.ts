@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { isAddress, setting } from "../settings/setting.ts";
-import { version } from "../version.ts";
+import { isAddress, setting } from "../platform/settings/setting.ts";
+import { version } from "../platform/version.ts";
 import { idpId } from "./idp/idp-id.ts";
 import { idpKinds } from "./idp/kinds.ts";
 import { isHostEntry, vendorHosts } from "./idp/secret-hosts.ts";

@@ -1,4 +1,4 @@
-import { days, hours, seconds } from "../time.ts";
+import { days, hours, seconds } from "../platform/time.ts";
 import { fixedIntervals, type Intervals } from "./model/intervals.ts";
 import type { ConnectorSettings } from "./settings.ts";
 

@@ -37,7 +37,7 @@ export const slowTests: readonly string[] = [
   "test/infra/{azd,queries,registration}/*.test.ts",
   "test/lib/auth/storage/{crashes,sessions,users,protocols}.test.ts",
   "test/lib/azure/maintenance/**",
-  "test/lib/azure/tables/tables.test.ts",
+  "test/lib/platform/tables/tables.test.ts",
   "test/lib/connector/{activate,cancel,collect,jobs,recovery}/**",
   "test/lib/connector/api/{v1/shipment-body,v2/body-to-draft}.test.ts",
   "test/lib/connector/create/{create-*,enroll,round-trips,secrets-and-size}.test.ts",

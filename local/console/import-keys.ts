@@ -5,7 +5,7 @@ import { createAsk } from "../../commands/import/calls.ts";
 import { readLines } from "../../commands/import/lines.ts";
 import { runImport } from "../../commands/import/run-import.ts";
 import { maxBatch, sendKeys } from "../../commands/import/send.ts";
-import { instant } from "../../lib/time.ts";
+import { instant } from "../../lib/platform/time.ts";
 
 /** A file of OTP keys that was dropped on the page. */
 export const keyFile = z.strictObject({ name: z.string(), text: z.string() });

@@ -1,12 +1,12 @@
-import { requestLists } from "../../lib/azure/connector/lists.ts";
-import { requestRow } from "../../lib/azure/connector/request-rows.ts";
-import { fromRequestRow } from "../../lib/azure/connector/rows.ts";
-import { openTables } from "../../lib/azure/tables/tables.ts";
+import { requestLists } from "../../lib/connector/storage/lists.table.ts";
+import { requestRow } from "../../lib/connector/storage/request-rows.table.ts";
+import { fromRequestRow } from "../../lib/connector/storage/rows.table.ts";
+import { openTables } from "../../lib/platform/tables/tables.ts";
 import { positionOf } from "../../lib/connector/model/people-lists.ts";
 import type { CredentialRequest } from "../../lib/connector/model/request.ts";
 import { type RequestState, requestStates } from "../../lib/connector/model/states.ts";
-import { createLog } from "../../lib/log.ts";
-import { instant, seconds } from "../../lib/time.ts";
+import { createLog } from "../../lib/platform/log.ts";
+import { instant, seconds } from "../../lib/platform/time.ts";
 import type { Outcome } from "./recording/calls.ts";
 
 /** How many requests there are, and one page of them. */

@@ -1,12 +1,12 @@
 import { authSettings } from "../../lib/auth/settings.ts";
 import { authTables } from "../../lib/auth/storage/tables.table.ts";
-import { responsesContainer } from "../../lib/azure/connector/responses.ts";
-import { connectorTables } from "../../lib/azure/connector/store.ts";
-import { backupsContainer } from "../../lib/azure/maintenance/backup-files.ts";
+import { responsesContainer } from "../../lib/connector/storage/responses.blob.ts";
+import { connectorTables } from "../../lib/connector/storage/store.table.ts";
+import { backupsContainer } from "../../lib/platform/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
-import { hostBodyLimitBytes } from "../../lib/http/parse/read-body.ts";
-import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
-import { describeSettings } from "../../lib/settings/describe-settings.ts";
+import { hostBodyLimitBytes } from "../../lib/platform/http/parse/read-body.ts";
+import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
+import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
 
 /** Settings that the templates compute, or that only a local run has. An administrator does not set them. */
 const notGiven: readonly string[] = [

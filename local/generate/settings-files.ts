@@ -1,8 +1,8 @@
 import { authSettings } from "../../lib/auth/settings.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
-import { hostBodyLimitBytes } from "../../lib/http/parse/read-body.ts";
-import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
-import { describeSettings, type SettingDescription } from "../../lib/settings/describe-settings.ts";
+import { hostBodyLimitBytes } from "../../lib/platform/http/parse/read-body.ts";
+import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
+import { describeSettings, type SettingDescription } from "../../lib/platform/settings/describe-settings.ts";
 import { infraFiles } from "./infra-files.ts";
 
 /** The schemas of all settings by their headings in the documentation. */

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import type { Level } from "../../lib/log.ts";
+import type { Level } from "../../lib/platform/log.ts";
 
 /** A line that the app wrote to the log of Azure's host, or one by which the host itself warns. */
 export type OnLine = (level: Level, text: string) => void;

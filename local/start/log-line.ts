@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import type { Level } from "../../lib/log.ts";
+import type { Level } from "../../lib/platform/log.ts";
 
 type Event = Readonly<Record<string, unknown>>;
 

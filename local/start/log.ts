@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingMessage } from "node:http";
 import { format } from "node:util";
-import type { Level } from "../../lib/log.ts";
+import type { Level } from "../../lib/platform/log.ts";
 import { describeCall, describeEvent, parseEvent, stampLine } from "./log-line.ts";
 
 const modes = ["json", "pretty", "quiet"] as const;

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readAllSettings } from "../../functions/read-all-settings.ts";
-import { Fault } from "../../lib/fault.ts";
+import { Fault } from "../../lib/platform/fault.ts";
 import { recordHost } from "../console/recording/record-host.ts";
 import { hostSettings } from "../generate/settings-files.ts";
 import { installFunctionsCore } from "../host/functions-core.ts";

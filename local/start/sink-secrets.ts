@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { sinkSecretName } from "../../lib/connector/settings.ts";
-import { splitList } from "../../lib/settings/setting.ts";
+import { splitList } from "../../lib/platform/settings/setting.ts";
 import type { Vault } from "../peers/vault/vault.ts";
 
 /**

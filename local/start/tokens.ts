@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { hashToken } from "../../lib/http/authenticate/bearer.ts";
-import { instant } from "../../lib/time.ts";
+import { hashToken } from "../../lib/platform/http/authenticate/bearer.ts";
+import { instant } from "../../lib/platform/time.ts";
 import type { Vault } from "../peers/vault/vault.ts";
 
 /** A token for each protected API. */

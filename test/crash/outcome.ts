@@ -1,5 +1,5 @@
-import { openBlobs } from "../../lib/azure/blobs.ts";
-import { responsesContainer } from "../../lib/azure/connector/responses.ts";
+import { openBlobs } from "../../lib/platform/azure/blobs.ts";
+import { responsesContainer } from "../../lib/connector/storage/responses.blob.ts";
 import type { DueEntry, LoadedRequest } from "../../lib/connector/deps.ts";
 import type { Queue } from "../../lib/connector/model/request.ts";
 import type { HostProcess } from "../support/host/host-process.ts";

@@ -76,17 +76,17 @@ describe("references to decisions and specification sections", () => {
   });
 
   it.each([
-    ["a decision", "lib/fault.ts", "/** A fault (decision C99). */"],
-    ["the last of several", "lib/fault.ts", "/** A fault (decisions C9, C11a and C99). */"],
-    ["one that stands in the next line", "lib/fault.ts", "/**\n * A fault (decision\n * C99).\n */"],
-    ["an id in parentheses", "lib/fault.ts", "// A fault (C6, C99)"],
+    ["a decision", "lib/platform/fault.ts", "/** A fault (decision C99). */"],
+    ["the last of several", "lib/platform/fault.ts", "/** A fault (decisions C9, C11a and C99). */"],
+    ["one that stands in the next line", "lib/platform/fault.ts", "/**\n * A fault (decision\n * C99).\n */"],
+    ["an id in parentheses", "lib/platform/fault.ts", "// A fault (C6, C99)"],
     ["one beside a section", "test/lib/auth/a.test.ts", 'describe("users (specification section 4, A9, A99)")'],
     ["a linked one", "docs/a.md", "See decision [C99](decisions/connector.md#c6)."],
     ["the number of a record", "docs/a.md", "See decision 0017."],
     ["a part of a decision", "infra/main.bicep", "// A caller (decision G3a)"],
     ["a section", "lib/auth/a.ts", "/** A user (specification section 10). */"],
     ["the second of two sections", "lib/connector/a.ts", "/** A key (specification sections 2 and 10). */"],
-    ["a section of an unknown specification", "lib/fault.ts", "/** A fault (specification section 7). */"],
+    ["a section of an unknown specification", "lib/platform/fault.ts", "/** A fault (specification section 7). */"],
   ])("reports %s that resolves to nothing", (_, path, text) => {
     expect(unresolved(referencesOf(path, text))).toHaveLength(1);
   });
@@ -94,7 +94,7 @@ describe("references to decisions and specification sections", () => {
   it.each([
     ["lib/connector/a.ts", "specification section 2", "connector"],
     ["lib/azure/auth/users.ts", "specification section 2", "auth"],
-    ["lib/azure/connector/rows.ts", "specification section 2", "connector"],
+    ["lib/connector/storage/rows.table.ts", "specification section 2", "connector"],
     ["test/functions/auth/core/users/users.test.ts", "specification section 2", "auth"],
     ["docs/telemetry.md", "connector specification section 2", "connector"],
     ["docs/telemetry.md", "authentication server's specification, section 2", "auth"],

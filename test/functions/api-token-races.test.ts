@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { callerCheck, type Deployment, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
-import { createToken, revokeToken } from "../../lib/http/authenticate/api-tokens.ts";
-import { createLog } from "../../lib/log.ts";
-import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
-import { readSettings } from "../../lib/settings/read-settings.ts";
-import { days, instant, minutes, type Now } from "../../lib/time.ts";
+import { createToken, revokeToken } from "../../lib/platform/http/authenticate/api-tokens.ts";
+import { createLog } from "../../lib/platform/log.ts";
+import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
+import { readSettings } from "../../lib/platform/settings/read-settings.ts";
+import { days, instant, minutes, type Now } from "../../lib/platform/time.ts";
 import { startVault, type Vault } from "../../local/peers/vault/vault.ts";
 import { until } from "../support/until.ts";
 

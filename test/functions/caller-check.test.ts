@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { callerCheck, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
-import { Fault } from "../../lib/fault.ts";
-import { hashToken } from "../../lib/http/authenticate/bearer.ts";
-import { createLog } from "../../lib/log.ts";
-import { deploymentSettings } from "../../lib/settings/deployment-settings.ts";
-import { readSettings } from "../../lib/settings/read-settings.ts";
-import { instant } from "../../lib/time.ts";
+import { Fault } from "../../lib/platform/fault.ts";
+import { hashToken } from "../../lib/platform/http/authenticate/bearer.ts";
+import { createLog } from "../../lib/platform/log.ts";
+import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
+import { readSettings } from "../../lib/platform/settings/read-settings.ts";
+import { instant } from "../../lib/platform/time.ts";
 import { startTokenIssuer, type TokenIssuer } from "../../local/peers/issuer/token-issuer.ts";
 import { startVault, type Vault } from "../../local/peers/vault/vault.ts";
 import type { Limits } from "../support/host/limits.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { authTasks } from "../../functions/auth/start/maintenance-tasks.ts";
 import { connectorTasks } from "../../functions/connector/start/maintenance-tasks.ts";
-import { taskTemplate } from "../../lib/http/task.ts";
+import { taskTemplate } from "../../lib/platform/http/task.ts";
 import { localTokens } from "../../local/start/tokens.ts";
 import { hotpKey } from "../support/auth/software-key.ts";
 import { connectorHostOfFile } from "../support/connector/host.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Task } from "../../lib/http/task.ts";
+import type { Task } from "../../lib/platform/http/task.ts";
 
 /** Runs a maintenance task as its function does. Throws if the input or the report is not as the task describes it. */
 export async function runTask<D>(

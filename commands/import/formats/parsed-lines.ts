@@ -1,7 +1,7 @@
 import { parsePrefix } from "../../../lib/auth/model/prefix.ts";
 import { type KeyDraft, type TotpAlgorithm, totpAlgorithms } from "../../../lib/auth/otp/contract.ts";
 import { type OtpKindName, otpKind } from "../../../lib/auth/otp/kinds.ts";
-import type { Instant } from "../../../lib/time.ts";
+import type { Instant } from "../../../lib/platform/time.ts";
 
 /** An OTP key from a file, checked by the rules of Core (A18). */
 export interface ImportKey extends KeyDraft {

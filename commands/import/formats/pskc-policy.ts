@@ -1,4 +1,4 @@
-import { type Instant, instant, parseUtc } from "../../../lib/time.ts";
+import { type Instant, instant, parseUtc } from "../../../lib/platform/time.ts";
 import type { ImportKey } from "./parsed-lines.ts";
 import { element, elements, textAt, type XmlElement } from "./xml.ts";
 

@@ -1,5 +1,5 @@
 import { parsePrefix } from "../../../lib/auth/model/prefix.ts";
-import type { Instant } from "../../../lib/time.ts";
+import type { Instant } from "../../../lib/platform/time.ts";
 import { checkKey, collectLines, type ImportKey, type ParsedFile, type RefusedLine } from "./parsed-lines.ts";
 import { createDataReader, type DataReader } from "./pskc-data.ts";
 import type { PskcSecrets } from "./pskc-encryption-key.ts";

@@ -2,8 +2,8 @@ import * as z from "zod";
 import { readOtp } from "../../../lib/auth/otp/read-otp.ts";
 import type { LiveSession } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { assignOwnKey } from "../../../lib/auth/sign-in/assign-own-key.ts";
-import { ok } from "../../../lib/http/call.ts";
-import { type CallContext, endpoint } from "../../../lib/http/endpoint.ts";
+import { ok } from "../../../lib/platform/http/call.ts";
+import { type CallContext, endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 
 /** Assigns an unassigned OTP key to the session's user (A22). */

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { presentedDeviceToken } from "../../../lib/auth/sessions/cookies.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
-import { ok } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { ok } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { credentials, deviceHeader } from "./credentials.ts";
 

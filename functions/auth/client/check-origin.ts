@@ -1,5 +1,5 @@
-import { Fault } from "../../../lib/fault.ts";
-import type { Call, Reply } from "../../../lib/http/call.ts";
+import { Fault } from "../../../lib/platform/fault.ts";
+import type { Call, Reply } from "../../../lib/platform/http/call.ts";
 
 /**
  * Refuses calls of pages of other origins to the Client API (A15): a foreign `Origin`, including `null`, and a call

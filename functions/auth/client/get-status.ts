@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { unixSeconds } from "../../../lib/auth/model/session.ts";
 import type { LiveSession } from "../../../lib/auth/sessions/manage-sessions.ts";
-import { ok } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { ok } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 
 const statusBody = z

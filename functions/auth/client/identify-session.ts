@@ -1,6 +1,6 @@
 import { presentedSession } from "../../../lib/auth/sessions/cookies.ts";
 import { type LiveSession, requireSession } from "../../../lib/auth/sessions/manage-sessions.ts";
-import type { Identify } from "../../../lib/http/api.ts";
+import type { Identify } from "../../../lib/platform/http/api.ts";
 import type { AuthContext } from "../context.ts";
 
 /** Finds the session of a Client API call, if the endpoint's access requires one (A15). */

@@ -8,8 +8,8 @@ import {
 import { createUserSession, endSession } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { rememberDevice } from "../../../lib/auth/sessions/remember-device.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
-import { Fault } from "../../../lib/fault.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { Fault } from "../../../lib/platform/fault.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { deviceHeader, loginFields } from "./credentials.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { clearedSessionCookie } from "../../../lib/auth/sessions/cookies.ts";
 import type { LiveSession } from "../../../lib/auth/sessions/manage-sessions.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 
 /** Ends the session (specification sections 3 and 4). */

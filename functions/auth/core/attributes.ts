@@ -1,11 +1,11 @@
 import * as z from "zod";
 import type { AttributeOwner, UserRef } from "../../../lib/auth/store.ts";
 import { noSuchUser } from "../../../lib/auth/users/manage-users.ts";
-import { Fault, invalidRequest } from "../../../lib/fault.ts";
-import { noContent, ok } from "../../../lib/http/call.ts";
-import { endpoint, type RoleEndpoint } from "../../../lib/http/endpoint.ts";
-import type { Route } from "../../../lib/http/route.ts";
-import type { Fields } from "../../../lib/log.ts";
+import { Fault, invalidRequest } from "../../../lib/platform/fault.ts";
+import { noContent, ok } from "../../../lib/platform/http/call.ts";
+import { endpoint, type RoleEndpoint } from "../../../lib/platform/http/endpoint.ts";
+import type { Route } from "../../../lib/platform/http/route.ts";
+import type { Fields } from "../../../lib/platform/log.ts";
 import type { AuthContext } from "../context.ts";
 import { attribute, attributeKeyParam, keyParams, userKeyParams, userParams } from "../inputs.ts";
 import { attributesView } from "../views.ts";

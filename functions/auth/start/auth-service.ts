@@ -1,6 +1,6 @@
 import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
 import { authBackedUp } from "../../../lib/auth/storage/backup-items.table.ts";
-import { lowerThreadPoolPriority } from "../../../lib/azure/thread-priority.ts";
+import { lowerThreadPoolPriority } from "../../../lib/platform/functions-host/thread-priority.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";

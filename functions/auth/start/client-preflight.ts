@@ -1,8 +1,8 @@
-import { Fault } from "../../../lib/fault.ts";
-import { requireProxy } from "../../../lib/http/authenticate/proxy-proof.ts";
-import type { Call, Reply } from "../../../lib/http/call.ts";
-import { respond } from "../../../lib/http/respond.ts";
-import type { ServeOptions } from "../../../lib/http/serve.ts";
+import { Fault } from "../../../lib/platform/fault.ts";
+import { requireProxy } from "../../../lib/platform/http/authenticate/proxy-proof.ts";
+import type { Call, Reply } from "../../../lib/platform/http/call.ts";
+import { respond } from "../../../lib/platform/http/respond.ts";
+import type { ServeOptions } from "../../../lib/platform/http/serve.ts";
 import { checkOrigin, preflight } from "../client/check-origin.ts";
 import { refuseClient } from "../errors.ts";
 

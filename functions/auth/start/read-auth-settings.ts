@@ -1,12 +1,12 @@
 import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
-import { deploymentSettings } from "../../../lib/settings/deployment-settings.ts";
+import { deploymentSettings } from "../../../lib/platform/settings/deployment-settings.ts";
 import {
   BadSettings,
   combineReads,
   type Environment,
   readSettings,
   validSettings,
-} from "../../../lib/settings/read-settings.ts";
+} from "../../../lib/platform/settings/read-settings.ts";
 
 /** Reads the settings of the authentication server. Throws `BadSettings` with every problem. */
 export function readAuthSettings(environment: Environment): AuthSettings {

@@ -1,7 +1,7 @@
-import { connectorBackedUp } from "../../../lib/azure/connector/restore.ts";
+import { connectorBackedUp } from "../../../lib/connector/storage/restore.table.ts";
 import { connectorSettings } from "../../../lib/connector/settings.ts";
-import type { Identify } from "../../../lib/http/api.ts";
-import type { Environment } from "../../../lib/settings/read-settings.ts";
+import type { Identify } from "../../../lib/platform/http/api.ts";
+import type { Environment } from "../../../lib/platform/settings/read-settings.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";

@@ -3,7 +3,7 @@ import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import type { Post } from "../../../lib/connector/peers/event-sink.ts";
-import { isHttpOnLoopback } from "../../../lib/settings/setting.ts";
+import { isHttpOnLoopback } from "../../../lib/platform/settings/setting.ts";
 
 /**
  * Returns a function that posts messages to public addresses only. It checks the address that a name resolves to within

@@ -1,5 +1,5 @@
 import { readIdpFile } from "../../../lib/connector/idp/idp-file.ts";
-import type { Environment } from "../../../lib/settings/read-settings.ts";
+import type { Environment } from "../../../lib/platform/settings/read-settings.ts";
 import { type ConnectorStart, readConnectorSettings } from "./read-connector-settings.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
-import { deploymentSettings } from "../../../lib/settings/deployment-settings.ts";
-import { effectiveSettings } from "../../../lib/settings/describe-settings.ts";
-import { combineReads, type Environment, readSettings } from "../../../lib/settings/read-settings.ts";
+import { deploymentSettings } from "../../../lib/platform/settings/deployment-settings.ts";
+import { effectiveSettings } from "../../../lib/platform/settings/describe-settings.ts";
+import { combineReads, type Environment, readSettings } from "../../../lib/platform/settings/read-settings.ts";
 import { type IdpFileParser, type IdpSettingsAtStart, readIdpSettings } from "./read-idp-settings.ts";
 
 /** The configuration of the connector. */

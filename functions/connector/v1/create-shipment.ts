@@ -4,7 +4,7 @@ import {
   createShipmentV1,
 } from "../../../lib/connector/api/v1/shipment-body.ts";
 import { createOnce } from "../../../lib/connector/create/create-once.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { idempotencyKey } from "../idempotency-key.ts";
 

@@ -1,7 +1,7 @@
 import { credentialRequestV1, readV1 } from "../../../lib/connector/api/v1/read-credential-request.ts";
-import { loadRequest, securityKeysOf } from "../../../lib/connector/store/loaded-request.ts";
-import { ok } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { loadRequest, securityKeysOf } from "../../../lib/connector/storage/loaded-request.ts";
+import { ok } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { requestIdPath } from "../request-id.ts";
 

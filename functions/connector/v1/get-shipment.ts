@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { readShipmentV1, shipmentStatusV1 } from "../../../lib/connector/api/v1/read-shipment.ts";
 import { isSameStatus, shipmentStatusOf } from "../../../lib/connector/model/shipment.ts";
-import { securityKeysOf } from "../../../lib/connector/store/loaded-request.ts";
-import { Fault } from "../../../lib/fault.ts";
-import { ok } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { securityKeysOf } from "../../../lib/connector/storage/loaded-request.ts";
+import { Fault } from "../../../lib/platform/fault.ts";
+import { ok } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 
 /** Specification section 2, shipment status; decisions C2, C9. */

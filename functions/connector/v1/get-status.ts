@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { statusV1 } from "../../../lib/connector/api/status.ts";
-import { ok } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { ok } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 
 /** Specification section 2, deployment status of version 1; decision C17. */

@@ -1,7 +1,7 @@
-import { processCredentialRequests } from "../../../lib/connector/jobs/process-credential-requests.ts";
-import { noContent } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
-import { runJob } from "../../../lib/http/job.ts";
+import { processCredentialRequests } from "../../../lib/connector/runs/process-credential-requests.ts";
+import { noContent } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
+import { runJob } from "../../../lib/platform/http/job.ts";
 import type { ConnectorContext } from "../context.ts";
 
 /** Specification section 4; decision C15. */

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { resendPin } from "../../../lib/connector/pin/resend-pin.ts";
-import { Fault } from "../../../lib/fault.ts";
-import { noContent } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { Fault } from "../../../lib/platform/fault.ts";
+import { noContent } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { requestIdPath } from "../request-id.ts";
 

@@ -3,7 +3,7 @@ import { decidableV2 } from "../../../lib/connector/api/v2/create-partial.ts";
 import { created, createdV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { createOnce } from "../../../lib/connector/create/create-once.ts";
 import { requestProblems } from "../../../lib/connector/create/create-request.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { idempotencyKey } from "../idempotency-key.ts";
 

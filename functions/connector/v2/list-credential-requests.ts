@@ -3,9 +3,9 @@ import { evenIfInvalid } from "../../../lib/connector/api/field-rules.ts";
 import { listedV2, readListedV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { requestStates } from "../../../lib/connector/model/states.ts";
 import { listRequests } from "../../../lib/connector/operate/list-requests.ts";
-import { securityKeysOf } from "../../../lib/connector/store/loaded-request.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
-import { timeError } from "../../../lib/http/parse/time-field.ts";
+import { securityKeysOf } from "../../../lib/connector/storage/loaded-request.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
+import { timeError } from "../../../lib/platform/http/parse/time-field.ts";
 import type { ConnectorContext } from "../context.ts";
 
 const mostOfPage = 1000;

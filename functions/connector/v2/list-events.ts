@@ -1,7 +1,7 @@
 import { eventsV2, readEvents } from "../../../lib/connector/api/v2/read-events.ts";
-import { loadRequest } from "../../../lib/connector/store/loaded-request.ts";
-import { ok } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { loadRequest } from "../../../lib/connector/storage/loaded-request.ts";
+import { ok } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { requestIdPath } from "../request-id.ts";
 

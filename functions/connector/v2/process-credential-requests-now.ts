@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { processCredentialRequests } from "../../../lib/connector/jobs/process-credential-requests.ts";
-import { ok } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
-import { runJob } from "../../../lib/http/job.ts";
+import { processCredentialRequests } from "../../../lib/connector/runs/process-credential-requests.ts";
+import { ok } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
+import { runJob } from "../../../lib/platform/http/job.ts";
 import type { ConnectorContext } from "../context.ts";
 
 const count = (description: string) => z.int().min(0).meta({ description });

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { resendEvent } from "../../../lib/connector/webhooks/resend-event.ts";
-import { ok } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
-import { omitUndefined } from "../../../lib/omit-undefined.ts";
+import { resendEvent } from "../../../lib/connector/events/resend-event.ts";
+import { ok } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
+import { omitUndefined } from "../../../lib/platform/omit-undefined.ts";
 import type { ConnectorContext } from "../context.ts";
 import { requestIdPath } from "../request-id.ts";
 

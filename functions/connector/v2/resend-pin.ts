@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { resendPin } from "../../../lib/connector/pin/resend-pin.ts";
-import { ok } from "../../../lib/http/call.ts";
-import { endpoint } from "../../../lib/http/endpoint.ts";
+import { ok } from "../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { requestIdPath } from "../request-id.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { checkVersion, jsonColumn, parseRow, RowError } from "../../azure/tables/row-schema.ts";
-import type { Row } from "../../azure/tables/tables.ts";
+import { checkVersion, jsonColumn, parseRow, RowError } from "../../platform/tables/row-schema.ts";
+import type { Row } from "../../platform/tables/tables.ts";
 import type { Attributes } from "../model/attributes.ts";
 import { schemaVersion } from "../storage/tables.table.ts";
 

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from "node:net";
-import { between, type Instant } from "../../time.ts";
+import { between, type Instant } from "../../platform/time.ts";
 
 /** Number of attempts of one caller address in the current window that did not succeed (A12). */
 export interface AddressCount {

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { derivedKey } from "../../derived-key.ts";
-import type { KeyRing } from "../../seal.ts";
-import { between, type Instant, instant } from "../../time.ts";
+import { derivedKey } from "../../platform/derived-key.ts";
+import type { KeyRing } from "../../platform/seal.ts";
+import { between, type Instant, instant } from "../../platform/time.ts";
 
 /**
  * The contents of a device token: a sign-in of this user, with the credentials of this epoch, was granted on this

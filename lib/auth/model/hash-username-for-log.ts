@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
-import { derivedKey } from "../../derived-key.ts";
-import type { KeyRing } from "../../seal.ts";
+import { derivedKey } from "../../platform/derived-key.ts";
+import type { KeyRing } from "../../platform/seal.ts";
 import { parseUsername } from "./username.ts";
 
 /** Returns the keyed hash by which the log names an unknown username; undefined while the pepper cannot be read. */

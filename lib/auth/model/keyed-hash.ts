@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
-import { derivedKey } from "../../derived-key.ts";
-import type { KeyRing } from "../../seal.ts";
+import { derivedKey } from "../../platform/derived-key.ts";
+import type { KeyRing } from "../../platform/seal.ts";
 
 /** Returns a keyed hash of a text in base64url. Equal texts of different kinds have different hashes. */
 export type KeyedHash = (kind: string, text: string) => Promise<string>;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { between, hours, type Instant, instant, plus } from "../../time.ts";
+import { between, hours, type Instant, instant, plus } from "../../platform/time.ts";
 
 export interface NewSession {
   readonly user: { readonly id: number; readonly epoch: number };

@@ -1,4 +1,4 @@
-import { between, type Instant, plus } from "../../time.ts";
+import { between, type Instant, plus } from "../../platform/time.ts";
 
 /** The failed and the unfinished attempts of a username (A12). */
 export interface Throttle {

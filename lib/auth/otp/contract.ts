@@ -1,4 +1,4 @@
-import type { Instant } from "../../time.ts";
+import type { Instant } from "../../platform/time.ts";
 
 /** Length and alphabet of the code that follows the prefix in an OTP. */
 export interface CodeForm {

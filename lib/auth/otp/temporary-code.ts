@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { base32crockford } from "@scure/base";
-import type { Instant } from "../../time.ts";
+import type { Instant } from "../../platform/time.ts";
 import { foldPrefix } from "../model/prefix.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Instant } from "../../time.ts";
+import type { Instant } from "../../platform/time.ts";
 import { type Decision, type KeyForm, type KeyState, type LocalKind, totpAlgorithms } from "./contract.ts";
 import { findMovingFactor, oathForms, prepareOath } from "./oath.ts";
 

@@ -1,4 +1,4 @@
-import type { Instant } from "../../time.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { KeyState } from "./contract.ts";
 import { decideTemporaryCode, type TemporaryCode } from "./temporary-code.ts";
 

@@ -1,4 +1,4 @@
-import { invalidRequest } from "../../fault.ts";
+import { invalidRequest } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import { parsePrefix } from "../model/prefix.ts";
 import { looksLikeOtp, type PrefixOrOtp, possiblePrefixes, splitOtp } from "../otp/split-otp.ts";

@@ -1,4 +1,4 @@
-import { Fault, invalidRequest } from "../../fault.ts";
+import { Fault, invalidRequest } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { UserRef } from "../store.ts";
 import { importKey } from "./import-key.ts";

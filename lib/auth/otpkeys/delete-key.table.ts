@@ -1,8 +1,8 @@
-import { confirmWrite } from "../../azure/tables/confirm-write.ts";
-import { mapConcurrently, touchRow } from "../../azure/tables/row-batches.ts";
-import { readOrLog } from "../../azure/tables/row-schema.ts";
-import type { Row } from "../../azure/tables/tables.ts";
-import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
+import { confirmWrite } from "../../platform/tables/confirm-write.ts";
+import { mapConcurrently, touchRow } from "../../platform/tables/row-batches.ts";
+import { readOrLog } from "../../platform/tables/row-schema.ts";
+import type { Row } from "../../platform/tables/tables.ts";
+import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
 import { holderHint, holderPrefix, removeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idAtEnd, idKey } from "../storage/tables.table.ts";

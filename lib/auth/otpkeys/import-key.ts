@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import { Fault } from "../../fault.ts";
-import { omitUndefined } from "../../omit-undefined.ts";
-import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
-import { SealError } from "../../seal.ts";
+import { Fault } from "../../platform/fault.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { SealError } from "../../platform/seal.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { KeyDraft, KeyForm, KeySecret } from "../otp/contract.ts";
 import { sameSecret, secretContext, secretFromText, secretToText } from "../otp/key-secret.ts";

@@ -1,5 +1,5 @@
 import pLimit from "p-limit";
-import { Fault, type Problem } from "../../fault.ts";
+import { Fault, type Problem } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { UserRef } from "../store.ts";
 import { assignImported } from "./assign-imported.ts";

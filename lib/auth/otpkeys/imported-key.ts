@@ -1,4 +1,4 @@
-import { invalidRequest, type Problem } from "../../fault.ts";
+import { invalidRequest, type Problem } from "../../platform/fault.ts";
 import type { KeyDraft, KeyForm, KeySecret, Prepared } from "../otp/contract.ts";
 import { type OtpKindName, otpKind } from "../otp/kinds.ts";
 import { unusedForm } from "./manage-otpkeys.ts";

@@ -1,6 +1,6 @@
-import { type Fault, invalidRequest } from "../../fault.ts";
-import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
-import { between, days, type Instant } from "../../time.ts";
+import { type Fault, invalidRequest } from "../../platform/fault.ts";
+import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { between, days, type Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import { createTemporaryCode, hashTemporaryCode, withoutHash } from "../otp/temporary-code.ts";
 import { noSuchKey } from "./manage-otpkeys.ts";

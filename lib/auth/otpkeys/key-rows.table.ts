@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { rowColumns } from "../../azure/tables/row-columns.ts";
-import { schemaOf, storedInstant } from "../../azure/tables/row-schema.ts";
-import type { Row } from "../../azure/tables/tables.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import type { Row } from "../../platform/tables/tables.ts";
 import { attributesRow } from "../attributes/attribute-rows.table.ts";
 import { totpAlgorithms } from "../otp/contract.ts";
 import { otpKindNames } from "../otp/kinds.ts";

@@ -1,5 +1,5 @@
-import { readOrLog } from "../../azure/tables/row-schema.ts";
-import type { Page as RowPage } from "../../azure/tables/tables.ts";
+import { readOrLog } from "../../platform/tables/row-schema.ts";
+import type { Page as RowPage } from "../../platform/tables/tables.ts";
 import type { AuthTables } from "../storage/tables.table.ts";
 import type { OtpKey, OtpKeyFilter, OtpKeySummary, Page, Range } from "../store.ts";
 import { keyIn, keyRow } from "./key-rows.table.ts";

@@ -1,8 +1,8 @@
-import { confirmWrite } from "../../azure/tables/confirm-write.ts";
-import { finishOrLog } from "../../azure/tables/finish-or-log.ts";
-import { mapConcurrently } from "../../azure/tables/row-batches.ts";
-import type { Row } from "../../azure/tables/tables.ts";
-import type { Instant } from "../../time.ts";
+import { confirmWrite } from "../../platform/tables/confirm-write.ts";
+import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
+import { mapConcurrently } from "../../platform/tables/row-batches.ts";
+import type { Row } from "../../platform/tables/tables.ts";
+import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../model/attributes.ts";
 import { newKeyId } from "../model/ids.ts";

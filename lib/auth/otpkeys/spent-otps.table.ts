@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { rowColumns } from "../../azure/tables/row-columns.ts";
-import { storedInstant } from "../../azure/tables/row-schema.ts";
-import type { Instant } from "../../time.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { storedInstant } from "../../platform/tables/row-schema.ts";
+import type { Instant } from "../../platform/time.ts";
 import { saveExpiring } from "../storage/expiry.table.ts";
 import { type AuthTables, newWriteId, schemaVersion } from "../storage/tables.table.ts";
 

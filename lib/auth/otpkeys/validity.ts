@@ -1,6 +1,6 @@
-import { invalidRequest, type Problem } from "../../fault.ts";
-import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
-import type { Instant } from "../../time.ts";
+import { invalidRequest, type Problem } from "../../platform/fault.ts";
+import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { NewOtpKey } from "../store.ts";
 import { noSuchKey } from "./manage-otpkeys.ts";

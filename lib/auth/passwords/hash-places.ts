@@ -1,5 +1,5 @@
-import { Fault } from "../../fault.ts";
-import type { Now } from "../../time.ts";
+import { Fault } from "../../platform/fault.ts";
+import type { Now } from "../../platform/time.ts";
 import { createHashTurns } from "./hash-turns.ts";
 import { createRetryTimes } from "./retry-times.ts";
 

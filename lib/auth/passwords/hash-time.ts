@@ -1,4 +1,4 @@
-import { between, type Now } from "../../time.ts";
+import { between, type Now } from "../../platform/time.ts";
 
 /** A moving estimate of how fast this host hashes passwords. */
 export interface HashTime {

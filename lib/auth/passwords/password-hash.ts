@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import pLimit from "p-limit";
-import type { KeyRing } from "../../seal.ts";
-import type { Now } from "../../time.ts";
+import type { KeyRing } from "../../platform/seal.ts";
+import type { Now } from "../../platform/time.ts";
 import { createHashPlaces, type HashCaller, type HashPlace, knownCaller } from "./hash-places.ts";
 import { createHashTime } from "./hash-time.ts";
 import { normalPassword } from "./password.ts";

@@ -1,4 +1,4 @@
-import { between, type Now, plus, seconds } from "../../time.ts";
+import { between, type Now, plus, seconds } from "../../platform/time.ts";
 
 /** The times at which refused callers are asked to come back. */
 export interface RetryTimes {

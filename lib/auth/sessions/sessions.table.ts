@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { confirmRemoval } from "../../azure/tables/confirm-write.ts";
-import { rowColumns } from "../../azure/tables/row-columns.ts";
-import { schemaOf, storedInstant } from "../../azure/tables/row-schema.ts";
+import { confirmRemoval } from "../../platform/tables/confirm-write.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import { type Session, type SessionKey, sessionPartition } from "../model/session.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
 import type { Stored, User } from "../store.ts";

@@ -1,4 +1,4 @@
-import { Fault } from "../../fault.ts";
+import { Fault } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import { foldUsername } from "../model/username.ts";
 import { possiblePrefixes } from "../otp/split-otp.ts";

@@ -1,4 +1,4 @@
-import { Fault } from "../../fault.ts";
+import { Fault } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import { OverloadFault } from "../passwords/hash-places.ts";
 import type { UserSummary } from "../store.ts";

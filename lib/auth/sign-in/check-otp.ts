@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { Fault } from "../../fault.ts";
-import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
-import { plus } from "../../time.ts";
+import { Fault } from "../../platform/fault.ts";
+import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { RemoteKind } from "../otp/contract.ts";
 import { secretContext, secretFromText } from "../otp/key-secret.ts";

@@ -1,4 +1,4 @@
-import { type Instant, plus } from "../../time.ts";
+import { type Instant, plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import { addressGroup, countAttempt, uncountAttempt } from "../model/address-limit.ts";
 import { BusyFault, throttled } from "./throttle-attempt.ts";

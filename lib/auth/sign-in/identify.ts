@@ -1,4 +1,4 @@
-import { chunksOf } from "../../chunks.ts";
+import { chunksOf } from "../../platform/chunks.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { Device } from "../model/device-token.ts";
 import { identifyByKey } from "../model/policy.ts";

@@ -1,5 +1,5 @@
-import { Fault } from "../../fault.ts";
-import { between, plus } from "../../time.ts";
+import { Fault } from "../../platform/fault.ts";
+import { between, plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import {
   recordFailure,

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { confirmRemoval } from "../../azure/tables/confirm-write.ts";
-import { rowColumns } from "../../azure/tables/row-columns.ts";
-import { schemaOf, storedInstant } from "../../azure/tables/row-schema.ts";
-import type { Instant } from "../../time.ts";
+import { confirmRemoval } from "../../platform/tables/confirm-write.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import type { Instant } from "../../platform/time.ts";
 import { noFailures, type Throttle } from "../model/throttle.ts";
 import { saveExpiring } from "../storage/expiry.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";

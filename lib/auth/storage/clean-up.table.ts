@@ -1,5 +1,5 @@
-import { partitions, removeRows } from "../../azure/tables/row-batches.ts";
-import { transactionSize } from "../../azure/tables/transaction.ts";
+import { partitions, removeRows } from "../../platform/tables/row-batches.ts";
+import { transactionSize } from "../../platform/tables/transaction.ts";
 import { sessionHour } from "../model/session.ts";
 import { removeExpiredCode } from "../otpkeys/otpkeys.table.ts";
 import type { CleanedUp } from "../store.ts";

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { mapConcurrently, removeRows } from "../../azure/tables/row-batches.ts";
-import { rowColumns } from "../../azure/tables/row-columns.ts";
-import { parseRow, readOrLog, storedInstant } from "../../azure/tables/row-schema.ts";
-import type { Entity, Page, Row, Table } from "../../azure/tables/tables.ts";
-import type { Instant } from "../../time.ts";
+import { mapConcurrently, removeRows } from "../../platform/tables/row-batches.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { parseRow, readOrLog, storedInstant } from "../../platform/tables/row-schema.ts";
+import type { Entity, Page, Row, Table } from "../../platform/tables/tables.ts";
+import type { Instant } from "../../platform/time.ts";
 import { type AuthTables, schemaVersion } from "./tables.table.ts";
 
 /** Kinds of rows that expire, one queue each. Sessions need none: their partition keys begin with the hour. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Row, Table } from "../../azure/tables/tables.ts";
+import type { Row, Table } from "../../platform/tables/tables.ts";
 import type { Attributes } from "../model/attributes.ts";
 import { foldUsername } from "../model/username.ts";
 import type { User } from "../store.ts";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { rowColumns } from "../../azure/tables/row-columns.ts";
-import { transactionSize } from "../../azure/tables/transaction.ts";
-import { chunksOf } from "../../chunks.ts";
-import { hours, plus } from "../../time.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { transactionSize } from "../../platform/tables/transaction.ts";
+import { chunksOf } from "../../platform/chunks.ts";
+import { hours, plus } from "../../platform/time.ts";
 import type { Hint } from "./hints.table.ts";
 import { type AuthTables, schemaVersion } from "./tables.table.ts";
 

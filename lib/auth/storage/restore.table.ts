@@ -1,5 +1,5 @@
-import type { Backup } from "../../azure/maintenance/read-backup.ts";
-import { createBatchWriter, upsertAll } from "../../azure/maintenance/row-streams.ts";
+import type { Backup } from "../../platform/maintenance/read-backup.ts";
+import { createBatchWriter, upsertAll } from "../../platform/maintenance/row-streams.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
 import { newEpoch } from "../model/ids.ts";
 import { foldUsername, usernameMaxCodePoints } from "../model/username.ts";

@@ -1,6 +1,6 @@
-import type { Table, Tables } from "../../azure/tables/tables.ts";
-import type { Log } from "../../log.ts";
-import type { Now } from "../../time.ts";
+import type { Table, Tables } from "../../platform/tables/tables.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Now } from "../../platform/time.ts";
 import type { KeyedHash } from "../model/keyed-hash.ts";
 
 const names = {

@@ -1,7 +1,7 @@
-import { confirmWrite } from "../../azure/tables/confirm-write.ts";
-import { Fault } from "../../fault.ts";
-import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
-import { minutes, plus } from "../../time.ts";
+import { confirmWrite } from "../../platform/tables/confirm-write.ts";
+import { Fault } from "../../platform/fault.ts";
+import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { minutes, plus } from "../../platform/time.ts";
 import { newEpoch, newUserId } from "../model/ids.ts";
 import type { Username } from "../model/username.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";

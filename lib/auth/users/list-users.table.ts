@@ -1,8 +1,8 @@
-import { mapConcurrently } from "../../azure/tables/row-batches.ts";
-import { readOrLog } from "../../azure/tables/row-schema.ts";
-import type { Page as RowPage } from "../../azure/tables/tables.ts";
-import { chunksOf } from "../../chunks.ts";
-import type { Instant } from "../../time.ts";
+import { mapConcurrently } from "../../platform/tables/row-batches.ts";
+import { readOrLog } from "../../platform/tables/row-schema.ts";
+import type { Page as RowPage } from "../../platform/tables/tables.ts";
+import { chunksOf } from "../../platform/chunks.ts";
+import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { createdAt, firstIdAt } from "../model/ids.ts";
 import { foldUsername } from "../model/username.ts";

@@ -1,4 +1,4 @@
-import { Fault, invalidRequest } from "../../fault.ts";
+import { Fault, invalidRequest } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import { foldUsername, parseUsername, type Username } from "../model/username.ts";
 import { parseNewPassword } from "../passwords/password.ts";

@@ -1,4 +1,4 @@
-import { invalidRequest } from "../../fault.ts";
+import { invalidRequest } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
 import { parseNewPassword } from "../passwords/password.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";

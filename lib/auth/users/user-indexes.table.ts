@@ -1,4 +1,4 @@
-import type { Page, Table } from "../../azure/tables/tables.ts";
+import type { Page, Table } from "../../platform/tables/tables.ts";
 import { attributePartition, holderPrefix } from "../storage/hints.table.ts";
 import { type AuthTables, idAtEnd, idKey } from "../storage/tables.table.ts";
 import type { UserFilter } from "../store.ts";

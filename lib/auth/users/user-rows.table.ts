@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { rowColumns } from "../../azure/tables/row-columns.ts";
-import { checkVersion, parseRow, schemaOf, storedInstant } from "../../azure/tables/row-schema.ts";
-import type { Action, Row } from "../../azure/tables/tables.ts";
-import type { Instant } from "../../time.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { checkVersion, parseRow, schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import type { Action, Row } from "../../platform/tables/tables.ts";
+import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../model/attributes.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";

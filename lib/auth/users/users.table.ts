@@ -1,6 +1,6 @@
-import { confirmWrite } from "../../azure/tables/confirm-write.ts";
-import { conflict, retryOnConflict } from "../../retry-on-conflict.ts";
-import type { Instant } from "../../time.ts";
+import { confirmWrite } from "../../platform/tables/confirm-write.ts";
+import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { newEpoch } from "../model/ids.ts";
 import type { Username } from "../model/username.ts";

@@ -1,5 +1,5 @@
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import { plus } from "../../time.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { plus } from "../../platform/time.ts";
 import { openAttestation, sealedResponseKey } from "../collect/decode-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp, RegistrationQuery } from "../idp/contract.ts";
@@ -12,8 +12,8 @@ import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { isTerminal } from "../model/states.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 import { compensateFirst } from "../recovery/compensate-ended.ts";
-import type { Outcome, Step } from "../run/step.ts";
-import { openIdpState } from "../store/sealed-idp-state.ts";
+import type { Outcome, Step } from "../runs/step.ts";
+import { openIdpState } from "../exchange/sealed-idp-state.ts";
 
 /** The credential to activate: its security key and its index on it. */
 interface Target {

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { omitUndefined } from "../../omit-undefined.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { MailingAddress } from "../model/request.ts";
 import { normalRegion, regionProblem } from "./regions.ts";
 import { nonEmptyLine, optionalLine, postalCode } from "./text-rules.ts";

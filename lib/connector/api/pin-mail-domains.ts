@@ -1,4 +1,4 @@
-import type { Problem } from "../../fault.ts";
+import type { Problem } from "../../platform/fault.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import type { DraftLocation } from "./create-wire.ts";
 

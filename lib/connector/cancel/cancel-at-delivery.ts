@@ -1,8 +1,8 @@
-import { PeerFailure } from "../../peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { cancelFault, deletionFault, tooLateToDelete } from "../faults.ts";
 import { isProduced } from "../model/shipment.ts";
-import type { Run } from "../run/run.ts";
+import type { Run } from "../runs/run.ts";
 import { type CancelFate, endCancelRun, renewCancelLease } from "./cancel-lease.ts";
 
 /** Attempts in one run. After that, the job tries again. */

@@ -1,5 +1,5 @@
 import pLimit from "p-limit";
-import { PeerFailure } from "../../peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { enrollmentId } from "../model/key-ids.ts";
 import type { SecurityKey } from "../model/request.ts";

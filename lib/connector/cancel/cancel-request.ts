@@ -1,13 +1,13 @@
-import { toResult } from "../../async/to-result.ts";
-import { Fault } from "../../fault.ts";
-import { withLogFields } from "../../log.ts";
-import { between, plus, seconds } from "../../time.ts";
+import { toResult } from "../../platform/async/to-result.ts";
+import { Fault } from "../../platform/fault.ts";
+import { withLogFields } from "../../platform/log.ts";
+import { between, plus, seconds } from "../../platform/time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
 import { isTerminal } from "../model/states.ts";
 import { mustLeaveKeys, peersInTurn } from "../recovery/peers-in-turn.ts";
-import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../run/run.ts";
-import { loadRequest, securityKeysOf } from "../store/loaded-request.ts";
+import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../runs/run.ts";
+import { loadRequest, securityKeysOf } from "../storage/loaded-request.ts";
 import { performCancel } from "./perform-cancel.ts";
 
 /**

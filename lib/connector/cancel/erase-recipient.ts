@@ -1,12 +1,12 @@
-import { Fault } from "../../fault.ts";
-import { withLogFields } from "../../log.ts";
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import { between } from "../../time.ts";
+import { Fault } from "../../platform/fault.ts";
+import { withLogFields } from "../../platform/log.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { between } from "../../platform/time.ts";
 import type { ConnectorDeps, ListEntry, LoadedRequest } from "../deps.ts";
 import { foldName, personList, positionOf } from "../model/people-lists.ts";
 import { isTerminal, type RequestState } from "../model/states.ts";
-import { logAndContinue } from "../run/queue.ts";
-import { isLeasedByAnother, isOver, type Run, startRun } from "../run/run.ts";
+import { logAndContinue } from "../runs/queue.ts";
+import { isLeasedByAnother, isOver, type Run, startRun } from "../runs/run.ts";
 import { cancelRequest } from "./cancel-request.ts";
 import { removeRequest } from "./remove-request.ts";
 

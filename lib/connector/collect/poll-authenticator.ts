@@ -1,5 +1,5 @@
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import { type Instant, plus } from "../../time.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isTooLateFor } from "../model/credential.ts";
 import { enrollmentId } from "../model/key-ids.ts";
@@ -9,7 +9,7 @@ import { postpone, type Retry, waitUntil } from "../model/retry.ts";
 import { afterEvent, endWaiting, withRollUp } from "../model/roll-up.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { Enrollment } from "../peers/rfpr-wire.ts";
-import type { Outcome, PeerCall } from "../run/step.ts";
+import type { Outcome, PeerCall } from "../runs/step.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /**

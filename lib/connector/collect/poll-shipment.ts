@@ -1,13 +1,13 @@
-import { PeerFailure } from "../../peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { deliveryProblem, isShipped } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { callAndLearn, callInTurn } from "../run/peer-calls.ts";
-import { isLeasedByAnother, isOver, newLease, type Run } from "../run/run.ts";
-import { saveLease } from "../store/save-lease.ts";
+import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
+import { isLeasedByAnother, isOver, newLease, type Run } from "../runs/run.ts";
+import { saveLease } from "../runs/save-lease.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
 import { findShipmentOwner } from "./find-shipment-owner.ts";
 import { removeResponsesIfDeleted } from "./remove-responses-if-deleted.ts";

@@ -1,14 +1,14 @@
-import { toResult } from "../../async/to-result.ts";
-import type { Fault } from "../../fault.ts";
-import type { Instant } from "../../time.ts";
+import { toResult } from "../../platform/async/to-result.ts";
+import type { Fault } from "../../platform/fault.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { compensate } from "../recovery/compensate.ts";
 import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
 import { type Challenges, type IdpAnswers, isUnanswered } from "../recovery/idp-answers.ts";
-import { securityKeysOf } from "../store/loaded-request.ts";
-import { saveChanges } from "../store/save-changes.ts";
-import { withSealedIdpStates } from "../store/sealed-idp-state.ts";
+import { securityKeysOf } from "../storage/loaded-request.ts";
+import { saveChanges } from "../storage/save-changes.ts";
+import { withSealedIdpStates } from "../exchange/sealed-idp-state.ts";
 import { challengeOf } from "./ask-idps.ts";
 
 /**

@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
-import { Fault, invalidRequest, type Problem } from "../../fault.ts";
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import type { Instant } from "../../time.ts";
+import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { DraftLocation } from "../api/create-wire.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps, Idps } from "../deps.ts";

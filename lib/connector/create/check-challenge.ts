@@ -1,4 +1,4 @@
-import { type Instant, instant, minutes, plus } from "../../time.ts";
+import { type Instant, instant, minutes, plus } from "../../platform/time.ts";
 import type { Idp } from "../idp/contract.ts";
 import type { Clock, Intervals } from "../model/intervals.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";

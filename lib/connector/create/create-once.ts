@@ -1,6 +1,6 @@
-import type { Caller } from "../../caller.ts";
-import { Fault, type FaultKind, isUnavailable } from "../../fault.ts";
-import { plus } from "../../time.ts";
+import type { Caller } from "../../platform/caller.ts";
+import { Fault, type FaultKind, isUnavailable } from "../../platform/fault.ts";
+import { plus } from "../../platform/time.ts";
 import type { CreateFormat } from "../api/create-wire.ts";
 import type { ConnectorDeps, LoadedRequest, Stored } from "../deps.ts";
 import { claimFault, stillRunningFault } from "../faults.ts";

@@ -1,5 +1,5 @@
-import type { Caller } from "../../caller.ts";
-import { Fault, invalidRequest, type Problem } from "../../fault.ts";
+import type { Caller } from "../../platform/caller.ts";
+import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import type { CreateFormat, DraftLocation } from "../api/create-wire.ts";
 import { pinMailProblems } from "../api/pin-mail-domains.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";

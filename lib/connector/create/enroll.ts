@@ -1,8 +1,8 @@
 import pLimit from "p-limit";
-import { toResult } from "../../async/to-result.ts";
-import { Fault } from "../../fault.ts";
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import { type Instant, plus } from "../../time.ts";
+import { toResult } from "../../platform/async/to-result.ts";
+import { Fault } from "../../platform/fault.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { authenticatorFault, internalFault } from "../faults.ts";
 import { challengeEnd } from "../model/credential.ts";

@@ -1,12 +1,12 @@
-import { toResult } from "../../async/to-result.ts";
-import { type Fault, isUnavailable } from "../../fault.ts";
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import { type Instant, plus } from "../../time.ts";
+import { toResult } from "../../platform/async/to-result.ts";
+import { type Fault, isUnavailable } from "../../platform/fault.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { type Instant, plus } from "../../platform/time.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { intentFault, isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import { saveChanges } from "../store/save-changes.ts";
+import { saveChanges } from "../storage/save-changes.ts";
 import { abortCreate, abortInDoubt } from "./abort-create.ts";
 import { deliveryOrderOf } from "./delivery-order.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";

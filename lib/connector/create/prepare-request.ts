@@ -1,11 +1,11 @@
-import { toResult } from "../../async/to-result.ts";
-import { Fault } from "../../fault.ts";
-import { plus } from "../../time.ts";
+import { toResult } from "../../platform/async/to-result.ts";
+import { Fault } from "../../platform/fault.ts";
+import { plus } from "../../platform/time.ts";
 import type { DraftLocation } from "../api/create-wire.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { internalFault, transportKeysFault } from "../faults.ts";
 import type { SecurityKey } from "../model/request.ts";
-import { securityKeysOf } from "../store/loaded-request.ts";
+import { securityKeysOf } from "../storage/loaded-request.ts";
 import { abortCreate } from "./abort-create.ts";
 import { askIdps, idpFault } from "./ask-idps.ts";
 import { type EncryptedRequests, encryptKeyRequests } from "./encrypt-key-requests.ts";

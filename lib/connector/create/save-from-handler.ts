@@ -1,6 +1,6 @@
-import { toResult } from "../../async/to-result.ts";
-import type { Fault } from "../../fault.ts";
-import { plus } from "../../time.ts";
+import { toResult } from "../../platform/async/to-result.ts";
+import type { Fault } from "../../platform/fault.ts";
+import { plus } from "../../platform/time.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
 import type { SecurityKey } from "../model/request.ts";

@@ -1,14 +1,14 @@
-import { Fault } from "../../fault.ts";
-import { type Instant, plus } from "../../time.ts";
+import { Fault } from "../../platform/fault.ts";
+import { type Instant, plus } from "../../platform/time.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import type { CredentialRequest, Delivery } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
-import { securityKeysOf } from "../store/loaded-request.ts";
-import { withPollDue } from "../store/next-due.ts";
-import { saveChanges } from "../store/save-changes.ts";
+import { securityKeysOf } from "../storage/loaded-request.ts";
+import { withPollDue } from "../runs/next-due.ts";
+import { saveChanges } from "../storage/save-changes.ts";
 import { saveFromHandler } from "./save-from-handler.ts";
 
 /**

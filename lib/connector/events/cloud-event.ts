@@ -1,4 +1,4 @@
-import { omitUndefined } from "../../omit-undefined.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { CloudEvent } from "./cloud-event-schemas.ts";
 import { eventId, eventName, eventSource, type RequestEvent } from "./event.ts";
 

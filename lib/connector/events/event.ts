@@ -1,6 +1,6 @@
-import { derivedGuid } from "../../derived-guid.ts";
-import { omitUndefined } from "../../omit-undefined.ts";
-import type { Instant } from "../../time.ts";
+import { derivedGuid } from "../../platform/derived-guid.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { Lease } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
 import { requestStates } from "../model/states.ts";

@@ -1,8 +1,8 @@
-import { raceAbort } from "../../async/race-abort.ts";
-import { singleFlight } from "../../async/single-flight.ts";
-import { withTimeoutSignal } from "../../async/with-timeout-signal.ts";
-import { PeerFailure, type PeerFailureKind } from "../../peers/peer-failure.ts";
-import { type Instant, plus } from "../../time.ts";
+import { raceAbort } from "../../platform/async/race-abort.ts";
+import { singleFlight } from "../../platform/async/single-flight.ts";
+import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
+import { PeerFailure, type PeerFailureKind } from "../../platform/peers/peer-failure.ts";
+import { type Instant, plus } from "../../platform/time.ts";
 import type { PeerAccess } from "./call.ts";
 
 /** A granted access token. */

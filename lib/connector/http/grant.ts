@@ -1,8 +1,8 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { SignJWT } from "jose";
 import * as z from "zod";
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import { traceCall } from "../../peers/trace-call.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { traceCall } from "../../platform/peers/trace-call.ts";
 import type { Grant } from "./access-token.ts";
 import type { PeerAccess } from "./call.ts";
 import { retryPeer } from "./retry-peer.ts";

@@ -1,8 +1,8 @@
 import { importJWK } from "jose";
 import * as z from "zod";
-import { singleFlight } from "../../async/single-flight.ts";
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import { between, type Instant, minutes } from "../../time.ts";
+import { singleFlight } from "../../platform/async/single-flight.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { between, type Instant, minutes } from "../../platform/time.ts";
 import type { PeerAccess } from "./call.ts";
 import { retryPeer } from "./retry-peer.ts";
 

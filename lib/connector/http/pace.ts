@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
-import type { PeerFailure } from "../../peers/peer-failure.ts";
-import { between, type Instant, minutes, type Now, plus } from "../../time.ts";
+import type { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { between, type Instant, minutes, type Now, plus } from "../../platform/time.ts";
 
 /** How many calls of jobs one peer gets at once. */
 export interface Pace {

@@ -1,5 +1,5 @@
-import { withTimeoutSignal } from "../../async/with-timeout-signal.ts";
-import { PeerFailure } from "../../peers/peer-failure.ts";
+import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { callPeer, type PeerAccess, type PeerRequest } from "./call.ts";
 
 const maxTries = 3;

@@ -1,7 +1,7 @@
-import { singleFlight } from "../../async/single-flight.ts";
-import { Fault } from "../../fault.ts";
-import type { Log } from "../../log.ts";
-import { type Instant, type Now, plus } from "../../time.ts";
+import { singleFlight } from "../../platform/async/single-flight.ts";
+import { Fault } from "../../platform/fault.ts";
+import type { Log } from "../../platform/log.ts";
+import { type Instant, type Now, plus } from "../../platform/time.ts";
 import type { Idp } from "./contract.ts";
 import type { IdpConfigurations, IdpSettings } from "./kinds.ts";
 

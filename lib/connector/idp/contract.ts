@@ -1,4 +1,4 @@
-import type { Instant } from "../../time.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 
 /** The input of a request for creation options. */

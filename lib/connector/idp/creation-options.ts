@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { hasControlCharacters, withoutHiddenCharacters } from "../../hidden-characters.ts";
-import { omitUndefined } from "../../omit-undefined.ts";
-import { PeerFailure } from "../../peers/peer-failure.ts";
+import { hasControlCharacters, withoutHiddenCharacters } from "../../platform/hidden-characters.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { CreationOptions } from "../model/webauthn.ts";
 import { optionMembers } from "./option-members.ts";
 import { relyingPartyId } from "./relying-party-id.ts";

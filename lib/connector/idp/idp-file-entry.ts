@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { Problem } from "../../fault.ts";
+import type { Problem } from "../../platform/fault.ts";
 import { idpId, idpSecretName } from "./idp-id.ts";
 import { type AnyIdpKind, type IdpSettings, idpKinds } from "./kinds.ts";
 import { secretHostProblems } from "./secret-hosts.ts";

@@ -1,5 +1,5 @@
 import { isAlias, isMap, isScalar, LineCounter, type Node, parseDocument, visit } from "yaml";
-import type { Problem } from "../../fault.ts";
+import type { Problem } from "../../platform/fault.ts";
 import { isRecord, printableKey, readIdpEntry } from "./idp-file-entry.ts";
 import type { IdpConfigurations, IdpSettings } from "./kinds.ts";
 import { longestIdpFile } from "./longest-idp-file.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { trimEnd } from "../../trim-end.ts";
+import { trimEnd } from "../../platform/trim-end.ts";
 import type { PeerTools } from "../http/call.ts";
 import type { Idp } from "./contract.ts";
 

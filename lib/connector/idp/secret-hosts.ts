@@ -1,4 +1,4 @@
-import type { Problem } from "../../fault.ts";
+import type { Problem } from "../../platform/fault.ts";
 import { type IdpSettings, idpKinds, kindOf } from "./kinds.ts";
 
 /** The vendors' own hosts, the default of `IDP_SECRET_HOSTS`. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { setting } from "../../settings/setting.ts";
+import { setting } from "../../platform/settings/setting.ts";
 import { type IdpVariable, variableOf } from "./kind.ts";
 import { type AnyIdpKind, idpKinds } from "./kinds.ts";
 

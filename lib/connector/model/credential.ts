@@ -1,4 +1,4 @@
-import { type Instant, plus } from "../../time.ts";
+import { type Instant, plus } from "../../platform/time.ts";
 import type { Clock } from "./intervals.ts";
 import type { Credential, CredentialRequest, SecurityKey } from "./request.ts";
 

@@ -1,5 +1,5 @@
-import type { Caller } from "../../caller.ts";
-import { type Instant, plus } from "../../time.ts";
+import type { Caller } from "../../platform/caller.ts";
+import { type Instant, plus } from "../../platform/time.ts";
 import {
   type CredentialRequest,
   hasPinMail,

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
-import type { Caller } from "../../caller.ts";
-import type { Fault, FaultDetails } from "../../fault.ts";
-import { between, type Instant } from "../../time.ts";
+import type { Caller } from "../../platform/caller.ts";
+import type { Fault, FaultDetails } from "../../platform/fault.ts";
+import { between, type Instant } from "../../platform/time.ts";
 import type { CreatedIds } from "./draft.ts";
 import type { CredentialRequest, Origin } from "./request.ts";
 

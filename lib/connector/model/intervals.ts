@@ -1,4 +1,4 @@
-import { days, hours, minutes, type Now, seconds } from "../../time.ts";
+import { days, hours, minutes, type Now, seconds } from "../../platform/time.ts";
 import type { BackOff } from "./retry.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Instant } from "../../time.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { CredentialRequest, SecurityKey } from "./request.ts";
 import type { RequestState } from "./states.ts";
 

@@ -1,5 +1,5 @@
-import type { Caller } from "../../caller.ts";
-import type { Instant } from "../../time.ts";
+import type { Caller } from "../../platform/caller.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { Retry } from "./retry.ts";
 import type { CredentialState, RequestState, SecurityKeyState } from "./states.ts";
 import type { Binding, Challenge } from "./webauthn.ts";

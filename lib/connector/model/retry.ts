@@ -1,4 +1,4 @@
-import { type Instant, plus } from "../../time.ts";
+import { type Instant, plus } from "../../platform/time.ts";
 
 /** The attempts of one piece of work: how many failed, and when the next one is due. */
 export interface Retry {

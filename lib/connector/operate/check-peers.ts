@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { challengeProblem } from "../create/check-challenge.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { deliveryService, idpName, mailService } from "../model/peer-names.ts";

@@ -1,10 +1,10 @@
 import pLimit from "p-limit";
-import { withLogFields } from "../../log.ts";
-import { between, type Instant } from "../../time.ts";
+import { withLogFields } from "../../platform/log.ts";
+import { between, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps, ListedEntry, LoadedRequest } from "../deps.ts";
 import { personList, positionOf, type RequestList } from "../model/people-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "../model/states.ts";
-import { logAndContinue } from "../run/queue.ts";
+import { logAndContinue } from "../runs/queue.ts";
 
 export interface RequestFilter {
   readonly state?: RequestState | undefined;

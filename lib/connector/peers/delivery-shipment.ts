@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { omitUndefined } from "../../omit-undefined.ts";
-import { plainIdentifier, plainText } from "../../peers/plain-text.ts";
-import { instant, parseUtc } from "../../time.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { plainIdentifier, plainText } from "../../platform/peers/plain-text.ts";
+import { instant, parseUtc } from "../../platform/time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { blankToUndefined, type DeliveryShipment } from "./delivery-wire.ts";
 

@@ -1,4 +1,4 @@
-import type { Instant } from "../../time.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import type { MailingAddress, Recipient, ShipmentOrder } from "../model/request.ts";
 

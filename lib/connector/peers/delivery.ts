@@ -1,8 +1,8 @@
-import { raceAbort } from "../../async/race-abort.ts";
-import { withTimeoutSignal } from "../../async/with-timeout-signal.ts";
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import type { Instant } from "../../time.ts";
-import { trimEnd } from "../../trim-end.ts";
+import { raceAbort } from "../../platform/async/race-abort.ts";
+import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { Instant } from "../../platform/time.ts";
+import { trimEnd } from "../../platform/trim-end.ts";
 import { callPeer, type PeerAccess, type PeerTools } from "../http/call.ts";
 import { createKeySet, type PublicKey } from "../http/jwks.ts";
 import { retryPeer } from "../http/retry-peer.ts";

@@ -1,4 +1,4 @@
-import { trimEnd } from "../../trim-end.ts";
+import { trimEnd } from "../../platform/trim-end.ts";
 import { type AccessTokens, createAccessTokens } from "../http/access-token.ts";
 import type { PeerAccess, PeerTools } from "../http/call.ts";
 import { requestToken } from "../http/grant.ts";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { withTimeout } from "../../async/with-timeout.ts";
-import { kindOfStatus, neverConnected, retryAfterSeconds } from "../../peers/http-failure.ts";
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import { traceCall } from "../../peers/trace-call.ts";
-import type { Now } from "../../time.ts";
+import { withTimeout } from "../../platform/async/with-timeout.ts";
+import { kindOfStatus, neverConnected, retryAfterSeconds } from "../../platform/peers/http-failure.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { traceCall } from "../../platform/peers/trace-call.ts";
+import type { Now } from "../../platform/time.ts";
 import { eventContentType } from "../events/cloud-event.ts";
 import type { CloudEvent } from "../events/cloud-event-schemas.ts";
 import { signatureHeaders } from "../events/sign-event.ts";

@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
 import type { Rfpr } from "./rfpr.ts";
 

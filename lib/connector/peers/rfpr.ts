@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { Instant } from "../../time.ts";
-import { trimEnd } from "../../trim-end.ts";
+import type { Instant } from "../../platform/time.ts";
+import { trimEnd } from "../../platform/trim-end.ts";
 import type { AccessTokens } from "../http/access-token.ts";
 import type { PeerAccess, PeerRequest, PeerTools } from "../http/call.ts";
 import { retryPeer } from "../http/retry-peer.ts";

@@ -1,11 +1,11 @@
-import { PeerFailure } from "../../peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { enrollmentId } from "../model/key-ids.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
-import { securityKeyOf, securityKeysOf } from "../store/loaded-request.ts";
-import { openPin } from "../store/open-pin.ts";
+import { securityKeyOf, securityKeysOf } from "../storage/loaded-request.ts";
+import { openPin } from "../exchange/open-pin.ts";
 
 interface Pin {
   readonly pin: string;

@@ -1,5 +1,5 @@
-import { measure } from "../../telemetry.ts";
-import { between, type Instant } from "../../time.ts";
+import { measure } from "../../platform/telemetry.ts";
+import { between, type Instant } from "../../platform/time.ts";
 import type { SecurityKey } from "../model/request.ts";
 
 /** Measures how long the PIN mail of a security key has been due and not sent. */

@@ -1,16 +1,16 @@
-import { Fault } from "../../fault.ts";
-import { withLogFields } from "../../log.ts";
-import { between, hours, type Instant, plus } from "../../time.ts";
+import { Fault } from "../../platform/fault.ts";
+import { withLogFields } from "../../platform/log.ts";
+import { between, hours, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { mailService } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
-import { isStopped } from "../run/peer-calls.ts";
-import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../run/run.ts";
-import { type KeyInRun, runStep, type StepResult } from "../run/run-step.ts";
-import type { Step } from "../run/step.ts";
-import { loadRequest, securityKeyOf, securityKeysOf } from "../store/loaded-request.ts";
+import { isStopped } from "../runs/peer-calls.ts";
+import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../runs/run.ts";
+import { type KeyInRun, runStep, type StepResult } from "../runs/run-step.ts";
+import type { Step } from "../runs/step.ts";
+import { loadRequest, securityKeyOf, securityKeysOf } from "../storage/loaded-request.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 

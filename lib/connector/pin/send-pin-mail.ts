@@ -1,13 +1,13 @@
-import { derivedGuid } from "../../derived-guid.ts";
-import { allSuppressedCode, type Mailer, type MailStatus } from "../../peers/mail.ts";
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import { between, type Instant, plus } from "../../time.ts";
+import { derivedGuid } from "../../platform/derived-guid.ts";
+import { allSuppressedCode, type Mailer, type MailStatus } from "../../platform/mail/mail.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { deliveryService, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { displayName, isOnSite, type PinMail, type SecurityKey } from "../model/request.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
-import type { Outcome, Step } from "../run/step.ts";
+import type { Outcome, Step } from "../runs/step.ts";
 import { composePinMail } from "./compose-pin-mail.ts";
 import { fetchPin, openStoredPin } from "./fetch-pin.ts";
 

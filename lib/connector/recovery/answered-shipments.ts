@@ -1,7 +1,7 @@
-import { days, plus } from "../../time.ts";
+import { days, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { CredentialRequest, Delivery } from "../model/request.ts";
-import { logAndContinue } from "../run/queue.ts";
+import { logAndContinue } from "../runs/queue.ts";
 
 /** The states of requests whose shipment the delivery service probably still knows, in the order in which they are read. */
 const states = ["started", "complete", "partial"] as const;

@@ -1,10 +1,10 @@
-import { PeerFailure } from "../../peers/peer-failure.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { pollAgain } from "../collect/poll-authenticator.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { idpName } from "../model/peer-names.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { isTerminal } from "../model/states.ts";
-import type { Outcome, Step } from "../run/step.ts";
+import type { Outcome, Step } from "../runs/step.ts";
 import { compensateAtIdp } from "./compensate.ts";
 
 /** A security key, and an outcome that ends credentials of it. */

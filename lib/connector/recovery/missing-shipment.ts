@@ -1,12 +1,12 @@
-import { plus } from "../../time.ts";
+import { plus } from "../../platform/time.ts";
 import { pollLater, savePoll } from "../collect/save-poll.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isOnSite } from "../model/request.ts";
 import { endWaiting } from "../model/roll-up.ts";
-import { isLeasedByAnother, newLease, type Run } from "../run/run.ts";
-import { securityKeysOf } from "../store/loaded-request.ts";
-import { withPurgeDue } from "../store/next-due.ts";
-import { saveLease } from "../store/save-lease.ts";
+import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
+import { securityKeysOf } from "../storage/loaded-request.ts";
+import { withPurgeDue } from "../runs/next-due.ts";
+import { saveLease } from "../runs/save-lease.ts";
 import { compensateInTurn } from "./compensate-in-turn.ts";
 
 /**

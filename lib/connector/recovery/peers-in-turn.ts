@@ -1,11 +1,11 @@
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import { between, type Instant, plus } from "../../time.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { idpName, preRegistrationApi } from "../model/peer-names.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { isTerminal } from "../model/states.ts";
-import { callAndLearn, callInTurn, mustLeave } from "../run/peer-calls.ts";
-import type { Run } from "../run/run.ts";
+import { callAndLearn, callInTurn, mustLeave } from "../runs/peer-calls.ts";
+import type { Run } from "../runs/run.ts";
 
 type Peers = Pick<ConnectorDeps, "idps" | "rfpr">;
 

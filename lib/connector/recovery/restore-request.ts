@@ -1,4 +1,4 @@
-import type { Instant } from "../../time.ts";
+import type { Instant } from "../../platform/time.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
 import {
   type Credential,

@@ -1,5 +1,5 @@
-import { PeerFailure } from "../../peers/peer-failure.ts";
-import { between, hours, type Instant, minutes, plus } from "../../time.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { between, hours, type Instant, minutes, plus } from "../../platform/time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { Delivery } from "../model/request.ts";
 import { referenceOf } from "../model/shipment.ts";

@@ -1,4 +1,4 @@
-import { createLog } from "../../../lib/log.ts";
+import { createLog } from "../../../lib/platform/log.ts";
 import { reasonOf } from "./calls.ts";
 import { masked } from "./mask.ts";
 

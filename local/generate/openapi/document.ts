@@ -1,6 +1,6 @@
 import type * as z from "zod";
-import type { Api } from "../../../lib/http/api.ts";
-import { version } from "../../../lib/version.ts";
+import type { Api } from "../../../lib/platform/http/api.ts";
+import { version } from "../../../lib/platform/version.ts";
 import { requestIdParameter, usedHeaders } from "./headers.ts";
 import { type Examples, type WrittenOperation, writeOperation } from "./operation.ts";
 import { refusalsOf } from "./refusals.ts";

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { authTasks } from "../../../functions/auth/start/maintenance-tasks.ts";
 import { connectorTasks } from "../../../functions/connector/start/maintenance-tasks.ts";
 import { functionName } from "../../../functions/register.ts";
-import { type Task, taskTemplate } from "../../../lib/http/task.ts";
+import { type Task, taskTemplate } from "../../../lib/platform/http/task.ts";
 import { assemble } from "./document.ts";
 import { maintenanceExamples } from "./examples/maintenance.ts";
 import { requestIdParameter } from "./headers.ts";

@@ -1,4 +1,4 @@
-import type { Access } from "../../../lib/http/endpoint.ts";
+import type { Access } from "../../../lib/platform/http/endpoint.ts";
 import type { Json } from "./schemas.ts";
 
 const sessionSchemes: Readonly<Record<string, Json>> = {

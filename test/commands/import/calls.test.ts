@@ -3,7 +3,7 @@ import type { Api, ApiAnswer } from "../../../commands/api.ts";
 import { createAsk, ImportStopped } from "../../../commands/import/calls.ts";
 import type { Line } from "../../../commands/import/lines.ts";
 import { runImport } from "../../../commands/import/run-import.ts";
-import { instant } from "../../../lib/time.ts";
+import { instant } from "../../../lib/platform/time.ts";
 
 const answer = (status: number, headers: Record<string, string> = {}): ApiAnswer => ({
   status,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { foldUsername } from "../../../lib/auth/model/username.ts";
 import { authStore } from "../../../lib/auth/storage/store.table.ts";
-import { openTables } from "../../../lib/azure/tables/tables.ts";
+import { openTables } from "../../../lib/platform/tables/tables.ts";
 import { storageDeps } from "../../support/auth/store.ts";
 import type { Answer } from "../../support/host/host-process.ts";
 import { storageTimeoutMs } from "../../support/storage/fresh-storage.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hours } from "../../../lib/time.ts";
+import { hours } from "../../../lib/platform/time.ts";
 import { type TestAuth, testAuth } from "../../support/auth/test-auth.ts";
 import { endWrites } from "./auth/history.ts";
 import { createKnownState, usernames } from "./auth/known-state.ts";

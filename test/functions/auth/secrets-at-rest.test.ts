@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { localCredential } from "../../../lib/azure/service-access.ts";
-import { openTables, type Row } from "../../../lib/azure/tables/tables.ts";
-import { keyRing } from "../../../lib/azure/vault/key-ring.ts";
-import { openSecrets } from "../../../lib/azure/vault/secrets.ts";
-import { minutes } from "../../../lib/time.ts";
+import { localCredential } from "../../../lib/platform/azure/service-access.ts";
+import { openTables, type Row } from "../../../lib/platform/tables/tables.ts";
+import { keyRing } from "../../../lib/platform/vault/key-ring.ts";
+import { openSecrets } from "../../../lib/platform/vault/secrets.ts";
+import { minutes } from "../../../lib/platform/time.ts";
 import { cheapHasher } from "../../support/auth/cheap-hashes.ts";
 import { hotpKey, yubicoKey } from "../../support/auth/software-key.ts";
 import { type MadeUser, type TestAuth, testAuth } from "../../support/auth/test-auth.ts";

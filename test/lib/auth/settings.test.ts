@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { toAuthRules } from "../../../lib/auth/deps.ts";
 import { authLimits } from "../../../lib/auth/limits.ts";
 import { authSettings, passwordMinLength } from "../../../lib/auth/settings.ts";
-import { describeSettings } from "../../../lib/settings/describe-settings.ts";
-import { BadSettings, type Environment, readSettings } from "../../../lib/settings/read-settings.ts";
-import { days, seconds } from "../../../lib/time.ts";
+import { describeSettings } from "../../../lib/platform/settings/describe-settings.ts";
+import { BadSettings, type Environment, readSettings } from "../../../lib/platform/settings/read-settings.ts";
+import { days, seconds } from "../../../lib/platform/time.ts";
 
 const read = (environment: Environment = {}) => readSettings(authSettings, environment);
 const problemsOf = (environment: Environment) => {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { connectorSettings } from "../../../lib/connector/settings.ts";
-import { BadSettings, readSettings } from "../../../lib/settings/read-settings.ts";
+import { BadSettings, readSettings } from "../../../lib/platform/settings/read-settings.ts";
 
 const { EVENT_SINK_URLS, EVENT_RETRY_HOURS, EVENT_SINK_ALLOW_PRIVATE } = connectorSettings.shape;
 const schema = z.object({

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { fixedIntervals } from "../../../lib/connector/model/intervals.ts";
 import { connectorSettings } from "../../../lib/connector/settings.ts";
 import { toIntervals } from "../../../lib/connector/to-intervals.ts";
-import { validSettings } from "../../../lib/settings/read-settings.ts";
-import { days, hours, minutes, seconds } from "../../../lib/time.ts";
+import { validSettings } from "../../../lib/platform/settings/read-settings.ts";
+import { days, hours, minutes, seconds } from "../../../lib/platform/time.ts";
 
 const settings = validSettings(connectorSettings, {}, connectorSettings.keyof().options) as Parameters<
   typeof toIntervals

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { requestLists } from "../../../lib/azure/connector/lists.ts";
-import { openTables } from "../../../lib/azure/tables/tables.ts";
+import { requestLists } from "../../../lib/connector/storage/lists.table.ts";
+import { openTables } from "../../../lib/platform/tables/tables.ts";
 import { positionOf } from "../../../lib/connector/model/people-lists.ts";
-import { createLog } from "../../../lib/log.ts";
-import { instant } from "../../../lib/time.ts";
+import { createLog } from "../../../lib/platform/log.ts";
+import { instant } from "../../../lib/platform/time.ts";
 import { createRequestList } from "../../../local/console/request-list.ts";
 import { createStores } from "../../../local/start/system.ts";
 import { freshStorage } from "../../support/storage/fresh-storage.ts";

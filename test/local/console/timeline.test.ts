@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { withLogFields } from "../../../lib/log.ts";
+import { withLogFields } from "../../../lib/platform/log.ts";
 import { masked } from "../../../local/console/recording/mask.ts";
 import { recordCalls } from "../../../local/console/recording/record-calls.ts";
 import { createTimeline } from "../../../local/console/timeline.ts";

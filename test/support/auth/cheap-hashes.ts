@@ -4,7 +4,7 @@ import {
   type PasswordHasher,
   type PasswordHashOptions,
 } from "../../../lib/auth/passwords/password-hash.ts";
-import { hours } from "../../../lib/time.ts";
+import { hours } from "../../../lib/platform/time.ts";
 
 /** A hash that costs next to nothing, where a test is not about its cost: at the real cost one takes 20 ms of CPU. */
 export const cheapCost: HashCost = { memoryCost: 8, timeCost: 1, parallelism: 1 };

@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
-import type { Tables } from "../../../lib/azure/tables/tables.ts";
-import { Fault } from "../../../lib/fault.ts";
-import { hours, type Instant, plus } from "../../../lib/time.ts";
+import type { Tables } from "../../../lib/platform/tables/tables.ts";
+import { Fault } from "../../../lib/platform/fault.ts";
+import { hours, type Instant, plus } from "../../../lib/platform/time.ts";
 import { aroundCalls, type Call } from "../storage/around-calls.ts";
 import { storageDeps } from "./store.ts";
 import { breaches, residue, type Snapshot, type Truth, truthOf } from "./store-truth.ts";

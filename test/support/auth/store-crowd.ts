@@ -3,7 +3,7 @@ import { attributeHint, holderHint, listHint, nameHint } from "../../../lib/auth
 import { idKey } from "../../../lib/auth/storage/tables.table.ts";
 import { nameColumns } from "../../../lib/auth/users/names.table.ts";
 import { userParts } from "../../../lib/auth/users/user-rows.table.ts";
-import type { Action } from "../../../lib/azure/tables/tables.ts";
+import type { Action } from "../../../lib/platform/tables/tables.ts";
 import type { AuthStorage } from "./store.ts";
 import { plainKey } from "./store.ts";
 

@@ -5,9 +5,9 @@ import { foldUsername } from "../../../lib/auth/model/username.ts";
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
 import { authTables, type StorageDeps } from "../../../lib/auth/storage/tables.table.ts";
 import type { NewOtpKey, UserRef } from "../../../lib/auth/store.ts";
-import { openTables, type Row, type Tables } from "../../../lib/azure/tables/tables.ts";
-import { createLog } from "../../../lib/log.ts";
-import { type Instant, instant, plus } from "../../../lib/time.ts";
+import { openTables, type Row, type Tables } from "../../../lib/platform/tables/tables.ts";
+import { createLog } from "../../../lib/platform/log.ts";
+import { type Instant, instant, plus } from "../../../lib/platform/time.ts";
 import { freshStorage, storageTimeoutMs } from "../storage/fresh-storage.ts";
 
 /** Storage calls of one piece of work: all of them, and the longest chain in which each had to wait for the one before. */

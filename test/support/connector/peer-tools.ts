@@ -3,8 +3,8 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished } from "vitest";
 import type { Fetch, PeerTools } from "../../../lib/connector/http/call.ts";
-import { PeerFailure, type PeerFailureKind } from "../../../lib/peers/peer-failure.ts";
-import { instant, plus } from "../../../lib/time.ts";
+import { PeerFailure, type PeerFailureKind } from "../../../lib/platform/peers/peer-failure.ts";
+import { instant, plus } from "../../../lib/platform/time.ts";
 
 export interface TestTools extends PeerTools {
   /** How long each wait was to be; none took any time. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { build, type Plugin } from "esbuild";
-import { days } from "../../../lib/time.ts";
+import { days } from "../../../lib/platform/time.ts";
 import { cheapCost } from "../auth/cheap-hashes.ts";
 import { onceInRun } from "../run/once-in-run.ts";
 

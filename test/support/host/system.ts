@@ -1,9 +1,9 @@
 import { afterAll } from "vitest";
-import { connectorStore } from "../../../lib/azure/connector/store.ts";
-import { openTables, type Tables } from "../../../lib/azure/tables/tables.ts";
+import { connectorStore } from "../../../lib/connector/storage/store.table.ts";
+import { openTables, type Tables } from "../../../lib/platform/tables/tables.ts";
 import type { RequestStore } from "../../../lib/connector/deps.ts";
-import { createLog } from "../../../lib/log.ts";
-import { instant } from "../../../lib/time.ts";
+import { createLog } from "../../../lib/platform/log.ts";
+import { instant } from "../../../lib/platform/time.ts";
 import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem } from "../../../local/start/system.ts";
 import { type FreshStorage, freshStorage, storageTimeoutMs } from "../storage/fresh-storage.ts";

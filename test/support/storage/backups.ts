@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import type { Blobs } from "../../../lib/azure/blobs.ts";
-import { backupsContainer } from "../../../lib/azure/maintenance/backup-files.ts";
-import type { Tables } from "../../../lib/azure/tables/tables.ts";
+import type { Blobs } from "../../../lib/platform/azure/blobs.ts";
+import { backupsContainer } from "../../../lib/platform/maintenance/backup-files.ts";
+import type { Tables } from "../../../lib/platform/tables/tables.ts";
 
 const hashOf = (text: string) => createHash("sha256").update(text).digest("hex");
 

@@ -1,7 +1,7 @@
-import { checkedEtag } from "../../../lib/azure/tables/conditions.ts";
-import { type Entity, toEntity, toRow } from "../../../lib/azure/tables/entity.ts";
-import type { Filter, PageOptions, Scan } from "../../../lib/azure/tables/query.ts";
-import type { Action, Page, Row, Table, Tables } from "../../../lib/azure/tables/tables.ts";
+import { checkedEtag } from "../../../lib/platform/tables/conditions.ts";
+import { type Entity, toEntity, toRow } from "../../../lib/platform/tables/entity.ts";
+import type { Filter, PageOptions, Scan } from "../../../lib/platform/tables/query.ts";
+import type { Action, Page, Row, Table, Tables } from "../../../lib/platform/tables/tables.ts";
 
 /** Rows of all tables by their keys. */
 type Rows = Map<string, Row>;

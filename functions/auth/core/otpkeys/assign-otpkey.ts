@@ -1,7 +1,7 @@
 import { assignGivenKey } from "../../../../lib/auth/otpkeys/assign-given.ts";
 import { noSuchUser } from "../../../../lib/auth/users/manage-users.ts";
-import { noContent } from "../../../../lib/http/call.ts";
-import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { noContent } from "../../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { assignment, userParams } from "../../inputs.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { disableKeyAndEndSessions, noSuchKey, setKeyEnabled } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
-import { noContent } from "../../../../lib/http/call.ts";
-import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { noContent } from "../../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { keyParams, optionalFlag } from "../../inputs.ts";
 

@@ -1,7 +1,7 @@
 import { noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import type { UserRef } from "../../../../lib/auth/store.ts";
-import { ok, type Reply } from "../../../../lib/http/call.ts";
-import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { ok, type Reply } from "../../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { keyParams, userKeyParams } from "../../inputs.ts";
 import { otpkeyView, toOtpkeyView } from "../../views.ts";

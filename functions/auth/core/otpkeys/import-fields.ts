@@ -4,9 +4,9 @@ import { totpAlgorithms } from "../../../../lib/auth/otp/contract.ts";
 import { otpKindNames } from "../../../../lib/auth/otp/kinds.ts";
 import type { BatchKey } from "../../../../lib/auth/otpkeys/import-keys.ts";
 import { importProblems } from "../../../../lib/auth/otpkeys/imported-key.ts";
-import { type Caller, hasRole } from "../../../../lib/caller.ts";
-import { Fault, type Problem } from "../../../../lib/fault.ts";
-import { problemsOf } from "../../../../lib/http/parse/problems.ts";
+import { type Caller, hasRole } from "../../../../lib/platform/caller.ts";
+import { Fault, type Problem } from "../../../../lib/platform/fault.ts";
+import { problemsOf } from "../../../../lib/platform/http/parse/problems.ts";
 import {
   optional,
   optionalFlag,

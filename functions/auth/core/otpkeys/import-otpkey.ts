@@ -1,7 +1,7 @@
 import { assignImported } from "../../../../lib/auth/otpkeys/assign-imported.ts";
 import { checkImport, importKey } from "../../../../lib/auth/otpkeys/import-key.ts";
 import { requireValidImport } from "../../../../lib/auth/otpkeys/imported-key.ts";
-import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { otpkeyView, toOtpkeyView } from "../../views.ts";
 import { importFields, problemsOfRefused, toImportedKey } from "./import-fields.ts";

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { type BatchKey, type BatchResult, importKeys } from "../../../../lib/auth/otpkeys/import-keys.ts";
-import type { Caller } from "../../../../lib/caller.ts";
-import { Fault, invalidRequest } from "../../../../lib/fault.ts";
-import { ok } from "../../../../lib/http/call.ts";
-import { endpoint } from "../../../../lib/http/endpoint.ts";
-import { safeParse } from "../../../../lib/http/parse/safe-parse.ts";
+import type { Caller } from "../../../../lib/platform/caller.ts";
+import { Fault, invalidRequest } from "../../../../lib/platform/fault.ts";
+import { ok } from "../../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
+import { safeParse } from "../../../../lib/platform/http/parse/safe-parse.ts";
 import type { AuthContext } from "../../context.ts";
 import { refuseCore } from "../../errors.ts";
 import { importFields, importFieldsId, problemsOfRefused, toImportedKey } from "./import-fields.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { isPrefix } from "../../../../lib/auth/model/prefix.ts";
-import { endpoint } from "../../../../lib/http/endpoint.ts";
-import { omitUndefined } from "../../../../lib/omit-undefined.ts";
+import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
+import { omitUndefined } from "../../../../lib/platform/omit-undefined.ts";
 import type { AuthContext } from "../../context.ts";
 import { optionalFlag } from "../../inputs.ts";
 import { listReply, notFromLink, otherParameters, paging, pastTime, requirePast } from "../../paging.ts";

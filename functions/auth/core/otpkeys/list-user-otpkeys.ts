@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { noSuchUser } from "../../../../lib/auth/users/manage-users.ts";
-import { ok } from "../../../../lib/http/call.ts";
-import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { ok } from "../../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
 

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import { setValidity as set } from "../../../../lib/auth/otpkeys/validity.ts";
-import { noContent } from "../../../../lib/http/call.ts";
-import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { noContent } from "../../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { keyParams, toValidity, validityFields } from "../../inputs.ts";
 

@@ -4,8 +4,8 @@ import {
   revokeTemporaryCode as revoke,
 } from "../../../../lib/auth/otpkeys/issue-temporary-code.ts";
 import { endKeySessions, noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
-import { noContent } from "../../../../lib/http/call.ts";
-import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { noContent } from "../../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { keyParams, optional, optionalFlag, requiredTime, wholeNumber } from "../../inputs.ts";
 

@@ -1,6 +1,6 @@
 import { noSuchKey, unassignKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
-import { noContent } from "../../../../lib/http/call.ts";
-import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { noContent } from "../../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { userKeyParams } from "../../inputs.ts";
 

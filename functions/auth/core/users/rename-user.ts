@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { noSuchUser, renameUser as rename } from "../../../../lib/auth/users/manage-users.ts";
-import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { usernameField, userParams } from "../../inputs.ts";
 import { userSummary } from "../../views.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { validateFactors } from "../../../../lib/auth/sign-in/validate-factors.ts";
 import { noSuchUser } from "../../../../lib/auth/users/manage-users.ts";
-import { ok } from "../../../../lib/http/call.ts";
-import { endpoint } from "../../../../lib/http/endpoint.ts";
+import { ok } from "../../../../lib/platform/http/call.ts";
+import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { optionalOtp, optionalText, userParams } from "../../inputs.ts";
 

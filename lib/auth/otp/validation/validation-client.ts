@@ -1,5 +1,5 @@
-import type { Result } from "../../../async/to-result.ts";
-import { timed } from "../../../telemetry.ts";
+import type { Result } from "../../../platform/async/to-result.ts";
+import { timed } from "../../../platform/telemetry.ts";
 import type { ValidationClient, ValidationResult } from "../contract.ts";
 import { readSigned, sameText, signatureOf, type ValidationMessage } from "./validation-message.ts";
 

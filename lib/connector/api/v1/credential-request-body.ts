@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { omitUndefined } from "../../../omit-undefined.ts";
+import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId } from "../../model/key-ids.ts";
 import type { CreateFormat } from "../create-wire.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { omitUndefined } from "../../../omit-undefined.ts";
+import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { CredentialRequest, SecurityKey } from "../../model/request.ts";
 import { credentialStates, requestStates } from "../../model/states.ts";
 

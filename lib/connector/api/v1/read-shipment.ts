@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { omitUndefined } from "../../../omit-undefined.ts";
+import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import { type CredentialRequest, isOnSite, type SecurityKey } from "../../model/request.ts";
 import { shipmentStates, shipmentStatusOf } from "../../model/shipment.ts";
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { omitUndefined } from "../../../omit-undefined.ts";
+import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
 import { shipmentKeyId } from "../../model/key-ids.ts";
 import { addressFields, mailingAddressOf, regionByCountry } from "../address.ts";

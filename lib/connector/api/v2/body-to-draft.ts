@@ -1,4 +1,4 @@
-import { omitUndefined } from "../../../omit-undefined.ts";
+import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { CredentialDraft, RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
 import { authenticatorKeyId, positionOf, shipmentKeyId } from "../../model/key-ids.ts";
 import type { ShipmentOrder } from "../../model/request.ts";

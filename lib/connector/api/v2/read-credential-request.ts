@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { omitUndefined } from "../../../omit-undefined.ts";
+import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import { credentialMessage } from "../../model/credential.ts";
 import { pinMailMessage } from "../../model/pin-mail.ts";
 import {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { omitUndefined } from "../../../omit-undefined.ts";
+import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { LoadedEvents } from "../../deps.ts";
 import { cloudEventOf } from "../../events/cloud-event.ts";
 import { type Delivery, eventsIn, nothingDone, type RequestEvent } from "../../events/event.ts";

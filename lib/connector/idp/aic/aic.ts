@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { PeerFailure } from "../../../peers/peer-failure.ts";
-import { earliest, plus } from "../../../time.ts";
+import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { earliest, plus } from "../../../platform/time.ts";
 import { callPeer, type PeerAccess, type PeerRequest } from "../../http/call.ts";
 import { retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";

@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../../peers/peer-failure.ts";
+import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import { readAttestation } from "../../model/read-attestation.ts";
 
 /** The attestation statement formats that Microsoft Graph documents for keys that an administrator registers. */

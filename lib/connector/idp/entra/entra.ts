@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { PeerFailure } from "../../../peers/peer-failure.ts";
-import { minutes, plus } from "../../../time.ts";
+import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { minutes, plus } from "../../../platform/time.ts";
 import { type AccessTokens, createAccessTokens } from "../../http/access-token.ts";
 import { callPeer, type PeerAccess } from "../../http/call.ts";
 import { grantByClientCredentials } from "../../http/grant.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { minutes } from "../../../time.ts";
-import { trimEnd } from "../../../trim-end.ts";
+import { minutes } from "../../../platform/time.ts";
+import { trimEnd } from "../../../platform/trim-end.ts";
 import type { Attestation } from "../../model/webauthn.ts";
 import type { RegistrationQuery } from "../contract.ts";
 import { base64Text, creationOptionsSchema } from "../creation-options.ts";

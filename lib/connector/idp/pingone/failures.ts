@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../../peers/peer-failure.ts";
+import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import { deviceCap } from "./wire.ts";
 
 /** PingOne reports the maximum number of devices like throttling, but waiting does not help. */

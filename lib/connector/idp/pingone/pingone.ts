@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { PeerFailure } from "../../../peers/peer-failure.ts";
-import { days, plus } from "../../../time.ts";
+import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { days, plus } from "../../../platform/time.ts";
 import type { TokenCall } from "../../http/access-token.ts";
 import { anyResponse, callPeer, type PeerAccess } from "../../http/call.ts";
 import { retryPeer } from "../../http/retry-peer.ts";

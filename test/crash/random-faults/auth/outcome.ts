@@ -1,5 +1,5 @@
-import { openTables } from "../../../../lib/azure/tables/tables.ts";
-import { days } from "../../../../lib/time.ts";
+import { openTables } from "../../../../lib/platform/tables/tables.ts";
+import { days } from "../../../../lib/platform/time.ts";
 import { breaches, residue, snapshotOf } from "../../../support/auth/store-truth.ts";
 import { type TestAuth, withSession } from "../../../support/auth/test-auth.ts";
 import { storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";

@@ -1,4 +1,4 @@
-import { hours, minutes, seconds } from "../../../../lib/time.ts";
+import { hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
 import { withSession } from "../../../support/auth/test-auth.ts";
 import { type Step, type StepContext, startCall } from "./calls.ts";

@@ -1,6 +1,6 @@
 import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
-import { Fault } from "../../../../lib/fault.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
 import { authenticator, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import { newUser, orderBody, type TestConnector } from "../../../support/connector/test-connector.ts";
 import type { Random } from "../random.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
-import { Fault } from "../../../../lib/fault.ts";
-import { hours, seconds } from "../../../../lib/time.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { hours, seconds } from "../../../../lib/platform/time.ts";
 import { newName, newPassword, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
 let last = 0;

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
-import { Fault } from "../../../../lib/fault.ts";
-import { minutes } from "../../../../lib/time.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { minutes } from "../../../../lib/platform/time.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
 import { type MadeUser, newPassword, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { rememberDevice } from "../../../../lib/auth/sessions/remember-device.ts";
-import { days, seconds } from "../../../../lib/time.ts";
+import { days, seconds } from "../../../../lib/platform/time.ts";
 import {
   type MadeUser,
   newName,

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { seconds } from "../../../../lib/time.ts";
+import { seconds } from "../../../../lib/platform/time.ts";
 import { hotpKey, type SoftwareKey, stepAt, totpKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
 import { newName, testAuth, validationKey } from "../../../support/auth/test-auth.ts";
 import { simulatedServer } from "../../../support/auth/validation-server.ts";

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { hours, plus } from "../../../../lib/time.ts";
+import { hours, plus } from "../../../../lib/platform/time.ts";
 import { hotpKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
 import { repeating } from "../../../support/auth/store-steps.ts";
 import { testAuth, validationKey } from "../../../support/auth/test-auth.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it, test } from "vitest";
 import { possiblePrefixes } from "../../../../lib/auth/otp/split-otp.ts";
-import { seconds } from "../../../../lib/time.ts";
+import { seconds } from "../../../../lib/platform/time.ts";
 import { yubicoCode } from "../../../lib/auth/otp/codes.ts";
 import {
   hotpKey,

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { knownCaller, OverloadFault } from "../../../../lib/auth/passwords/hash-places.ts";
-import { Fault } from "../../../../lib/fault.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
 import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
 import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../support/auth/test-auth.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { days, hours } from "../../../../lib/time.ts";
+import { days, hours } from "../../../../lib/platform/time.ts";
 import { newPrefix, type SoftwareKey, yubicoKey } from "../../../support/auth/software-key.ts";
 import {
   newPassword,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Fault } from "../../../../lib/fault.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
 import { hotpKey, type SoftwareKey, wrongOtp, yubicoKey } from "../../../support/auth/software-key.ts";
 import { Crash, crashingAfter } from "../../../support/auth/store-steps.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { hours, minutes, seconds } from "../../../../lib/time.ts";
+import { hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
 import { newPassword, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";

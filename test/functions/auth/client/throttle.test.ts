@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
-import { Fault } from "../../../../lib/fault.ts";
-import { between, days, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { between, days, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { hotpKey, wrongOtp } from "../../../support/auth/software-key.ts";
 import {
   type MadeUser,

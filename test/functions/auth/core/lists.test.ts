@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { hours } from "../../../../lib/time.ts";
+import { hours } from "../../../../lib/platform/time.ts";
 import { hotpKey, newPrefix, type SoftwareKey } from "../../../support/auth/software-key.ts";
 import { type MadeUser, newPassword, origin, type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
 

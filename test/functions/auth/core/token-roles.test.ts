@@ -1,10 +1,10 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { core } from "../../../../functions/auth/routes.ts";
 import { tokenHashesOf } from "../../../../functions/deployment.ts";
-import { createToken } from "../../../../lib/http/authenticate/api-tokens.ts";
-import { noContent } from "../../../../lib/http/call.ts";
-import { endpoint, type RoleEndpoint } from "../../../../lib/http/endpoint.ts";
-import { days, plus } from "../../../../lib/time.ts";
+import { createToken } from "../../../../lib/platform/http/authenticate/api-tokens.ts";
+import { noContent } from "../../../../lib/platform/http/call.ts";
+import { endpoint, type RoleEndpoint } from "../../../../lib/platform/http/endpoint.ts";
+import { days, plus } from "../../../../lib/platform/time.ts";
 import { startTokenIssuer } from "../../../../local/peers/issuer/token-issuer.ts";
 import { hotpKey, newPrefix } from "../../../support/auth/software-key.ts";
 import { newName, newPassword, testAuth } from "../../../support/auth/test-auth.ts";

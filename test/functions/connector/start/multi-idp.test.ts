@@ -5,13 +5,13 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { ConnectorContext } from "../../../../functions/connector/context.ts";
 import { connectorJobs } from "../../../../functions/connector/jobs.ts";
 import { readAllSettings } from "../../../../functions/read-all-settings.ts";
-import { openBlobs } from "../../../../lib/azure/blobs.ts";
+import { openBlobs } from "../../../../lib/platform/azure/blobs.ts";
 import { statusV1, statusV2 } from "../../../../lib/connector/api/status.ts";
 import { vendorHosts } from "../../../../lib/connector/idp/secret-hosts.ts";
 import { connectorSettings } from "../../../../lib/connector/settings.ts";
-import { Fault } from "../../../../lib/fault.ts";
-import { BadSettings } from "../../../../lib/settings/read-settings.ts";
-import { hours, minutes } from "../../../../lib/time.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { BadSettings } from "../../../../lib/platform/settings/read-settings.ts";
+import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { idpFile, peerSettings } from "../../../../local/peers/all.ts";
 import { createStores } from "../../../../local/start/system.ts";
 import { localTokens } from "../../../../local/start/tokens.ts";

@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postToPublicAddresses } from "../../../../functions/connector/start/post-event.ts";
-import { neverConnected } from "../../../../lib/peers/http-failure.ts";
+import { neverConnected } from "../../../../lib/platform/peers/http-failure.ts";
 
 const message = { headers: { "content-type": "application/json" }, body: '{"é":1}' };
 const { signal } = new AbortController();

@@ -7,7 +7,7 @@ import {
   parseAllowList,
   uncountAttempt,
 } from "../../../../lib/auth/model/address-limit.ts";
-import { minutes, plus } from "../../../../lib/time.ts";
+import { minutes, plus } from "../../../../lib/platform/time.ts";
 
 const start = "2031-01-01T00:00:00.000Z";
 const limits = { attempts: 3, windowMs: minutes(10) };

@@ -10,7 +10,7 @@ import {
   unixSeconds,
 } from "../../../../lib/auth/model/session.ts";
 import { clearedSessionCookie, presentedSession, sessionCookie } from "../../../../lib/auth/sessions/cookies.ts";
-import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 const now = "2031-01-01T12:34:56.789Z";

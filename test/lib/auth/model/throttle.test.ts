@@ -10,7 +10,7 @@ import {
   throttleExpiry,
   withdrawReservation,
 } from "../../../../lib/auth/model/throttle.ts";
-import { days, hours, type Instant, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { days, hours, type Instant, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 const limits: ThrottleLimits = {

@@ -7,7 +7,7 @@ import type { Decision, KeyForm, KeyState, LocalKind, OtpWindows } from "../../.
 import { hotp } from "../../../../lib/auth/otp/hotp.ts";
 import { nodeCrypto } from "../../../../lib/auth/otp/oath.ts";
 import { totp } from "../../../../lib/auth/otp/totp.ts";
-import { instant } from "../../../../lib/time.ts";
+import { instant } from "../../../../lib/platform/time.ts";
 import { forAll } from "../../../support/for-all.ts";
 import { whereInstalled } from "../../../support/where-installed.ts";
 import { hotpCode as code } from "./codes.ts";

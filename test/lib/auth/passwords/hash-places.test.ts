@@ -8,7 +8,7 @@ import {
   knownCaller,
   OverloadFault,
 } from "../../../../lib/auth/passwords/hash-places.ts";
-import { instant } from "../../../../lib/time.ts";
+import { instant } from "../../../../lib/platform/time.ts";
 
 /** Places for two seconds of hashes of 20 ms each: 100. */
 const placesOf = (options: Partial<HashPlacesOptions> = {}) =>

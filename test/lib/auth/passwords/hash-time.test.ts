@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createHashTime } from "../../../../lib/auth/passwords/hash-time.ts";
-import { instant } from "../../../../lib/time.ts";
+import { instant } from "../../../../lib/platform/time.ts";
 
 /** An estimate whose clock moves by `advance` alone. */
 function stillTime() {

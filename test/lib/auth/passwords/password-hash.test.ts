@@ -9,8 +9,8 @@ import {
   type PasswordHashOptions,
   type StoredPassword,
 } from "../../../../lib/auth/passwords/password-hash.ts";
-import type { KeyRing } from "../../../../lib/seal.ts";
-import { instant } from "../../../../lib/time.ts";
+import type { KeyRing } from "../../../../lib/platform/seal.ts";
+import { instant } from "../../../../lib/platform/time.ts";
 
 const cheap = { memoryCost: 64, timeCost: 1, parallelism: 1 };
 const ringOf = (...versions: readonly (readonly [version: string, key: Uint8Array])[]): KeyRing => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createRetryTimes, type RetryTimesOptions } from "../../../../lib/auth/passwords/retry-times.ts";
-import { instant } from "../../../../lib/time.ts";
+import { instant } from "../../../../lib/platform/time.ts";
 
 /** A clock that stands still, and the lowest random number. */
 const timesOf = (options: Partial<RetryTimesOptions> = {}) =>

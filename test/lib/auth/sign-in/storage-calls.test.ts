@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { minutes } from "../../../../lib/time.ts";
+import { minutes } from "../../../../lib/platform/time.ts";
 import { hotpKey, newPrefix } from "../../../support/auth/software-key.ts";
 import {
   type AuthResponse,

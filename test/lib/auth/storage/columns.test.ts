@@ -11,12 +11,12 @@ import { authStore } from "../../../../lib/auth/storage/store.table.ts";
 import { authTables, idKey, openAuthTables } from "../../../../lib/auth/storage/tables.table.ts";
 import { nameColumns } from "../../../../lib/auth/users/names.table.ts";
 import { goneColumns, loginColumns, userColumns, userParts } from "../../../../lib/auth/users/user-rows.table.ts";
-import { openBlobs } from "../../../../lib/azure/blobs.ts";
-import { backUp } from "../../../../lib/azure/maintenance/back-up.ts";
-import { backupsContainer } from "../../../../lib/azure/maintenance/backup-files.ts";
-import { openBackup } from "../../../../lib/azure/maintenance/read-backup.ts";
-import { openTables } from "../../../../lib/azure/tables/tables.ts";
-import { days } from "../../../../lib/time.ts";
+import { openBlobs } from "../../../../lib/platform/azure/blobs.ts";
+import { backUp } from "../../../../lib/platform/maintenance/back-up.ts";
+import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
+import { openBackup } from "../../../../lib/platform/maintenance/read-backup.ts";
+import { openTables } from "../../../../lib/platform/tables/tables.ts";
+import { days } from "../../../../lib/platform/time.ts";
 import { identified, plainKey, storageDeps, username } from "../../../support/auth/store.ts";
 import { freshStorage, storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";
 

@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { noFailures } from "../../../../lib/auth/model/throttle.ts";
 import type { AuthStore } from "../../../../lib/auth/storage/store.table.ts";
 import type { ThrottleKey } from "../../../../lib/auth/store.ts";
-import { Fault } from "../../../../lib/fault.ts";
-import { hours, plus } from "../../../../lib/time.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { hours, plus } from "../../../../lib/platform/time.ts";
 import {
   type AuthStorage,
   identified,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { openAuthTables } from "../../../../lib/auth/storage/tables.table.ts";
 import { maxAssignedKeys, type NewOtpKey } from "../../../../lib/auth/store.ts";
 import { replaceUser } from "../../../../lib/auth/users/user-rows.table.ts";
-import { days, plus } from "../../../../lib/time.ts";
+import { days, plus } from "../../../../lib/platform/time.ts";
 import { identified, named, openAuthStorage, plainKey, storageDeps, username } from "../../../support/auth/store.ts";
 
 let count = 0;

@@ -7,8 +7,8 @@ import { noFailures, type Throttle } from "../../../../lib/auth/model/throttle.t
 import { authStore } from "../../../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../../../lib/auth/storage/tables.table.ts";
 import type { ThrottleKey } from "../../../../lib/auth/store.ts";
-import { openTables } from "../../../../lib/azure/tables/tables.ts";
-import { days, hours, minutes, plus } from "../../../../lib/time.ts";
+import { openTables } from "../../../../lib/platform/tables/tables.ts";
+import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
 import { named, openAuthStorage, storageDeps, username } from "../../../support/auth/store.ts";
 import { createStage, inTurns } from "../../../support/auth/store-steps.ts";
 import { atEndOfFile } from "../../../support/run/end-of-file.ts";

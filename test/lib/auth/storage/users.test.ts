@@ -3,7 +3,7 @@ import { attributeLimits } from "../../../../lib/auth/model/attributes.ts";
 import { attributePartition } from "../../../../lib/auth/storage/hints.table.ts";
 import { idKey } from "../../../../lib/auth/storage/tables.table.ts";
 import { userParts } from "../../../../lib/auth/users/user-rows.table.ts";
-import { seconds } from "../../../../lib/time.ts";
+import { seconds } from "../../../../lib/platform/time.ts";
 import { identified, named, openAuthStorage, plainKey, username } from "../../../support/auth/store.ts";
 import { addAttributes } from "../../../support/auth/store-crowd.ts";
 

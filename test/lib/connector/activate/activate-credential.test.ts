@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Idp } from "../../../../lib/connector/idp/contract.ts";
-import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
-import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
+import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { between, days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {
   type ConnectorOptions,

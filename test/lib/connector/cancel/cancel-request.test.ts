@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { listRequests } from "../../../../lib/connector/operate/list-requests.ts";
-import { Fault } from "../../../../lib/fault.ts";
-import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
-import { days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import { crashing, withTable } from "../../../support/connector/crashing.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Fetch } from "../../../../lib/connector/http/call.ts";
-import { minutes } from "../../../../lib/time.ts";
+import { minutes } from "../../../../lib/platform/time.ts";
 import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   orderBody,

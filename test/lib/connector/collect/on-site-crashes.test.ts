@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { createWithId } from "../../../../lib/connector/create/create-request.ts";
 import { newRequestId } from "../../../../lib/connector/model/draft.ts";
-import { days, hours, minutes } from "../../../../lib/time.ts";
+import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
-import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
 import {
   type AuthenticatorWish,

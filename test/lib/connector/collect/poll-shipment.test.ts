@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createShipmentBodyV1, createShipmentV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
-import { Fault } from "../../../../lib/fault.ts";
-import { between, days, hours, minutes, seconds } from "../../../../lib/time.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { between, days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import {
   type ConnectorOptions,
   idpsOf,

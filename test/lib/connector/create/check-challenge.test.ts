@@ -5,7 +5,7 @@ import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { createShipmentBodyV1, createShipmentV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
-import { days, plus, seconds } from "../../../../lib/time.ts";
+import { days, plus, seconds } from "../../../../lib/platform/time.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
 import { mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {

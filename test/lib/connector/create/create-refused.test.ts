@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
-import { minutes, seconds } from "../../../../lib/time.ts";
+import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {
   graphAt,

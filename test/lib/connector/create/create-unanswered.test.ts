@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { days, hours, minutes, seconds } from "../../../../lib/time.ts";
+import { days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import { failingTable } from "../../../support/connector/crashing.ts";
 import { authenticator, onSiteBody } from "../../../support/connector/on-site.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { days, minutes } from "../../../../lib/time.ts";
+import { days, minutes } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {
   authenticator,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { hours } from "../../../../lib/time.ts";
+import { hours } from "../../../../lib/platform/time.ts";
 import {
   idpsOf,
   newUser,

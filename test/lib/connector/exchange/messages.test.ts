@@ -20,7 +20,7 @@ import {
   type ResponseKey,
 } from "../../../../lib/connector/exchange/messages.ts";
 import type { PublicKey } from "../../../../lib/connector/http/jwks.ts";
-import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
+import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import {
   credentialRequest,
   openRequest,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Pace, peerPaces } from "../../../../lib/connector/http/pace.ts";
-import { PeerFailure, type PeerFailureKind } from "../../../../lib/peers/peer-failure.ts";
-import { instant, minutes, plus } from "../../../../lib/time.ts";
+import { PeerFailure, type PeerFailureKind } from "../../../../lib/platform/peers/peer-failure.ts";
+import { instant, minutes, plus } from "../../../../lib/platform/time.ts";
 
 const failed = (kind: PeerFailureKind, status?: number) => new PeerFailure("IdP", "registration", kind, { status });
 const throttled = failed("throttled", 429);

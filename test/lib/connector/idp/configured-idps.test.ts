@@ -4,9 +4,9 @@ import type { Idp } from "../../../../lib/connector/idp/contract.ts";
 import { readIdpFile } from "../../../../lib/connector/idp/idp-file.ts";
 import type { IdpSettings } from "../../../../lib/connector/idp/kinds.ts";
 import { vendorHosts } from "../../../../lib/connector/idp/secret-hosts.ts";
-import { Fault } from "../../../../lib/fault.ts";
-import { createLog } from "../../../../lib/log.ts";
-import { instant } from "../../../../lib/time.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { createLog } from "../../../../lib/platform/log.ts";
+import { instant } from "../../../../lib/platform/time.ts";
 
 const main = "main: { type: B, tenant-id: t, client-id: c }\n";
 const other = "other: { type: B, tenant-id: t, client-id: d }\n";

@@ -5,7 +5,7 @@ import type { Idp } from "../../../../lib/connector/idp/contract.ts";
 import { entra } from "../../../../lib/connector/idp/entra/entra.ts";
 import { pingone } from "../../../../lib/connector/idp/pingone/pingone.ts";
 import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
-import { plus } from "../../../../lib/time.ts";
+import { plus } from "../../../../lib/platform/time.ts";
 import { startAic } from "../../../../local/peers/aic/aic.ts";
 import { startEntra } from "../../../../local/peers/entra/entra.ts";
 import type { Peer } from "../../../../local/peers/peer.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../../../lib/connector/model/idempotency.ts";
 import type { CredentialRequest, Delivery } from "../../../../lib/connector/model/request.ts";
 import { requestStates } from "../../../../lib/connector/model/states.ts";
-import { instant, minutes } from "../../../../lib/time.ts";
+import { instant, minutes } from "../../../../lib/platform/time.ts";
 import { forAll } from "../../../support/for-all.ts";
 
 const start = Date.UTC(2026, 0, 31);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { firstAttempt, postpone, type Retry, waitUntil } from "../../../../lib/connector/model/retry.ts";
-import { between, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { between, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 
 const now = "2026-01-10T10:00:00.000Z";
 const backOff = { minMs: minutes(1), maxMs: hours(1) };

@@ -4,7 +4,7 @@ import { listKeyOf, personList, positionOf } from "../../../../lib/connector/mod
 import { requestStates } from "../../../../lib/connector/model/states.ts";
 import type { RequestFilter } from "../../../../lib/connector/operate/list-requests.ts";
 import { listRequests } from "../../../../lib/connector/operate/list-requests.ts";
-import { days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import {
   newUser,

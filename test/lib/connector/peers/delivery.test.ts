@@ -15,7 +15,7 @@ import {
   type DeliveryService,
 } from "../../../../lib/connector/peers/delivery.ts";
 import type { DeliveryOrder } from "../../../../lib/connector/peers/delivery-wire.ts";
-import { days, plus } from "../../../../lib/time.ts";
+import { days, plus } from "../../../../lib/platform/time.ts";
 import { type Delivery as SimulatedDelivery, startDelivery } from "../../../../local/peers/delivery/delivery.ts";
 import { failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 import { deadAddress } from "../../../support/dead-address.ts";

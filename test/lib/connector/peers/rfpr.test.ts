@@ -10,7 +10,7 @@ import { connectDelivery } from "../../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../../lib/connector/peers/enrollment.ts";
 import { connectRfpr, type Rfpr, type RfprOptions } from "../../../../lib/connector/peers/rfpr.ts";
 import type { AuthenticatorOrder } from "../../../../lib/connector/peers/rfpr-wire.ts";
-import { days, plus } from "../../../../lib/time.ts";
+import { days, plus } from "../../../../lib/platform/time.ts";
 import { closePeers, type Peers, startPeers } from "../../../../local/peers/all.ts";
 import { failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 import { resetPeers } from "../../../support/connector/reset-peers.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hours } from "../../../../lib/time.ts";
+import { hours } from "../../../../lib/platform/time.ts";
 import { orderBody, peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
-import { days, hours, minutes } from "../../../../lib/time.ts";
+import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import {
   type AuthenticatorWish,
   authenticator,

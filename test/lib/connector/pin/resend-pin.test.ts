@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
-import { hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { authenticator, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   orderBody,

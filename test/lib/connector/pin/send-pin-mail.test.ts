@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { operationId } from "../../../../lib/connector/pin/send-pin-mail.ts";
-import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
-import { between, days, hours, minutes, plus, seconds } from "../../../../lib/time.ts";
+import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {
   type ConnectorOptions,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Fetch } from "../../../../lib/connector/http/call.ts";
-import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
-import { between, days, hours, minutes, plus } from "../../../../lib/time.ts";
+import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { between, days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import {
   orderBody,

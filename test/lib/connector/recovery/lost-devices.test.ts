@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { isTerminal } from "../../../../lib/connector/model/states.ts";
-import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
-import { SealError } from "../../../../lib/seal.ts";
-import { days, hours, minutes } from "../../../../lib/time.ts";
+import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { SealError } from "../../../../lib/platform/seal.ts";
+import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
 import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
 import {

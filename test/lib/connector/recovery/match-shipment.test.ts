@@ -4,7 +4,7 @@ import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
 import { receivedRequest } from "../../../../lib/connector/model/draft.ts";
 import type { DeliveryShipment } from "../../../../lib/connector/peers/delivery-wire.ts";
 import { matchesOrder } from "../../../../lib/connector/recovery/match-shipment.ts";
-import { instant } from "../../../../lib/time.ts";
+import { instant } from "../../../../lib/platform/time.ts";
 import { shipmentBodyV1 } from "../api/v1/shipment-body.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 

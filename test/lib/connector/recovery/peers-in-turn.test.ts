@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { mustLeaveKeys, peersInTurn } from "../../../../lib/connector/recovery/peers-in-turn.ts";
-import { learnFromCall } from "../../../../lib/connector/run/peer-calls.ts";
-import { startRun } from "../../../../lib/connector/run/run.ts";
-import { PeerFailure } from "../../../../lib/peers/peer-failure.ts";
-import { plus } from "../../../../lib/time.ts";
+import { learnFromCall } from "../../../../lib/connector/runs/peer-calls.ts";
+import { startRun } from "../../../../lib/connector/runs/run.ts";
+import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import { plus } from "../../../../lib/platform/time.ts";
 import { idpsOf, peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
-import { days, minutes } from "../../../../lib/time.ts";
+import { days, minutes } from "../../../../lib/platform/time.ts";
 import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
 import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector/test-connector.ts";
 

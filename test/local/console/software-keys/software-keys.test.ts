@@ -6,7 +6,7 @@ import type { LocalKind } from "../../../../lib/auth/otp/contract.ts";
 import { hotp } from "../../../../lib/auth/otp/hotp.ts";
 import { totp } from "../../../../lib/auth/otp/totp.ts";
 import { yubico } from "../../../../lib/auth/otp/yubico.ts";
-import { instant } from "../../../../lib/time.ts";
+import { instant } from "../../../../lib/platform/time.ts";
 import { oathCode, totpStep } from "../../../../local/console/software-keys/codes.ts";
 import {
   createSoftwareKeys,

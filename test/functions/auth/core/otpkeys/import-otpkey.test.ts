@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { days, minutes, plus } from "../../../../../lib/time.ts";
+import { days, minutes, plus } from "../../../../../lib/platform/time.ts";
 import { hotpCode } from "../../../../lib/auth/otp/codes.ts";
 import {
   hotpKey,

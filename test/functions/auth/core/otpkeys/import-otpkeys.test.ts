@@ -1,9 +1,9 @@
 import { describe, expect, it, test } from "vitest";
 import type { AuthContext } from "../../../../../functions/auth/context.ts";
 import { tokenHashesOf } from "../../../../../functions/deployment.ts";
-import { Fault } from "../../../../../lib/fault.ts";
-import { createToken } from "../../../../../lib/http/authenticate/api-tokens.ts";
-import { minutes } from "../../../../../lib/time.ts";
+import { Fault } from "../../../../../lib/platform/fault.ts";
+import { createToken } from "../../../../../lib/platform/http/authenticate/api-tokens.ts";
+import { minutes } from "../../../../../lib/platform/time.ts";
 import { hotpCode } from "../../../../lib/auth/otp/codes.ts";
 import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../../support/auth/software-key.ts";
 import { newName, testAuth } from "../../../../support/auth/test-auth.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Fault } from "../../../../../lib/fault.ts";
-import { days, hours, plus } from "../../../../../lib/time.ts";
+import { Fault } from "../../../../../lib/platform/fault.ts";
+import { days, hours, plus } from "../../../../../lib/platform/time.ts";
 import { hotpKey, type SoftwareKey, yubicoKey } from "../../../../support/auth/software-key.ts";
 import { crashingAfter } from "../../../../support/auth/store-steps.ts";
 import { testAuth } from "../../../../support/auth/test-auth.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { hours } from "../../../../../lib/time.ts";
+import { hours } from "../../../../../lib/platform/time.ts";
 import { hotpKey } from "../../../../support/auth/software-key.ts";
 import { newName, newPassword, origin, testAuth } from "../../../../support/auth/test-auth.ts";
 

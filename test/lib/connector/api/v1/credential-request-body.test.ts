@@ -4,7 +4,7 @@ import {
   createCredentialRequestV1,
 } from "../../../../../lib/connector/api/v1/credential-request-body.ts";
 import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
-import { problemsOf } from "../../../../../lib/http/parse/problems.ts";
+import { problemsOf } from "../../../../../lib/platform/http/parse/problems.ts";
 import { authenticatorsOf } from "../../../../support/connector/on-site.ts";
 import { newUser, peersOfFile, refusalOf, testConnector } from "../../../../support/connector/test-connector.ts";
 import { altered, type Body } from "../v2/bodies.ts";

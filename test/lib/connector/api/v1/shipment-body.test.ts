@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { readShipmentV1 } from "../../../../../lib/connector/api/v1/read-shipment.ts";
 import { createShipmentBodyV1, createShipmentV1 } from "../../../../../lib/connector/api/v1/shipment-body.ts";
 import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
-import { problemsOf } from "../../../../../lib/http/parse/problems.ts";
-import { minutes } from "../../../../../lib/time.ts";
+import { problemsOf } from "../../../../../lib/platform/http/parse/problems.ts";
+import { minutes } from "../../../../../lib/platform/time.ts";
 import {
   newUser,
   peersOfFile,

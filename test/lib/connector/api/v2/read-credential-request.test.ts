@@ -8,7 +8,7 @@ import {
 } from "../../../../../lib/connector/api/v2/read-credential-request.ts";
 import { receivedRequest } from "../../../../../lib/connector/model/draft.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../../lib/connector/model/request.ts";
-import { omitUndefined } from "../../../../../lib/omit-undefined.ts";
+import { omitUndefined } from "../../../../../lib/platform/omit-undefined.ts";
 import { forAll } from "../../../../support/for-all.ts";
 import { inlinedSchema } from "../../../../support/inlined-schema.ts";
 import { type Body, fullBodies } from "./bodies.ts";

@@ -5,7 +5,7 @@ import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/b
 import { aic as kind } from "../../../../../lib/connector/idp/aic/aic.ts";
 import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
-import { plus } from "../../../../../lib/time.ts";
+import { plus } from "../../../../../lib/platform/time.ts";
 import { type Aic, startAic } from "../../../../../local/peers/aic/aic.ts";
 import { createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";

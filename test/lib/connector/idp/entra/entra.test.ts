@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
 import { entra as kind } from "../../../../../lib/connector/idp/entra/entra.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
-import { plus } from "../../../../../lib/time.ts";
+import { plus } from "../../../../../lib/platform/time.ts";
 import { type Entra, startEntra } from "../../../../../local/peers/entra/entra.ts";
 import { createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";

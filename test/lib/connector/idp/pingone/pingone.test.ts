@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
 import { pingone as kind } from "../../../../../lib/connector/idp/pingone/pingone.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
-import { plus } from "../../../../../lib/time.ts";
+import { plus } from "../../../../../lib/platform/time.ts";
 import { type PingOne, startPingOne } from "../../../../../local/peers/pingone/pingone.ts";
 import { createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";

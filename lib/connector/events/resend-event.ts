@@ -1,0 +1,117 @@
+import { Fault } from "../../platform/fault.ts";
+import { withLogFields } from "../../platform/log.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { between, type Instant } from "../../platform/time.ts";
+import type { ConnectorDeps, Stored } from "../deps.ts";
+import { cloudEventOf } from "./cloud-event.ts";
+import { type Delivery, eventId, eventsIn, type RequestEvent } from "./event.ts";
+import type { EventSink } from "../peers/event-sink.ts";
+import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../runs/run.ts";
+import { loadRequest } from "../storage/loaded-request.ts";
+import { pauseSink, withTime } from "./deliver-events.ts";
+
+type ResendDeps = Pick<ConnectorDeps, "requests" | "events" | "sinks" | "intervals" | "now" | "random" | "log">;
+
+/** The one event that is sent again, and the sink that gets it. */
+export interface EventToResend {
+  readonly requestId: string;
+  readonly eventId: string;
+  readonly sink: number;
+}
+
+/** The result of one repeated delivery. */
+export interface Resent {
+  readonly deliveredAt?: Instant;
+  /** Why the delivery failed. */
+  readonly problem?: string;
+}
+
+/**
+ * Sends an event that was delivered or given up to one sink again, once and under its id. A successful delivery becomes
+ * the state of the event; a failed one changes nothing and is not repeated. The lease of the delivery prevents
+ * simultaneous deliveries by the timer and by other calls.
+ * Throws Fault: `not_found`; `conflict` if the event waits for its delivery, because it would overtake others, if the
+ * sink answered 410, or with `retryAfter` while another call or job has the lease; `throttled` before the end of the
+ * sink's Retry-After.
+ */
+export async function resendEvent(wanted: EventToResend, deps: ResendDeps): Promise<Resent> {
+  const { events, log } = deps;
+  return withLogFields({ credentialRequestId: wanted.requestId }, async () => {
+    const { event, sink, before } = await find(wanted, deps);
+    await refuseIfPaused(sink, deps);
+    const at = { requestId: wanted.requestId, sink: sink.number };
+    const leased = await lease(at, before, deps);
+    const { lease: _, ...unleased } = before.value;
+    const resent = await send(event, sink, deps);
+    const after = resent.deliveredAt === undefined ? unleased : delivered(unleased, event, resent.deliveredAt);
+    const { deliveredAt, problem } = resent;
+    // Before the write, because the sink has the event now, also if the write fails.
+    log.info("event_resent", {
+      sink: sink.number,
+      eventId: wanted.eventId,
+      type: event.type,
+      delivered: deliveredAt !== undefined,
+      ...(problem !== undefined && { problem }),
+    });
+    await events.saveDelivery({ ...at, before: leased }, after);
+    return resent;
+  });
+}
+
+/** Returns the event, its sink, and the delivery that it was part of. */
+async function find({ requestId, eventId: id, sink: number }: EventToResend, deps: ResendDeps) {
+  const { events, sinks } = deps;
+  await loadRequest(requestId, deps);
+  const sink = sinks.find(each => each.number === number);
+  if (sink === undefined) throw new Fault("not_found", "There is no such event sink.");
+  const { recorded, deliveries } = await events.load(requestId);
+  const ofSink = recorded.filter(({ sinks }) => sinks.includes(number));
+  const event = eventsIn(requestId, ofSink).find(each => eventId(each) === id);
+  if (event === undefined) throw new Fault("not_found", "The request has no such event for this event sink.");
+  const before = deliveries.get(number);
+  if (before === undefined || event.sequence > before.value.done)
+    throw new Fault("conflict", "The event waits for its first delivery. The connector sends it by itself.");
+  return { event, sink, before };
+}
+
+async function refuseIfPaused({ number, address }: EventSink, { events, now }: ResendDeps): Promise<void> {
+  const { stopped, notBefore } = await events.sinkState(number);
+  if (stopped?.address === address)
+    throw new Fault("conflict", "The event sink answered 410 (Gone). An administrator must resume it first.");
+  if (notBefore !== undefined && notBefore > now())
+    throw new Fault("throttled", "The event sink must not be called yet, by its Retry-After.", {
+      retryAfter: Math.ceil(between(now(), notBefore) / 1000),
+    });
+}
+
+async function lease(
+  at: { readonly requestId: string; readonly sink: number },
+  before: Stored<Delivery>,
+  deps: ResendDeps,
+): Promise<Stored<Delivery>> {
+  const { events, now, intervals } = deps;
+  const run = startRun("on_demand", deps);
+  const leased = isLeasedByAnother(before.value.lease, run, now())
+    ? undefined
+    : await events.saveDelivery({ ...at, before }, { ...before.value, lease: newLease(run, now(), intervals) });
+  if (leased === undefined)
+    throw new Fault("conflict", "Events of the request are being sent.", { retryAfter: retryAfterLease });
+  return leased;
+}
+
+async function send(event: RequestEvent, sink: EventSink, deps: ResendDeps): Promise<Resent> {
+  try {
+    await sink.send(cloudEventOf(event));
+    return { deliveredAt: deps.now() };
+  } catch (error) {
+    if (!(error instanceof PeerFailure)) throw error;
+    await pauseSink(error, sink, deps);
+    return { problem: error.message };
+  }
+}
+
+const delivered = (delivery: Delivery, { sequence }: RequestEvent, at: Instant): Delivery => ({
+  ...delivery,
+  deliveredAt: withTime(delivery.deliveredAt, sequence, at),
+  givenUp: delivery.givenUp.filter(each => each !== sequence),
+});

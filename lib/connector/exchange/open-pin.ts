@@ -1,0 +1,28 @@
+import type { ConnectorDeps } from "../deps.ts";
+import { ExchangeError, type PrivateKey } from "./envelope.ts";
+import { decodePinResponse } from "./messages.ts";
+import type { SecurityKey } from "../model/request.ts";
+import { openSealed } from "./open-sealed.ts";
+import { pinKeyPurpose } from "./seal-contexts.ts";
+
+/**
+ * Returns the PIN in a response, or why the response does not open. The PIN must not be stored or logged (C14).
+ * Throws PeerFailure if the signing keys cannot be read.
+ */
+export async function openPin(
+  requestId: string,
+  { id, pinKey }: SecurityKey,
+  response: string,
+  deps: Pick<ConnectorDeps, "sealer" | "log" | "delivery">,
+): Promise<{ readonly pin: string } | { readonly problem: string; readonly passing?: boolean }> {
+  if (pinKey === undefined) return { problem: "The key has no PIN." };
+  const opened = await openSealed(pinKey, { requestId, keyId: id, purpose: pinKeyPurpose }, deps);
+  if (opened === undefined) return { problem: "The response key of the PIN does not open.", passing: true };
+  const privateJwk = JSON.parse(opened) as PrivateKey;
+  try {
+    return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
+  } catch (error) {
+    if (error instanceof ExchangeError) return { problem: `The PIN response cannot be used: ${error.reason}.` };
+    throw error;
+  }
+}

@@ -1,0 +1,90 @@
+import { days, plus } from "../../platform/time.ts";
+import { removeRequest } from "../cancel/remove-request.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { eventId, eventsIn, type RequestEvent } from "../events/event.ts";
+import type { SecurityKey } from "../model/request.ts";
+import { forEachDue } from "../runs/queue.ts";
+import { isOver, startRun } from "../runs/run.ts";
+import { securityKeyOf } from "../storage/loaded-request.ts";
+
+export interface CleanUpReport {
+  /** Requests that were deleted. */
+  readonly deleted: number;
+  /** Security keys whose copy of the responses was deleted. */
+  readonly purged: number;
+  /** Idempotency-Keys that expired. */
+  readonly claims: number;
+  /** Requests that were left when the time of the run ended. */
+  readonly left: number;
+}
+
+/**
+ * Deletes requests that ended at least `completedDays` ago and have no PIN to mail, with their sealed keys and blobs, rows
+ * last; 0 deletes none (C16). Deletes expired copies of responses and expired Idempotency-Keys, for any number of days.
+ */
+export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
+  const run = startRun("timer", deps);
+  let purged = 0;
+  const unvisited = await forEachDue("purge", run, deps, async (start, entries) => {
+    let loaded = start;
+    for (const { keyId } of entries) {
+      if (keyId === undefined) continue;
+      loaded = (await purgeResponses(loaded, keyId, deps)) ?? loaded;
+      purged++;
+    }
+    return false;
+  });
+  const claims = await deps.claims.removeEnded(deps.now(), () => isOver(run, deps));
+  if (completedDays === 0) return { deleted: 0, purged, claims, left: unvisited };
+  const until = plus(deps.now(), -days(completedDays));
+  let deleted = 0;
+  const undeleted = await forEachDue(
+    "clean",
+    run,
+    deps,
+    async loaded => {
+      if (loaded.keys.some(({ value }) => isUnsent(value, deps))) return false;
+      const open = await openEvents(loaded, deps);
+      if (open.some(({ event }) => plus(event.at, deps.intervals.eventRetryForMs) > deps.now())) return false;
+      await removeRequest(loaded, deps);
+      for (const { sink, event } of open)
+        deps.log.error("event_given_up", { sink, eventId: eventId(event), type: event.type });
+      deps.log.info("request_deleted", {});
+      deleted++;
+      return false;
+    },
+    { until },
+  );
+  return { deleted, purged, claims, left: unvisited + undeleted };
+}
+
+/** Whether the PIN of the key is still to be mailed: by the job, or by a resend for as long as the job would have tried. */
+function isUnsent({ mail: { state, firstDueAt } }: SecurityKey, { now, intervals }: ConnectorDeps): boolean {
+  if (state === "due") return true;
+  return state === "given_up" && firstDueAt !== undefined && plus(firstDueAt, intervals.retryForMs) > now();
+}
+
+/** Returns the events of a request that a configured sink has not got. */
+async function openEvents(
+  { request: { value } }: LoadedRequest,
+  { events, sinks }: Pick<ConnectorDeps, "events" | "sinks">,
+): Promise<readonly { readonly sink: number; readonly event: RequestEvent }[]> {
+  if (value.events === undefined || sinks.length === 0) return [];
+  const { recorded, deliveries } = await events.load(value.id);
+  return sinks.flatMap(({ number: sink }) => {
+    const ofSink = recorded.filter(row => row.sinks.includes(sink));
+    const done = deliveries.get(sink)?.value.done ?? 0;
+    return eventsIn(value.id, ofSink).flatMap(event => (event.sequence > done ? [{ sink, event }] : []));
+  });
+}
+
+/** Deletes the copies of a security key's responses, and then the name in the row. */
+async function purgeResponses(
+  loaded: LoadedRequest,
+  keyId: string,
+  deps: ConnectorDeps,
+): Promise<LoadedRequest | undefined> {
+  const { responses, due, ...key } = securityKeyOf(loaded, keyId);
+  if (responses !== undefined) await deps.responses.removeOf(loaded.request.value.id, keyId);
+  return deps.requests.save(loaded, { keys: [key] });
+}

@@ -1,0 +1,81 @@
+import { earliest, type Instant, plus } from "../../platform/time.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { isWaiting } from "../model/credential.ts";
+import { deliveryService, idpName, mailService, preRegistrationApi } from "../model/peer-names.ts";
+import { type CredentialRequest, type Due, isOnSite, type Queue, queueOf, type SecurityKey } from "../model/request.ts";
+import { type BackOff, firstAttempt, postpone } from "../model/retry.ts";
+import { isTerminal } from "../model/states.ts";
+
+type Clock = Pick<ConnectorDeps, "now" | "intervals">;
+
+/** Returns the security key with its lease released and the time of its next work. */
+export function releaseLease({ lease, due, ...key }: SecurityKey, clock: Clock): SecurityKey {
+  const next = nextDue(key) ?? purgeDue(key, clock);
+  return { ...key, ...(next && { due: next }) };
+}
+
+/**
+ * Returns the request with its lease released and its next attempt in a queue.
+ * @param retryAfter seconds that the peer asked to wait
+ */
+export function postponeRequest(
+  { lease, ...request }: CredentialRequest,
+  queue: Queue,
+  backOff: BackOff,
+  { now }: Pick<Clock, "now">,
+  retryAfter?: number,
+): CredentialRequest {
+  const { attempts, nextAt, notBefore } = postpone(request, now(), backOff, { retryAfter });
+  const isOrdered = request.delivery?.sentAt !== undefined && request.cancelling === undefined;
+  const due: Due = {
+    queue,
+    at: nextAt,
+    ...(notBefore !== undefined && { notBefore }),
+    ...((queue === "poll" || isOrdered) && { peer: deliveryService }),
+  };
+  return { ...request, attempts, due };
+}
+
+/** Returns the security key, due for the deletion of its copy of the responses if it has ended and no mail is due. */
+export function withPurgeDue(key: SecurityKey, clock: Clock): SecurityKey {
+  const due = key.mail.state === "due" ? undefined : purgeDue(key, clock);
+  return due === undefined ? key : { ...key, due };
+}
+
+/** Returns the next work of the security key: its queue, the earliest time, and its peer if there is only one. */
+export function nextDue(
+  key: Pick<SecurityKey, "credentials" | "mail" | "enrollment" | "ofShipmentV1">,
+): Due | undefined {
+  const waiting = [
+    ...(isWaiting(key) ? [{ retry: key.enrollment, peer: preRegistrationApi }] : []),
+    ...key.credentials
+      .filter(({ state }) => state === "activation_pending")
+      .map(({ retry, idpId }) => ({ retry, peer: idpName(idpId) })),
+    ...(key.mail.state === "due" ? [{ retry: key.mail.retry, peer: mailService }] : []),
+  ].flatMap(({ retry, peer }) => (retry === undefined ? [] : [{ ...retry, peer }]));
+  const at = earliest(...waiting.map(({ nextAt }) => nextAt));
+  if (at === undefined) return undefined;
+  const allWait = waiting.every(({ notBefore }) => notBefore !== undefined);
+  const notBefore = allWait ? earliest(...waiting.map(each => each.notBefore)) : undefined;
+  const [peer, ...others] = new Set(waiting.map(each => each.peer));
+  const isOnlyPeer = peer !== undefined && others.length === 0;
+  return { queue: queueOf(key), at, ...(notBefore !== undefined && { notBefore }), ...(isOnlyPeer && { peer }) };
+}
+
+/** Returns when the copy of an ended security key's responses expires: it serves a resend of the PIN for that long. */
+function purgeDue(
+  { responses, state, mail }: Pick<SecurityKey, "state" | "responses" | "mail">,
+  { now, intervals }: Clock,
+): Due | undefined {
+  if (responses === undefined || !isTerminal(state)) return undefined;
+  const since: Instant = mail.sentAt ?? now();
+  return { queue: "purge", at: plus(since, intervals.retryForMs) };
+}
+
+/** Returns the authenticators that wait to be enrolled and are not polled yet, each with its first poll. */
+export function withPollDue(keys: readonly SecurityKey[], { now, intervals }: Clock): readonly SecurityKey[] {
+  const at = plus(now(), intervals.enrollmentPoll.minMs);
+  return keys
+    .filter(key => isOnSite(key) && key.state === "processing" && key.enrollment === undefined)
+    .map(key => ({ ...key, enrollment: firstAttempt(at), due: { queue: queueOf(key), at, peer: preRegistrationApi } }));
+}

@@ -1,0 +1,131 @@
+import type { Instant } from "../../platform/time.ts";
+import { activateCredential } from "../activate/activate-credential.ts";
+import { pollAuthenticator } from "../collect/poll-authenticator.ts";
+import { removeResponsesIfDeleted } from "../collect/remove-responses-if-deleted.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { isWaiting } from "../model/credential.ts";
+import { type CredentialRequest, isSameDue, type SecurityKey } from "../model/request.ts";
+import type { Retry } from "../model/retry.ts";
+import { measureUnsentMail } from "../pin/measure-unsent-mails.ts";
+import { sendPinMail } from "../pin/send-pin-mail.ts";
+import { compensateEnded } from "../recovery/compensate-ended.ts";
+import { isDue, isLeasedByAnother, isOver, type Run } from "./run.ts";
+import { runStep } from "./run-step.ts";
+import type { Step } from "./step.ts";
+import { securityKeyOf } from "../storage/loaded-request.ts";
+import { releaseLease } from "./next-due.ts";
+
+/** The credentials that one call of `processSecurityKey` processed, by their state after it. */
+export interface KeyCounts {
+  readonly processed: number;
+  readonly activated: number;
+  readonly failed: number;
+  readonly pending: number;
+}
+
+/**
+ * Does the due work of one security key: polls a waiting authenticator, activates pending credentials one after another
+ * in array order, and sends the PIN mail. A credential that must wait, or whose IdP must not be called, does not delay
+ * the next one. Stops if the lease is lost. When the time of the run is over, starts no further step and releases the
+ * lease.
+ */
+export async function processSecurityKey(
+  start: LoadedRequest,
+  keyId: string,
+  run: Run,
+  deps: ConnectorDeps,
+): Promise<{ readonly loaded: LoadedRequest; readonly counts: KeyCounts; readonly isLeft: boolean }> {
+  const processed = new Set<number>();
+  let loaded = start;
+  let isLeft = false;
+  const current = () => securityKeyOf(loaded, keyId);
+  /** Returns whether a step was done, `left` to a later run, or not saved because the lease is lost. */
+  const doStep = async (step: Step, isMoreDue: (key: SecurityKey) => boolean) => {
+    const result = await runStep({ loaded, keyId, run }, step, isMoreDue, deps);
+    if (result === undefined) return "lost";
+    loaded = result.loaded;
+    isLeft ||= result.isLeft;
+    return result.isLeft ? "left" : "done";
+  };
+  const result = () => {
+    measureUnsentMail(current(), deps.now());
+    return { loaded, counts: countsOf(current(), processed), isLeft };
+  };
+  /** Saves the security key without a change. This releases the lease and rewrites the index of due work. */
+  const release = async () => {
+    await doStep({ change: key => key }, nothingMore);
+    return result();
+  };
+  const end = () => (current().lease?.owner === run.owner ? release() : result());
+  const leave = () => {
+    isLeft = true;
+    return end();
+  };
+  if (isLeasedByAnother(current().lease, run, deps.now())) return result();
+
+  if (isPollDue(current(), run, deps)) {
+    const polled = waitingOf(current());
+    const isMoreDue = (key: SecurityKey) => dueActivations(key, run, deps).length > 0 || isMailDue(key, run, deps);
+    const done = await doStep(pollOnSite(loaded.request.value, deps), isMoreDue);
+    if (done === "lost") {
+      await removeResponsesIfDeleted(loaded.request.value.id, deps);
+      return result();
+    }
+    if (done === "done") for (const index of polled) processed.add(index);
+  }
+  const due = dueActivations(current(), run, deps);
+  for (const index of due) {
+    if (isOver(run, deps)) return leave();
+    const activation = await activateCredential({ requestId: loaded.request.value.id, key: current(), index }, deps);
+    const isMoreDue = (key: SecurityKey) => index !== due.at(-1) || isMailDue(key, run, deps);
+    const done = await doStep(activation, isMoreDue);
+    if (done === "lost") return result();
+    if (done === "done") processed.add(index);
+  }
+  if (isMailDue(current(), run, deps)) {
+    if (isOver(run, deps)) return leave();
+    if ((await doStep(await sendPinMail({ loaded, key: current() }, deps), nothingMore)) === "lost") return result();
+  } else if (loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due)) {
+    // Another process stopped while it had the lease, and a cancel ended the work: only this run can remove the key
+    // from the queue.
+    return release();
+  }
+  return end();
+}
+
+/** Returns the step that polls an authenticator, and compensates at the IdPs for the credentials that this ends. */
+function pollOnSite(request: CredentialRequest, deps: ConnectorDeps): Step {
+  const poll = pollAuthenticator(request, deps);
+  const perform = async (key: SecurityKey) => compensateEnded({ request, key, outcome: await poll.perform(key) }, deps);
+  return { ...poll, perform };
+}
+
+const nothingMore = (): boolean => false;
+
+const waitingOf = ({ credentials }: SecurityKey): readonly number[] =>
+  [...credentials.keys()].filter(index => credentials[index]?.state === "processing");
+
+const isPollDue = (key: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
+  key.enrollment !== undefined && isWaiting(key) && isRetryDue(key.enrollment, run, now());
+
+const dueActivations = ({ credentials }: SecurityKey, run: Run, { now }: ConnectorDeps): readonly number[] =>
+  [...credentials.entries()]
+    .filter(([, credential]) => credential.state === "activation_pending" && isRetryDue(credential.retry, run, now()))
+    .map(([index]) => index);
+
+const isMailDue = ({ mail }: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
+  mail.state === "due" && isRetryDue(mail.retry, run, now());
+
+const isRetryDue = (retry: Retry | undefined, run: Run, now: Instant): boolean =>
+  retry === undefined || isDue({ ...retry, at: retry.nextAt }, run, now);
+
+function countsOf(key: SecurityKey, processed: ReadonlySet<number>): KeyCounts {
+  const states = [...processed].map(index => key.credentials[index]?.state);
+  const count = (state: string) => states.filter(each => each === state).length;
+  return {
+    processed: processed.size,
+    activated: count("active"),
+    failed: count("failed"),
+    pending: count("activation_pending") + count("processing"),
+  };
+}

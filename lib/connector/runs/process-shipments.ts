@@ -1,0 +1,87 @@
+import { withLogFields } from "../../platform/log.ts";
+import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { type Due, isSameDue } from "../model/request.ts";
+import { compensateExpired } from "../recovery/compensate-expired.ts";
+import { countMissingShipment } from "../recovery/missing-shipment.ts";
+import { forEachDue, logAndContinue } from "./queue.ts";
+import { isOver, type Run, startRun } from "./run.ts";
+import { answersForOthers } from "../recovery/probe-other-shipments.ts";
+import { continueAfterPauses } from "./continue-after-pauses.ts";
+import { emptyReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
+
+export interface ShipmentsReport {
+  /** Polled shipments by the result of the poll. */
+  readonly answered: number;
+  readonly missing: number;
+  readonly failed: number;
+  /** Credentials of version 1 shipments that were activated. */
+  readonly activated: number;
+  /** Requests that were left, because the time of the run ended, the run was stopped, or a peer was not to be called. */
+  readonly left: number;
+}
+
+/**
+ * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Logs an error and ends the
+ * run if the delivery service rejects the connector's token, or if it answers 404 for polled shipments and knows no
+ * other one. If it is not known whether it does (`answersForOthers`), the 404s are not counted, and the shipments stay
+ * due. If a peer throttles, a timer run waits for the end of its Retry-After and continues with the peer's work.
+ */
+export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
+  const run = startRun(mode, deps);
+  const counts: Record<PollResult, number> = { answered: 0, missing: 0, refused_us: 0, failed: 0, skipped: 0, left: 0 };
+  /** The requests whose shipments got a 404, by id, each with the poll that was due. A run that continues after a wait polls them again. */
+  const missing = new Map<string, Due | undefined>();
+  const poll = async (loaded: LoadedRequest): Promise<boolean> => {
+    const result = await pollShipment(loaded, run, deps, (leased, after) =>
+      compensateExpired(leased, after, run, deps),
+    );
+    counts[result]++;
+    if (result === "missing") missing.set(loaded.request.value.id, loaded.request.value.due);
+    return result === "left";
+  };
+  let left = 0;
+  await continueAfterPauses(run, deps, async () => {
+    left = await forEachDue("poll", run, deps, poll, { stopped: () => counts.refused_us > 0 });
+  });
+  const { answered, failed } = counts;
+  const polled = { answered, missing: missing.size, failed };
+  const isInDoubt = missing.size > 0 && answered === 0;
+  const others = isInDoubt && counts.refused_us === 0 ? await answersForOthers(missing, run, deps) : "answers";
+  const answer = counts.refused_us > 0 ? "refused_us" : others;
+  if (answer === "refused_us" || answer === "knows_none") {
+    if (answer === "refused_us") deps.log.error("delivery_token_refused", {});
+    else deps.log.error("all_shipments_missing", { count: missing.size });
+    await deps.sendEventsAfterJob();
+    return { ...polled, activated: 0, left };
+  }
+  if (answer === "answers") left += await countAll(missing, run, deps);
+  let keys = emptyReport;
+  await continueAfterPauses(run, deps, async () => {
+    keys = plusReport(keys, await processSecurityKeys("shipment_key", run, deps));
+  });
+  await deps.sendEventsAfterJob();
+  return { ...polled, activated: keys.activated, left: left + keys.left };
+}
+
+/**
+ * Counts the shipments once, also if several runs have polled them at the same time: only while the same poll is still due.
+ * Returns the number of shipments that were left because the time of the run ended: they stay due.
+ */
+async function countAll(missing: ReadonlyMap<string, Due | undefined>, run: Run, deps: ConnectorDeps): Promise<number> {
+  let left = 0;
+  for (const [id, due] of missing) {
+    if (isOver(run, deps)) left += 1;
+    else
+      await withLogFields({ credentialRequestId: id }, async () => {
+        try {
+          const loaded = await deps.requests.load(id);
+          if (loaded !== undefined && isSameDue(loaded.request.value.due, due))
+            await countMissingShipment(loaded, run, deps);
+        } catch (error) {
+          logAndContinue(error, { queue: "poll", run: run.owner }, deps);
+        }
+      });
+  }
+  return left;
+}

@@ -1,0 +1,124 @@
+import { isUnavailable } from "../../platform/fault.ts";
+import { type Fields, withLogFields } from "../../platform/log.ts";
+import { between, type Instant } from "../../platform/time.ts";
+import type { ConnectorDeps, DueEntry, LoadedRequest } from "../deps.ts";
+import type { Due, Queue } from "../model/request.ts";
+import { securityKeysOf } from "../storage/loaded-request.ts";
+import { type DueRequest, dueWork } from "./due-work.ts";
+import { mustLeave, requestsAtOnce } from "./peer-calls.ts";
+import { isOver, type Run } from "./run.ts";
+
+/**
+ * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an item is logged,
+ * and the item stays due. Unavailable storage ends the run and is thrown.
+ * @param work returns whether it has left work on the request to a later run
+ * @param until only items that are due at or before this time; undefined for all
+ * @param stopped called before each request; true ends the run
+ * @returns the number of requests with work that was left, because the time of the run ended, it was stopped, or a peer
+ * must not be called
+ */
+export async function forEachDue(
+  queue: Queue,
+  run: Run,
+  deps: ConnectorDeps,
+  work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<boolean>,
+  {
+    until = run.mode === "timer" ? deps.now() : undefined,
+    stopped = () => false,
+  }: { readonly until?: Instant | undefined; readonly stopped?: () => boolean } = {},
+): Promise<number> {
+  const due = dueWork(queue, run, until, deps);
+  /** The requests in work, each with its peer. */
+  const active = new Map<Promise<void>, string | undefined>();
+  const activeAtPeers = () =>
+    new Map([...Map.groupBy(active.values(), peer => peer)].map(([peer, of]) => [peer, of.length]));
+  let storageError: unknown;
+  const hasEnded = () => storageError !== undefined || stopped() || isOver(run, deps);
+  const start = (next: DueRequest): void => {
+    const visited = visit(next, run, deps, work)
+      .then(isLeft => {
+        if (isLeft) left.add(next.requestId);
+      })
+      .catch((error: unknown) => {
+        storageError = error;
+      })
+      .finally(() => active.delete(visited));
+    active.set(visited, next.peer);
+  };
+  let taken: readonly DueRequest[] = [];
+  const left = new Set<string>();
+  try {
+    while (!hasEnded()) {
+      if (taken.length === 0) taken = await due.take(requestsAtOnce(run, deps), activeAtPeers());
+      const [next, ...others] = taken;
+      if (next === undefined || hasEnded()) break;
+      taken = others;
+      if (next.peer !== undefined && mustLeave(next.peer, run, deps)) left.add(next.requestId);
+      else start(next);
+      while (active.size >= requestsAtOnce(run, deps)) await Promise.race(active.keys());
+    }
+  } catch (error) {
+    storageError = error;
+  }
+  await Promise.all(active.keys());
+  if (storageError !== undefined) {
+    // A single call may have failed: without this, all requests that the run has taken would wait for its leases. If it
+    // fails too, they do.
+    await due.release().catch(() => undefined);
+    throw storageError;
+  }
+  const rest = await due.rest();
+  await due.release();
+  return new Set([...left, ...taken.map(({ requestId }) => requestId), ...rest]).size;
+}
+
+async function visit(
+  { requestId, rows }: DueRequest,
+  run: Run,
+  deps: ConnectorDeps,
+  work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<boolean>,
+): Promise<boolean> {
+  return withLogFields({ credentialRequestId: requestId }, async () => {
+    try {
+      let loaded = await deps.requests.load(requestId);
+      const current: DueEntry[] = [];
+      let hasSwept = false;
+      for (const entry of rows) {
+        if (loaded !== undefined && pointsToDue(entry, loaded)) current.push(entry);
+        else hasSwept = (await sweep(entry, loaded, deps)) || hasSwept;
+      }
+      // A removal of an index row rewrites what it points to: the work would get a conflict.
+      if (hasSwept && current.length > 0) loaded = await deps.requests.load(requestId);
+      return loaded !== undefined && current.length > 0 && (await work(loaded, current));
+    } catch (error) {
+      logAndContinue(error, { queue: rows[0]?.queue, run: run.owner }, deps);
+      return false;
+    }
+  });
+}
+
+/** Logs the failure of an item, so that the run continues with the others; the item stays due. Throws the error again if storage is unavailable. */
+export function logAndContinue(error: unknown, fields: Fields, { log }: Pick<ConnectorDeps, "log">): void {
+  if (isUnavailable(error)) throw error;
+  log.error("work_failed", { ...fields, error });
+}
+
+const dueOf = (loaded: LoadedRequest, keyId: string | undefined): Due | undefined =>
+  keyId === undefined ? loaded.request.value.due : securityKeysOf(loaded).find(({ id }) => id === keyId)?.due;
+
+function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
+  const due = dueOf(loaded, entry.keyId);
+  return due !== undefined && due.queue === entry.queue && due.at === entry.at && due.peer === entry.peer;
+}
+
+/**
+ * Removes an index row that does not match its request once it is old: its writer may be between two writes. Returns
+ * whether it was old.
+ */
+async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<boolean> {
+  const { requests, now, intervals } = deps;
+  const maxAgeMs = loaded === undefined ? intervals.dueOrphanMs : intervals.dueStaleMs;
+  if (between(entry.writtenAt, now()) <= maxAgeMs) return false;
+  await requests.removeStale(entry, loaded);
+  return true;
+}

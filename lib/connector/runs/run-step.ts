@@ -1,0 +1,116 @@
+import { type Instant, plus } from "../../platform/time.ts";
+import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { SecurityKey } from "../model/request.ts";
+import { changeSecurityKey } from "../storage/change-security-key.ts";
+import { securityKeyOf } from "../storage/loaded-request.ts";
+import { releaseLease } from "./next-due.ts";
+import { saveLease } from "./save-lease.ts";
+import { callInTurn, learnFromCall } from "./peer-calls.ts";
+import { isOver, newLease, type Run } from "./run.ts";
+import type { PeerCall, PeerRead, Step } from "./step.ts";
+
+/** A security key as this run read it. */
+export interface KeyInRun {
+  readonly loaded: LoadedRequest;
+  readonly keyId: string;
+  readonly run: Run;
+}
+
+/** The result of a step. */
+export interface StepResult {
+  readonly loaded: LoadedRequest;
+  /**
+   * Whether a call was left to a later run, because the time of the run was over when its turn came, or because the run
+   * must not call its peer. Of earlier calls of the step only the intents are stored then: the next run repeats them.
+   */
+  readonly isLeft: boolean;
+}
+
+/**
+ * Makes the calls of a step and saves the outcome. Each call that may change something is made right after its intent
+ * was stored with a renewed lease (C15). Returns undefined if another run or request has changed the security key or
+ * has its lease.
+ * @param isMoreDue whether the run works on the security key after this step. Otherwise the write of the outcome
+ * releases the lease
+ */
+export async function runStep(
+  { loaded, keyId, run }: KeyInRun,
+  start: Step,
+  isMoreDue: (key: SecurityKey) => boolean,
+  deps: ConnectorDeps,
+): Promise<StepResult | undefined> {
+  let step = start;
+  let current = loaded;
+  let isLeft = false;
+  while ("peer" in step) {
+    const made = await makeCall({ loaded: current, keyId, run }, step, current === loaded, deps);
+    if (made === undefined) return undefined;
+    const instead = made === "left" ? await stepWithoutCall(step, run, deps) : undefined;
+    if (instead !== undefined) step = instead;
+    else if (made === "left") {
+      if (current === loaded) return { loaded, isLeft: true };
+      isLeft = true;
+      step = { change: key => key };
+    } else {
+      current = made.loaded;
+      step = await made.next();
+    }
+  }
+  const { change } = step;
+  const finish = (key: SecurityKey) => (isMoreDue(key) ? key : releaseLease(key, deps));
+  const finished: typeof change = (key, request) => finish(change(key, request));
+  const saved = await changeSecurityKey(current, keyId, run.owner, finished, deps);
+  return saved && { loaded: saved, isLeft };
+}
+
+/** Returns the step to continue with if the run must not call the peer, but its time is not over. */
+async function stepWithoutCall(step: PeerRead | PeerCall, run: Run, deps: ConnectorDeps): Promise<Step | undefined> {
+  if (isOver(run, deps)) return undefined;
+  return "read" in step ? step.withoutRead?.() : step.withoutCall?.();
+}
+
+/**
+ * Makes the call as soon as its peer takes another one: the lease is renewed only then, because a wait would use it up.
+ * Returns undefined as `renewLease` does.
+ * @param isFirst whether it is the first call of the step: it is not made when the time of the run is over, the others are
+ */
+function makeCall(
+  key: KeyInRun,
+  step: PeerRead | PeerCall,
+  isFirst: boolean,
+  deps: ConnectorDeps,
+): Promise<{ readonly loaded: LoadedRequest; readonly next: () => Step | Promise<Step> } | "left" | undefined> {
+  const { peer } = step;
+  const mayStart = () => !isFirst || !isOver(key.run, deps);
+  const call = async () => {
+    if ("read" in step) {
+      const startedAt = deps.now();
+      const { next, failure } = await step.read();
+      learnFromCall({ peer, startedAt, failure, isRead: true }, key.run, deps);
+      return { loaded: key.loaded, next };
+    }
+    const leased = await renewLease(key, step, deps);
+    if (leased === undefined) return undefined;
+    const startedAt = deps.now();
+    const next = await step.perform(securityKeyOf(leased.loaded, key.keyId), leased.notAfter);
+    const { failure, isRefused, isWithoutCall } = next;
+    if (isWithoutCall !== true) learnFromCall({ peer, startedAt, failure, isRefused }, key.run, deps);
+    return { loaded: leased.loaded, next: () => next };
+  };
+  return callInTurn(peer, key.run, deps, { mayStart, call });
+}
+
+/**
+ * Takes or renews the lease, and stores the intent of the call in the same write. Returns undefined if the security key was changed
+ * meanwhile or the call could outlast the lease: then the call must not start.
+ */
+async function renewLease(
+  { loaded, keyId, run }: KeyInRun,
+  { intent, timeLimitMs }: PeerCall,
+  deps: ConnectorDeps,
+): Promise<{ readonly loaded: LoadedRequest; readonly notAfter: Instant } | undefined> {
+  const lease = newLease(run, deps.now(), deps.intervals);
+  const saved = await saveLease(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] }, deps);
+  const notAfter = plus(lease.until, -timeLimitMs);
+  return saved === undefined || deps.now() > notAfter ? undefined : { loaded: saved, notAfter };
+}

@@ -1,0 +1,42 @@
+import { isDeepStrictEqual } from "node:util";
+import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { claimFault, neverConfirmedMessage } from "../faults.ts";
+import { type Claim, judgeRequest, type KeptAnswer, toKeptRefusal, withoutPeerText } from "../model/idempotency.ts";
+import type { CredentialRequest } from "../model/request.ts";
+
+/**
+ * Saves the outcome of a request in its claim before the request's rows are removed, so that its Idempotency-Key does not order again. Keeps
+ * only the kind and the code of a refusal.
+ * @param erased whether the claim must not keep the answer
+ */
+export async function concludeClaim(
+  request: CredentialRequest,
+  { claims }: Pick<ConnectorDeps, "claims">,
+  { erased = false } = {},
+): Promise<void> {
+  const { claim } = request;
+  if (claim === undefined) return;
+  await retryOnConflict(async () => {
+    const found = await claims.find(claim);
+    if (found?.value.requestId !== request.id) return undefined;
+    const answer = erased ? "erased" : finalAnswer(found.value, request);
+    if (isDeepStrictEqual(answer, found.value.answer)) return undefined;
+    return (await claims.replace(found, withAnswer(found.value, answer))) ?? conflict;
+  });
+}
+
+function finalAnswer({ answer }: Claim, request: CredentialRequest): KeptAnswer | undefined {
+  if (typeof answer === "object" && "refused" in answer) return { refused: withoutPeerText(answer.refused) };
+  if (answer !== undefined && answer !== "unreconciled") return answer;
+  const verdict = judgeRequest(request);
+  if (verdict.is === "answered") return verdict.answer;
+  if (verdict.is !== "never_confirmed" && verdict.is !== "cancelled") return undefined;
+  const final = verdict.is === "cancelled" ? verdict : { ...verdict, reason: neverConfirmedMessage };
+  return { refused: toKeptRefusal(claimFault(final, { requestId: request.id } as Claim)) };
+}
+
+const withAnswer = ({ answer: _, ...claim }: Claim, answer: KeptAnswer | undefined): Claim => ({
+  ...claim,
+  ...(answer !== undefined && { answer }),
+});

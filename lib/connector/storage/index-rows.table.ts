@@ -1,0 +1,97 @@
+import { isSameList, listKeyOf, peopleLists, type RequestList } from "../model/people-lists.ts";
+import { isSameDue, type RequestValues } from "../model/request.ts";
+import { isSameStatus, shipmentStatusOf } from "../model/shipment.ts";
+import { requestStates } from "../model/states.ts";
+import type { DueWork, dueIndex } from "../runs/due-index.table.ts";
+import type { requestLists } from "./lists.table.ts";
+import type { shipmentRecords } from "./shipment-records.table.ts";
+
+interface Indexes {
+  readonly due: ReturnType<typeof dueIndex>;
+  readonly lists: ReturnType<typeof requestLists>;
+  readonly shipments: ReturnType<typeof shipmentRecords>;
+}
+
+/**
+ * Returns the functions that keep the index rows of a request: its due work, its lists and the record of its shipment.
+ * New index rows are written before the rows of the request, and former ones removed after, so that a crash leaves a
+ * row too many and never one too few.
+ */
+export const indexRows = ({ due, lists, shipments }: Indexes) => ({
+  /**
+   * Writes the index rows of `after` that `before` does not have. False if its shipment is linked to another request.
+   * @param before undefined for a new request
+   */
+  async add(before: RequestValues | undefined, after: RequestValues): Promise<boolean> {
+    const { id, delivery } = after.request;
+    const former = before === undefined ? [] : dueWork(before);
+    const work = dueWork(after).filter(each => !former.some(old => isSameWork(old, each)));
+    const isNewShipment = delivery?.shipmentId !== before?.request.delivery?.shipmentId;
+    const [isLinked] = await Promise.all([
+      delivery?.shipmentId === undefined || !isNewShipment
+        ? true
+        : shipments.link(delivery.shipmentId, id, shipmentStatusOf(after.request, after.keys)),
+      ...work.map(due.add),
+      lists.enter(listKeyOf(after.request), newLists(before, after)),
+    ]);
+    return isLinked;
+  },
+
+  /** Writes the record of the shipment if its status has changed, and unlinks a shipment that is no longer that of the request. */
+  async updateShipment(before: RequestValues, { request, keys }: RequestValues): Promise<void> {
+    const former = before.request.delivery?.shipmentId;
+    if (former === undefined) return;
+    if (former !== request.delivery?.shipmentId) return shipments.unlink(former, request.id);
+    const status = shipmentStatusOf(request, keys);
+    if (!isSameStatus(shipmentStatusOf(before.request, before.keys), status))
+      await shipments.update(former, request.id);
+  },
+
+  /** Removes the index rows of `before` that `after` does not have. */
+  async removeFormer(before: RequestValues, after: RequestValues): Promise<void> {
+    const current = dueWork(after);
+    const work = dueWork(before).filter(old => !current.some(each => isSameRow(old, each)));
+    const hasNewState = before.request.state !== after.request.state;
+    await Promise.all([
+      ...work.map(due.remove),
+      hasNewState && lists.leave(listKeyOf(before.request), [{ state: before.request.state }]),
+    ]);
+  },
+
+  /** Removes the index rows, except those by which a job or an erasure finds the request again after a crash. */
+  async removeOthers({ request, keys }: RequestValues, foundBy: RequestList | undefined): Promise<void> {
+    const { id, delivery, state } = request;
+    // A crash may have left a rejected shipment linked.
+    const { shipmentId, rejectedShipmentIds = [] } = delivery ?? {};
+    for (const linked of [...rejectedShipmentIds, ...(shipmentId === undefined ? [] : [shipmentId])])
+      await shipments.unlink(linked, id);
+    // A crash may have left a row in the list of another state. It would stay until that list is read, so an erasure removes it now.
+    const states = foundBy === undefined ? [state] : requestStates;
+    const all = [...states.map(each => ({ state: each })), ...peopleLists(request, keys)];
+    await lists.leave(
+      listKeyOf(request),
+      all.filter(list => foundBy === undefined || !isSameList(list, foundBy)),
+    );
+  },
+
+  /** Removes the index rows by which a job or an erasure finds the request. */
+  async removeFound(values: RequestValues, foundBy: RequestList | undefined): Promise<void> {
+    await Promise.all(dueWork(values).map(due.remove));
+    if (foundBy !== undefined) await lists.leave(listKeyOf(values.request), [foundBy]);
+  },
+});
+
+const dueWork = ({ request, keys }: RequestValues): readonly DueWork[] => [
+  ...(request.due === undefined ? [] : [{ due: request.due, requestId: request.id }]),
+  ...keys.flatMap(key => (key.due === undefined ? [] : [{ due: key.due, requestId: request.id, keyId: key.id }])),
+];
+
+const isSameRow = (a: DueWork, b: DueWork): boolean =>
+  a.keyId === b.keyId && a.due.queue === b.due.queue && a.due.at === b.due.at && a.due.peer === b.due.peer;
+
+const isSameWork = (a: DueWork, b: DueWork): boolean => a.keyId === b.keyId && isSameDue(a.due, b.due);
+
+const newLists = (before: RequestValues | undefined, { request, keys }: RequestValues): readonly RequestList[] => {
+  if (before === undefined) return [{ state: request.state }, ...peopleLists(request, keys)];
+  return before.request.state === request.state ? [] : [{ state: request.state }];
+};

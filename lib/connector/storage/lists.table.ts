@@ -1,0 +1,88 @@
+import { chunksOf } from "../../platform/chunks.ts";
+import type { ListEntry } from "../deps.ts";
+import { type ListKey, positionOf, type RequestList } from "../model/people-lists.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Now } from "../../platform/time.ts";
+import { readOrLog } from "../../platform/tables/row-schema.ts";
+import type { Tables } from "../../platform/tables/tables.ts";
+import { transactionSize } from "../../platform/tables/transaction.ts";
+import { fromListRow, schemaVersion } from "./rows.table.ts";
+
+/** Table of the lists of requests. */
+export const listsTable = "requestlists";
+
+/** One partition for each state. All persons share one, so that a request is added to their lists in one transaction. */
+const peoplePartition = "people";
+const partitionOf = (list: RequestList): string => ("state" in list ? list.state : peoplePartition);
+const prefixOf = (list: RequestList): string => ("state" in list ? "" : `${list.person}_`);
+const rowKeyOf = (listKey: ListKey, list: RequestList): string => prefixOf(list) + positionOf(listKey);
+
+/** Returns the lists of requests (docs/storage.md). */
+export function requestLists(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }) {
+  const table = tables.table(listsTable);
+
+  const forChunks = async (
+    lists: readonly RequestList[],
+    work: (partitionKey: string, some: readonly RequestList[]) => Promise<void>,
+  ): Promise<void> => {
+    const ofPartition = Map.groupBy(lists, partitionOf);
+    await Promise.all(
+      [...ofPartition].flatMap(([partitionKey, all]) =>
+        chunksOf(all, transactionSize).map(some => work(partitionKey, some)),
+      ),
+    );
+  };
+
+  return {
+    /** Adds a request to lists. */
+    enter: ({ createdAt, requestId }: ListKey, lists: readonly RequestList[]): Promise<void> =>
+      forChunks(lists, async (partitionKey, some) => {
+        const columns = { schema: schemaVersion, createdAt, requestId, writtenAt: now() };
+        const rows = some.map(list => ({ rowKey: rowKeyOf({ createdAt, requestId }, list), ...columns }));
+        const [only] = rows;
+        if (rows.length === 1 && only !== undefined) await table.upsert({ partitionKey, ...only });
+        else
+          await table.transact(
+            partitionKey,
+            rows.map(row => ({ upsert: row })),
+          );
+      }),
+
+    /** Removes a request from lists. Does nothing for a list that does not have it. */
+    leave: (listKey: ListKey, lists: readonly RequestList[]): Promise<void> =>
+      forChunks(lists, async (partitionKey, some) => {
+        const keys = some.map(list => rowKeyOf(listKey, list));
+        const actions = keys.map(rowKey => ({ remove: { rowKey } }));
+        // The transaction fails if a row is missing. Then the rows are removed one by one.
+        if (keys.length > 1 && (await table.transact(partitionKey, actions)) !== undefined) return;
+        await Promise.all(keys.map(rowKey => table.remove(partitionKey, rowKey)));
+      }),
+
+    /** Returns at most `top` entries in the order of creation, after the position `after`. */
+    async entries(
+      list: RequestList,
+      { after, top }: { readonly after?: string | undefined; readonly top: number },
+    ): Promise<readonly ListEntry[]> {
+      const prefix = prefixOf(list);
+      const entries: ListEntry[] = [];
+      let last = after === undefined ? undefined : prefix + after;
+      for (let missing = top; missing > 0; missing = top - entries.length) {
+        const range = {
+          partitionKey: partitionOf(list),
+          ...(prefix !== "" && { rowKeyPrefix: prefix }),
+          // No position is a prefix of another one, so the range begins with the next position.
+          ...(last !== undefined && { from: `${last}~` }),
+        };
+        let rows = 0;
+        for await (const row of table.query(range, { limit: missing })) {
+          rows++;
+          last = row.rowKey;
+          const entry = await readOrLog(log, () => fromListRow(row));
+          if (entry !== undefined) entries.push(entry);
+        }
+        if (rows < missing) break;
+      }
+      return entries;
+    },
+  };
+}

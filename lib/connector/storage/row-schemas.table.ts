@@ -1,0 +1,223 @@
+import * as z from "zod";
+import { callerRoles } from "../../platform/caller.ts";
+import type { DueEntry, ListEntry } from "../deps.ts";
+import type { Claim } from "../model/idempotency.ts";
+import { type CredentialRequest, queues, type SecurityKey } from "../model/request.ts";
+import { type ShipmentRecord, shipmentStates } from "../model/shipment.ts";
+import { credentialStates, requestStates, securityKeyStates } from "../model/states.ts";
+import { faultKinds } from "../../platform/fault.ts";
+import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+
+const text = z.string();
+const isSet = z.boolean();
+const count = z.int();
+const json = z.record(z.string(), z.unknown());
+/** The attempts of one piece of work. */
+export const retrySchema = z.object({
+  attempts: count,
+  nextAt: storedInstant,
+  notBefore: storedInstant.exactOptional(),
+  lastError: text.exactOptional(),
+});
+
+const due = z.object({
+  queue: z.enum(queues),
+  at: storedInstant,
+  notBefore: storedInstant.exactOptional(),
+  peer: text.exactOptional(),
+});
+export const leaseSchema = z.object({ owner: text, until: storedInstant });
+
+const shipment = z.lazy(() =>
+  z.object({
+    deliveryType: z.literal([1, 2]),
+    resellerOrganizationId: text.exactOptional(),
+    customerReference: text.exactOptional(),
+    addressValidationBypass: isSet.exactOptional(),
+    mailingAddress: z.object({
+      streetLine1: text,
+      streetLine2: text.exactOptional(),
+      postalCode: text,
+      city: text,
+      region: text.exactOptional(),
+      countryCode: text,
+    }),
+  }),
+);
+
+const delivery = z.lazy(() =>
+  z.object({
+    sentAt: storedInstant.exactOptional(),
+    isUnanswered: isSet.exactOptional(),
+    shipmentId: text.exactOptional(),
+    tentative: isSet.exactOptional(),
+    rejectedShipmentIds: z.array(text).exactOptional(),
+    stateId: z.number().exactOptional(),
+    shippedAt: storedInstant.exactOptional(),
+    message: text.exactOptional(),
+    missing: z.object({ count, since: storedInstant }).exactOptional(),
+  }),
+);
+
+/** The row of a request with its JSON parsed. */
+export const requestSchema = z.lazy(() =>
+  schemaOf<CredentialRequest>()(
+    z.object({
+      id: text,
+      origin: z.enum(["v2", "v1_credential_request", "v1_shipment"]),
+      state: z.enum(requestStates),
+      createdAt: storedInstant,
+      terminalAt: storedInstant.exactOptional(),
+      recipient: z.object({
+        email: text,
+        firstName: text,
+        lastName: text,
+        company: text,
+        telephone: text,
+        externalId: text,
+      }),
+      emailsTo: z.array(text),
+      shipment: shipment.exactOptional(),
+      delivery: delivery.exactOptional(),
+      errorMessage: text.exactOptional(),
+      neverSent: isSet.exactOptional(),
+      cancelling: z
+        .object({ before: due.exactOptional(), deleteSentAt: storedInstant.exactOptional() })
+        .exactOptional(),
+      claim: text.exactOptional(),
+      createdBy: z
+        .object({
+          kind: z.enum(["tenant", "api_token"]),
+          application: text,
+          subject: text.exactOptional(),
+          role: z.enum(callerRoles).exactOptional(),
+        })
+        .exactOptional(),
+      events: count.exactOptional(),
+      eventSinks: z.array(count).exactOptional(),
+      due: due.exactOptional(),
+      attempts: count,
+      lease: leaseSchema.exactOptional(),
+    }),
+  ),
+);
+
+const credential = z.lazy(() =>
+  z.object({
+    idpId: text,
+    relyingPartyId: text.exactOptional(),
+    userId: text,
+    state: z.enum(credentialStates),
+    errorMessage: text.exactOptional(),
+    /** An object in rows of the previous version. */
+    idpState: z.union([text, json]).exactOptional(),
+    binding: z
+      .object({ challengeHash: text, origin: text, relyingPartyId: text, userVerification: isSet })
+      .exactOptional(),
+    challengeExpiresAt: storedInstant.exactOptional(),
+    responseKey: text.exactOptional(),
+    credentialId: text.exactOptional(),
+    retryableUntil: storedInstant.exactOptional(),
+    triedAt: storedInstant.exactOptional(),
+    refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),
+    retry: retrySchema.exactOptional(),
+  }),
+);
+
+const mail = z.lazy(() =>
+  z.object({
+    state: z.enum(["waiting", "due", "sent", "given_up", "none"]),
+    number: count,
+    triedAt: storedInstant.exactOptional(),
+    accepted: count.exactOptional(),
+    sentAt: storedInstant.exactOptional(),
+    firstDueAt: storedInstant.exactOptional(),
+    retry: retrySchema.exactOptional(),
+    errorCode: text.exactOptional(),
+    leftOut: z.array(text).exactOptional(),
+    resentAt: z.array(storedInstant).exactOptional(),
+  }),
+);
+
+/** The row of a security key with its JSON parsed and its credentials in one array. */
+export const keySchema = z.lazy(() =>
+  schemaOf<SecurityKey>()(
+    z.object({
+      id: text,
+      provisioning: z.enum(["shipped", "on_site"]),
+      name: text.exactOptional(),
+      customizationId: text.exactOptional(),
+      productId: z.number().exactOptional(),
+      inventoryProductId: z.number().exactOptional(),
+      preferredAuthenticatorType: z.enum(["hardware", "software"]).exactOptional(),
+      state: z.enum(securityKeyStates),
+      serial: text.exactOptional(),
+      firmware: text.exactOptional(),
+      pinRequest: z
+        .object({
+          length: count,
+          entryMethod: z.enum(["generated", "user_entered"]),
+          deliveryMethod: z.enum(["none", "app", "email"]),
+        })
+        .exactOptional(),
+      pinKey: text.exactOptional(),
+      responses: text.exactOptional(),
+      credentials: z.array(credential),
+      mail,
+      enrollment: retrySchema.exactOptional(),
+      ofShipmentV1: isSet.exactOptional(),
+      due: due.exactOptional(),
+      lease: leaseSchema.exactOptional(),
+    }),
+  ),
+);
+
+export const dueSchema = schemaOf<DueEntry>()(
+  due.extend({
+    requestId: text,
+    keyId: text.exactOptional(),
+    writtenAt: storedInstant,
+    lease: leaseSchema.exactOptional(),
+  }),
+);
+
+export const listSchema = schemaOf<ListEntry>()(
+  z.object({ requestId: text, createdAt: storedInstant, writtenAt: storedInstant }),
+);
+
+export const claimSchema = z.lazy(() =>
+  schemaOf<Claim>()(
+    z.object({
+      scope: text,
+      fingerprint: text,
+      requestId: text,
+      claimedAt: storedInstant,
+      endsAt: storedInstant,
+      answer: z
+        .union([
+          z.object({ created: z.object({ requestId: text, shipmentId: text.exactOptional() }) }),
+          z.object({
+            refused: z.object({
+              kind: z.enum(faultKinds),
+              message: text,
+              data: json.exactOptional(),
+              problems: z.array(z.object({ path: text, reason: text })).exactOptional(),
+            }),
+          }),
+          z.literal(["unreconciled", "erased"]),
+        ])
+        .exactOptional(),
+    }),
+  ),
+);
+
+/** The record of a shipment id. Those of the previous version have no status. */
+export const shipmentSchema = z.lazy(() =>
+  schemaOf<ShipmentRecord>()(
+    z.object({
+      requestId: text,
+      state: z.enum(shipmentStates).exactOptional(),
+      errorMessage: text.exactOptional(),
+    }),
+  ),
+);

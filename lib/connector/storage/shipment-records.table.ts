@@ -1,0 +1,70 @@
+import type { LoadedRequest, Stored } from "../deps.ts";
+import {
+  isSameStatus,
+  type ShipmentRecord,
+  type ShipmentStatus,
+  shipmentStatusOf,
+} from "../model/shipment.ts";
+import { securityKeysOf } from "./loaded-request.ts";
+import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import type { Tables } from "../../platform/tables/tables.ts";
+import { fromShipmentRow, shipmentKey, toShipmentColumns } from "./rows.table.ts";
+
+const keysOf = (shipmentId: string) => ({ partitionKey: shipmentKey(shipmentId), rowKey: "shipment" });
+
+/** Attempts to write a record while other processes write it. If all conflict, one of the others has written the status. */
+const maxAttempts = 5;
+
+/** Returns the records that link shipment ids to requests, each with a copy of the shipment's status (C9). */
+export function shipmentRecords(
+  tables: Tables,
+  shipmentsTable: string,
+  load: (requestId: string) => Promise<LoadedRequest | undefined>,
+) {
+  const table = tables.table(shipmentsTable);
+
+  const find = async (shipmentId: string): Promise<Stored<ShipmentRecord> | undefined> => {
+    const { partitionKey, rowKey } = keysOf(shipmentId);
+    const row = await table.get(partitionKey, rowKey);
+    return row && { value: fromShipmentRow(row), etag: row.etag };
+  };
+
+  return {
+    find,
+
+    /** Links a shipment to a request. False if it is linked to another request. May be repeated. */
+    async link(shipmentId: string, requestId: string, status: ShipmentStatus): Promise<boolean> {
+      const columns = toShipmentColumns({ requestId, ...status });
+      if ((await table.insert({ ...keysOf(shipmentId), ...columns })) !== undefined) return true;
+      return (await find(shipmentId))?.value.requestId === requestId;
+    },
+
+    /** Removes the link of a shipment to this request, if it exists. */
+    async unlink(shipmentId: string, requestId: string): Promise<void> {
+      const { partitionKey, rowKey } = keysOf(shipmentId);
+      // A write of the status changes the ETag, so the removal is repeated until it succeeds.
+      await retryOnConflict(async () => {
+        const stored = await find(shipmentId);
+        if (stored?.value.requestId !== requestId) return undefined;
+        return (await table.remove(partitionKey, rowKey, stored.etag)) ? undefined : conflict;
+      });
+    },
+
+    /**
+     * Copies the status from the rows of a request to the record of its shipment. The record is read before the rows and written by its
+     * ETag, so that an older status never replaces a newer one.
+     */
+    async update(shipmentId: string, requestId: string): Promise<void> {
+      for (let attempt = 0; attempt < maxAttempts; attempt++) {
+        const stored = await find(shipmentId);
+        if (stored?.value.requestId !== requestId) return;
+        const loaded = await load(requestId);
+        if (loaded?.request.value.delivery?.shipmentId !== shipmentId) return;
+        const status = shipmentStatusOf(loaded.request.value, securityKeysOf(loaded));
+        if (isSameStatus(stored.value, status)) return;
+        const row = { ...keysOf(shipmentId), ...toShipmentColumns({ requestId, ...status }) };
+        if ((await table.replace(row, stored.etag)) !== undefined) return;
+      }
+    },
+  };
+}

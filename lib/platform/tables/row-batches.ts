@@ -1,0 +1,75 @@
+import pLimit from "p-limit";
+import { chunksOf } from "../chunks.ts";
+import { maxRowKeys } from "./query.ts";
+import type { Action, Row, Table } from "./tables.ts";
+import { transactionSize } from "./transaction.ts";
+
+/** Number of storage calls in progress for one operation. */
+const concurrency = 32;
+
+/** Runs `work` for each item, a bounded number at once, and returns the results in order. */
+export const mapConcurrently = <T, R>(
+  items: readonly T[],
+  work: (item: T, index: number) => Promise<R>,
+): Promise<R[]> => pLimit(concurrency).map(items, work);
+
+/** Reads rows of one small partition by their keys, 14 in one call. */
+export async function readRows(
+  table: Table,
+  partitionKey: string,
+  rowKeys: readonly string[],
+): Promise<ReadonlyMap<string, Row>> {
+  const found = await Promise.all(
+    chunksOf(rowKeys, maxRowKeys).map(some => Array.fromAsync(table.query({ partitionKey, rowKeys: some }))),
+  );
+  return new Map(found.flat().map(row => [row.rowKey, row]));
+}
+
+/** Groups rows, which are sorted by key, by partition, in groups of at most `most` rows. */
+export async function* partitions<R extends { readonly partitionKey: string }>(
+  rows: AsyncIterable<R>,
+  most = Number.POSITIVE_INFINITY,
+): AsyncGenerator<R[]> {
+  let partition: R[] = [];
+  for await (const row of rows) {
+    if (partition.length === most || (partition.length > 0 && partition[0]?.partitionKey !== row.partitionKey)) {
+      yield partition;
+      partition = [];
+    }
+    partition.push(row);
+  }
+  if (partition.length > 0) yield partition;
+}
+
+/** A change or removal of a row by its ETag. */
+export type ConditionalAction = Extract<Action, { readonly etag?: string }> & { readonly etag: string };
+
+/**
+ * Changes or removes rows of one partition by their ETags, in transactions of 100. If one of 100 has changed in the
+ * meantime, the others are changed one by one. Returns false if some had changed.
+ */
+export async function changeRows(
+  table: Table,
+  partitionKey: string,
+  actions: readonly ConditionalAction[],
+): Promise<boolean> {
+  let areChanged = true;
+  for (const some of chunksOf(actions, transactionSize)) {
+    if ((await table.transact(partitionKey, some)) !== undefined) continue;
+    areChanged = false;
+    await mapConcurrently(some, action => table.transact(partitionKey, [action]));
+  }
+  return areChanged;
+}
+
+/** Changes the version of a row and nothing else, so that other writers get a conflict. Returns false after a conflict. */
+export const touchRow = async (table: Table, { partitionKey, rowKey, etag, schema }: Row): Promise<boolean> =>
+  (await table.merge({ partitionKey, rowKey, schema: Number(schema) }, etag)) !== undefined;
+
+/** Removes rows of one partition by their ETags. Returns false if some were changed or removed in the meantime. */
+export const removeRows = (table: Table, rows: readonly Row[]): Promise<boolean> =>
+  changeRows(
+    table,
+    rows[0]?.partitionKey ?? "",
+    rows.map(({ rowKey, etag }) => ({ remove: { rowKey }, etag })),
+  );

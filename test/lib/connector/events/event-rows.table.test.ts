@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { toDeliveryRow, toEventRow } from "../../../../lib/connector/events/event-rows.table.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import type { Delivery as EventDelivery } from "../../../../lib/connector/events/event.ts";
+import { occurrencesBetween } from "../../../../lib/connector/events/occurrences.ts";
+import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
+import { withGivenUp, withTime } from "../../../../lib/connector/events/deliver-events.ts";
+import { instant } from "../../../../lib/platform/time.ts";
+import { orderBody } from "../../../support/connector/test-connector.ts";
+
+/** The largest number of UTF-16 units of a column. */
+const maxLength = 32_768;
+const at = instant(0);
+/** The longest id of a default IdP. A body names IdPs by at most 64 characters. */
+const idpId = "i".repeat(109);
+/** The longest shipment id that the connector takes from the delivery service. */
+const shipmentId = "s".repeat(128);
+
+/** The largest request that a create accepts: 50 keys with 2 credentials each. */
+function largestRequest() {
+  const { recipient, emailsTo, keys } = createBodyV2.parse(orderBody(Array.from({ length: 50 }, () => 2)));
+  const request: CredentialRequest = {
+    id: "2f1d2c3b-9a8e-4d7c-b6a5-e4d3c2b1a099",
+    origin: "v2",
+    state: "started",
+    createdAt: at,
+    recipient,
+    emailsTo,
+    attempts: 0,
+    delivery: { sentAt: at, shipmentId, tentative: true },
+  };
+  const before = keys.map(
+    ({ id, provisioning, credentials }): SecurityKey => ({
+      id,
+      provisioning,
+      state: "processing",
+      credentials: credentials.map(({ userId }) => ({ idpId, userId, state: "processing" })),
+      mail: { state: "due", number: 999 },
+    }),
+  );
+  return { request, keys: before };
+}
+
+test("a change that starts and ends the largest request, and everything in between, is one row within its limits", () => {
+  const before = largestRequest();
+  const keys = before.keys.map(
+    (key): SecurityKey => ({
+      ...key,
+      state: "failed",
+      credentials: key.credentials.map(credential => ({ ...credential, state: "failed" })),
+      mail: { state: "given_up", number: 999, errorCode: "E".repeat(64) },
+    }),
+  );
+  const request: CredentialRequest = {
+    ...before.request,
+    state: "failed",
+    delivery: { sentAt: at, shipmentId, shippedAt: at },
+  };
+  const events = occurrencesBetween(before, { request, keys });
+  expect(events).toHaveLength(202);
+  const { value } = toEventRow({ first: 100_000, at, sinks: [1, 2, 3, 4, 5], shipmentId, events });
+  expect(value.length).toBeLessThan(maxLength);
+});
+
+test("the row of a delivery keeps within its limits, however many events are delivered or given up", () => {
+  let delivery: EventDelivery = { done: 0, deliveredAt: {}, givenUp: [] };
+  for (let sequence = 100_001; sequence <= 101_000; sequence++) {
+    const deliveredAt = withTime(delivery.deliveredAt, sequence, at);
+    delivery = { done: sequence, deliveredAt, givenUp: withGivenUp(delivery.givenUp, sequence) };
+  }
+  const retry = { attempts: 999, nextAt: at, notBefore: at, lastError: "e".repeat(500) };
+  const { value } = toDeliveryRow(5, { ...delivery, retry, lease: { owner: "o".repeat(16), until: at } });
+  expect(value.length).toBeLessThan(maxLength);
+  expect(delivery.givenUp).toHaveLength(500);
+  expect(delivery.givenUp.at(-1)).toBe(101_000);
+});

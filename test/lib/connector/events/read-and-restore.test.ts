@@ -1,0 +1,156 @@
+import { expect, test } from "vitest";
+import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
+import { listEvents } from "../../../../functions/connector/v2/list-events.ts";
+import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
+import { eventsV2, readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
+import type { Fetch } from "../../../../lib/connector/http/call.ts";
+import { restoreRequest } from "../../../../lib/connector/recovery/restore-request.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { hours } from "../../../../lib/platform/time.ts";
+import { connectorWith, course, idsAt, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
+import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
+import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
+import { runTask } from "../../../support/run-task.ts";
+
+const peers = await peersOfFile();
+const one = await sinkOfFile(peers.vault, 1);
+const two = await sinkOfFile(peers.vault, 2);
+
+const list = async ({ context }: TestConnector, requestId: string) =>
+  eventsV2.parse(readEvents(requestId, await context.events.load(requestId))).data;
+
+test("a read returns each event, and for each sink whether it is delivered, pending or given up", async () => {
+  const connector = await connectorWith(peers, [one, two], { settings: { EVENT_RETRY_HOURS: "1" } });
+  const { requestId, shipmentId } = await connector.order();
+  expect(await list(connector, requestId)).toMatchObject([
+    {
+      type: "fido-connector.request.started",
+      time: connector.now(),
+      data: { credential_request_id: requestId, shipment_id: shipmentId, state: "started" },
+      deliveries: [
+        { sink: 1, state: "pending" },
+        { sink: 2, state: "pending" },
+      ],
+    },
+  ]);
+  two.fail({ kind: "refuse", status: 500, times: 2 });
+  await send(connector);
+  const [tried] = await list(connector, requestId);
+  expect(tried?.deliveries).toEqual([
+    { sink: 1, state: "delivered", delivered_at: connector.now() },
+    {
+      sink: 2,
+      state: "pending",
+      attempts: 1,
+      next_attempt_at: expect.any(String),
+      error_message: "event sink 2: send event unanswered (500)",
+    },
+  ]);
+  connector.advance(hours(1));
+  await send(connector);
+  const [given] = await list(connector, requestId);
+  expect(given?.deliveries[1]).toEqual({ sink: 2, state: "given_up" });
+  expect(given?.id).toBe(idsAt(one)[0]);
+});
+
+test("a read without a sink returns an empty list, and a read of an unknown request is 404", async () => {
+  const connector = await connectorWith(peers, []);
+  const { requestId } = await connector.order();
+  const call = {
+    method: "GET",
+    params: {},
+    headers: new Headers(),
+    invocationId: "",
+    body: async () => new Uint8Array(),
+  };
+  const url = new URL("http://localhost/v2/credential-requests/id/events");
+  const by = { call: { ...call, url }, caller: { kind: "api_token", application: "one" } as const, requestId: "" };
+  const read = (id: string) =>
+    listEvents.run({ params: { credential_request_id: id }, query: {}, body: undefined }, connector.context, by);
+  const { result, total } = await connector.counted(() => read(requestId));
+  expect(result.reply).toMatchObject({ status: 200, body: { data: [] } });
+  expect(total).toBe(1);
+  await expect(read("none")).rejects.toThrow(Fault);
+});
+
+test("a restore sends the open events of the backup under their ids, and no delivered ones", async () => {
+  const connector = await connectorWith(peers, [one]);
+  const { requestId } = await connector.order();
+  await send(connector);
+  await connector.runShipments();
+  const { request, keys } = await connector.load(requestId);
+  const { recorded, deliveries } = await connector.context.events.load(requestId);
+  await send(connector);
+  expect(typesAt(one)).toEqual(["request.started", "key.shipped"]);
+
+  const restored = await connectorWith(peers, [one]);
+  const before = { request: request.value, keys: keys.map(({ value }) => value) };
+  const after = restoreRequest(before);
+  const values = new Map([...deliveries].map(([sink, { value }]) => [sink, value]));
+  const { requests, events } = restored.context;
+  await requests.insert(await events.restore(before, after, { recorded, deliveries: values }), after.keys);
+  restored.advance(hours(1));
+  await send(restored);
+  expect(typesAt(one)).toEqual(["request.started", "key.shipped", "key.shipped"]);
+  expect(new Set(idsAt(one)).size).toBe(2);
+});
+
+const maintain = ({ context, deployment }: TestConnector, name: string, input: object) =>
+  runTask(connectorTasks, name, input, { ...context, deployment });
+
+/** Everything that comes after the order, with the events. */
+const finish = async (connector: TestConnector) => {
+  for (let round = 0; round < 3; round++) {
+    connector.advance(hours(1));
+    await connector.runJobs();
+    await send(connector);
+  }
+};
+
+test("a backup has the events, and a request that is restored from it reports each occurrence under one id", async () => {
+  const connector = await connectorWith(peers, [one]);
+  await connector.deployment.blobs.createContainer(backupsContainer);
+  const { requestId } = await connector.order();
+  await send(connector);
+  await connector.runShipments();
+  const { backup } = await maintain(connector, "backUp", {});
+  await finish(connector);
+  const ids = idsAt(one);
+  expect(typesAt(one)).toEqual(course);
+  one.clearEvents();
+  expect(await maintain(connector, "restore", { backup, replace: true })).toMatchObject({ requests: 1, open: 1 });
+  await finish(connector);
+  expect(idsAt(one)).toEqual(ids.slice(1));
+  expect((await list(connector, requestId)).map(({ sequence }) => Number(sequence))).toEqual([1, 2, 3, 4, 5]);
+});
+
+test.each([
+  ["sent to the pre-registration API", /PUT .*authenticator-requests/, onSiteBody],
+  ["ordered at the delivery service", /POST .*shipments$/, orderBody],
+])(
+  "a request that is restored from a backup of the moment when it was %s reports its start, once and first",
+  async (_, path, body) => {
+    let backup: unknown;
+    const fetchDuringBackUp: Fetch = async (url, init) => {
+      if (backup === undefined && path.test(`${init?.method} ${new URL(String(url)).pathname}`))
+        ({ backup } = await maintain(connector, "backUp", {}));
+      return fetch(url, init);
+    };
+    const connector = await connectorWith(peers, [one, two], { fetch: fetchDuringBackUp });
+    await connector.deployment.blobs.createContainer(backupsContainer);
+    const { requestId } = await connector.order(body());
+    if (body === onSiteBody) await peers.rfpr.enroll(idAt(requestId));
+    await send(connector);
+    const [started] = idsAt(one);
+    await maintain(connector, "restore", { backup, replace: true });
+    const { recorded, deliveries } = await connector.context.events.load(requestId);
+    expect(deliveries.size).toBe(2 * recorded.length);
+    await finish(connector);
+    const expected = course.filter(type => type !== "key.shipped" || body === orderBody);
+    for (const sink of [one, two]) {
+      expect(typesAt(sink)).toEqual(["request.started", ...expected]);
+      expect(idsAt(sink).slice(0, 2)).toEqual([started, started]);
+    }
+    expect((await list(connector, requestId)).map(({ type }) => type.replace("fido-connector.", ""))).toEqual(expected);
+  },
+);

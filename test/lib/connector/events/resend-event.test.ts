@@ -1,0 +1,205 @@
+import { expect, test } from "vitest";
+import { readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
+import { nothingDone } from "../../../../lib/connector/events/event.ts";
+import { resendEvent } from "../../../../lib/connector/events/resend-event.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
+import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
+import { connectorWith, idsAt, send, sinkOfFile, typesAt, verified } from "../../../support/connector/event-sinks.ts";
+import { peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
+
+const peers = await peersOfFile();
+const one = await sinkOfFile(peers.vault, 1);
+const two = await sinkOfFile(peers.vault, 2);
+
+const eventsOf = async ({ context }: TestConnector, requestId: string) =>
+  readEvents(requestId, await context.events.load(requestId)).data;
+
+/** A request whose start was sent, with the id of that event. */
+async function ordered(sinks = [one], settings: Readonly<Record<string, string>> = {}) {
+  const connector = await connectorWith(peers, sinks, { settings });
+  const { requestId } = await connector.order();
+  await send(connector);
+  const [event] = await eventsOf(connector, requestId);
+  const eventId = event?.id ?? "";
+  const resend = (changes: object = {}) => resendEvent({ requestId, eventId, sink: 1, ...changes }, connector.context);
+  const deliveries = async () => (await eventsOf(connector, requestId)).map(event => event.deliveries);
+  return { connector, requestId, eventId, resend, deliveries };
+}
+
+test("sends a delivered event again, signed and under its id, to the chosen sink only", async () => {
+  const { connector, eventId, resend, deliveries } = await ordered([one, two]);
+  connector.advance(minutes(5));
+  expect(await resend()).toEqual({ deliveredAt: connector.now() });
+  expect([idsAt(one), idsAt(two)]).toEqual([[eventId, eventId], [eventId]]);
+  expect(verified(one, peers.vault.get("event-sink-1") ?? "")).toHaveLength(2);
+  expect(await deliveries()).toMatchObject([[{ state: "delivered", delivered_at: connector.now() }, { sink: 2 }]]);
+  expect(connector.events("event_resent")).toMatchObject([{ sink: 1, eventId, delivered: true }]);
+  expect(await send(connector)).toMatchObject({ delivered: 0 });
+});
+
+test("delivers a given-up event, and does not send the events after it again", async () => {
+  const connector = await connectorWith(peers, [one], { settings: { EVENT_RETRY_HOURS: "1" } });
+  const { requestId } = await connector.order();
+  one.fail({ kind: "refuse", status: 500, times: 2 });
+  await send(connector);
+  connector.advance(hours(1));
+  expect(await send(connector)).toMatchObject({ givenUp: 1 });
+  await connector.runShipments();
+  await send(connector);
+  const [givenUp] = await eventsOf(connector, requestId);
+  expect(givenUp?.deliveries).toEqual([{ sink: 1, state: "given_up" }]);
+  await resendEvent({ requestId, eventId: givenUp?.id ?? "", sink: 1 }, connector.context);
+  expect(typesAt(one)).toEqual(["key.shipped", "request.started"]);
+  expect((await eventsOf(connector, requestId)).map(event => event.deliveries[0]?.state)).toEqual([
+    "delivered",
+    "delivered",
+  ]);
+  connector.advance(hours(1));
+  expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
+});
+
+test("reports a failed attempt, changes nothing and does not repeat it", async () => {
+  const { connector, resend, deliveries } = await ordered();
+  const before = await deliveries();
+  one.fail({ kind: "refuse", status: 500 });
+  expect(await resend()).toEqual({ problem: expect.stringMatching(/^event sink 1: send event /) });
+  expect(await deliveries()).toEqual(before);
+  expect(connector.events("event_resent")).toMatchObject([{ delivered: false }]);
+  connector.advance(hours(1));
+  expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
+  expect(await resend()).toHaveProperty("deliveredAt");
+});
+
+test("logs the repeated delivery also if storage becomes unavailable after it", async () => {
+  const { connector, requestId, eventId } = await ordered();
+  const { events } = connector.context;
+  let writes = 0;
+  const failing: typeof events = {
+    ...events,
+    saveDelivery: async (...given) => {
+      writes += 1;
+      if (writes > 1) throw new Fault("unavailable", "no storage");
+      return events.saveDelivery(...given);
+    },
+  };
+  const resend = resendEvent({ requestId, eventId, sink: 1 }, { ...connector.context, events: failing });
+  await expect(resend).rejects.toMatchObject({ kind: "unavailable" });
+  expect(idsAt(one)).toEqual([eventId, eventId]);
+  expect(connector.events("event_resent")).toMatchObject([
+    { credentialRequestId: requestId, eventId, delivered: true },
+  ]);
+});
+
+test("refuses an event that waits for its first delivery, because it would overtake others", async () => {
+  const connector = await connectorWith(peers, [one]);
+  const { requestId } = await connector.order();
+  const [event] = await eventsOf(connector, requestId);
+  const resend = () => resendEvent({ requestId, eventId: event?.id ?? "", sink: 1 }, connector.context);
+  await expect(resend()).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining("waits") });
+  one.fail({ kind: "refuse", status: 500 });
+  await send(connector);
+  await expect(resend()).rejects.toMatchObject({ kind: "conflict" });
+  expect(one.requests()).toHaveLength(1);
+});
+
+const isMissing = (what: string) => ({ kind: "not_found", message: expect.stringContaining(what) });
+
+test.each([
+  ["an unknown request", { requestId: "7c9e6679-7425-40de-944b-e07fc1f90ae7" }, "no such credential request"],
+  ["an id that is no request", { requestId: "a/b' or '1" }, "no such credential request"],
+  ["an unknown event", { eventId: "7c9e6679-7425-40de-944b-e07fc1f90ae7" }, "no such event for"],
+  ["a sink that is not configured", { sink: 2 }, "no such event sink"],
+])("refuses %s, without a call to a sink", async (_, changes, what) => {
+  const { resend } = await ordered();
+  await expect(resend(changes)).rejects.toMatchObject(isMissing(what));
+  expect(one.requests()).toHaveLength(1);
+});
+
+test("refuses a sink that was configured after the event", async () => {
+  const { connector, requestId, eventId } = await ordered();
+  const later = connector.anotherInstance({ settings: { EVENT_SINK_URLS: `${one.url}/hook,${two.url}/hook` } });
+  const toTwo = { requestId, eventId, sink: 2 };
+  await expect(resendEvent(toTwo, later.context)).rejects.toMatchObject(isMissing("no such event for"));
+  // Also when the sink has a delivery of its own, which a later event of the request creates.
+  await later.runShipments();
+  await send(later);
+  await expect(resendEvent(toTwo, later.context)).rejects.toMatchObject(isMissing("no such event for"));
+  expect(typesAt(two)).toEqual(["key.shipped"]);
+});
+
+test("sends to a sink that answered 410 at its former address", async () => {
+  const { connector, requestId, eventId, resend } = await ordered();
+  one.fail({ kind: "refuse", status: 410 });
+  expect(await resend()).toHaveProperty("problem");
+  await expect(resend()).rejects.toMatchObject({ kind: "conflict" });
+  const moved = connector.anotherInstance({ settings: { EVENT_SINK_URLS: `${one.url}/moved` } });
+  expect(await resendEvent({ requestId, eventId, sink: 1 }, moved.context)).toHaveProperty("deliveredAt");
+});
+
+test("makes no call if another call takes the lease at the same moment", async () => {
+  const { connector, requestId, eventId, resend } = await ordered();
+  const { died, goOn, options } = crashing("credentialrequests.replace", "before");
+  const host = connector.anotherInstance({ tables: options.tables });
+  const slower = resendEvent({ requestId, eventId, sink: 1 }, host.context);
+  const refused = expect(slower).rejects.toMatchObject({ kind: "conflict", retryAfter: 5 });
+  await died;
+  expect(await resend()).toHaveProperty("deliveredAt");
+  goOn();
+  await refused;
+  expect(idsAt(one)).toEqual([eventId, eventId]);
+});
+
+test("continues after the lease of a host that stopped during its call, and releases its own", async () => {
+  const { connector, resend, requestId } = await ordered();
+  const before = (await connector.context.events.load(requestId)).deliveries.get(1);
+  const lease = { owner: "a host that stopped", until: plus(connector.now(), minutes(3)) };
+  const at = { requestId, sink: 1, before };
+  await connector.context.events.saveDelivery(at, { ...(before?.value ?? nothingDone), lease });
+  await expect(resend()).rejects.toMatchObject({ kind: "conflict", retryAfter: 5 });
+  connector.advance(minutes(3));
+  expect(await resend()).toHaveProperty("deliveredAt");
+  expect((await connector.context.events.load(requestId)).deliveries.get(1)?.value).not.toHaveProperty("lease");
+});
+
+test("does not call a sink that answered 410 or whose Retry-After is not over", async () => {
+  const { connector, resend } = await ordered();
+  one.fail({ kind: "throttle", retryAfter: 600 });
+  await connector.order();
+  await send(connector);
+  await expect(resend()).rejects.toMatchObject({ kind: "throttled", retryAfter: 600 });
+  connector.advance(minutes(10));
+  one.fail({ kind: "refuse", status: 410 });
+  await send(connector);
+  await expect(resend()).rejects.toMatchObject({ kind: "conflict", message: expect.stringContaining("410") });
+  expect(one.requests()).toHaveLength(3);
+});
+
+test("stops a sink that answers 410, and waits as long as one asks with Retry-After, for the timer too", async () => {
+  const { connector, resend } = await ordered();
+  one.fail({ kind: "throttle", retryAfter: 600 });
+  expect(await resend()).toHaveProperty("problem");
+  await connector.order();
+  expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
+  connector.advance(minutes(10));
+  one.fail({ kind: "refuse", status: 410 });
+  expect(await resend()).toHaveProperty("problem");
+  expect(connector.events("event_sink_stopped")).toMatchObject([{ sink: 1 }]);
+  expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
+  expect(one.requests()).toHaveLength(3);
+});
+
+test("makes one call at a time for a request and sink, also next to the timer", async () => {
+  const { connector, resend } = await ordered();
+  one.fail({ kind: "hang" });
+  const first = resend();
+  await one.untilHanging();
+  await expect(resend()).rejects.toMatchObject({ kind: "conflict", retryAfter: 5 });
+  await connector.runShipments();
+  expect(await send(connector)).toMatchObject({ delivered: 0 });
+  one.release();
+  await first;
+  expect(await send(connector)).toMatchObject({ delivered: 1 });
+  connector.advance(seconds(1));
+  expect(await resend()).toHaveProperty("deliveredAt");
+});

@@ -1,0 +1,22 @@
+import { odata, TableClient } from "@azure/data-tables";
+import { fromDueRow } from "../../../../../../lib/connector/storage/rows.table.ts";
+import type { DueEntry, LoadedRequest } from "../../../../../../lib/connector/deps.ts";
+import type { Stage } from "../stage.ts";
+
+/** Rows of the index of due work that name the stage's request, of all queues by one call. */
+export async function indexOf({ connector, requestId }: Stage): Promise<readonly DueEntry[]> {
+  const { connectionString } = connector.storage;
+  const due = TableClient.fromConnectionString(connectionString, "due", { allowInsecureConnection: true });
+  const entries: DueEntry[] = [];
+  for await (const { partitionKey = "", rowKey = "", ...row } of due.listEntities({
+    queryOptions: { filter: odata`requestId eq ${requestId}` },
+  }))
+    entries.push(fromDueRow({ ...row, partitionKey, rowKey } as Parameters<typeof fromDueRow>[0]));
+  return entries;
+}
+
+/** The request's row and those of its keys. */
+export const rowsOf = ({ request, keys }: LoadedRequest) => [request.value, ...keys.map(({ value }) => value)];
+
+/** Whether a row of that queue is worked on by the jobs, not by clean-up. */
+export const isWork = ({ queue }: Pick<DueEntry, "queue">): boolean => queue !== "clean" && queue !== "purge";

@@ -1,0 +1,213 @@
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { describeSettings, effectiveSettings } from "../../../../lib/platform/settings/describe-settings.ts";
+import {
+  BadSettings,
+  combineReads,
+  type Environment,
+  misspeltSettings,
+  readSettings,
+} from "../../../../lib/platform/settings/read-settings.ts";
+import { setting } from "../../../../lib/platform/settings/setting.ts";
+
+const read = (schema: z.ZodType, value?: string): unknown =>
+  (readSettings(z.object({ IT: schema }), { IT: value }) as { IT: unknown }).IT;
+
+const problemsOf = (work: () => unknown) => {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof BadSettings) return error;
+    throw error;
+  }
+  throw new Error("the settings are good");
+};
+
+describe("a single setting", () => {
+  it.each<[string, z.ZodType, string, unknown]>([
+    ["text", setting.text(""), " as is ", " as is "],
+    ["one of several", setting.oneOf(["a", "b"], ""), "b", "b"],
+    ["a flag", setting.flag(""), "true", true],
+    ["a flag that is off", setting.flag(""), "false", false],
+    ["a list, blanks dropped", setting.list(""), " a, ,b,", ["a", "b"]],
+    ["a whole number", setting.integer(0, 10, ""), "010", 10],
+    ["seconds", setting.seconds(""), "0.25", 0.25],
+    ["days", setting.days(""), "2", 2],
+    ["the most days", setting.days(""), "36500", 36_500],
+    [
+      "an address without the slash at its end",
+      setting.address(""),
+      "https://vault.example/a//",
+      "https://vault.example/a",
+    ],
+    ["a schedule", setting.schedule(""), " 0  */5 * * * Mon-Fri ", "0 */5 * * * Mon-Fri"],
+  ])("takes %s", (_, schema, words, value) => {
+    expect(read(schema, words)).toEqual(value);
+  });
+
+  it.each<[string, z.ZodType, string, string]>([
+    ["a choice", setting.oneOf(["a", "b"], ""), "A", "must be one of a, b"],
+    ["a flag", setting.flag(""), "yes", "must be true or false"],
+    ["a number", setting.integer(1, 5, ""), "1.5", "must be a whole number from 1 to 5"],
+    ["too great a number", setting.integer(1, 5, ""), "6", "must be a whole number from 1 to 5"],
+    ["a negative number", setting.integer(-1, 5, ""), "-1", "must be a whole number from -1 to 5"],
+    ["a time", setting.seconds(""), "1m", "must be a number of seconds"],
+    ["a negative time", setting.days(""), "-1", "must be a number of days"],
+    ["a time that ends after the year 9999", setting.days(""), "36500.001", "must be at most 36500 days"],
+    [
+      "an address",
+      setting.address(""),
+      "vault",
+      "must be an https address (http only on the loopback), without credentials",
+    ],
+    [
+      "an open address",
+      setting.address(""),
+      "http://vault.example",
+      "must be an https address (http only on the loopback), without credentials",
+    ],
+    [
+      "an address with a password",
+      setting.address(""),
+      "https://:b@vault.example",
+      "must be an https address (http only on the loopback), without credentials",
+    ],
+    [
+      "an address with a user",
+      setting.address(""),
+      "https://a@vault.example",
+      "must be an https address (http only on the loopback), without credentials",
+    ],
+    [
+      "an address with a fragment",
+      setting.address(""),
+      "https://vault.example#a",
+      "must be an https address (http only on the loopback), without credentials",
+    ],
+    [
+      "a schedule of five fields",
+      setting.schedule(""),
+      "*/5 * * * *",
+      "must be a cron expression of six fields, seconds first",
+    ],
+    [
+      "a schedule in words",
+      setting.schedule(""),
+      "every hour on the hour please",
+      "must be a cron expression of six fields, seconds first",
+    ],
+    [
+      "a schedule that no clock reaches",
+      setting.schedule(""),
+      "0 99 * * * *",
+      "must be a cron expression of six fields, seconds first",
+    ],
+  ])("says what is expected of %s", (_, schema, words, reason) => {
+    expect(problemsOf(() => read(schema, words)).problems).toEqual([{ path: "IT", reason }]);
+  });
+
+  it.each([undefined, "", "  "])("that is %j counts as unset", words => {
+    expect(problemsOf(() => read(setting.text(""), words)).problems).toEqual([{ path: "IT", reason: "must be set" }]);
+    expect(read(setting.text("").optional(), words)).toBeUndefined();
+    expect(read(setting.seconds("").prefault("2"), words)).toBe(2);
+  });
+
+  it("accepts http only on the loopback, by the names that the clients of storage and vault accept", () => {
+    const taken = (host: string) => setting.address("").safeParse(`http://${host}`).success;
+    for (const host of ["127.0.0.1", "localhost", "127.0.0.1:7071"]) expect(taken(host)).toBe(true);
+    for (const host of ["127.0.0.1.example", "10.0.0.1", "localhost.example", "[::1]"]) expect(taken(host)).toBe(false);
+  });
+});
+
+describe("a misspelt setting", () => {
+  const schema = z.object({ EMAIL_SENDER_ADDRESS: setting.text(""), PIN_DAYS: setting.days("").optional() });
+
+  it("is named with the nearest setting, unless it is empty or the name of a setting", () => {
+    const environment = { EMAIL_SENDER_ADRESS: "a", email_sender_address: " ", PIN_DAYS: "1", PATH: "/bin" };
+    expect(misspeltSettings([schema], environment)).toEqual([
+      { setting: "EMAIL_SENDER_ADRESS", nearest: "EMAIL_SENDER_ADDRESS" },
+    ]);
+  });
+
+  it("is not a setting of one schema that resembles a setting of another one", () => {
+    const other = z.object({ PIN_DAY: setting.days("") });
+    expect(misspeltSettings([schema, other], { PIN_DAYS: "1", PIN_DAY: "1" })).toEqual([]);
+  });
+
+  it("is named in the problem of the setting that must be set", () => {
+    const { problems } = problemsOf(() => readSettings(schema, { EMAIL_SENDER_ADRESS: "a" }));
+    expect(problems).toEqual([
+      { path: "EMAIL_SENDER_ADDRESS", reason: "must be set; EMAIL_SENDER_ADRESS is set, but is not a setting" },
+    ]);
+  });
+});
+
+describe("all problems are reported in one message", () => {
+  const storage = z.object({ VAULT: setting.address(""), DAYS: setting.days("") });
+  const mail = z.object({ SENDER: setting.text(""), WAIT: setting.seconds("").prefault("1") });
+  const environment: Environment = { DAYS: "seven secret words", WAIT: "soon" };
+
+  it("over one schema and over several", () => {
+    const bad = problemsOf(() =>
+      combineReads(
+        () => readSettings(storage, environment),
+        () => readSettings(mail, environment),
+      ),
+    );
+    expect(bad.message).toBe(
+      "Invalid settings:\n  VAULT: must be set\n  DAYS: must be a number of days\n  SENDER: must be set\n  WAIT: must be a number of seconds",
+    );
+    expect(bad.problems).toHaveLength(4);
+  });
+
+  it("without the values, which may be secrets", () => {
+    const bad = problemsOf(() => readSettings(storage, environment));
+    expect(`${bad.message} ${bad.stack} ${JSON.stringify(bad)}`).not.toContain("secret");
+  });
+
+  it("and valid settings are returned", () => {
+    const [first, second] = combineReads(
+      () => ({ a: 1 }),
+      () => undefined,
+    );
+    expect([first.a, second]).toEqual([1, undefined]);
+  });
+
+  it("and passes on any other error", () => {
+    expect(() =>
+      combineReads(() => {
+        throw new TypeError("bug");
+      }),
+    ).toThrow(TypeError);
+  });
+});
+
+describe("the messages for an administrator", () => {
+  const schema = z
+    .object({
+      NAMES: setting
+        .list("Names.")
+        .refine(names => names.length < 3)
+        .transform(names => new Set(names))
+        .prefault("a"),
+      WAIT: setting.seconds("Wait.").optional(),
+      VAULT: setting.address("Vault."),
+    })
+    .superRefine(() => {});
+
+  it("is every setting with its default and whether it must be set", () => {
+    expect(describeSettings(schema)).toEqual([
+      { name: "NAMES", description: "Names.", defaultText: "a", required: false },
+      { name: "WAIT", description: "Wait.", defaultText: undefined, required: false },
+      { name: "VAULT", description: "Vault.", defaultText: undefined, required: true },
+    ]);
+  });
+
+  it("has the effective text: the given value, else the default, else an empty text", () => {
+    expect(effectiveSettings(schema, { NAMES: " ", WAIT: " 2 ", OTHER: "x" })).toEqual({
+      NAMES: "a",
+      WAIT: "2",
+      VAULT: "",
+    });
+  });
+});
