@@ -1,4 +1,4 @@
-import { processShipments } from "../../lib/connector/runs/process-shipments.ts";
+import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
 import { noContent } from "../../lib/platform/http/call.ts";
 import { endpoint } from "../../lib/platform/http/endpoint.ts";
 import { runJob } from "../../lib/platform/http/job.ts";

@@ -1,5 +1,5 @@
 import type { Log } from "../platform/log.ts";
-import type { Mailer } from "../platform/mail/mail.ts";
+import type { Mailer } from "../platform/peers/mail.ts";
 import type { Sealer } from "../platform/seal.ts";
 import type { Instant, Now } from "../platform/time.ts";
 import type { Delivery, RecordedEvents } from "./events/event.ts";

@@ -1,4 +1,4 @@
-import { processCredentialRequests } from "../../../lib/connector/runs/process-credential-requests.ts";
+import { processCredentialRequests } from "../../../lib/connector/jobs/process-credential-requests.ts";
 import { noContent } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { runJob } from "../../../lib/platform/http/job.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { processCredentialRequests } from "../../../lib/connector/runs/process-credential-requests.ts";
+import { processCredentialRequests } from "../../../lib/connector/jobs/process-credential-requests.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { runJob } from "../../../lib/platform/http/job.ts";

@@ -13,7 +13,7 @@ import { isTerminal } from "../model/states.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 import { compensateFirst } from "../recovery/compensate-ended.ts";
 import type { Outcome, Step } from "../runs/step.ts";
-import { openIdpState } from "../exchange/sealed-idp-state.ts";
+import { openIdpState } from "../sealed/sealed-idp-state.ts";
 
 /** The credential to activate: its security key and its index on it. */
 interface Target {

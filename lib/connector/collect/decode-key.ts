@@ -6,7 +6,7 @@ import type { KeyResponses } from "../model/key-responses.ts";
 import type { Credential, CredentialRequest, SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
-import { openPin } from "../exchange/open-pin.ts";
+import { openPin } from "../sealed/open-pin.ts";
 import { type DecodedCredential, decodeResponses } from "./decode-responses.ts";
 
 export interface DecodedKey {

@@ -5,8 +5,8 @@ import { decodeCredentialResponse } from "../exchange/messages.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { Attestation } from "../model/webauthn.ts";
-import { openSealed } from "../exchange/open-sealed.ts";
-import { responseKeyPurpose } from "../exchange/seal-contexts.ts";
+import { openSealed } from "../sealed/open-sealed.ts";
+import { responseKeyPurpose } from "../sealed/seal-contexts.ts";
 
 export interface DecodedCredential {
   /** Set if the response belongs to this credential. */

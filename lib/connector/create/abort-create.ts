@@ -8,7 +8,7 @@ import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
 import { type Challenges, type IdpAnswers, isUnanswered } from "../recovery/idp-answers.ts";
 import { securityKeysOf } from "../storage/loaded-request.ts";
 import { saveChanges } from "../storage/save-changes.ts";
-import { withSealedIdpStates } from "../exchange/sealed-idp-state.ts";
+import { withSealedIdpStates } from "../sealed/sealed-idp-state.ts";
 import { challengeOf } from "./ask-idps.ts";
 
 /**

@@ -5,7 +5,7 @@ import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import { securityKeyOf, securityKeysOf } from "../storage/loaded-request.ts";
-import { openPin } from "../exchange/open-pin.ts";
+import { openPin } from "../sealed/open-pin.ts";
 
 interface Pin {
   readonly pin: string;

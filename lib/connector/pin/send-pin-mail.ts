@@ -1,5 +1,5 @@
 import { derivedGuid } from "../../platform/derived-guid.ts";
-import { allSuppressedCode, type Mailer, type MailStatus } from "../../platform/mail/mail.ts";
+import { allSuppressedCode, type Mailer, type MailStatus } from "../../platform/peers/mail.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";

@@ -7,7 +7,7 @@ import type {
 } from "@azure/communication-email";
 import { withTimeout } from "../async/with-timeout.ts";
 import { Fault } from "../fault.ts";
-import type { Mail, Mailer, MailStatus } from "./mail.ts";
+import type { Mail, Mailer, MailStatus } from "../peers/mail.ts";
 import { PeerFailure } from "../peers/peer-failure.ts";
 import { traceCall } from "../peers/trace-call.ts";
 import { between, type Now } from "../time.ts";

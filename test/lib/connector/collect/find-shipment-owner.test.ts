@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { findShipmentOwner } from "../../../../lib/connector/collect/find-shipment-owner.ts";
 import { makeResponseKey } from "../../../../lib/connector/exchange/messages.ts";
 import type { KeyResponses } from "../../../../lib/connector/model/key-responses.ts";
-import { pinKeyPurpose, responseKeyPurpose, sealContext } from "../../../../lib/connector/exchange/seal-contexts.ts";
+import { pinKeyPurpose, responseKeyPurpose, sealContext } from "../../../../lib/connector/sealed/seal-contexts.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { sealResponse } from "../../../../local/peers/security-key/exchange-format.ts";
 import {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { type MailOptions, openMailer } from "../../../../lib/platform/mail/mailer.ts";
 import { localAccessKey, localCredential } from "../../../../lib/platform/azure/service-access.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import type { Mailer } from "../../../../lib/platform/mail/mail.ts";
+import type { Mailer } from "../../../../lib/platform/peers/mail.ts";
 import type { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { type MailService, startMail } from "../../../../local/peers/mail/mail.ts";
 import { type PeerAnswer, startPeer } from "../../../../local/peers/peer.ts";

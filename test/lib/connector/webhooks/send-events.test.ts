@@ -3,8 +3,8 @@ import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.t
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event-schemas.ts";
 import type { EventType } from "../../../../lib/connector/events/event.ts";
-import { pauseSink, withTime } from "../../../../lib/connector/events/deliver-events.ts";
-import { sendEventsAfterJob } from "../../../../lib/connector/events/send-events.ts";
+import { pauseSink, withTime } from "../../../../lib/connector/webhooks/deliver-events.ts";
+import { sendEventsAfterJob } from "../../../../lib/connector/webhooks/send-events.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";

@@ -1,7 +1,7 @@
 import { between } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { takeEndOfPauses } from "./peer-calls.ts";
-import { isOver, type Run } from "./run.ts";
+import { takeEndOfPauses } from "../runs/peer-calls.ts";
+import { isOver, type Run } from "../runs/run.ts";
 
 /**
  * Does the work of a run. A timer run does it again for the peers that have asked to wait, when their wait is over, if

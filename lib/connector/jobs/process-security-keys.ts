@@ -1,6 +1,6 @@
 import type { ConnectorDeps } from "../deps.ts";
-import { forEachDue, logAndContinue } from "./queue.ts";
-import { isOver, type Run } from "./run.ts";
+import { forEachDue, logAndContinue } from "../runs/queue.ts";
+import { isOver, type Run } from "../runs/run.ts";
 import { type KeyCounts, processSecurityKey } from "./process-security-key.ts";
 
 export interface KeysReport extends KeyCounts {

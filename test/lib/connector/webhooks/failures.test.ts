@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
-import { resendEvent } from "../../../../lib/connector/events/resend-event.ts";
-import { sendEventsAfterJob } from "../../../../lib/connector/events/send-events.ts";
+import { resendEvent } from "../../../../lib/connector/webhooks/resend-event.ts";
+import { sendEventsAfterJob } from "../../../../lib/connector/webhooks/send-events.ts";
 import { between, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {
@@ -15,8 +15,8 @@ import {
 } from "../../../support/connector/event-sinks.ts";
 import { peersOfFile, refusalOf, type TestConnector } from "../../../support/connector/test-connector.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
-import { readPart, tables, writePart } from "../runs/failures/play/document.ts";
-import type { Row } from "../runs/failures/play/play.ts";
+import { readPart, tables, writePart } from "../jobs/failures/play/document.ts";
+import type { Row } from "../jobs/failures/play/play.ts";
 
 const peers = await peersOfFile();
 const sink = await sinkOfFile(peers.vault, 1);
