@@ -13,14 +13,14 @@ const files = new Map(
 
 /** A small tree without violations, to which each test adds one. */
 const clean: Readonly<Record<string, string>> = {
-  "lib/fault.ts": "export const fault = 1;",
-  "lib/http/serve.ts":
+  "lib/platform/fault.ts": "export const fault = 1;",
+  "lib/platform/http/serve.ts":
     'import * as z from "zod"; import { fault } from "../fault.ts"; export const serve = [z, fault];',
   "lib/auth/model/user.ts": "export interface User {}",
   "lib/connector/model/request.ts": "export interface Request {}",
-  "lib/azure/tables/tables.ts":
-    'import "@azure/data-tables"; import { fault } from "../../fault.ts"; export const tables = fault;',
-  "functions/connector/routes.ts": 'import { serve } from "../../lib/http/serve.ts"; export const routes = serve;',
+  "lib/platform/tables/tables.ts":
+    'import "@azure/data-tables"; import { fault } from "../fault.ts"; export const tables = fault;',
+  "functions/connector/routes.ts": 'import { serve } from "../../lib/platform/http/serve.ts"; export const routes = serve;',
   "functions/auth/routes.ts": 'import type { User } from "../../lib/auth/model/user.ts"; export type Route = User;',
   "functions/main.ts":
     'import "./connector/routes.ts"; import "./auth/routes.ts"; import "../lib/platform/tables/tables.ts"; process.env;',
@@ -43,12 +43,12 @@ describe("the import table", () => {
     expect(count("shared")).toBeGreaterThan(5);
     expect(count("http")).toBeGreaterThan(10);
     expect(count("connector domain")).toBeGreaterThan(30);
-    expect(count("azure")).toBeGreaterThan(10);
+    expect(count("platform")).toBeGreaterThan(10);
     expect(count("connector edge")).toBeGreaterThan(5);
     expect(count("composition")).toBeGreaterThan(4);
     expect(count("connector start")).toBeGreaterThan(4);
     expect(count("auth start")).toBeGreaterThan(4);
-    expect(count("azure of the connector")).toBeGreaterThan(4);
+    expect(count("connector tables")).toBeGreaterThan(4);
     expect(count("auth tables")).toBeGreaterThan(20);
     expect(count("commands")).toBeGreaterThan(5);
     expect(count("local")).toBeGreaterThan(20);
@@ -57,7 +57,7 @@ describe("the import table", () => {
   });
 
   it("reports nothing for a tree without violations", () => {
-    expect(planted("lib/fault.ts", "")).toEqual([]);
+    expect(planted("lib/platform/fault.ts", "")).toEqual([]);
   });
 
   it.each([
@@ -106,20 +106,20 @@ describe("the import table", () => {
     [
       "a domain that imports the HTTP pipeline",
       "lib/connector/model/request.ts",
-      'import "../../http/serve.ts";',
-      "imports lib/http/serve.ts",
+      'import "../../platform/http/serve.ts";',
+      "imports lib/platform/http/serve.ts",
     ],
     [
       "a domain that imports storage",
       "lib/connector/model/request.ts",
-      'await import("../../azure/tables/tables.ts");',
-      "imports lib/azure/tables/tables.ts",
+      'await import("../../platform/tables/tables.ts");',
+      "imports lib/platform/tables/tables.ts",
     ],
     [
       "an operation of the authentication server that imports storage, which only its table modules may",
       "lib/auth/users/create.ts",
-      'import type { Table } from "../../azure/tables/tables.ts";',
-      "imports lib/azure/tables/tables.ts",
+      'import type { Table } from "../../platform/tables/tables.ts";',
+      "imports lib/platform/tables/tables.ts",
     ],
     [
       "a table module that imports the SDK, which only the table helper may",
@@ -141,26 +141,26 @@ describe("the import table", () => {
     ],
     [
       "shared Azure code that imports a service",
-      "lib/azure/tables/tables.ts",
+      "lib/platform/tables/tables.ts",
       'import type { Request } from "../../connector/model/request.ts";',
       "imports lib/connector/model/request.ts",
     ],
     [
       "an API that imports storage",
       "functions/connector/routes.ts",
-      'import "../../lib/azure/tables/tables.ts";',
-      "imports lib/azure/tables/tables.ts",
+      'import "../../lib/platform/tables/tables.ts";',
+      "imports lib/platform/tables/tables.ts",
     ],
     [
       "a command that imports storage, to which it has no access",
       "commands/import.ts",
       'import "../lib/platform/tables/tables.ts";',
-      "imports lib/azure/tables/tables.ts",
+      "imports lib/platform/tables/tables.ts",
     ],
     [
       "shared code that imports a service",
-      "lib/fault.ts",
-      'import "./auth/model/user.ts";',
+      "lib/platform/fault.ts",
+      'import "../auth/model/user.ts";',
       "imports lib/auth/model/user.ts",
     ],
     [
@@ -171,7 +171,7 @@ describe("the import table", () => {
     ],
     [
       "deployed code that imports a test",
-      "lib/azure/tables/tables.ts",
+      "lib/platform/tables/tables.ts",
       'import "../../../test/start.test.ts";',
       "imports test/start.test.ts",
     ],
@@ -193,7 +193,7 @@ describe("the import table", () => {
       'await import("@azure/identity");',
       "imports package @azure/identity",
     ],
-    ["a package that the zone may not import", "lib/http/serve.ts", 'import "cborg/json";', "imports package cborg"],
+    ["a package that the zone may not import", "lib/platform/http/serve.ts", 'import "cborg/json";', "imports package cborg"],
     [
       "a required package",
       "lib/connector/model/request.ts",
@@ -206,8 +206,8 @@ describe("the import table", () => {
       'import "fs/promises";',
       "imports package node:fs/promises",
     ],
-    ["a file that does not exist", "lib/fault.ts", 'import "./gone.ts";', "imports lib/gone.ts"],
-    ["a name that is computed at run time", "lib/fault.ts", "await import(globalThis.name);", "computed at run time"],
+    ["a file that does not exist", "lib/platform/fault.ts", 'import "./gone.ts";', "imports lib/platform/gone.ts"],
+    ["a name that is computed at run time", "lib/platform/fault.ts", "await import(globalThis.name);", "computed at run time"],
     ["a file of no zone", "lib/utils/strings.ts", "export {};", "belongs to no zone"],
     [
       "an import of a higher layer",
@@ -216,19 +216,19 @@ describe("the import table", () => {
       "imports lib/connector/jobs/process-security-key.ts, which is not in a lower layer",
     ],
     ["a folder of no layer", "lib/auth/helpers/text.ts", "export {};", "is in no layer of lib/auth"],
-    ["a cycle", "lib/fault.ts", 'import "./fault.ts";', "cycle: lib/fault.ts -> lib/fault.ts"],
+    ["a cycle", "lib/platform/fault.ts", 'import "./fault.ts";', "cycle: lib/platform/fault.ts -> lib/platform/fault.ts"],
   ])("reports %s", (_, path, source, expected) => {
     expect(planted(path, source).filter(sentence => sentence.includes(expected))).toHaveLength(1);
   });
 
   it("reports a cycle of types over several files", () => {
     const cycle = {
-      "lib/a.ts": 'import type { B } from "./b.ts";',
-      "lib/b.ts": 'import type { C } from "./c.ts";',
-      "lib/c.ts": 'import type { A } from "./a.ts";',
+      "lib/platform/a.ts": 'import type { B } from "./b.ts";',
+      "lib/platform/b.ts": 'import type { C } from "./c.ts";',
+      "lib/platform/c.ts": 'import type { A } from "./a.ts";',
     };
     expect(importViolations(new Map(Object.entries(cycle)), rules)).toEqual([
-      "cycle: lib/a.ts -> lib/b.ts -> lib/c.ts -> lib/a.ts",
+      "cycle: lib/platform/a.ts -> lib/platform/b.ts -> lib/platform/c.ts -> lib/platform/a.ts",
     ]);
   });
 });
@@ -250,13 +250,13 @@ describe("environment, clock and randomness", () => {
     ["randomness", 'import { randomBytes } from "node:crypto";'],
     ["randomness", 'import * as crypto from "node:crypto";'],
   ])("reports deployed code that takes the %s by %s", (taken, source) => {
-    for (const path of ["lib/fault.ts", "functions/register.ts"]) {
+    for (const path of ["lib/platform/fault.ts", "functions/register.ts"]) {
       expect(planted(path, source)).toContain(`${path} takes the ${taken}, which is passed in`);
     }
     expect(planted("local/start.ts", source)).toEqual([]);
   });
 
   it("allows a Date of a given time", () => {
-    expect(planted("lib/fault.ts", "new Date(0).toISOString(); Date.parse('');")).toEqual([]);
+    expect(planted("lib/platform/fault.ts", "new Date(0).toISOString(); Date.parse('');")).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { posix } from "node:path";
 /**
  * Folders of a root from the lowest layer to the highest. A file imports from its own folder and from lower layers, so that
  * imports go downward only. `.` stands for the files right in the root; a folder includes the folders in it. A file right
- * in the root can have a layer of its own. `*.table.ts` stands for the table modules of all folders.
+ * in the root can have a layer of its own. `*.table.ts` and `*.blob.ts` stand for such files of all folders.
  */
 type Layers = Readonly<Record<string, readonly (readonly string[])[]>>;
 
@@ -14,12 +14,14 @@ const layers: Layers = {
     ["exchange", "idp"],
     ["peers"],
     ["."],
-    ["store", "api"],
-    ["run"],
+    ["api", "sealed", "storage"],
+    ["runs"],
     ["pin", "collect", "webhooks"],
     ["recovery"],
     ["activate", "create", "cancel"],
     ["jobs", "operate"],
+    ["*.blob.ts"],
+    ["*.table.ts"],
   ],
   "lib/auth": [
     ["model"],
@@ -31,7 +33,14 @@ const layers: Layers = {
     ["otpkeys"],
     ["sign-in"],
   ],
-  "lib/azure": [["."], ["tables", "vault", "mail", "telemetry"], ["maintenance"], ["connector"]],
+  "lib/platform": [
+    ["async"],
+    ["."],
+    ["peers", "settings"],
+    ["http", "azure"],
+    ["tables", "vault", "mail", "telemetry", "functions-host"],
+    ["maintenance"],
+  ],
 };
 
 /**
@@ -55,13 +64,14 @@ export function layerViolations(imports: ReadonlyMap<string, readonly string[]>)
   );
 }
 
-const tableFiles = "*.table.ts";
+const storageFiles = ["*.table.ts", "*.blob.ts"];
 
 /** The first folder of a path below the root, `.` for a file right in it, undefined for a path elsewhere. */
 function folderIn(root: string, order: Layers[string], path: string): string | undefined {
   const below = posix.relative(root, path);
   if (below.startsWith("..")) return undefined;
-  if (below.endsWith(tableFiles.slice(1)) && levelOf(order, tableFiles) >= 0) return tableFiles;
+  const files = storageFiles.find(ending => below.endsWith(ending.slice(1)) && levelOf(order, ending) >= 0);
+  if (files !== undefined) return files;
   const [first = "", ...rest] = below.split("/");
   return rest.length === 0 && levelOf(order, first) < 0 ? "." : first;
 }
