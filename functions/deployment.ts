@@ -2,29 +2,29 @@ import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Blobs, openBlobs } from "../lib/platform/azure/blobs.ts";
-import { writeToHost } from "../lib/platform/functions-host/functions-app.ts";
 import { isLocalService, localCredential, managedIdentity } from "../lib/platform/azure/service-access.ts";
-import { openTables, type Tables } from "../lib/platform/tables/tables.ts";
-import { openTelemetry, type Telemetry } from "../lib/platform/telemetry/telemetry.ts";
-import { apiTokenHashes } from "../lib/platform/vault/api-tokens.ts";
-import { type CacheOptions, cachedSecret } from "../lib/platform/vault/cached-secret.ts";
-import { keyRing } from "../lib/platform/vault/key-ring.ts";
-import { logExpiry } from "../lib/platform/vault/log-expiry.ts";
-import { openSecrets, type Secrets } from "../lib/platform/vault/secrets.ts";
 import type { Caller } from "../lib/platform/caller.ts";
+import { writeToHost } from "../lib/platform/functions-host/functions-app.ts";
 import type { TokenHashes } from "../lib/platform/http/authenticate/api-tokens.ts";
 import { createBearerCheck } from "../lib/platform/http/authenticate/bearer.ts";
 import type { TenantTokens } from "../lib/platform/http/authenticate/tenant-token.ts";
 import type { RequestHeaders } from "../lib/platform/http/call.ts";
 import { createHealthCheck } from "../lib/platform/http/health.ts";
 import { createLog, type Log } from "../lib/platform/log.ts";
-import { createPreciseClock } from "../lib/platform/precise-clock.ts";
 import { createSealer, type KeyRing, type Sealer } from "../lib/platform/seal.ts";
 import type { DeploymentSettings } from "../lib/platform/settings/deployment-settings.ts";
 import type { Environment } from "../lib/platform/settings/read-settings.ts";
+import { openTables, type Tables } from "../lib/platform/tables/tables.ts";
+import { openTelemetry, type Telemetry } from "../lib/platform/telemetry/telemetry.ts";
 import type { Tracer } from "../lib/platform/telemetry.ts";
 import { instant, minutes, type Now, seconds } from "../lib/platform/time.ts";
+import { apiTokenHashes } from "../lib/platform/vault/api-tokens.ts";
+import { type CacheOptions, cachedSecret } from "../lib/platform/vault/cached-secret.ts";
+import { keyRing } from "../lib/platform/vault/key-ring.ts";
+import { logExpiry } from "../lib/platform/vault/log-expiry.ts";
+import { openSecrets, type Secrets } from "../lib/platform/vault/secrets.ts";
 import { version } from "../lib/platform/version.ts";
+import { createPreciseClock } from "./precise-clock.ts";
 
 /** The clients and other dependencies that all APIs share. Each client connects at its first call. */
 export interface Deployment {

@@ -1,4 +1,8 @@
-import { type DeploymentSettings, deploymentSettings, enabledApis } from "../lib/platform/settings/deployment-settings.ts";
+import {
+  type DeploymentSettings,
+  deploymentSettings,
+  enabledApis,
+} from "../lib/platform/settings/deployment-settings.ts";
 import { combineReads, type Environment, readSettings } from "../lib/platform/settings/read-settings.ts";
 import { readAuthSettings } from "./auth/start/read-auth-settings.ts";
 import { readAllConnectorSettings } from "./connector/start/read-all-connector-settings.ts";

@@ -1,5 +1,5 @@
-import { registerHttp, registerTimer } from "../lib/platform/functions-host/functions-app.ts";
 import { Fault } from "../lib/platform/fault.ts";
+import { registerHttp, registerTimer } from "../lib/platform/functions-host/functions-app.ts";
 import type { Api } from "../lib/platform/http/api.ts";
 import type { Call, Reply } from "../lib/platform/http/call.ts";
 import { httpFunctions } from "../lib/platform/http/http-functions.ts";

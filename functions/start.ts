@@ -1,6 +1,4 @@
 import { onTerminate, writeToHost } from "../lib/platform/functions-host/functions-app.ts";
-import { traceInvocations } from "../lib/platform/telemetry/invocations.ts";
-import { traceSdkCalls } from "../lib/platform/telemetry/sdk-calls.ts";
 import { createLog } from "../lib/platform/log.ts";
 import { deploymentSettings, enabledApis, isInAzure } from "../lib/platform/settings/deployment-settings.ts";
 import {
@@ -12,6 +10,8 @@ import {
   readSettings,
   validSettings,
 } from "../lib/platform/settings/read-settings.ts";
+import { traceInvocations } from "../lib/platform/telemetry/invocations.ts";
+import { traceSdkCalls } from "../lib/platform/telemetry/sdk-calls.ts";
 import { openDeployment, platformOf } from "./deployment.ts";
 import { registerHealth } from "./register.ts";
 import type { ApiPaths, Service } from "./service.ts";

@@ -20,7 +20,8 @@ const clean: Readonly<Record<string, string>> = {
   "lib/connector/model/request.ts": "export interface Request {}",
   "lib/platform/tables/tables.ts":
     'import "@azure/data-tables"; import { fault } from "../fault.ts"; export const tables = fault;',
-  "functions/connector/routes.ts": 'import { serve } from "../../lib/platform/http/serve.ts"; export const routes = serve;',
+  "functions/connector/routes.ts":
+    'import { serve } from "../../lib/platform/http/serve.ts"; export const routes = serve;',
   "functions/auth/routes.ts": 'import type { User } from "../../lib/auth/model/user.ts"; export type Route = User;',
   "functions/main.ts":
     'import "./connector/routes.ts"; import "./auth/routes.ts"; import "../lib/platform/tables/tables.ts"; process.env;',
@@ -193,7 +194,12 @@ describe("the import table", () => {
       'await import("@azure/identity");',
       "imports package @azure/identity",
     ],
-    ["a package that the zone may not import", "lib/platform/http/serve.ts", 'import "cborg/json";', "imports package cborg"],
+    [
+      "a package that the zone may not import",
+      "lib/platform/http/serve.ts",
+      'import "cborg/json";',
+      "imports package cborg",
+    ],
     [
       "a required package",
       "lib/connector/model/request.ts",
@@ -207,7 +213,12 @@ describe("the import table", () => {
       "imports package node:fs/promises",
     ],
     ["a file that does not exist", "lib/platform/fault.ts", 'import "./gone.ts";', "imports lib/platform/gone.ts"],
-    ["a name that is computed at run time", "lib/platform/fault.ts", "await import(globalThis.name);", "computed at run time"],
+    [
+      "a name that is computed at run time",
+      "lib/platform/fault.ts",
+      "await import(globalThis.name);",
+      "computed at run time",
+    ],
     ["a file of no zone", "lib/utils/strings.ts", "export {};", "belongs to no zone"],
     [
       "an import of a higher layer",
@@ -216,7 +227,12 @@ describe("the import table", () => {
       "imports lib/connector/jobs/process-security-key.ts, which is not in a lower layer",
     ],
     ["a folder of no layer", "lib/auth/helpers/text.ts", "export {};", "is in no layer of lib/auth"],
-    ["a cycle", "lib/platform/fault.ts", 'import "./fault.ts";', "cycle: lib/platform/fault.ts -> lib/platform/fault.ts"],
+    [
+      "a cycle",
+      "lib/platform/fault.ts",
+      'import "./fault.ts";',
+      "cycle: lib/platform/fault.ts -> lib/platform/fault.ts",
+    ],
   ])("reports %s", (_, path, source, expected) => {
     expect(planted(path, source).filter(sentence => sentence.includes(expected))).toHaveLength(1);
   });

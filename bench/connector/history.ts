@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
 import { connectorStore } from "../../lib/connector/storage/store.table.ts";
-import { openTables } from "../../lib/platform/tables/tables.ts";
 import { createLog } from "../../lib/platform/log.ts";
+import { openTables } from "../../lib/platform/tables/tables.ts";
 import { hours, instant, plus } from "../../lib/platform/time.ts";
 import { quantile } from "../auth/load.ts";
 import type { BenchHost } from "./system.ts";

@@ -1,15 +1,15 @@
 import { setTimeout as wait } from "node:timers/promises";
 import pLimit from "p-limit";
 import type { ConnectorContext } from "../../functions/connector/context.ts";
-import { claimStore } from "../../lib/connector/storage/idempotency.table.ts";
-import { connectorStore } from "../../lib/connector/storage/store.table.ts";
-import { openTables } from "../../lib/platform/tables/tables.ts";
 import { createBodyV2, createV2 } from "../../lib/connector/api/v2/body-to-draft.ts";
 import { createRequest } from "../../lib/connector/create/create-request.ts";
 import type { ConnectorDeps } from "../../lib/connector/deps.ts";
 import { cleanUp } from "../../lib/connector/jobs/clean-up.ts";
 import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
 import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
+import { claimStore } from "../../lib/connector/storage/idempotency.table.ts";
+import { connectorStore } from "../../lib/connector/storage/store.table.ts";
+import { openTables } from "../../lib/platform/tables/tables.ts";
 import { days, hours, instant, plus } from "../../lib/platform/time.ts";
 import { orderBody } from "../connector/orders.ts";
 import type { MeterReport } from "./meter.ts";

@@ -36,7 +36,7 @@ export const slowTests: readonly string[] = [
   "test/host/**",
   "test/infra/{azd,queries,registration}/*.test.ts",
   "test/lib/auth/storage/{crashes,sessions,users,protocols}.test.ts",
-  "test/lib/azure/maintenance/**",
+  "test/lib/platform/maintenance/**",
   "test/lib/platform/tables/tables.test.ts",
   "test/lib/connector/{activate,cancel,collect,jobs,recovery}/**",
   "test/lib/connector/api/{v1/shipment-body,v2/body-to-draft}.test.ts",

@@ -1,11 +1,11 @@
-import { requestLists } from "../../lib/connector/storage/lists.table.ts";
-import { requestRow } from "../../lib/connector/storage/request-rows.table.ts";
-import { fromRequestRow } from "../../lib/connector/storage/rows.table.ts";
-import { openTables } from "../../lib/platform/tables/tables.ts";
 import { positionOf } from "../../lib/connector/model/people-lists.ts";
 import type { CredentialRequest } from "../../lib/connector/model/request.ts";
 import { type RequestState, requestStates } from "../../lib/connector/model/states.ts";
+import { requestLists } from "../../lib/connector/storage/lists.table.ts";
+import { requestRow } from "../../lib/connector/storage/request-rows.table.ts";
+import { fromRequestRow } from "../../lib/connector/storage/rows.table.ts";
 import { createLog } from "../../lib/platform/log.ts";
+import { openTables } from "../../lib/platform/tables/tables.ts";
 import { instant, seconds } from "../../lib/platform/time.ts";
 import type { Outcome } from "./recording/calls.ts";
 

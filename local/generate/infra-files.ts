@@ -1,10 +1,10 @@
 import { authSettings } from "../../lib/auth/settings.ts";
 import { authTables } from "../../lib/auth/storage/tables.table.ts";
+import { connectorSettings } from "../../lib/connector/settings.ts";
 import { responsesContainer } from "../../lib/connector/storage/responses.blob.ts";
 import { connectorTables } from "../../lib/connector/storage/store.table.ts";
-import { backupsContainer } from "../../lib/platform/maintenance/backup-files.ts";
-import { connectorSettings } from "../../lib/connector/settings.ts";
 import { hostBodyLimitBytes } from "../../lib/platform/http/parse/read-body.ts";
+import { backupsContainer } from "../../lib/platform/maintenance/backup-files.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
 import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
 

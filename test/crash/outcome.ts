@@ -1,7 +1,7 @@
-import { openBlobs } from "../../lib/platform/azure/blobs.ts";
-import { responsesContainer } from "../../lib/connector/storage/responses.blob.ts";
 import type { DueEntry, LoadedRequest } from "../../lib/connector/deps.ts";
 import type { Queue } from "../../lib/connector/model/request.ts";
+import { responsesContainer } from "../../lib/connector/storage/responses.blob.ts";
+import { openBlobs } from "../../lib/platform/azure/blobs.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
 import type { TestSystem } from "../support/host/system.ts";
 import { storageTimeoutMs } from "../support/storage/fresh-storage.ts";

@@ -8,12 +8,12 @@ import { connectorTasks } from "../../functions/connector/start/maintenance-task
 import { backUpJobs } from "../../functions/maintenance.ts";
 import { readAllSettings } from "../../functions/read-all-settings.ts";
 import { authBackedUp } from "../../lib/auth/storage/backup-items.table.ts";
-import type { Blobs } from "../../lib/platform/azure/blobs.ts";
-import { connectorBackedUp } from "../../lib/connector/storage/restore.table.ts";
-import { backupsOf } from "../../lib/platform/maintenance/backup-files.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
+import { connectorBackedUp } from "../../lib/connector/storage/restore.table.ts";
+import type { Blobs } from "../../lib/platform/azure/blobs.ts";
 import { httpFunctions } from "../../lib/platform/http/http-functions.ts";
 import { taskTemplate } from "../../lib/platform/http/task.ts";
+import { backupsOf } from "../../lib/platform/maintenance/backup-files.ts";
 import { readSettings } from "../../lib/platform/settings/read-settings.ts";
 import { openKusto } from "../infra/queries/kusto.ts";
 import { askedBy } from "../infra/queries/queries.ts";

@@ -167,7 +167,7 @@ describe("links between documents", () => {
 
   it("may lead to folders, to code and to headings that occur twice", () => {
     const text =
-      "# One\n\n# One\n\n[a](#one-1) [b](peers/) [c](../lib/fault.ts) [d](https://example.com/#x) `[e](f.md)`";
+      "# One\n\n# One\n\n[a](#one-1) [b](peers/) [c](../lib/platform/fault.ts) [d](https://example.com/#x) `[e](f.md)`";
     expect(brokenLinks("docs/planted.md", text, read)).toEqual([]);
   });
 

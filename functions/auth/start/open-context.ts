@@ -7,9 +7,9 @@ import { createValidationClient } from "../../../lib/auth/otp/validation/validat
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { authStore } from "../../../lib/auth/storage/store.table.ts";
-import { keyRing } from "../../../lib/platform/vault/key-ring.ts";
 import { callerAddress } from "../../../lib/platform/http/authenticate/caller-address.ts";
 import { isInAzure } from "../../../lib/platform/settings/deployment-settings.ts";
+import { keyRing } from "../../../lib/platform/vault/key-ring.ts";
 import type { Deployment } from "../../deployment.ts";
 import { apiUrl } from "../../service.ts";
 import type { AuthContext } from "../context.ts";

@@ -1,5 +1,5 @@
-import { connectorBackedUp } from "../../../lib/connector/storage/restore.table.ts";
 import { connectorSettings } from "../../../lib/connector/settings.ts";
+import { connectorBackedUp } from "../../../lib/connector/storage/restore.table.ts";
 import type { Identify } from "../../../lib/platform/http/api.ts";
 import type { Environment } from "../../../lib/platform/settings/read-settings.ts";
 import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";

@@ -1,8 +1,8 @@
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
+import { longestIdpFile } from "../../../lib/connector/idp/longest-idp-file.ts";
 import { withTimeout } from "../../../lib/platform/async/with-timeout.ts";
 import type { Blobs } from "../../../lib/platform/azure/blobs.ts";
-import { longestIdpFile } from "../../../lib/connector/idp/longest-idp-file.ts";
 
 /** Where the file of several IdPs is stored. */
 export type IdpFileLocation = { readonly path: string } | { readonly container: string; readonly blob: string };

@@ -1,13 +1,13 @@
 import * as z from "zod";
-import { responsesContainer } from "../../../lib/connector/storage/responses.blob.ts";
-import { connectorBackedUp, restoreConnector, verifyConnector } from "../../../lib/connector/storage/restore.table.ts";
-import { connectorTables } from "../../../lib/connector/storage/store.table.ts";
-import { findBackup } from "../../../lib/platform/maintenance/read-backup.ts";
-import { restore, restoreBlobs } from "../../../lib/platform/maintenance/restore.ts";
 import { eraseRecipient, type RecipientName } from "../../../lib/connector/cancel/erase-recipient.ts";
 import { requestStates } from "../../../lib/connector/model/states.ts";
 import { checkPeers } from "../../../lib/connector/operate/check-peers.ts";
+import { responsesContainer } from "../../../lib/connector/storage/responses.blob.ts";
+import { connectorBackedUp, restoreConnector, verifyConnector } from "../../../lib/connector/storage/restore.table.ts";
+import { connectorTables } from "../../../lib/connector/storage/store.table.ts";
 import { type Task, task } from "../../../lib/platform/http/task.ts";
+import { findBackup } from "../../../lib/platform/maintenance/read-backup.ts";
+import { restore, restoreBlobs } from "../../../lib/platform/maintenance/restore.ts";
 import { backUpTask, count, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
 import type { ConnectorContext } from "../context.ts";
 

@@ -6,7 +6,12 @@ import { variablesOf } from "../../../lib/connector/idp/variables.ts";
 import { type ConnectorSettings, connectorSettings } from "../../../lib/connector/settings.ts";
 import type { Problem } from "../../../lib/platform/fault.ts";
 import { deploymentSettings } from "../../../lib/platform/settings/deployment-settings.ts";
-import { BadSettings, type Environment, isLocalHost, validSettings } from "../../../lib/platform/settings/read-settings.ts";
+import {
+  BadSettings,
+  type Environment,
+  isLocalHost,
+  validSettings,
+} from "../../../lib/platform/settings/read-settings.ts";
 import { type IdpFileLocation, locateIdpFile, readAtStart } from "./idp-file.ts";
 
 /** The configuration of the IdPs as far as it is known at the start. */

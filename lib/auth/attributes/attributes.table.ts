@@ -1,7 +1,7 @@
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
 import type { Table } from "../../platform/tables/tables.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
 import { type Attributes, attributeOf, withAttribute, withoutAttribute } from "../model/attributes.ts";
 import { accepted, type Parsed } from "../model/parsed.ts";
 import { keyPartition, readKeyRows } from "../otpkeys/key-rows.table.ts";

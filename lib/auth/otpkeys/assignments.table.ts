@@ -1,8 +1,8 @@
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import type { Row } from "../../platform/tables/tables.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
 import { holderHint, holderPrefix, readHint, removeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../storage/tables.table.ts";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { Fault } from "../../platform/fault.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { SealError } from "../../platform/seal.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { KeyDraft, KeyForm, KeySecret } from "../otp/contract.ts";

@@ -1,5 +1,5 @@
 import { type Fault, invalidRequest } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { between, days, type Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import { createTemporaryCode, hashTemporaryCode, withoutHash } from "../otp/temporary-code.ts";

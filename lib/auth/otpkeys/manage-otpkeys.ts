@@ -1,5 +1,5 @@
 import { Fault, invalidRequest } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { KeyForm } from "../otp/contract.ts";
 import type { OtpKindName } from "../otp/kinds.ts";

@@ -1,5 +1,5 @@
 import { Fault } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { Session, SessionKey } from "../model/session.ts";
 import { accessToStore, createSession, isLive, sessionKey } from "../model/session.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Fault } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { RemoteKind } from "../otp/contract.ts";

@@ -1,9 +1,9 @@
+import type { Log } from "../../platform/log.ts";
 import type { BackupScope } from "../../platform/maintenance/backup-files.ts";
 import type { Backup } from "../../platform/maintenance/read-backup.ts";
 import { forEachItem } from "../../platform/maintenance/restore.ts";
 import { partitions } from "../../platform/tables/row-batches.ts";
 import type { Entity, Row } from "../../platform/tables/tables.ts";
-import type { Log } from "../../platform/log.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../model/attributes.ts";

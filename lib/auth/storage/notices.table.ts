@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
+import { chunksOf } from "../../platform/chunks.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
-import { chunksOf } from "../../platform/chunks.ts";
 import { hours, plus } from "../../platform/time.ts";
 import type { Hint } from "./hints.table.ts";
 import { type AuthTables, schemaVersion } from "./tables.table.ts";

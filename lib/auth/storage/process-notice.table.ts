@@ -1,6 +1,6 @@
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import type { Row } from "../../platform/tables/tables.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { finishDeletion } from "../users/delete-user.table.ts";
 import { readUserRows, userIn } from "../users/user-rows.table.ts";

@@ -1,6 +1,6 @@
-import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { Fault } from "../../platform/fault.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { minutes, plus } from "../../platform/time.ts";
 import { newEpoch, newUserId } from "../model/ids.ts";
 import type { Username } from "../model/username.ts";

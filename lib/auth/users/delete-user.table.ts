@@ -1,8 +1,8 @@
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { readOrLog } from "../../platform/tables/row-schema.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { foldUsername } from "../model/username.ts";
 import { indexHints, removeHint } from "../storage/hints.table.ts";

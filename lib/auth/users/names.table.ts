@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { conflict } from "../../platform/retry-on-conflict.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { conflict } from "../../platform/async/retry-on-conflict.ts";
 import { foldUsername } from "../model/username.ts";
 import { nameHint, namePartition, nameRow, readHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";

@@ -1,6 +1,6 @@
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
 import { newEpoch } from "../model/ids.ts";
 import { foldUsername, type Username } from "../model/username.ts";
 import { listHint, nameHint, readHint, removeHint, writeHint } from "../storage/hints.table.ts";

@@ -1,5 +1,5 @@
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { newEpoch } from "../model/ids.ts";

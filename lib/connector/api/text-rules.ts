@@ -1,5 +1,9 @@
 import * as z from "zod";
-import { hasControlCharacters, hasHiddenCharacters, withoutHiddenCharacters } from "../../platform/hidden-characters.ts";
+import {
+  hasControlCharacters,
+  hasHiddenCharacters,
+  withoutHiddenCharacters,
+} from "../../platform/hidden-characters.ts";
 import { listOf, optional } from "./field-rules.ts";
 import { requestLimits } from "./limits.ts";
 import { isCountryCode } from "./regions.ts";

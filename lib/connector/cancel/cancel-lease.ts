@@ -3,8 +3,8 @@ import { Fault } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import { newLease, type Run, retryAfterLease } from "../runs/run.ts";
 import { postponeRequest } from "../runs/next-due.ts";
+import { newLease, type Run, retryAfterLease } from "../runs/run.ts";
 import { saveChanges } from "../storage/save-changes.ts";
 
 /** What becomes of a cancel that is not done. `dropped`: the request continues as before; `resumed`: process-credential-requests tries again. */

@@ -4,8 +4,8 @@ import type { KeyResponses } from "../model/key-responses.ts";
 import { type CredentialRequest, queueOf, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 import { nextDue, withPurgeDue } from "../runs/next-due.ts";
+import { securityKeysOf } from "../storage/loaded-request.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /** Shipment states in which responses are read if they are present. */

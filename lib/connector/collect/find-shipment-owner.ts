@@ -2,9 +2,9 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { decryptsWith, type PrivateKey, recipientKid } from "../exchange/envelope.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 import { openSealed } from "../sealed/open-sealed.ts";
 import { pinKeyPurpose, responseKeyPurpose } from "../sealed/seal-contexts.ts";
+import { securityKeysOf } from "../storage/loaded-request.ts";
 import { readyItems } from "./decode-shipment.ts";
 
 /** How many responses to unknown keys are tried with all response keys: 150 keys take about a second for each. */

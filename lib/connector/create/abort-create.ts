@@ -6,9 +6,9 @@ import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { compensate } from "../recovery/compensate.ts";
 import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
 import { type Challenges, type IdpAnswers, isUnanswered } from "../recovery/idp-answers.ts";
+import { withSealedIdpStates } from "../sealed/sealed-idp-state.ts";
 import { securityKeysOf } from "../storage/loaded-request.ts";
 import { saveChanges } from "../storage/save-changes.ts";
-import { withSealedIdpStates } from "../sealed/sealed-idp-state.ts";
 import { challengeOf } from "./ask-idps.ts";
 
 /**

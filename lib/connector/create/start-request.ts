@@ -6,8 +6,8 @@ import type { CreatedIds } from "../model/draft.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import type { CredentialRequest, Delivery } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 import { withPollDue } from "../runs/next-due.ts";
+import { securityKeysOf } from "../storage/loaded-request.ts";
 import { saveChanges } from "../storage/save-changes.ts";
 import { saveFromHandler } from "./save-from-handler.ts";
 

@@ -1,10 +1,10 @@
 import * as z from "zod";
-import type { DueEvents, LoadedEvents, SinkState, Stored } from "../deps.ts";
-import { type Delivery, endStates, eventTypes, type RecordedEvents } from "./event.ts";
 import { checkVersion, jsonColumn, parseRow, schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
+import type { DueEvents, LoadedEvents, SinkState, Stored } from "../deps.ts";
 import { leaseSchema, retrySchema } from "../storage/row-schemas.table.ts";
 import { schemaVersion } from "../storage/rows.table.ts";
+import { type Delivery, endStates, eventTypes, type RecordedEvents } from "./event.ts";
 
 /**
  * Row keys in the partition of a request. All sort before those of its other rows, so that a read of the request leaves

@@ -1,17 +1,18 @@
 import { chunksOf } from "../../platform/chunks.ts";
-import type { DueEvents, EventStore, LoadedEvents, LoadedRequest } from "../deps.ts";
-import { type Delivery, nothingDone, type RecordedEvents } from "./event.ts";
-import { occurrencesBetween } from "./occurrences.ts";
-import type { CredentialRequest, RequestValues } from "../model/request.ts";
 import { isUnavailable } from "../../platform/fault.ts";
 import type { Log } from "../../platform/log.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
-import type { Now } from "../../platform/time.ts";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { readOrLog } from "../../platform/tables/row-schema.ts";
 import type { Action, Tables } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
+import type { Now } from "../../platform/time.ts";
+import type { DueEvents, EventStore, LoadedEvents, LoadedRequest } from "../deps.ts";
+import type { CredentialRequest, RequestValues } from "../model/request.ts";
 import { dueTable } from "../runs/due-index.table.ts";
+import { keyPrefix, type requestRows, requestsTable } from "../storage/request-rows.table.ts";
+import { schemaVersion } from "../storage/rows.table.ts";
+import { type Delivery, nothingDone, type RecordedEvents } from "./event.ts";
 import {
   deliveryKey,
   deliveryPrefix,
@@ -24,8 +25,7 @@ import {
   toEventRow,
   toSinkColumns,
 } from "./event-rows.table.ts";
-import { keyPrefix, type requestRows, requestsTable } from "../storage/request-rows.table.ts";
-import { schemaVersion } from "../storage/rows.table.ts";
+import { occurrencesBetween } from "./occurrences.ts";
 
 /** Returns the partition of the index of due events of a sink. */
 const partitionOf = (sink: number): string => `events_${sink}`;

@@ -9,11 +9,11 @@ import type { Retry } from "../model/retry.ts";
 import { measureUnsentMail } from "../pin/measure-unsent-mails.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
 import { compensateEnded } from "../recovery/compensate-ended.ts";
+import { releaseLease } from "../runs/next-due.ts";
 import { isDue, isLeasedByAnother, isOver, type Run } from "../runs/run.ts";
 import { runStep } from "../runs/run-step.ts";
 import type { Step } from "../runs/step.ts";
 import { securityKeyOf } from "../storage/loaded-request.ts";
-import { releaseLease } from "../runs/next-due.ts";
 
 /** The credentials that one call of `processSecurityKey` processed, by their state after it. */
 export interface KeyCounts {

@@ -4,9 +4,9 @@ import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { type Due, isSameDue } from "../model/request.ts";
 import { compensateExpired } from "../recovery/compensate-expired.ts";
 import { countMissingShipment } from "../recovery/missing-shipment.ts";
+import { answersForOthers } from "../recovery/probe-other-shipments.ts";
 import { forEachDue, logAndContinue } from "../runs/queue.ts";
 import { isOver, type Run, startRun } from "../runs/run.ts";
-import { answersForOthers } from "../recovery/probe-other-shipments.ts";
 import { continueAfterPauses } from "./continue-after-pauses.ts";
 import { emptyReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
 

@@ -4,8 +4,8 @@ import { enrollmentId } from "../model/key-ids.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
-import { securityKeyOf, securityKeysOf } from "../storage/loaded-request.ts";
 import { openPin } from "../sealed/open-pin.ts";
+import { securityKeyOf, securityKeysOf } from "../storage/loaded-request.ts";
 
 interface Pin {
   readonly pin: string;

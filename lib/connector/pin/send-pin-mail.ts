@@ -1,8 +1,8 @@
-import { derivedGuid } from "../../platform/derived-guid.ts";
 import { allSuppressedCode, type Mailer, type MailStatus } from "../../platform/peers/mail.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import { derivedGuid } from "../events/derived-guid.ts";
 import { deliveryService, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { displayName, isOnSite, type PinMail, type SecurityKey } from "../model/request.ts";

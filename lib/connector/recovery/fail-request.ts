@@ -4,8 +4,8 @@ import { hasProgressed } from "../model/credential.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { endAll, endWaiting, rolledUp } from "../model/roll-up.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 import { releaseLease } from "../runs/next-due.ts";
+import { securityKeysOf } from "../storage/loaded-request.ts";
 
 /** Ends a request that was never sent to the delivery service as `failed`, with its security keys and credentials. Returns undefined on a conflict. */
 export const failRequest = (

@@ -3,10 +3,10 @@ import { pollLater, savePoll } from "../collect/save-poll.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { isOnSite } from "../model/request.ts";
 import { endWaiting } from "../model/roll-up.ts";
-import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 import { withPurgeDue } from "../runs/next-due.ts";
+import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
 import { saveLease } from "../runs/save-lease.ts";
+import { securityKeysOf } from "../storage/loaded-request.ts";
 import { compensateInTurn } from "./compensate-in-turn.ts";
 
 /**

@@ -1,10 +1,10 @@
-import type { DueEntry, DueRow } from "../deps.ts";
-import type { Due, Lease, Queue } from "../model/request.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Instant, Now } from "../../platform/time.ts";
 import { changeRows } from "../../platform/tables/row-batches.ts";
 import { readOrLog } from "../../platform/tables/row-schema.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
+import type { Instant, Now } from "../../platform/time.ts";
+import type { DueEntry, DueRow } from "../deps.ts";
+import type { Due, Lease, Queue } from "../model/request.ts";
 import { fromDueRow, toDueColumns } from "../storage/rows.table.ts";
 
 /** Table of the index of due work. */

@@ -4,9 +4,9 @@ import type { SecurityKey } from "../model/request.ts";
 import { changeSecurityKey } from "../storage/change-security-key.ts";
 import { securityKeyOf } from "../storage/loaded-request.ts";
 import { releaseLease } from "./next-due.ts";
-import { saveLease } from "./save-lease.ts";
 import { callInTurn, learnFromCall } from "./peer-calls.ts";
 import { isOver, newLease, type Run } from "./run.ts";
+import { saveLease } from "./save-lease.ts";
 import type { PeerCall, PeerRead, Step } from "./step.ts";
 
 /** A security key as this run read it. */

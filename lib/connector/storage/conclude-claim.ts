@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { claimFault, neverConfirmedMessage } from "../faults.ts";
 import { type Claim, judgeRequest, type KeptAnswer, toKeptRefusal, withoutPeerText } from "../model/idempotency.ts";

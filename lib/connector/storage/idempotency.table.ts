@@ -1,6 +1,6 @@
+import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { ClaimStore } from "../deps.ts";
 import type { Claim } from "../model/idempotency.ts";
-import type { Row, Tables } from "../../platform/tables/tables.ts";
 import { fromClaimRow, schemaVersion } from "./rows.table.ts";
 
 /** Table of the claims of Idempotency-Keys. */

@@ -1,11 +1,11 @@
 import { chunksOf } from "../../platform/chunks.ts";
-import type { ListEntry } from "../deps.ts";
-import { type ListKey, positionOf, type RequestList } from "../model/people-lists.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Now } from "../../platform/time.ts";
 import { readOrLog } from "../../platform/tables/row-schema.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
+import type { Now } from "../../platform/time.ts";
+import type { ListEntry } from "../deps.ts";
+import { type ListKey, positionOf, type RequestList } from "../model/people-lists.ts";
 import { fromListRow, schemaVersion } from "./rows.table.ts";
 
 /** Table of the lists of requests. */

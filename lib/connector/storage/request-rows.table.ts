@@ -1,7 +1,7 @@
-import type { Changes, LoadedRequest, Stored } from "../deps.ts";
-import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { isUnavailable } from "../../platform/fault.ts";
 import type { Action, Tables } from "../../platform/tables/tables.ts";
+import type { Changes, LoadedRequest, Stored } from "../deps.ts";
+import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { fromKeyRow, fromRequestRow, toKeyColumns, toRequestColumns } from "./rows.table.ts";
 
 /** Table of the credential requests: one partition for each request, with its row and the rows of its security keys. */

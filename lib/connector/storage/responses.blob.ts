@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
+import type { Blobs } from "../../platform/azure/blobs.ts";
 import type { ResponseStore } from "../deps.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
-import type { Blobs } from "../../platform/azure/blobs.ts";
 
 /** The container of the responses of security keys, as received. */
 export const responsesContainer = "responses";

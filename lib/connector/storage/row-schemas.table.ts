@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { callerRoles } from "../../platform/caller.ts";
+import { faultKinds } from "../../platform/fault.ts";
+import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { DueEntry, ListEntry } from "../deps.ts";
 import type { Claim } from "../model/idempotency.ts";
 import { type CredentialRequest, queues, type SecurityKey } from "../model/request.ts";
 import { type ShipmentRecord, shipmentStates } from "../model/shipment.ts";
 import { credentialStates, requestStates, securityKeyStates } from "../model/states.ts";
-import { faultKinds } from "../../platform/fault.ts";
-import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 
 const text = z.string();
 const isSet = z.boolean();

@@ -1,9 +1,9 @@
+import { checkVersion, jsonColumn, parseRow } from "../../platform/tables/row-schema.ts";
+import type { Row } from "../../platform/tables/tables.ts";
 import type { DueEntry, ListEntry } from "../deps.ts";
 import type { Claim } from "../model/idempotency.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import type { ShipmentRecord } from "../model/shipment.ts";
-import { checkVersion, jsonColumn, parseRow } from "../../platform/tables/row-schema.ts";
-import type { Row } from "../../platform/tables/tables.ts";
 import { claimSchema, dueSchema, keySchema, listSchema, requestSchema, shipmentSchema } from "./row-schemas.table.ts";
 
 /** The version of every written row. Readers accept it and the previous one (G12). */

@@ -1,4 +1,4 @@
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
 
 /**

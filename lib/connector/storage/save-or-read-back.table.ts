@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Changes, LoadedRequest, Stored } from "../deps.ts";
 import { isUnavailable } from "../../platform/fault.ts";
+import type { Changes, LoadedRequest, Stored } from "../deps.ts";
 import type { requestRows } from "./request-rows.table.ts";
 
 type Rows = Pick<ReturnType<typeof requestRows>, "load" | "save">;

@@ -1,13 +1,8 @@
-import type { LoadedRequest, Stored } from "../deps.ts";
-import {
-  isSameStatus,
-  type ShipmentRecord,
-  type ShipmentStatus,
-  shipmentStatusOf,
-} from "../model/shipment.ts";
-import { securityKeysOf } from "./loaded-request.ts";
-import { conflict, retryOnConflict } from "../../platform/async/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
+import type { LoadedRequest, Stored } from "../deps.ts";
+import { isSameStatus, type ShipmentRecord, type ShipmentStatus, shipmentStatusOf } from "../model/shipment.ts";
+import { securityKeysOf } from "./loaded-request.ts";
 import { fromShipmentRow, shipmentKey, toShipmentColumns } from "./rows.table.ts";
 
 const keysOf = (shipmentId: string) => ({ partitionKey: shipmentKey(shipmentId), rowKey: "shipment" });

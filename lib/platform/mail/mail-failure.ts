@@ -1,8 +1,8 @@
+import { isServiceError, type ServiceError } from "../azure/service-errors.ts";
 import { Fault } from "../fault.ts";
 import { kindOfStatus, neverConnected, retryAfterSeconds } from "../peers/http-failure.ts";
 import { PeerFailure } from "../peers/peer-failure.ts";
 import type { Now } from "../time.ts";
-import { isServiceError, type ServiceError } from "../azure/service-errors.ts";
 
 const peer = "mail";
 

@@ -6,13 +6,13 @@ import type {
   EmailSendOptionalParams,
 } from "@azure/communication-email";
 import { withTimeout } from "../async/with-timeout.ts";
+import { type Access, isLocalService, localAccessKey } from "../azure/service-access.ts";
+import type { Policies } from "../azure/service-errors.ts";
 import { Fault } from "../fault.ts";
 import type { Mail, Mailer, MailStatus } from "../peers/mail.ts";
 import { PeerFailure } from "../peers/peer-failure.ts";
 import { traceCall } from "../peers/trace-call.ts";
 import { between, type Now } from "../time.ts";
-import { type Access, isLocalService, localAccessKey } from "../azure/service-access.ts";
-import type { Policies } from "../azure/service-errors.ts";
 import { readFirstResponse } from "./first-response.ts";
 import { errorCode, toMailFailure, unreadableResponse } from "./mail-failure.ts";
 

@@ -1,7 +1,7 @@
-import type { Log } from "../log.ts";
-import { days, instant, type Now, plus } from "../time.ts";
 import type { Blobs } from "../azure/blobs.ts";
+import type { Log } from "../log.ts";
 import type { Tables } from "../tables/tables.ts";
+import { days, instant, type Now, plus } from "../time.ts";
 import {
   type BackupFile,
   type BackupScope,

@@ -1,8 +1,8 @@
 import type * as z from "zod";
-import { Fault } from "../fault.ts";
-import type { Instant } from "../time.ts";
 import type { Blobs } from "../azure/blobs.ts";
+import { Fault } from "../fault.ts";
 import type { Entity } from "../tables/tables.ts";
+import type { Instant } from "../time.ts";
 import {
   type BackupFile,
   type BackupScope,

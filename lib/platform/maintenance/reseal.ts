@@ -1,6 +1,6 @@
 import { isUnavailable } from "../fault.ts";
 import type { Log } from "../log.ts";
-import { conflict, retryOnConflict } from "../async/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../retry-on-conflict.ts";
 import type { Sealer } from "../seal.ts";
 import type { Row, Table, Tables } from "../tables/tables.ts";
 import { forEachConcurrently } from "./row-streams.ts";

@@ -1,6 +1,6 @@
+import type { Blobs } from "../azure/blobs.ts";
 import { Fault } from "../fault.ts";
 import type { Log } from "../log.ts";
-import type { Blobs } from "../azure/blobs.ts";
 import { partitions, removeRows } from "../tables/row-batches.ts";
 import { readOrLog } from "../tables/row-schema.ts";
 import type { Tables } from "../tables/tables.ts";

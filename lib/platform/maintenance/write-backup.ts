@@ -1,5 +1,5 @@
-import type { Log } from "../log.ts";
 import type { Blobs } from "../azure/blobs.ts";
+import type { Log } from "../log.ts";
 import { parseRow, readOrLog } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import {

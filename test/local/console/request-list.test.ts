@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { requestLists } from "../../../lib/connector/storage/lists.table.ts";
-import { openTables } from "../../../lib/platform/tables/tables.ts";
 import { positionOf } from "../../../lib/connector/model/people-lists.ts";
+import { requestLists } from "../../../lib/connector/storage/lists.table.ts";
 import { createLog } from "../../../lib/platform/log.ts";
+import { openTables } from "../../../lib/platform/tables/tables.ts";
 import { instant } from "../../../lib/platform/time.ts";
 import { createRequestList } from "../../../local/console/request-list.ts";
 import { createStores } from "../../../local/start/system.ts";

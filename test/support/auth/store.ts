@@ -5,8 +5,8 @@ import { foldUsername } from "../../../lib/auth/model/username.ts";
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
 import { authTables, type StorageDeps } from "../../../lib/auth/storage/tables.table.ts";
 import type { NewOtpKey, UserRef } from "../../../lib/auth/store.ts";
-import { openTables, type Row, type Tables } from "../../../lib/platform/tables/tables.ts";
 import { createLog } from "../../../lib/platform/log.ts";
+import { openTables, type Row, type Tables } from "../../../lib/platform/tables/tables.ts";
 import { type Instant, instant, plus } from "../../../lib/platform/time.ts";
 import { freshStorage, storageTimeoutMs } from "../storage/fresh-storage.ts";
 

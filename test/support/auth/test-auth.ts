@@ -11,15 +11,15 @@ import type { PasswordHasher } from "../../../lib/auth/passwords/password-hash.t
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../../lib/auth/storage/tables.table.ts";
 import { nameThrottle } from "../../../lib/auth/users/manage-users.ts";
-import { openTables, type Tables } from "../../../lib/platform/tables/tables.ts";
-import { keyRing } from "../../../lib/platform/vault/key-ring.ts";
 import type { Api } from "../../../lib/platform/http/api.ts";
 import type { Call, Cookie } from "../../../lib/platform/http/call.ts";
 import { httpFunctions } from "../../../lib/platform/http/http-functions.ts";
 import { type ServeOptions, serve } from "../../../lib/platform/http/serve.ts";
 import { createLog } from "../../../lib/platform/log.ts";
 import { proxiesOf } from "../../../lib/platform/settings/deployment-settings.ts";
+import { openTables, type Tables } from "../../../lib/platform/tables/tables.ts";
 import { type Instant, instant } from "../../../lib/platform/time.ts";
+import { keyRing } from "../../../lib/platform/vault/key-ring.ts";
 import { parseRoute, routedPath } from "../../../local/host/http/route.ts";
 import { startVault, type Vault } from "../../../local/peers/vault/vault.ts";
 import { localTokens } from "../../../local/start/tokens.ts";

@@ -1,8 +1,8 @@
 import { afterAll } from "vitest";
-import { connectorStore } from "../../../lib/connector/storage/store.table.ts";
-import { openTables, type Tables } from "../../../lib/platform/tables/tables.ts";
 import type { RequestStore } from "../../../lib/connector/deps.ts";
+import { connectorStore } from "../../../lib/connector/storage/store.table.ts";
 import { createLog } from "../../../lib/platform/log.ts";
+import { openTables, type Tables } from "../../../lib/platform/tables/tables.ts";
 import { instant } from "../../../lib/platform/time.ts";
 import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem } from "../../../local/start/system.ts";

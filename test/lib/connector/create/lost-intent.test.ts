@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { claimsTable } from "../../../../lib/connector/storage/idempotency.table.ts";
-import type { Table } from "../../../../lib/platform/tables/tables.ts";
 import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
+import { claimsTable } from "../../../../lib/connector/storage/idempotency.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
+import type { Table } from "../../../../lib/platform/tables/tables.ts";
 import { days, minutes } from "../../../../lib/platform/time.ts";
 import { writes } from "../../../crash/writes.ts";
 import { attempts, connectorBehindProxy } from "../../../support/connector/behind-proxy.ts";

@@ -1,10 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
 import { peerPaces } from "../../../../lib/connector/http/pace.ts";
 import { fixedIntervals } from "../../../../lib/connector/model/intervals.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
-import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "../../../../lib/platform/peers/peer-failure.ts";
+import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
+import {
+  PeerFailure,
+  type PeerFailureDetails,
+  type PeerFailureKind,
+} from "../../../../lib/platform/peers/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import {
   type ConnectorOptions,

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
-import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import type { Fetch } from "../../../../lib/connector/http/call.ts";
 import { enrollmentId } from "../../../../lib/connector/model/key-ids.ts";
+import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { startVault } from "../../../../local/peers/vault/vault.ts";
 import { authenticatorsOf, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { listsTable, requestLists } from "../../../../lib/connector/storage/lists.table.ts";
-import { openTables } from "../../../../lib/platform/tables/tables.ts";
 import { personList, type RequestList } from "../../../../lib/connector/model/people-lists.ts";
+import { listsTable, requestLists } from "../../../../lib/connector/storage/lists.table.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
+import { openTables } from "../../../../lib/platform/tables/tables.ts";
 import { instant, seconds } from "../../../../lib/platform/time.ts";
 import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { Table } from "../../../../lib/platform/tables/tables.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
+import type { Table } from "../../../../lib/platform/tables/tables.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { writes } from "../../../crash/writes.ts";
 import { attempts, connectorBehindProxy } from "../../../support/connector/behind-proxy.ts";

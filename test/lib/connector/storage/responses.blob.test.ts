@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Blobs, openBlobs } from "../../../../lib/platform/azure/blobs.ts";
-import { responseBlobs, responsesContainer } from "../../../../lib/connector/storage/responses.blob.ts";
 import type { ResponseStore } from "../../../../lib/connector/deps.ts";
+import { responseBlobs, responsesContainer } from "../../../../lib/connector/storage/responses.blob.ts";
+import { type Blobs, openBlobs } from "../../../../lib/platform/azure/blobs.ts";
 import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 
 const { connectionString } = freshStorage();

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { shipmentRecords } from "../../../../lib/connector/storage/shipment-records.table.ts";
-import { connectorStore, connectorTables } from "../../../../lib/connector/storage/store.table.ts";
-import { openTables, type Tables } from "../../../../lib/platform/tables/tables.ts";
 import type { DueEvents, LoadedRequest } from "../../../../lib/connector/deps.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
+import { shipmentRecords } from "../../../../lib/connector/storage/shipment-records.table.ts";
+import { connectorStore, connectorTables } from "../../../../lib/connector/storage/store.table.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
+import { openTables, type Tables } from "../../../../lib/platform/tables/tables.ts";
 import { failingTable, withTable } from "../../../support/connector/crashing.ts";
 import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 

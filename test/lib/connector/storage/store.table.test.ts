@@ -1,5 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { DueEntry, LoadedRequest } from "../../../../lib/connector/deps.ts";
+import type { Credential, CredentialRequest, Queue, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
 import {
   fromKeyRow,
@@ -10,10 +12,8 @@ import {
 } from "../../../../lib/connector/storage/rows.table.ts";
 import { shipmentRecords } from "../../../../lib/connector/storage/shipment-records.table.ts";
 import { connectorStore, connectorTables } from "../../../../lib/connector/storage/store.table.ts";
-import { openTables } from "../../../../lib/platform/tables/tables.ts";
-import type { DueEntry, LoadedRequest } from "../../../../lib/connector/deps.ts";
-import type { Credential, CredentialRequest, Queue, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
+import { openTables } from "../../../../lib/platform/tables/tables.ts";
 import { hours, type Instant, plus } from "../../../../lib/platform/time.ts";
 import { withTable } from "../../../support/connector/crashing.ts";
 import { forAll } from "../../../support/for-all.ts";

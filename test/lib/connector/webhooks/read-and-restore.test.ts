@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { listEvents } from "../../../../functions/connector/v2/list-events.ts";
-import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
 import { eventsV2, readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
 import type { Fetch } from "../../../../lib/connector/http/call.ts";
 import { restoreRequest } from "../../../../lib/connector/recovery/restore-request.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
+import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
 import { hours } from "../../../../lib/platform/time.ts";
 import { connectorWith, course, idsAt, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
 import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { conflict, retryOnConflict } from "../../../../lib/platform/async/retry-on-conflict.ts";
+import { conflict, retryOnConflict } from "../../../../lib/platform/retry-on-conflict.ts";
 
 describe("retryOnConflict", () => {
   it("repeats the work until it has no conflict, and returns its result", async () => {

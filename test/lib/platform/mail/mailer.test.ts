@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type MailOptions, openMailer } from "../../../../lib/platform/mail/mailer.ts";
 import { localAccessKey, localCredential } from "../../../../lib/platform/azure/service-access.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
+import { type MailOptions, openMailer } from "../../../../lib/platform/mail/mailer.ts";
 import type { Mailer } from "../../../../lib/platform/peers/mail.ts";
 import type { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { type MailService, startMail } from "../../../../local/peers/mail/mail.ts";

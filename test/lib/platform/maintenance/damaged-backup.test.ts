@@ -7,13 +7,13 @@ import { connectorTasks } from "../../../../functions/connector/start/maintenanc
 import { attributeColumns } from "../../../../lib/auth/attributes/attribute-rows.table.ts";
 import { authBackedUp, verifyAuth } from "../../../../lib/auth/storage/backup-items.table.ts";
 import { authTables, idKey, schemaVersion } from "../../../../lib/auth/storage/tables.table.ts";
-import type { Blobs } from "../../../../lib/platform/azure/blobs.ts";
 import { claimStore } from "../../../../lib/connector/storage/idempotency.table.ts";
 import { responsesContainer } from "../../../../lib/connector/storage/responses.blob.ts";
 import { connectorStore, connectorTables } from "../../../../lib/connector/storage/store.table.ts";
+import type { Blobs } from "../../../../lib/platform/azure/blobs.ts";
+import { createLog } from "../../../../lib/platform/log.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
 import { openBackup } from "../../../../lib/platform/maintenance/read-backup.ts";
-import { createLog } from "../../../../lib/platform/log.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
 import { type TestAuth, testAuth } from "../../../support/auth/test-auth.ts";
 import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector/test-connector.ts";

@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { traceSdkCalls } from "../../../../lib/platform/telemetry/sdk-calls.ts";
 import { openTelemetry, type TelemetryOptions } from "../../../../lib/platform/telemetry/telemetry.ts";
+import { inTrace, type Tracer } from "../../../../lib/platform/telemetry.ts";
 import { logExpiry } from "../../../../lib/platform/vault/log-expiry.ts";
 import type { Secrets } from "../../../../lib/platform/vault/secrets.ts";
-import { inTrace, type Tracer } from "../../../../lib/platform/telemetry.ts";
 import { type Collector, startCollector } from "../../../support/host/telemetry-collector.ts";
 
 let collector: Collector;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import { inTrace } from "../../../../lib/platform/telemetry.ts";
 import { logExpiry } from "../../../../lib/platform/vault/log-expiry.ts";
 import type { Secret, Secrets } from "../../../../lib/platform/vault/secrets.ts";
-import { inTrace } from "../../../../lib/platform/telemetry.ts";
 
 const now = "2026-11-01T12:00:00.000Z";
 

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { localCredential } from "../../../../lib/platform/azure/service-access.ts";
-import { cachedSecret } from "../../../../lib/platform/vault/cached-secret.ts";
-import { keyRing } from "../../../../lib/platform/vault/key-ring.ts";
-import { openSecrets, type Secrets } from "../../../../lib/platform/vault/secrets.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
 import { createSealer } from "../../../../lib/platform/seal.ts";
 import { instant, minutes, seconds } from "../../../../lib/platform/time.ts";
+import { cachedSecret } from "../../../../lib/platform/vault/cached-secret.ts";
+import { keyRing } from "../../../../lib/platform/vault/key-ring.ts";
+import { openSecrets, type Secrets } from "../../../../lib/platform/vault/secrets.ts";
 import { startPeer } from "../../../../local/peers/peer.ts";
 import { startVault, type Vault } from "../../../../local/peers/vault/vault.ts";
 

@@ -1,6 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createToken, revokeToken, type TokenHashes } from "../../../../../lib/platform/http/authenticate/api-tokens.ts";
+import {
+  createToken,
+  revokeToken,
+  type TokenHashes,
+} from "../../../../../lib/platform/http/authenticate/api-tokens.ts";
 import { createBearerCheck, type TokenHash } from "../../../../../lib/platform/http/authenticate/bearer.ts";
 import { createLog } from "../../../../../lib/platform/log.ts";
 

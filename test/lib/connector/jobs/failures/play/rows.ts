@@ -1,6 +1,6 @@
 import { odata, TableClient } from "@azure/data-tables";
-import { fromDueRow } from "../../../../../../lib/connector/storage/rows.table.ts";
 import type { DueEntry, LoadedRequest } from "../../../../../../lib/connector/deps.ts";
+import { fromDueRow } from "../../../../../../lib/connector/storage/rows.table.ts";
 import type { Stage } from "../stage.ts";
 
 /** Rows of the index of due work that name the stage's request, of all queues by one call. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createPreciseClock } from "../../../lib/platform/precise-clock.ts";
+import { createPreciseClock } from "../../functions/precise-clock.ts";
 
 const start = Date.parse("2026-11-01T12:00:00Z");
 

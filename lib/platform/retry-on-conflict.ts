@@ -1,4 +1,4 @@
-import { Fault } from "../fault.ts";
+import { Fault } from "./fault.ts";
 
 /** Result of work that must be repeated, because another writer changed the row. */
 export const conflict = Symbol("conflict");
