@@ -1,11 +1,11 @@
 // Development tool, not for production: a page that shows the local system and operates it.
 import { createServer, type IncomingMessage } from "node:http";
 import { dirname, join } from "node:path";
+import { refusal } from "../../commands/console/guard.ts";
+import { openPage } from "../../commands/console/page-files.ts";
 import { listen, type PeerAnswer, readCall, sendAnswer, shut } from "../peers/http-exchange.ts";
 import type { Tokens } from "../start/tokens.ts";
 import { type ApiHost, consoleApi } from "./api.ts";
-import { refusal } from "./guard.ts";
-import { openPage } from "./page-files.ts";
 import { openReference } from "./reference/reference.ts";
 import { createSoftwareKeys } from "./software-keys/software-keys.ts";
 

@@ -124,6 +124,14 @@ export const importTable: readonly Zone[] = [
     deployed,
   },
   {
+    // Its small HTTP server is the one of the simulated peers.
+    name: "console",
+    folder: "commands/console",
+    zones: [shared, "auth domain", "connector domain", "commands", "local"],
+    packages: ["preact", "htm", "i18n-iso-countries", "zod", "node:*"],
+    deployed: false,
+  },
+  {
     name: "commands",
     folder: "commands",
     zones: [shared, "auth domain"],
@@ -148,6 +156,7 @@ export const importTable: readonly Zone[] = [
       "auth edge",
       "composition",
       "commands",
+      "console",
     ],
     packages: ["*"],
     deployed: false,

@@ -653,7 +653,7 @@ const namelessElements = `
 test("the page's modules are sound by their types", () => {
   const root = join(import.meta.dirname, "../../..");
   const tsc = join(root, "node_modules/typescript/bin/tsc");
-  const { stdout } = spawnSync(process.execPath, [tsc, "-p", "local/console/page", "--singleThreaded"], {
+  const { stdout } = spawnSync(process.execPath, [tsc, "-p", "commands/console/page", "--singleThreaded"], {
     cwd: root,
     encoding: "utf8",
   });

@@ -1,4 +1,4 @@
-import type { PeerAnswer, PeerCall } from "../peers/http-exchange.ts";
+import type { PeerAnswer, PeerCall } from "../../local/peers/http-exchange.ts";
 
 /** The page's scripts send it with every call. A foreign page cannot: its preflight is refused. */
 const scriptHeader = "x-console";

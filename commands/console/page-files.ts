@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire, stripTypeScriptTypes } from "node:module";
 import { dirname, extname, join } from "node:path";
-import type { PeerAnswer, PeerCall } from "../peers/http-exchange.ts";
+import type { PeerAnswer, PeerCall } from "../../local/peers/http-exchange.ts";
 
 const folder = new URL("page/", import.meta.url);
 const { resolve } = createRequire(import.meta.url);
