@@ -3,7 +3,6 @@ import type { Mailer } from "../platform/peers/mail.ts";
 import type { Sealer } from "../platform/seal.ts";
 import type { Instant, Now } from "../platform/time.ts";
 import type { Delivery, RecordedEvents } from "./events/event.ts";
-import type { Paces } from "./http/pace.ts";
 import type { Idp } from "./idp/contract.ts";
 import type { Claim } from "./model/idempotency.ts";
 import type { Intervals } from "./model/intervals.ts";
@@ -15,6 +14,7 @@ import type { ShipmentRecord } from "./model/shipment.ts";
 import type { DeliveryService } from "./peers/delivery.ts";
 import type { EventSink } from "./peers/event-sink.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
+import type { Paces } from "./runs/pace.ts";
 
 /** A value as read, with the ETag that a write must name. */
 export interface Stored<T> {

@@ -6,12 +6,12 @@ import type { DraftLocation } from "../api/create-wire.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps, Idps } from "../deps.ts";
 import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";
-import { isNoToken } from "../http/access-token.ts";
 import type { Idp } from "../idp/contract.ts";
 import { unusableOptions } from "../idp/creation-options.ts";
 import { idpName } from "../model/peer-names.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
+import { isNoToken } from "../peers/access-token.ts";
 import { type Challenges, credentialSlot, type IdpAnswers, optionsRequestOf } from "../recovery/idp-answers.ts";
 import { challengeProblem, endsBeforePoll, isShortened } from "./check-challenge.ts";
 

@@ -1,7 +1,7 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from "jose";
 import * as z from "zod";
-import type { PublicKey } from "../http/jwks.ts";
 import type { Attestation, CreationOptions } from "../model/webauthn.ts";
+import type { PublicKey } from "../peers/jwks.ts";
 import { encryptEnvelope, type FindSigningKey, keyAlgorithm, openEnvelope, type PrivateKey } from "./envelope.ts";
 
 /** A request for one credential to the key maker. */

@@ -1,7 +1,7 @@
 import { createPrivateKey } from "node:crypto";
-import { type AccessTokens, createAccessTokens } from "../http/access-token.ts";
-import type { PeerAccess } from "../http/call.ts";
-import { type ClientCredentials, grantByClientCredentials } from "../http/grant.ts";
+import type { PeerAccess } from "../../platform/peers/call-peer.ts";
+import { type AccessTokens, createAccessTokens } from "../peers/access-token.ts";
+import { type ClientCredentials, grantByClientCredentials } from "../peers/grant.ts";
 
 /** Returns a cache of access tokens of PingOne or Advanced Identity Cloud, by client secret or `private_key_jwt`. */
 export function createPingTokens(access: PeerAccess, client: Omit<ClientCredentials, "algorithm">): AccessTokens {

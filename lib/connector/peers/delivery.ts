@@ -1,15 +1,15 @@
 import { raceAbort } from "../../platform/async/race-abort.ts";
 import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
+import { callPeer, type PeerAccess, type PeerTools } from "../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { retryPeer } from "../../platform/peers/retry-peer.ts";
 import type { Instant } from "../../platform/time.ts";
 import { trimEnd } from "../../platform/trim-end.ts";
-import { callPeer, type PeerAccess, type PeerTools } from "../http/call.ts";
-import { createKeySet, type PublicKey } from "../http/jwks.ts";
-import { retryPeer } from "../http/retry-peer.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
 import { noErrorObject, refusalOf } from "./error-object.ts";
+import { createKeySet, type PublicKey } from "./jwks.ts";
 
 export interface DeliveryOptions extends PeerTools {
   /** The URL before `/v1/fpr/shipments`. */

@@ -1,7 +1,7 @@
+import type { PeerAccess, PeerTools } from "../../platform/peers/call-peer.ts";
 import { trimEnd } from "../../platform/trim-end.ts";
-import { type AccessTokens, createAccessTokens } from "../http/access-token.ts";
-import type { PeerAccess, PeerTools } from "../http/call.ts";
-import { requestToken } from "../http/grant.ts";
+import { type AccessTokens, createAccessTokens } from "./access-token.ts";
+import { requestToken } from "./grant.ts";
 
 export interface EnrollmentOptions extends PeerTools {
   /** The URL before `/v1/token`. */

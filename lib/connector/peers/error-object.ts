@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { anyResponse } from "../http/call.ts";
+import { anyResponse } from "../../platform/peers/call-peer.ts";
 
 /** The error object of the delivery service and of the pre-registration API. */
 const errorObject = z.object({ code: z.string(), message: z.string().nullish() });

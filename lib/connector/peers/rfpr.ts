@@ -1,10 +1,10 @@
 import * as z from "zod";
+import type { PeerAccess, PeerRequest, PeerTools } from "../../platform/peers/call-peer.ts";
+import { retryPeer } from "../../platform/peers/retry-peer.ts";
 import type { Instant } from "../../platform/time.ts";
 import { trimEnd } from "../../platform/trim-end.ts";
-import type { AccessTokens } from "../http/access-token.ts";
-import type { PeerAccess, PeerRequest, PeerTools } from "../http/call.ts";
-import { retryPeer } from "../http/retry-peer.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
+import type { AccessTokens } from "./access-token.ts";
 import { noErrorObject, refusalOf } from "./error-object.ts";
 import { type AuthenticatorOrder, authenticatorAnswer, authenticatorBody, type Enrollment } from "./rfpr-wire.ts";
 

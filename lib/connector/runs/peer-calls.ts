@@ -2,7 +2,7 @@ import { type Result, toResult } from "../../platform/async/to-result.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { earliest, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { isNoToken } from "../http/access-token.ts";
+import { isNoToken } from "../peers/access-token.ts";
 import type { Run } from "./run.ts";
 import type { Outcome } from "./step.ts";
 

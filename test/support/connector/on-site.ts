@@ -1,5 +1,5 @@
-import type { Fetch } from "../../../lib/connector/http/call.ts";
 import { enrollmentId } from "../../../lib/connector/model/key-ids.ts";
+import type { Fetch } from "../../../lib/platform/peers/call-peer.ts";
 import type { Peers } from "../../../local/peers/all.ts";
 import { newUser, orderBody } from "./test-connector.ts";
 

@@ -9,7 +9,6 @@ import { createBodyV2, createV2 } from "../../../lib/connector/api/v2/body-to-dr
 import { readV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { createRequest } from "../../../lib/connector/create/create-request.ts";
 import type { DueEntry, Idps, LoadedRequest } from "../../../lib/connector/deps.ts";
-import type { Fetch } from "../../../lib/connector/http/call.ts";
 import type { Idp } from "../../../lib/connector/idp/contract.ts";
 import { type CleanUpReport, cleanUp } from "../../../lib/connector/jobs/clean-up.ts";
 import { processCredentialRequests } from "../../../lib/connector/jobs/process-credential-requests.ts";
@@ -21,6 +20,7 @@ import type { Run } from "../../../lib/connector/runs/run.ts";
 import { Fault } from "../../../lib/platform/fault.ts";
 import type { Reply } from "../../../lib/platform/http/call.ts";
 import { createLog } from "../../../lib/platform/log.ts";
+import type { Fetch } from "../../../lib/platform/peers/call-peer.ts";
 import { openTables, type Tables } from "../../../lib/platform/tables/tables.ts";
 import { type Instant, instant, plus } from "../../../lib/platform/time.ts";
 import { closePeers, type Peers, peerSettings, startPeers } from "../../../local/peers/all.ts";

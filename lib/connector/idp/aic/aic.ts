@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { callPeer, type PeerAccess, type PeerRequest } from "../../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { retryPeer } from "../../../platform/peers/retry-peer.ts";
 import { earliest, plus } from "../../../platform/time.ts";
-import { callPeer, type PeerAccess, type PeerRequest } from "../../http/call.ts";
-import { retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";

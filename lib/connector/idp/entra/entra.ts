@@ -1,12 +1,12 @@
 import * as z from "zod";
+import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { retryPeer } from "../../../platform/peers/retry-peer.ts";
 import { minutes, plus } from "../../../platform/time.ts";
-import { type AccessTokens, createAccessTokens } from "../../http/access-token.ts";
-import { callPeer, type PeerAccess } from "../../http/call.ts";
-import { grantByClientCredentials } from "../../http/grant.ts";
-import { retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge } from "../../model/webauthn.ts";
+import { type AccessTokens, createAccessTokens } from "../../peers/access-token.ts";
+import { grantByClientCredentials } from "../../peers/grant.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
 import { type IdpDeps, type IdpKind, longestIdpAnswer } from "../kind.ts";

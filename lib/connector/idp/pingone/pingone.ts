@@ -1,11 +1,11 @@
 import * as z from "zod";
+import { anyResponse, callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { retryPeer } from "../../../platform/peers/retry-peer.ts";
 import { days, plus } from "../../../platform/time.ts";
-import type { TokenCall } from "../../http/access-token.ts";
-import { anyResponse, callPeer, type PeerAccess } from "../../http/call.ts";
-import { retryPeer } from "../../http/retry-peer.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge, CreationOptions } from "../../model/webauthn.ts";
+import type { TokenCall } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions } from "../creation-options.ts";
 import { type IdpDeps, type IdpKind, longestIdpAnswer } from "../kind.ts";

@@ -19,7 +19,7 @@ import {
   makeResponseKey,
   type ResponseKey,
 } from "../../../../lib/connector/exchange/messages.ts";
-import type { PublicKey } from "../../../../lib/connector/http/jwks.ts";
+import type { PublicKey } from "../../../../lib/connector/peers/jwks.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import {
   credentialRequest,

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { peerPaces } from "../../../../lib/connector/http/pace.ts";
 import { fixedIntervals } from "../../../../lib/connector/model/intervals.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
+import { peerPaces } from "../../../../lib/connector/runs/pace.ts";
 import {
   PeerFailure,
   type PeerFailureDetails,

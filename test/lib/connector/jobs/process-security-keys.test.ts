@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
-import { peerPaces } from "../../../../lib/connector/http/pace.ts";
 import { processSecurityKey } from "../../../../lib/connector/jobs/process-security-key.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
 import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
+import { peerPaces } from "../../../../lib/connector/runs/pace.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";

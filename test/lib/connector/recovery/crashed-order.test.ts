@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Fetch } from "../../../../lib/connector/http/call.ts";
+import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { between, days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { Fetch } from "../../../../lib/connector/http/call.ts";
+import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { authenticator, mixedBody } from "../../../support/connector/on-site.ts";

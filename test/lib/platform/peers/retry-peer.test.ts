@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
-import type { PeerAccess } from "../../../../lib/connector/http/call.ts";
-import { retryPeer } from "../../../../lib/connector/http/retry-peer.ts";
+import type { PeerAccess } from "../../../../lib/platform/peers/call-peer.ts";
+import { retryPeer } from "../../../../lib/platform/peers/retry-peer.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
 import { failureOf, kindOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 import { deadAddress } from "../../../support/dead-address.ts";

@@ -5,8 +5,8 @@ import type { AddressInfo } from "node:net";
 import { X509CertificateGenerator } from "@peculiar/x509";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
-import { anyResponse, callPeer, type PeerAccess, type PeerRequest } from "../../../../lib/connector/http/call.ts";
 import { errorFields } from "../../../../lib/platform/log.ts";
+import { anyResponse, callPeer, type PeerAccess, type PeerRequest } from "../../../../lib/platform/peers/call-peer.ts";
 import { plus } from "../../../../lib/platform/time.ts";
 import { type Peer, type PeerAnswer, startPeer } from "../../../../local/peers/peer.ts";
 import {

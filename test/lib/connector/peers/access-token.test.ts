@@ -1,8 +1,8 @@
 import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createAccessTokens, type Grant, type TokenCall } from "../../../../lib/connector/http/access-token.ts";
-import { type ClientCredentials, grantByClientCredentials } from "../../../../lib/connector/http/grant.ts";
+import { createAccessTokens, type Grant, type TokenCall } from "../../../../lib/connector/peers/access-token.ts";
+import { type ClientCredentials, grantByClientCredentials } from "../../../../lib/connector/peers/grant.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { type Peer, type PeerCall, startPeer } from "../../../../local/peers/peer.ts";
 import { certifiedKey } from "../../../support/connector/certified-key.ts";

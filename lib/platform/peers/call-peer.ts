@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
-import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "../../platform/peers/http-failure.ts";
-import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "../../platform/peers/peer-failure.ts";
-import { traceCall } from "../../platform/peers/trace-call.ts";
-import type { ActiveSpanHandle } from "../../platform/telemetry.ts";
-import type { Instant, Now } from "../../platform/time.ts";
+import { withTimeoutSignal } from "../async/with-timeout-signal.ts";
+import type { ActiveSpanHandle } from "../telemetry.ts";
+import type { Instant, Now } from "../time.ts";
+import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "./http-failure.ts";
+import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "./peer-failure.ts";
+import { traceCall } from "./trace-call.ts";
 
 export type Fetch = typeof globalThis.fetch;
 

@@ -1,10 +1,10 @@
 import { importJWK } from "jose";
 import * as z from "zod";
 import { singleFlight } from "../../platform/async/single-flight.ts";
+import type { PeerAccess } from "../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { retryPeer } from "../../platform/peers/retry-peer.ts";
 import { between, type Instant, minutes } from "../../platform/time.ts";
-import type { PeerAccess } from "./call.ts";
-import { retryPeer } from "./retry-peer.ts";
 
 /** A public key of the exchange format, on EC P-384. */
 export interface PublicKey {

@@ -1,6 +1,6 @@
-import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { callPeer, type PeerAccess, type PeerRequest } from "./call.ts";
+import { withTimeoutSignal } from "../async/with-timeout-signal.ts";
+import { callPeer, type PeerAccess, type PeerRequest } from "./call-peer.ts";
+import { PeerFailure } from "./peer-failure.ts";
 
 const maxTries = 3;
 /** Doubles with each attempt. */

@@ -1,6 +1,6 @@
 import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createKeySet, type KeySetOptions } from "../../../../lib/connector/http/jwks.ts";
+import { createKeySet, type KeySetOptions } from "../../../../lib/connector/peers/jwks.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
 import { kindOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 

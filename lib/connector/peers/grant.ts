@@ -1,11 +1,11 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { SignJWT } from "jose";
 import * as z from "zod";
+import type { PeerAccess } from "../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { retryPeer } from "../../platform/peers/retry-peer.ts";
 import { traceCall } from "../../platform/peers/trace-call.ts";
 import type { Grant } from "./access-token.ts";
-import type { PeerAccess } from "./call.ts";
-import { retryPeer } from "./retry-peer.ts";
 
 export interface ClientCredentials {
   readonly tokenUrl: string;
