@@ -9,10 +9,10 @@ type Layers = Readonly<Record<string, readonly (readonly string[])[]>>;
 
 const layers: Layers = {
   "lib/connector": [
-    ["model", "http"],
+    ["model"],
     ["events"],
-    ["exchange", "idp"],
     ["peers"],
+    ["exchange", "idp"],
     ["."],
     ["api", "sealed", "storage"],
     ["runs"],
