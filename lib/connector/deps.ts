@@ -13,8 +13,8 @@ import type { CredentialRequest, Due, Lease, Queue, RequestValues, SecurityKey }
 import type { ShipmentRecord } from "./model/shipment.ts";
 import type { DeliveryService } from "./peers/delivery.ts";
 import type { EventSink } from "./peers/event-sink.ts";
+import type { Paces } from "./peers/pace.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
-import type { Paces } from "./runs/pace.ts";
 
 /** A value as read, with the ETag that a write must name. */
 export interface Stored<T> {

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { fixedIntervals } from "../../../../lib/connector/model/intervals.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
+import { peerPaces } from "../../../../lib/connector/peers/pace.ts";
 import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
-import { peerPaces } from "../../../../lib/connector/runs/pace.ts";
 import {
   PeerFailure,
   type PeerFailureDetails,

@@ -3,8 +3,8 @@ import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.t
 import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
 import { processSecurityKey } from "../../../../lib/connector/jobs/process-security-key.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
+import { peerPaces } from "../../../../lib/connector/peers/pace.ts";
 import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
-import { peerPaces } from "../../../../lib/connector/runs/pace.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Pace, peerPaces } from "../../../../lib/connector/runs/pace.ts";
+import { type Pace, peerPaces } from "../../../../lib/connector/peers/pace.ts";
 import { PeerFailure, type PeerFailureKind } from "../../../../lib/platform/peers/peer-failure.ts";
 import { instant, minutes, plus } from "../../../../lib/platform/time.ts";
 
