@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 import { closePeers, startPeers } from "../local/peers/all.ts";
 import { startStorage } from "../local/peers/storage/storage.ts";
 import { describeSystem } from "../local/start/system.ts";
-import { hotpCode } from "../test/lib/auth/otp/codes.ts";
+import { hotpCode } from "../test/lib/auth/otpkeys/kinds/codes.ts";
 import { caller, type Request, table } from "./auth/load.ts";
 import { password } from "./auth/password.ts";
 import type { CallPath, Command } from "./call-path/host.ts";

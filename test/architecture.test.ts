@@ -16,13 +16,13 @@ const clean: Readonly<Record<string, string>> = {
   "lib/platform/fault.ts": "export const fault = 1;",
   "lib/platform/http/serve.ts":
     'import * as z from "zod"; import { fault } from "../fault.ts"; export const serve = [z, fault];',
-  "lib/auth/model/user.ts": "export interface User {}",
+  "lib/auth/users/user.ts": "export interface User {}",
   "lib/connector/model/request.ts": "export interface Request {}",
   "lib/platform/tables/tables.ts":
     'import "@azure/data-tables"; import { fault } from "../fault.ts"; export const tables = fault;',
   "functions/connector/routes.ts":
     'import { serve } from "../../lib/platform/http/serve.ts"; export const routes = serve;',
-  "functions/auth/routes.ts": 'import type { User } from "../../lib/auth/model/user.ts"; export type Route = User;',
+  "functions/auth/routes.ts": 'import type { User } from "../../lib/auth/users/user.ts"; export type Route = User;',
   "functions/main.ts":
     'import "./connector/routes.ts"; import "./auth/routes.ts"; import "../lib/platform/tables/tables.ts"; process.env;',
   "functions/deployment.ts":
@@ -64,31 +64,31 @@ describe("the import table", () => {
   it.each([
     [
       "a service that imports the other",
-      "lib/auth/model/user.ts",
+      "lib/auth/users/user.ts",
       'import "../../connector/model/request.ts";',
       "imports lib/connector/model/request.ts",
     ],
     [
       "a service that imports only a type of the other",
-      "lib/auth/model/user.ts",
+      "lib/auth/users/user.ts",
       'import type { Request } from "../../connector/model/request.ts";',
       "imports lib/connector/model/request.ts",
     ],
     [
       "a service that imports the other by an import type",
       "lib/connector/model/request.ts",
-      'type U = import("../../auth/model/user.ts").User;',
-      "imports lib/auth/model/user.ts",
+      'type U = import("../../auth/users/user.ts").User;',
+      "imports lib/auth/users/user.ts",
     ],
     [
       "a service that re-exports a type of the other",
-      "lib/auth/model/user.ts",
+      "lib/auth/users/user.ts",
       'export type { Request } from "../../connector/model/request.ts";',
       "imports lib/connector/model/request.ts",
     ],
     [
       "a service that re-exports all of the other",
-      "lib/auth/model/user.ts",
+      "lib/auth/users/user.ts",
       'export * from "../../connector/model/request.ts";',
       "imports lib/connector/model/request.ts",
     ],
@@ -161,8 +161,8 @@ describe("the import table", () => {
     [
       "shared code that imports a service",
       "lib/platform/fault.ts",
-      'import "../auth/model/user.ts";',
-      "imports lib/auth/model/user.ts",
+      'import "../auth/users/user.ts";',
+      "imports lib/auth/users/user.ts",
     ],
     [
       "deployed code that imports the local system",

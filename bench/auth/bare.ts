@@ -2,8 +2,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { odata, TableClient } from "@azure/data-tables";
 import { app, type HttpRequest, type HttpResponseInit } from "@azure/functions";
 import { hash, verify } from "@node-rs/argon2";
-import { sessionPartition } from "../../lib/auth/model/session.ts";
 import { defaultCost } from "../../lib/auth/passwords/password-hash.ts";
+import { sessionPartition } from "../../lib/auth/sessions/session.ts";
 import { createSealer } from "../../lib/platform/seal.ts";
 import { password } from "./password.ts";
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { closePeers, startPeers } from "../../local/peers/all.ts";
 import { startStorage } from "../../local/peers/storage/storage.ts";
 import { describeSystem } from "../../local/start/system.ts";
-import { hotpCode, yubicoCode } from "../../test/lib/auth/otp/codes.ts";
+import { hotpCode, yubicoCode } from "../../test/lib/auth/otpkeys/kinds/codes.ts";
 import type { Command, Hashed, Started, Usage, WorkerTimes } from "./host.ts";
 import { caller, type Send } from "./load.ts";
 import { password } from "./password.ts";

@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import pLimit from "p-limit";
 import { toAuthRules } from "../../lib/auth/deps.ts";
-import { createDeviceTokens } from "../../lib/auth/model/device-token.ts";
-import { createKeyedHash } from "../../lib/auth/model/keyed-hash.ts";
-import { parseUsername } from "../../lib/auth/model/username.ts";
+import { createDeviceTokens } from "../../lib/auth/sessions/device-token.ts";
 import { createUserSession, requireSession } from "../../lib/auth/sessions/manage-sessions.ts";
 import { authSettings } from "../../lib/auth/settings.ts";
 import type { SignedIn } from "../../lib/auth/sign-in/conclude-sign-in.ts";
 import { signIn } from "../../lib/auth/sign-in/sign-in.ts";
+import { createKeyedHash } from "../../lib/auth/storage/keyed-hash.ts";
 import { authStore } from "../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../lib/auth/storage/tables.table.ts";
+import { parseUsername } from "../../lib/auth/users/username.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { openTables } from "../../lib/platform/tables/tables.ts";
 import { hours, instant, plus } from "../../lib/platform/time.ts";

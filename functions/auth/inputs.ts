@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/model/attributes.ts";
-import type { Parsed } from "../../lib/auth/model/parsed.ts";
-import { parsePrefix, prefixMaxLength } from "../../lib/auth/model/prefix.ts";
-import { parseUsername, parseUserReference } from "../../lib/auth/model/username.ts";
-import { readOtp } from "../../lib/auth/otp/read-otp.ts";
-import { parsePrefixOrOtp } from "../../lib/auth/otp/split-otp.ts";
+import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/attributes/attributes.ts";
+import { readOtp } from "../../lib/auth/otpkeys/kinds/read-otp.ts";
+import { parsePrefixOrOtp } from "../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { parsePrefix, prefixMaxLength } from "../../lib/auth/otpkeys/prefix.ts";
 import type { Validity } from "../../lib/auth/otpkeys/validity.ts";
+import type { Parsed } from "../../lib/auth/parsed.ts";
 import type { UserRef } from "../../lib/auth/store.ts";
+import { parseUsername, parseUserReference } from "../../lib/auth/users/username.ts";
 import { timeField } from "../../lib/platform/http/parse/time-field.ts";
 import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
 import type { Instant } from "../../lib/platform/time.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Attributes } from "../../lib/auth/model/attributes.ts";
+import type { Attributes } from "../../lib/auth/attributes/attributes.ts";
 import type { OtpKey } from "../../lib/auth/store.ts";
 
 const id = z.int().min(1).describe("Unique number, which never changes.");

@@ -2,16 +2,16 @@ import type { Log } from "../platform/log.ts";
 import type { Sealer } from "../platform/seal.ts";
 import { days, type Now, seconds } from "../platform/time.ts";
 import { authLimits } from "./limits.ts";
-import { type AddressLimits, parseAllowList } from "./model/address-limit.ts";
-import type { DeviceTokens } from "./model/device-token.ts";
-import type { HashUsernameForLog } from "./model/hash-username-for-log.ts";
-import type { SignInRules } from "./model/policy.ts";
-import type { ThrottleLimits } from "./model/throttle.ts";
-import type { OtpPeers, OtpWindows } from "./otp/contract.ts";
+import type { OtpPeers, OtpWindows } from "./otpkeys/kinds/contract.ts";
 import type { PasswordHasher } from "./passwords/password-hash.ts";
+import type { DeviceTokens } from "./sessions/device-token.ts";
 import type { AuthSettings } from "./settings.ts";
 import { passwordMinLength } from "./settings.ts";
+import { type AddressLimits, parseAllowList } from "./sign-in/address-limit.ts";
+import type { SignInRules } from "./sign-in/policy.ts";
+import type { ThrottleLimits } from "./sign-in/throttle.ts";
 import type { AuthStore } from "./storage/store.table.ts";
+import type { HashUsernameForLog } from "./users/hash-username-for-log.ts";
 
 /** Rules and limits, from the settings and `authLimits`. All durations are in milliseconds. */
 export interface AuthRules extends SignInRules {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { setting } from "../platform/settings/setting.ts";
-import { isAddressEntry } from "./model/address-limit.ts";
-import { otpPolicies } from "./model/policy.ts";
+import { isAddressEntry } from "./sign-in/address-limit.ts";
+import { otpPolicies } from "./sign-in/policy.ts";
 
 const address = setting.address("");
 

@@ -1,12 +1,12 @@
 import type { Instant } from "../platform/time.ts";
-import type { AddressCount } from "./model/address-limit.ts";
-import type { Attributes } from "./model/attributes.ts";
-import type { Throttle } from "./model/throttle.ts";
-import type { UserReference } from "./model/username.ts";
-import type { KeyForm } from "./otp/contract.ts";
-import type { OtpKindName } from "./otp/kinds.ts";
-import type { TemporaryCode } from "./otp/temporary-code.ts";
+import type { Attributes } from "./attributes/attributes.ts";
+import type { KeyForm } from "./otpkeys/kinds/contract.ts";
+import type { OtpKindName } from "./otpkeys/kinds/kinds.ts";
+import type { TemporaryCode } from "./otpkeys/kinds/temporary-code.ts";
 import type { StoredPassword } from "./passwords/password-hash.ts";
+import type { AddressCount } from "./sign-in/address-limit.ts";
+import type { Throttle } from "./sign-in/throttle.ts";
+import type { UserReference } from "./users/username.ts";
 
 /** A value as read, with the version (ETag) that a write must name. */
 export interface Stored<T> {

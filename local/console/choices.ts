@@ -1,5 +1,5 @@
 import countries from "i18n-iso-countries/codes.json" with { type: "json" };
-import { totpAlgorithms } from "../../lib/auth/otp/contract.ts";
+import { totpAlgorithms } from "../../lib/auth/otpkeys/kinds/contract.ts";
 import { requestStates } from "../../lib/connector/model/states.ts";
 import { AIC_FORMS } from "../peers/aic/callbacks.ts";
 import { SABOTAGES } from "../peers/delivery/view.ts";

@@ -71,8 +71,8 @@ describe("docs/operate.md", () => {
   });
 
   it("has a line for every reason for which a sign-in is refused", () => {
-    const policy = readFileSync("lib/auth/model/policy.ts", "utf8");
-    const verdict = readFileSync("lib/auth/otp/verdict.ts", "utf8");
+    const policy = readFileSync("lib/auth/sign-in/policy.ts", "utf8");
+    const verdict = readFileSync("lib/auth/otpkeys/kinds/verdict.ts", "utf8");
     const union = (source: string, declared: RegExp) => matches(declared.exec(source)?.[1] ?? "", /"(\w+)"/g);
     const signIn = readFileSync("lib/auth/sign-in/conclude-sign-in.ts", "utf8");
     const reasons = [

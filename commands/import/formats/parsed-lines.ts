@@ -1,6 +1,6 @@
-import { parsePrefix } from "../../../lib/auth/model/prefix.ts";
-import { type KeyDraft, type TotpAlgorithm, totpAlgorithms } from "../../../lib/auth/otp/contract.ts";
-import { type OtpKindName, otpKind } from "../../../lib/auth/otp/kinds.ts";
+import { type KeyDraft, type TotpAlgorithm, totpAlgorithms } from "../../../lib/auth/otpkeys/kinds/contract.ts";
+import { type OtpKindName, otpKind } from "../../../lib/auth/otpkeys/kinds/kinds.ts";
+import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
 import type { Instant } from "../../../lib/platform/time.ts";
 
 /** An OTP key from a file, checked by the rules of Core (A18). */

@@ -1,6 +1,6 @@
 import { parse } from "csv-parse/sync";
-import { parseUsername } from "../../../lib/auth/model/username.ts";
-import { modhexPattern, modhexToHex } from "../../../lib/auth/otp/modhex.ts";
+import { modhexPattern, modhexToHex } from "../../../lib/auth/otpkeys/kinds/modhex.ts";
+import { parseUsername } from "../../../lib/auth/users/username.ts";
 import { type EntraColumns, entraColumns, readEntraLine } from "./entra-csv.ts";
 import { isOathLine, readOathLine } from "./oath-csv.ts";
 import {

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { unixSeconds } from "../../../lib/auth/model/session.ts";
 import type { LiveSession } from "../../../lib/auth/sessions/manage-sessions.ts";
+import { unixSeconds } from "../../../lib/auth/sessions/session.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { createKeyedHash } from "../../../lib/auth/model/keyed-hash.ts";
 import { authBackedUp, verifyAuth } from "../../../lib/auth/storage/backup-items.table.ts";
+import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { restoreAuth } from "../../../lib/auth/storage/restore.table.ts";
 import { authTables, openAuthTables } from "../../../lib/auth/storage/tables.table.ts";
 import { type Task, task } from "../../../lib/platform/http/task.ts";

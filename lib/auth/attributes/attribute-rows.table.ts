@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { checkVersion, jsonColumn, parseRow, RowError } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
-import type { Attributes } from "../model/attributes.ts";
 import { schemaVersion } from "../storage/tables.table.ts";
+import type { Attributes } from "./attributes.ts";
 
 /** Row of all attributes of a user or an OTP key, in the owner's partition. */
 export const attributesRow = "attributes";

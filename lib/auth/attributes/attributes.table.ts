@@ -2,9 +2,8 @@ import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
 import type { Table } from "../../platform/tables/tables.ts";
-import { type Attributes, attributeOf, withAttribute, withoutAttribute } from "../model/attributes.ts";
-import { accepted, type Parsed } from "../model/parsed.ts";
 import { keyPartition, readKeyRows } from "../otpkeys/key-rows.table.ts";
+import { accepted, type Parsed } from "../parsed.ts";
 import { attributeHint, readHint, removeHint, writeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey, newWriteId } from "../storage/tables.table.ts";
@@ -12,6 +11,7 @@ import type { AttributeOwner, UserRef } from "../store.ts";
 import { isMeant, locateUser, readUser } from "../users/names.table.ts";
 import { readUserRows, userIn } from "../users/user-rows.table.ts";
 import { attributeColumns, attributesIn, attributesRow } from "./attribute-rows.table.ts";
+import { type Attributes, attributeOf, withAttribute, withoutAttribute } from "./attributes.ts";
 
 /** Attributes as read, with the version that a write must name. */
 interface Read {

@@ -1,9 +1,9 @@
 import { invalidRequest } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
-import { parsePrefix } from "../model/prefix.ts";
-import { looksLikeOtp, type PrefixOrOtp, possiblePrefixes, splitOtp } from "../otp/split-otp.ts";
 import type { UserRef } from "../store.ts";
+import { looksLikeOtp, type PrefixOrOtp, possiblePrefixes, splitOtp } from "./kinds/split-otp.ts";
 import { assignKey } from "./manage-otpkeys.ts";
+import { parsePrefix } from "./prefix.ts";
 
 /**
  * Assigns the OTP key that a caller names by its prefix or by an OTP of it (A9). Creates no OTP key that is named like an OTP:

@@ -4,12 +4,12 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { SealError } from "../../platform/seal.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { KeyDraft, KeyForm, KeySecret } from "../otp/contract.ts";
-import { sameSecret, secretContext, secretFromText, secretToText } from "../otp/key-secret.ts";
-import { otpKind } from "../otp/kinds.ts";
-import { raiseCounter } from "../otp/raise-counter.ts";
 import type { NewOtpKey, OtpKey } from "../store.ts";
 import { type ImportedKey, type PreparedKey, prepare } from "./imported-key.ts";
+import type { KeyDraft, KeyForm, KeySecret } from "./kinds/contract.ts";
+import { sameSecret, secretContext, secretFromText, secretToText } from "./kinds/key-secret.ts";
+import { otpKind } from "./kinds/kinds.ts";
+import { raiseCounter } from "./kinds/raise-counter.ts";
 import { newKey } from "./manage-otpkeys.ts";
 import { changeValidity, hasSameValidity, logValiditySet } from "./validity.ts";
 

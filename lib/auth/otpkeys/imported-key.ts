@@ -1,6 +1,6 @@
 import { invalidRequest, type Problem } from "../../platform/fault.ts";
-import type { KeyDraft, KeyForm, KeySecret, Prepared } from "../otp/contract.ts";
-import { type OtpKindName, otpKind } from "../otp/kinds.ts";
+import type { KeyDraft, KeyForm, KeySecret, Prepared } from "./kinds/contract.ts";
+import { type OtpKindName, otpKind } from "./kinds/kinds.ts";
 import { unusedForm } from "./manage-otpkeys.ts";
 import { type Validity, validityProblems } from "./validity.ts";
 

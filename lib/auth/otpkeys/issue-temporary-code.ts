@@ -2,7 +2,7 @@ import { type Fault, invalidRequest } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { between, days, type Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import { createTemporaryCode, hashTemporaryCode, withoutHash } from "../otp/temporary-code.ts";
+import { createTemporaryCode, hashTemporaryCode, withoutHash } from "./kinds/temporary-code.ts";
 import { noSuchKey } from "./manage-otpkeys.ts";
 import type { Validity } from "./validity.ts";
 

@@ -1,10 +1,10 @@
 import { Fault, invalidRequest } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { KeyForm } from "../otp/contract.ts";
-import type { OtpKindName } from "../otp/kinds.ts";
 import { maxAssignedKeys, type NewOtpKey, type UserRef } from "../store.ts";
 import { noSuchUser } from "../users/manage-users.ts";
+import type { KeyForm } from "./kinds/contract.ts";
+import type { OtpKindName } from "./kinds/kinds.ts";
 
 export const noSuchKey = (): Fault => new Fault("not_found", "There is no such otpkey.");
 

@@ -4,11 +4,10 @@ import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";
-import type { Attributes } from "../model/attributes.ts";
-import { newKeyId } from "../model/ids.ts";
-import { withoutHash } from "../otp/temporary-code.ts";
+import type { Attributes } from "../attributes/attributes.ts";
 import { indexExpiry, type Processed, readPointed } from "../storage/expiry.table.ts";
 import { holderPrefix, nobodyPartition } from "../storage/hints.table.ts";
+import { newKeyId } from "../storage/ids.ts";
 import { type AuthTables, idAtEnd, newWriteId } from "../storage/tables.table.ts";
 import type {
   KeyHolders,
@@ -25,6 +24,7 @@ import { readUser } from "../users/names.table.ts";
 import { type AssignOptions, assignKey, unassignKey } from "./assignments.table.ts";
 import { deleteKey } from "./delete-key.table.ts";
 import { keyColumns, keyIn, keyPartition, keyRow, readKeyRows } from "./key-rows.table.ts";
+import { withoutHash } from "./kinds/temporary-code.ts";
 import { listKeys } from "./list-keys.table.ts";
 import { spendOtp } from "./spent-otps.table.ts";
 

@@ -1,5 +1,5 @@
-import { accepted, type Parsed, refused } from "../model/parsed.ts";
-import { isLongerThan, isTooLongToNormalize } from "../model/username.ts";
+import { accepted, type Parsed, refused } from "../parsed.ts";
+import { isLongerThan, isTooLongToNormalize } from "../users/username.ts";
 import { isCommonPassword } from "./common-passwords.ts";
 import { comparableText } from "./comparable-text.ts";
 

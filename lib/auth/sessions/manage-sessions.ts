@@ -1,9 +1,9 @@
 import { Fault } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { Session, SessionKey } from "../model/session.ts";
-import { accessToStore, createSession, isLive, sessionKey } from "../model/session.ts";
 import type { Stored, User } from "../store.ts";
+import type { Session, SessionKey } from "./session.ts";
+import { accessToStore, createSession, isLive, sessionKey } from "./session.ts";
 
 /** A valid session with its user (A15). */
 export interface LiveSession {

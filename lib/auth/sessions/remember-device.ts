@@ -1,6 +1,6 @@
 import type { AuthDeps } from "../deps.ts";
-import { type Device, deviceNumbers } from "../model/device-token.ts";
 import type { User } from "../store.ts";
+import { type Device, deviceNumbers } from "./device-token.ts";
 
 /** Returns the device of a presented token, or undefined if there is no valid token. */
 export async function presentedDevice(

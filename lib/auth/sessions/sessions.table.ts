@@ -2,10 +2,10 @@ import * as z from "zod";
 import { confirmRemoval } from "../../platform/tables/confirm-write.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
-import { type Session, type SessionKey, sessionPartition } from "../model/session.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
 import type { Stored, User } from "../store.ts";
 import { userIn, userRow } from "../users/user-rows.table.ts";
+import { type Session, type SessionKey, sessionPartition } from "./session.ts";
 
 export const sessionColumns = rowColumns<Session>({ kind: "session", version: schemaVersion }, () =>
   schemaOf<Session>()(

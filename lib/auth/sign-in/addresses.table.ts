@@ -2,10 +2,10 @@ import * as z from "zod";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Instant } from "../../platform/time.ts";
-import type { AddressCount } from "../model/address-limit.ts";
 import { saveExpiring } from "../storage/expiry.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
 import type { AddressState } from "../store.ts";
+import type { AddressCount } from "./address-limit.ts";
 
 const countRow = "count";
 

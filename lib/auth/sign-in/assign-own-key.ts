@@ -1,13 +1,13 @@
 import { Fault } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
-import { foldUsername } from "../model/username.ts";
-import { possiblePrefixes } from "../otp/split-otp.ts";
-import { splitTemporaryOtp } from "../otp/temporary-code.ts";
+import { possiblePrefixes } from "../otpkeys/kinds/split-otp.ts";
+import { splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
 import { tooManyKeys } from "../otpkeys/manage-otpkeys.ts";
 import type { HashPlace } from "../passwords/hash-places.ts";
 import type { LiveSession } from "../sessions/manage-sessions.ts";
 import { sessionRequired } from "../sessions/manage-sessions.ts";
 import type { KeyHolders, OtpKey, Stored, User } from "../store.ts";
+import { foldUsername } from "../users/username.ts";
 import { outcomeOf } from "./audit.ts";
 import { checkOtp, type OtpResult } from "./check-otp.ts";
 import { type CountedAddress, countAddress } from "./count-address.ts";

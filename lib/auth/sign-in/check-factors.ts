@@ -1,10 +1,10 @@
 import type { AuthDeps } from "../deps.ts";
-import { isPasswordSatisfied, type SignInFacts } from "../model/policy.ts";
 import type { HashPlace } from "../passwords/hash-places.ts";
 import type { AssignedKey, OtpKey, Stored, User } from "../store.ts";
 import type { Credentials } from "./audit.ts";
 import { checkOtp, type OtpCandidates, type OtpResult, readCandidates } from "./check-otp.ts";
 import type { Identified } from "./identify.ts";
+import { isPasswordSatisfied, type SignInFacts } from "./policy.ts";
 
 /** What is read from storage to decide an attempt. */
 export interface Evidence {

@@ -3,12 +3,12 @@ import { Fault } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { RemoteKind } from "../otp/contract.ts";
-import { secretContext, secretFromText } from "../otp/key-secret.ts";
-import { otpKind } from "../otp/kinds.ts";
-import { possiblePrefixes, splitOtp } from "../otp/split-otp.ts";
-import { splitTemporaryOtp } from "../otp/temporary-code.ts";
-import { type KeyVerdict, toTemporaryVerdict, toVerdict } from "../otp/verdict.ts";
+import type { RemoteKind } from "../otpkeys/kinds/contract.ts";
+import { secretContext, secretFromText } from "../otpkeys/kinds/key-secret.ts";
+import { otpKind } from "../otpkeys/kinds/kinds.ts";
+import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
+import { splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
+import { type KeyVerdict, toTemporaryVerdict, toVerdict } from "../otpkeys/kinds/verdict.ts";
 import type { AssignedKey, OtpKey, Stored } from "../store.ts";
 
 /** The result of an OTP check. */

@@ -1,9 +1,9 @@
 import type { AuthDeps } from "../deps.ts";
-import { decideSignIn, type SignInRefusal } from "../model/policy.ts";
 import type { Stored, User } from "../store.ts";
 import { audit, type Credentials } from "./audit.ts";
 import type { Checked, Evidence } from "./check-factors.ts";
 import type { CountedAddress } from "./count-address.ts";
+import { decideSignIn, type SignInRefusal } from "./policy.ts";
 import { type Attempt, concludeAttempt, padTiming } from "./throttle-attempt.ts";
 
 /** The user who signed in, and the prefix of the OTP key whose OTP was used. */

@@ -1,6 +1,6 @@
 import { type Instant, plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import { addressGroup, countAttempt, uncountAttempt } from "../model/address-limit.ts";
+import { addressGroup, countAttempt, uncountAttempt } from "./address-limit.ts";
 import { BusyFault, throttled } from "./throttle-attempt.ts";
 
 /** An attempt that is counted against its caller's address (A12). */

@@ -1,13 +1,13 @@
 import { chunksOf } from "../../platform/chunks.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { Device } from "../model/device-token.ts";
-import { identifyByKey } from "../model/policy.ts";
-import { lockAt } from "../model/throttle.ts";
-import { foldUsername, parseUsername } from "../model/username.ts";
-import { possiblePrefixes, splitOtp } from "../otp/split-otp.ts";
+import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
+import type { Device } from "../sessions/device-token.ts";
 import { isDeviceOf } from "../sessions/remember-device.ts";
 import type { KeyHolders, Stored, ThrottleKey, ThrottleState, User } from "../store.ts";
+import { foldUsername, parseUsername } from "../users/username.ts";
 import type { Credentials } from "./audit.ts";
+import { identifyByKey } from "./policy.ts";
+import { lockAt } from "./throttle.ts";
 import { type Attempt, newAttempt } from "./throttle-attempt.ts";
 
 /** The user whom credentials name, and the attempt in the throttle that counts it. */

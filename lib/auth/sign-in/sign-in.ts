@@ -1,8 +1,8 @@
 import type { AuthDeps } from "../deps.ts";
-import { parseUsername } from "../model/username.ts";
 import type { HashPlace } from "../passwords/hash-places.ts";
 import { presentedDevice } from "../sessions/remember-device.ts";
 import type { UserSummary } from "../store.ts";
+import { parseUsername } from "../users/username.ts";
 import { audit, type Credentials, outcomeOf } from "./audit.ts";
 import { checkFactors, readEvidence } from "./check-factors.ts";
 import { checkOtp, readCandidates } from "./check-otp.ts";

@@ -1,9 +1,9 @@
 import type { AuthDeps } from "../deps.ts";
-import { addressGroup } from "../model/address-limit.ts";
-import type { Device } from "../model/device-token.ts";
-import { parseUsername } from "../model/username.ts";
-import { possiblePrefixes } from "../otp/split-otp.ts";
+import { possiblePrefixes } from "../otpkeys/kinds/split-otp.ts";
 import type { HashPlace } from "../passwords/hash-places.ts";
+import type { Device } from "../sessions/device-token.ts";
+import { parseUsername } from "../users/username.ts";
+import { addressGroup } from "./address-limit.ts";
 import type { Credentials } from "./audit.ts";
 
 /** What is known about a caller before the first storage call. */

@@ -1,6 +1,7 @@
 import { Fault } from "../../platform/fault.ts";
 import { between, plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
+import type { ThrottleState } from "../store.ts";
 import {
   recordFailure,
   recordSuccess,
@@ -8,8 +9,7 @@ import {
   type Throttle,
   throttleExpiry,
   withdrawReservation,
-} from "../model/throttle.ts";
-import type { ThrottleState } from "../store.ts";
+} from "./throttle.ts";
 
 /** A sign-in attempt and its slot in the row of a throttle (A12). */
 export interface Attempt {

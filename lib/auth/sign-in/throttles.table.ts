@@ -3,10 +3,10 @@ import { confirmRemoval } from "../../platform/tables/confirm-write.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Instant } from "../../platform/time.ts";
-import { noFailures, type Throttle } from "../model/throttle.ts";
 import { saveExpiring } from "../storage/expiry.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
 import type { ThrottleKey, ThrottleState } from "../store.ts";
+import { noFailures, type Throttle } from "./throttle.ts";
 
 const throttleRow = "throttle";
 

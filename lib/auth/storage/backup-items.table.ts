@@ -6,7 +6,7 @@ import { partitions } from "../../platform/tables/row-batches.ts";
 import type { Entity, Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";
-import type { Attributes } from "../model/attributes.ts";
+import type { Attributes } from "../attributes/attributes.ts";
 import { keyIn, keyRowsIn } from "../otpkeys/key-rows.table.ts";
 import { spentColumns } from "../otpkeys/spent-otps.table.ts";
 import type { OtpKey, User } from "../store.ts";

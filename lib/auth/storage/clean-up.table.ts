@@ -1,7 +1,7 @@
 import { partitions, removeRows } from "../../platform/tables/row-batches.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
-import { sessionHour } from "../model/session.ts";
 import { removeExpiredCode } from "../otpkeys/otpkeys.table.ts";
+import { sessionHour } from "../sessions/session.ts";
 import type { CleanedUp } from "../store.ts";
 import { cleanUpQueue, type ExpiringQueue, removeExpired } from "./expiry.table.ts";
 import { noticeQueue } from "./notices.table.ts";

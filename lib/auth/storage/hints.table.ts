@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Row, Table } from "../../platform/tables/tables.ts";
-import type { Attributes } from "../model/attributes.ts";
-import { foldUsername } from "../model/username.ts";
+import type { Attributes } from "../attributes/attributes.ts";
 import type { User } from "../store.ts";
+import { foldUsername } from "../users/username.ts";
 import { type AuthTables, idAtEnd, idKey, schemaVersion } from "./tables.table.ts";
 
 /**

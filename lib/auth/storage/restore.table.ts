@@ -1,18 +1,18 @@
 import type { Backup } from "../../platform/maintenance/read-backup.ts";
 import { createBatchWriter, upsertAll } from "../../platform/maintenance/row-streams.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
-import { newEpoch } from "../model/ids.ts";
-import { foldUsername, usernameMaxCodePoints } from "../model/username.ts";
-import type { KeyForm, OtpWindows } from "../otp/contract.ts";
-import { otpKind } from "../otp/kinds.ts";
-import { withoutHash } from "../otp/temporary-code.ts";
 import { keyColumns, keyPartition, keyRow } from "../otpkeys/key-rows.table.ts";
+import type { KeyForm, OtpWindows } from "../otpkeys/kinds/contract.ts";
+import { otpKind } from "../otpkeys/kinds/kinds.ts";
+import { withoutHash } from "../otpkeys/kinds/temporary-code.ts";
 import { spendOtp } from "../otpkeys/spent-otps.table.ts";
 import type { OtpKey, User, UserSummary } from "../store.ts";
 import { nameColumns } from "../users/names.table.ts";
 import { isGone, userParts, userRow } from "../users/user-rows.table.ts";
+import { foldUsername, usernameMaxCodePoints } from "../users/username.ts";
 import { type AuthWork, forEachAuthItem, type UserItem } from "./backup-items.table.ts";
 import { indexHints, listHint, nameHint, writeHint } from "./hints.table.ts";
+import { newEpoch } from "./ids.ts";
 import { type AuthTables, idKey, schemaVersion } from "./tables.table.ts";
 
 export interface AuthRestored {

@@ -1,7 +1,7 @@
 import type { Log } from "../../platform/log.ts";
 import type { Table, Tables } from "../../platform/tables/tables.ts";
 import type { Now } from "../../platform/time.ts";
-import type { KeyedHash } from "../model/keyed-hash.ts";
+import type { KeyedHash } from "./keyed-hash.ts";
 
 const names = {
   users: "users",

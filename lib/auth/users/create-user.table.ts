@@ -2,15 +2,15 @@ import { Fault } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { minutes, plus } from "../../platform/time.ts";
-import { newEpoch, newUserId } from "../model/ids.ts";
-import type { Username } from "../model/username.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { listHint, nameHint, writeHint } from "../storage/hints.table.ts";
+import { newEpoch, newUserId } from "../storage/ids.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey } from "../storage/tables.table.ts";
 import type { Stored, User } from "../store.ts";
 import { newPatience, readName, releaseName, writeName } from "./names.table.ts";
 import { userIn, userParts, userRow } from "./user-rows.table.ts";
+import type { Username } from "./username.ts";
 
 export interface NewUser {
   readonly username: Username;

@@ -4,7 +4,6 @@ import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { readOrLog } from "../../platform/tables/row-schema.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
-import { foldUsername } from "../model/username.ts";
 import { indexHints, removeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey, newWriteId } from "../storage/tables.table.ts";
@@ -20,6 +19,7 @@ import {
   userIn,
   userRow,
 } from "./user-rows.table.ts";
+import { foldUsername } from "./username.ts";
 
 /**
  * Deletes a user with attributes, assignments and name; OTP keys stay. The commit makes the row `user` a deleted user,

@@ -4,13 +4,13 @@ import { readOrLog } from "../../platform/tables/row-schema.ts";
 import type { Page as RowPage } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
-import { createdAt, firstIdAt } from "../model/ids.ts";
-import { foldUsername } from "../model/username.ts";
 import { byName, listHint, nameKey } from "../storage/hints.table.ts";
+import { createdAt, firstIdAt } from "../storage/ids.ts";
 import { type AuthTables, idAtEnd, idKey } from "../storage/tables.table.ts";
 import type { Page, Range, User, UserFilter, UserSummary } from "../store.ts";
 import { candidatesFrom, indexesOf } from "./user-indexes.table.ts";
 import { lastLoginIn, loginRow, readUserRows, summaryIn, summarySelect, userIn, userRow } from "./user-rows.table.ts";
+import { foldUsername } from "./username.ts";
 
 /** Maximum number of users that a page of a filtered list examines: it bounds the storage calls. */
 const maxExamined = 1000;

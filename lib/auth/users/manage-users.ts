@@ -1,9 +1,9 @@
 import { Fault, invalidRequest } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
-import { foldUsername, parseUsername, type Username } from "../model/username.ts";
 import { parseNewPassword } from "../passwords/password.ts";
 import type { Stored, ThrottleKey, User, UserRef } from "../store.ts";
 import { hashNewPassword } from "./new-password.ts";
+import { foldUsername, parseUsername, type Username } from "./username.ts";
 
 export const noSuchUser = (): Fault => new Fault("not_found", "There is no such user.");
 

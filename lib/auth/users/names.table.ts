@@ -2,12 +2,12 @@ import * as z from "zod";
 import { conflict } from "../../platform/retry-on-conflict.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { foldUsername } from "../model/username.ts";
 import { nameHint, namePartition, nameRow, readHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
 import type { Stored, User, UserRef } from "../store.ts";
 import { goneColumns, userIn, userRow } from "./user-rows.table.ts";
+import { foldUsername } from "./username.ts";
 
 /** The row that leads from a name to a user. The user's own row decides whether the user has the name. */
 interface NameRow {

@@ -1,5 +1,5 @@
 import type { AuthDeps } from "../deps.ts";
-import { type Lock, lockAt } from "../model/throttle.ts";
+import { type Lock, lockAt } from "../sign-in/throttle.ts";
 import type { UserRef } from "../store.ts";
 import { nameThrottle, noSuchUser } from "./manage-users.ts";
 

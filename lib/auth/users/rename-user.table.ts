@@ -1,9 +1,8 @@
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
-import { newEpoch } from "../model/ids.ts";
-import { foldUsername, type Username } from "../model/username.ts";
 import { listHint, nameHint, readHint, removeHint, writeHint } from "../storage/hints.table.ts";
+import { newEpoch } from "../storage/ids.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import type { AuthTables } from "../storage/tables.table.ts";
 import type { User, UserRef } from "../store.ts";
@@ -18,6 +17,7 @@ import {
   writeName,
 } from "./names.table.ts";
 import { replaceUser } from "./user-rows.table.ts";
+import { foldUsername, type Username } from "./username.ts";
 
 /**
  * Renames a user, and ends the sessions: the epoch is new. One write of the row `user` by its version is the commit. The

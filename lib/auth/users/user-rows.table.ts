@@ -4,7 +4,7 @@ import { checkVersion, parseRow, schemaOf, storedInstant } from "../../platform/
 import type { Action, Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
-import type { Attributes } from "../model/attributes.ts";
+import type { Attributes } from "../attributes/attributes.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
 import type { AssignedKey, Stored, User, UserSummary } from "../store.ts";
 

@@ -2,9 +2,8 @@ import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
-import { newEpoch } from "../model/ids.ts";
-import type { Username } from "../model/username.ts";
 import { nobodyPartition } from "../storage/hints.table.ts";
+import { newEpoch } from "../storage/ids.ts";
 import { type AuthTables, idKey } from "../storage/tables.table.ts";
 import type { Page, Range, Stored, User, UserFilter, UserRef, UserSummary, UserView } from "../store.ts";
 import { createUser, type NewUser } from "./create-user.table.ts";
@@ -13,6 +12,7 @@ import { listUsers, listUsersByName } from "./list-users.table.ts";
 import { isMeant, locateUser, readName, readUser } from "./names.table.ts";
 import { renameUser } from "./rename-user.table.ts";
 import { lastLoginIn, loginColumns, loginRow, readUserRows, replaceUser, userIn, userRow } from "./user-rows.table.ts";
+import type { Username } from "./username.ts";
 
 /** What may change in the write that gives a user a new epoch. */
 export type Credentials = Pick<User, "password">;

@@ -1,7 +1,7 @@
 import { createCipheriv, randomBytes } from "node:crypto";
 import { generateSync } from "otplib";
-import type { TotpAlgorithm } from "../../../lib/auth/otp/contract.ts";
-import { crc16 } from "../../../lib/auth/otp/yubico.ts";
+import type { TotpAlgorithm } from "../../../lib/auth/otpkeys/kinds/contract.ts";
+import { crc16 } from "../../../lib/auth/otpkeys/kinds/yubico.ts";
 
 export interface OathSecret {
   readonly secret: Uint8Array;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { describe, expect, it } from "vitest";
-import { hotpCode } from "../../lib/auth/otp/codes.ts";
+import { hotpCode } from "../../lib/auth/otpkeys/kinds/codes.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
 import { startCoreProxy } from "../core-proxy.ts";
 import {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { hotpCode, yubicoCode } from "../../lib/auth/otp/codes.ts";
+import { hotpCode, yubicoCode } from "../../lib/auth/otpkeys/kinds/codes.ts";
 
 /** A key to import, with a token in hand. */
 export interface Key {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { foldUsername } from "../../../lib/auth/model/username.ts";
 import { authStore } from "../../../lib/auth/storage/store.table.ts";
+import { foldUsername } from "../../../lib/auth/users/username.ts";
 import { openTables } from "../../../lib/platform/tables/tables.ts";
 import { storageDeps } from "../../support/auth/store.ts";
 import type { Answer } from "../../support/host/host-process.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createUsernameHashForLog } from "../../../lib/auth/model/hash-username-for-log.ts";
+import { createUsernameHashForLog } from "../../../lib/auth/users/hash-username-for-log.ts";
 import { hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../support/auth/software-key.ts";
 import { newPassword, replacing, testAuth, validationKey, withSession } from "../../support/auth/test-auth.ts";
 import { simulatedServer } from "../../support/auth/validation-server.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createKeyedHash } from "../../../lib/auth/model/keyed-hash.ts";
+import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { idKey } from "../../../lib/auth/storage/tables.table.ts";
 import { nameThrottle } from "../../../lib/auth/users/manage-users.ts";
 import { hours } from "../../../lib/platform/time.ts";

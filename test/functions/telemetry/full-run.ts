@@ -6,7 +6,7 @@ import type { Served } from "../../../local/package/serve.ts";
 import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
 import { sampleRequest } from "../../../local/start/sample-request.ts";
 import { describeSystem } from "../../../local/start/system.ts";
-import { hotpCode } from "../../lib/auth/otp/codes.ts";
+import { hotpCode } from "../../lib/auth/otpkeys/kinds/codes.ts";
 import { builtPackage } from "../../support/host/built-package.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
 import { quick } from "../../support/host/system.ts";

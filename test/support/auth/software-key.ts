@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { hotpCode, modhexOf, yubicoCode } from "../../lib/auth/otp/codes.ts";
+import { hotpCode, modhexOf, yubicoCode } from "../../lib/auth/otpkeys/kinds/codes.ts";
 
 /** A key in software: what it types, and what an import of it says. */
 export interface SoftwareKey {

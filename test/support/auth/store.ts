@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { createKeyedHash } from "../../../lib/auth/model/keyed-hash.ts";
-import { foldUsername } from "../../../lib/auth/model/username.ts";
+import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
 import { authTables, type StorageDeps } from "../../../lib/auth/storage/tables.table.ts";
 import type { NewOtpKey, UserRef } from "../../../lib/auth/store.ts";
+import { foldUsername } from "../../../lib/auth/users/username.ts";
 import { createLog } from "../../../lib/platform/log.ts";
 import { openTables, type Row, type Tables } from "../../../lib/platform/tables/tables.ts";
 import { type Instant, instant, plus } from "../../../lib/platform/time.ts";

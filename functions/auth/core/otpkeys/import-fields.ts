@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { base32ToBytes } from "../../../../lib/auth/otp/base32.ts";
-import { totpAlgorithms } from "../../../../lib/auth/otp/contract.ts";
-import { otpKindNames } from "../../../../lib/auth/otp/kinds.ts";
 import type { BatchKey } from "../../../../lib/auth/otpkeys/import-keys.ts";
 import { importProblems } from "../../../../lib/auth/otpkeys/imported-key.ts";
+import { base32ToBytes } from "../../../../lib/auth/otpkeys/kinds/base32.ts";
+import { totpAlgorithms } from "../../../../lib/auth/otpkeys/kinds/contract.ts";
+import { otpKindNames } from "../../../../lib/auth/otpkeys/kinds/kinds.ts";
 import { type Caller, hasRole } from "../../../../lib/platform/caller.ts";
 import { Fault, type Problem } from "../../../../lib/platform/fault.ts";
 import { problemsOf } from "../../../../lib/platform/http/parse/problems.ts";

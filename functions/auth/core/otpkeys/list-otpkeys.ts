@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isPrefix } from "../../../../lib/auth/model/prefix.ts";
+import { isPrefix } from "../../../../lib/auth/otpkeys/prefix.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import { omitUndefined } from "../../../../lib/platform/omit-undefined.ts";
 import type { AuthContext } from "../../context.ts";

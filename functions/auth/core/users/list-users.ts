@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { parseAttributeKey } from "../../../../lib/auth/model/attributes.ts";
-import { parsePrefix } from "../../../../lib/auth/model/prefix.ts";
-import { isTooLongToNormalize, usernameMaxCodePoints } from "../../../../lib/auth/model/username.ts";
+import { parseAttributeKey } from "../../../../lib/auth/attributes/attributes.ts";
+import { parsePrefix } from "../../../../lib/auth/otpkeys/prefix.ts";
+import { isTooLongToNormalize, usernameMaxCodePoints } from "../../../../lib/auth/users/username.ts";
 import { ok } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import { omitUndefined } from "../../../../lib/platform/omit-undefined.ts";

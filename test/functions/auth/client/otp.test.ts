@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it, test } from "vitest";
-import { possiblePrefixes } from "../../../../lib/auth/otp/split-otp.ts";
+import { possiblePrefixes } from "../../../../lib/auth/otpkeys/kinds/split-otp.ts";
 import { seconds } from "../../../../lib/platform/time.ts";
-import { yubicoCode } from "../../../lib/auth/otp/codes.ts";
+import { yubicoCode } from "../../../lib/auth/otpkeys/kinds/codes.ts";
 import {
   hotpKey,
   newPrefix,

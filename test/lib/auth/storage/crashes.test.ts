@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { noFailures } from "../../../../lib/auth/model/throttle.ts";
+import { noFailures } from "../../../../lib/auth/sign-in/throttle.ts";
 import type { AuthStore } from "../../../../lib/auth/storage/store.table.ts";
 import type { ThrottleKey } from "../../../../lib/auth/store.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { attributeOf } from "../../../../lib/auth/model/attributes.ts";
+import { attributeOf } from "../../../../lib/auth/attributes/attributes.ts";
 import type { AuthStore } from "../../../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../../../lib/auth/storage/tables.table.ts";
 import type { UserFilter, UserSummary } from "../../../../lib/auth/store.ts";

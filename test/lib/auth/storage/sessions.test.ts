@@ -1,9 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { startTableServer } from "../../../../bench/scale/table-server.ts";
-import type { Session, SessionKey } from "../../../../lib/auth/model/session.ts";
-import { createSession, partitionsOfHour, sessionKey, sessionPartition } from "../../../../lib/auth/model/session.ts";
-import { noFailures, type Throttle } from "../../../../lib/auth/model/throttle.ts";
+import type { Session, SessionKey } from "../../../../lib/auth/sessions/session.ts";
+import {
+  createSession,
+  partitionsOfHour,
+  sessionKey,
+  sessionPartition,
+} from "../../../../lib/auth/sessions/session.ts";
+import { noFailures, type Throttle } from "../../../../lib/auth/sign-in/throttle.ts";
 import { authStore } from "../../../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../../../lib/auth/storage/tables.table.ts";
 import type { ThrottleKey } from "../../../../lib/auth/store.ts";

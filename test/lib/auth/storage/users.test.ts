@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { attributeLimits } from "../../../../lib/auth/model/attributes.ts";
+import { attributeLimits } from "../../../../lib/auth/attributes/attributes.ts";
 import { attributePartition } from "../../../../lib/auth/storage/hints.table.ts";
 import { idKey } from "../../../../lib/auth/storage/tables.table.ts";
 import { userParts } from "../../../../lib/auth/users/user-rows.table.ts";

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { LocalKind } from "../../../../lib/auth/otp/contract.ts";
-import { hotp } from "../../../../lib/auth/otp/hotp.ts";
-import { totp } from "../../../../lib/auth/otp/totp.ts";
-import { yubico } from "../../../../lib/auth/otp/yubico.ts";
+import type { LocalKind } from "../../../../lib/auth/otpkeys/kinds/contract.ts";
+import { hotp } from "../../../../lib/auth/otpkeys/kinds/hotp.ts";
+import { totp } from "../../../../lib/auth/otpkeys/kinds/totp.ts";
+import { yubico } from "../../../../lib/auth/otpkeys/kinds/yubico.ts";
 import { instant } from "../../../../lib/platform/time.ts";
 import { oathCode, totpStep } from "../../../../local/console/software-keys/codes.ts";
 import {
@@ -13,7 +13,7 @@ import {
   newSoftwareKey,
   type SoftwareKey,
 } from "../../../../local/console/software-keys/software-keys.ts";
-import { hotpCode } from "../../../lib/auth/otp/codes.ts";
+import { hotpCode } from "../../../lib/auth/otpkeys/kinds/codes.ts";
 
 const windows = { lookAhead: 15, resync: 100, steps: 1 };
 const kinds: Record<SoftwareKey["kind"], LocalKind> = { hotp, totp, yubico };

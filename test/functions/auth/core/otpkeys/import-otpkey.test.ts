@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { days, minutes, plus } from "../../../../../lib/platform/time.ts";
-import { hotpCode } from "../../../../lib/auth/otp/codes.ts";
+import { hotpCode } from "../../../../lib/auth/otpkeys/kinds/codes.ts";
 import {
   hotpKey,
   newPrefix,

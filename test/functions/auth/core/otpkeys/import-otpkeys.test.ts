@@ -4,7 +4,7 @@ import { tokenHashesOf } from "../../../../../functions/deployment.ts";
 import { Fault } from "../../../../../lib/platform/fault.ts";
 import { createToken } from "../../../../../lib/platform/http/authenticate/api-tokens.ts";
 import { minutes } from "../../../../../lib/platform/time.ts";
-import { hotpCode } from "../../../../lib/auth/otp/codes.ts";
+import { hotpCode } from "../../../../lib/auth/otpkeys/kinds/codes.ts";
 import { hotpKey, newPrefix, totpKey, yubicoKey } from "../../../../support/auth/software-key.ts";
 import { newName, testAuth } from "../../../../support/auth/test-auth.ts";
 

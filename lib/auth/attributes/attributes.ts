@@ -1,0 +1,44 @@
+import { accepted, type Parsed, refused } from "../parsed.ts";
+
+/** Values of attributes by their keys. */
+export type Attributes = Readonly<Record<string, string>>;
+
+/** Limits of attributes; sizes are in UTF-16 code units and include the keys (A14). */
+export const attributeLimits = { keyLength: 128, valueSize: 32_768, count: 200, size: 262_144 };
+
+/** Parses an attribute's key. */
+export function parseAttributeKey(text: string): Parsed<string> {
+  if (text === "") return refused("must not be empty");
+  if (text.length > attributeLimits.keyLength)
+    return refused(`must have at most ${attributeLimits.keyLength} characters`);
+  if (!/^[A-Za-z0-9\-_.:@]*$/.test(text)) return refused("must have ASCII letters, digits and - _ . : @ only");
+  if (text === "." || text === "..") return refused("must not be . or .., which a URL cannot carry");
+  return accepted(text);
+}
+
+/** Parses an attribute's value: any well-formed text up to the limit, or an empty one. */
+export function parseAttributeValue(text: string): Parsed<string> {
+  if (!text.isWellFormed()) return refused("must be well-formed Unicode");
+  if (text.length > attributeLimits.valueSize)
+    return refused(`must have at most ${attributeLimits.valueSize} characters`);
+  return accepted(text);
+}
+
+/** Returns the attributes after one is set. Refuses more than the limits allow. */
+export function withAttribute(attributes: Attributes, key: string, value: string): Parsed<Attributes> {
+  const next = { ...attributes, [key]: value };
+  const entries = Object.entries(next);
+  if (entries.length > attributeLimits.count) return refused(`would be more than ${attributeLimits.count} attributes`);
+  if (entries.reduce((size, [name, content]) => size + name.length + content.length, 0) > attributeLimits.size) {
+    return refused(`would make more than ${attributeLimits.size} characters of attributes, keys counted`);
+  }
+  return accepted(next);
+}
+
+/** Returns the attributes after one is deleted. */
+export const withoutAttribute = (attributes: Attributes, key: string): Attributes =>
+  Object.fromEntries(Object.entries(attributes).filter(([name]) => name !== key));
+
+/** Returns the value of an attribute; undefined if it is not set. */
+export const attributeOf = (attributes: Attributes, key: string): string | undefined =>
+  Object.hasOwn(attributes, key) ? attributes[key] : undefined;

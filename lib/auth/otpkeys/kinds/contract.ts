@@ -1,0 +1,133 @@
+import type { Instant } from "../../../platform/time.ts";
+
+/** Length and alphabet of the code that follows the prefix in an OTP. */
+export interface CodeForm {
+  readonly length: number;
+  readonly alphabet: "digits" | "modhex";
+}
+
+/** The shared secret of an OTP key. It is stored encrypted only (G8). */
+export interface KeySecret {
+  readonly secret: Uint8Array;
+  readonly privateId?: Uint8Array;
+}
+
+/** The state that changes with accepted OTPs. All fields are whole numbers. */
+export interface KeyState {
+  /** The smallest moving factor that is accepted; smaller ones are used up. It only grows. */
+  readonly counter: number;
+  /** The moving factor of the code that completes a resynchronisation. */
+  readonly resync?: number;
+  /** Steps by which the clock of the OTP key is ahead, negative if it is behind; kind `totp` only. Absent: 0. */
+  readonly drift?: number;
+}
+
+/** Hash functions of `totp` keys (RFC 6238). */
+export const totpAlgorithms = ["SHA1", "SHA256", "SHA512"] as const;
+export type TotpAlgorithm = (typeof totpAlgorithms)[number];
+
+/** The stored parameters of an OTP key, without its secret. */
+export interface KeyForm {
+  /** Length of the codes, if the kind allows several. */
+  readonly digits?: number;
+  /** Length of a time step in seconds, kind `totp` only. */
+  readonly period?: number;
+  /** Hash function, kind `totp` only. */
+  readonly algorithm?: TotpAlgorithm;
+  readonly state: KeyState;
+}
+
+/** How far a code may be from the expected one. */
+export interface OtpWindows {
+  /** Number of `hotp` codes after the next expected one that are accepted. */
+  readonly lookAhead: number;
+  /** Number of `hotp` codes after the next expected one in which a resynchronisation may begin. */
+  readonly resync: number;
+  /** Number of `totp` steps before and after the current one that are accepted. */
+  readonly steps: number;
+}
+
+/**
+ * The decision on a code. The caller writes `nextState` by the ETag of the row from which it read the state, and returns no result
+ * before that write succeeds; after a conflict it reads and decides again (A8).
+ * - `valid`: genuine, and not used before
+ * - `out_of_step`: genuine, but too far ahead; it fails, and the next code is accepted
+ * - `replayed`: genuine, but used before
+ * - `invalid`: any other code
+ */
+export type Decision =
+  | { readonly outcome: "valid" | "out_of_step"; readonly nextState: KeyState }
+  | { readonly outcome: "replayed" | "invalid" };
+
+/** The verdict of the validation servers; `unavailable` if none gave a response that can be trusted. */
+export interface ValidationResult {
+  readonly outcome: "valid" | "replayed" | "invalid" | "unavailable";
+  /** For the log: each server's status or failure. Never contains the OTP. */
+  readonly detail: string;
+}
+
+/** The fields of an imported OTP key (A10). */
+export interface KeyDraft {
+  readonly secret?: Uint8Array | undefined;
+  readonly privateId?: Uint8Array | undefined;
+  readonly digits?: number | undefined;
+  readonly counter?: number | undefined;
+  readonly period?: number | undefined;
+  readonly algorithm?: TotpAlgorithm | undefined;
+  /** See `KeyState`. */
+  readonly drift?: number | undefined;
+}
+
+export interface DraftProblem {
+  readonly field: keyof KeyDraft;
+  /** The rest of a sentence that begins with the field. Never quotes the value. */
+  readonly reason: string;
+}
+
+export type Prepared =
+  | { readonly ok: true; readonly form: KeyForm; readonly secret?: KeySecret }
+  | { readonly ok: false; readonly problems: readonly DraftProblem[] };
+
+interface Kind {
+  /** All forms that codes of this kind can have. */
+  readonly forms: readonly CodeForm[];
+  /** Checks imported fields and fills in defaults. */
+  prepare(draft: KeyDraft): Prepared;
+}
+
+/** A kind whose codes this service checks, by the OTP key's secret and state. */
+export interface LocalKind extends Kind {
+  readonly checkedBy: "authentication-server";
+  /** Whether codes are short enough to guess. Then an OTP is checked only if the named user has its key. */
+  readonly isGuessable: boolean;
+  /** Decides on a code. @param code has one of the kind's forms and the key's length */
+  decide(
+    key: { readonly secret: KeySecret; readonly form: KeyForm },
+    code: string,
+    at: { readonly now: Instant; readonly windows: OtpWindows },
+  ): Decision;
+  /**
+   * Returns the state after a number of unrecorded uses: their codes are refused, and so are codes of times up to `now`,
+   * also if one of the uses was a resynchronisation.
+   */
+  advancePastUses(form: KeyForm, uses: number, at: { readonly now: Instant; readonly windows: OtpWindows }): KeyState;
+}
+
+/** A kind whose OTPs validation servers check. The caller marks an OTP as spent before it calls `query`. */
+export interface RemoteKind extends Kind {
+  readonly checkedBy: "validation-server";
+  query(otp: string, peers: OtpPeers): Promise<ValidationResult>;
+}
+
+/** Client of the validation servers, by the validation protocol 2.0. */
+export interface ValidationClient {
+  /** Checks an OTP. Failures of the servers give `unavailable`, listed in `detail`. Rejects if the client key cannot be read. */
+  validate(otp: string): Promise<ValidationResult>;
+}
+
+/** External systems that kinds may call; absent if not configured. */
+export interface OtpPeers {
+  readonly validation?: ValidationClient;
+}
+
+export type OtpKind = LocalKind | RemoteKind;

@@ -1,0 +1,129 @@
+import { accepted, type Parsed, refused } from "../../parsed.ts";
+import { foldPrefix, isPrefix, parsePrefix, prefixMaxLength } from "../prefix.ts";
+import type { CodeForm } from "./contract.ts";
+import { readOtherLayouts } from "./keyboard-layouts.ts";
+import { type OtpKindName, otpKind, otpKindNames } from "./kinds.ts";
+import { modhexPattern } from "./modhex.ts";
+import { readOtp } from "./read-otp.ts";
+import { splitTemporaryOtp } from "./temporary-code.ts";
+
+/** An OTP split into prefix and code. */
+export interface Cut {
+  readonly prefix: string;
+  readonly code: string;
+}
+
+/** What decides which split matches an OTP key. A key without a kind has no secret yet, and every split matches (A9). */
+export interface KeyShape {
+  readonly kind?: OtpKindName | undefined;
+  readonly digits?: number | undefined;
+}
+
+/** The forms of all kinds, without duplicates. */
+const forms: readonly CodeForm[] = otpKindNames
+  .flatMap(name => otpKind(name).forms)
+  .filter((form, index, all) => all.findIndex(other => isSame(other, form)) === index);
+
+/**
+ * Returns the possible splits of an OTP by the form of its end, the longest prefix first, with folded letters (A7). Digits at
+ * the end allow three splits, modhex one. Splits of the text as it would be under another keyboard layout follow.
+ */
+export const possibleCuts = (otp: string): readonly Cut[] =>
+  formedCuts(otp).map(({ prefix, code }) => ({ prefix, code }));
+
+/**
+ * Returns the prefixes that an OTP may have, without duplicates: the OTP keys to read. One for most OTPs, at most six.
+ */
+export function possiblePrefixes(otp: string): readonly string[] {
+  const temporary = splitTemporaryOtp(otp);
+  return temporary === undefined ? [...new Set(formedCuts(otp).map(({ prefix }) => prefix))] : [temporary.prefix];
+}
+
+/**
+ * Splits an OTP by the kind of the OTP key with that prefix. The pattern alone is not enough: 20 characters that end in
+ * digits could be 14 and 6, 13 and 7, or 12 and 8. If two keys match, the longer prefix wins; a caller that knows the
+ * user passes that user's keys first. The text as it was typed comes before other keyboard layouts, and those count
+ * only if they lead to one OTP of one key.
+ * @param shapeOf returns the shape of the key with a prefix of `possibleCuts`, undefined for an unknown prefix
+ */
+export function splitOtp<S extends KeyShape>(
+  otp: string,
+  shapeOf: (prefix: string) => S | undefined,
+): (Cut & { readonly key: S }) | undefined {
+  const found = new Map<number, Cut & { readonly key: S }>();
+  for (const { prefix, code, form, reading } of formedCuts(otp)) {
+    const key = shapeOf(prefix);
+    if (key === undefined || !matchesKey(key, form) || found.has(reading)) continue;
+    if (reading === 0) return { prefix, code, key };
+    found.set(reading, { prefix, code, key });
+  }
+  const [only, ...others] = found.values();
+  return others.length === 0 ? only : undefined;
+}
+
+/** How a caller names an OTP key: by its prefix, or by an OTP that may also be a prefix. */
+export type PrefixOrOtp = { readonly prefix: string } | { readonly otp: string };
+
+/**
+ * Parses a prefix to assign. Existing clients may send an OTP instead: a text longer than a prefix that can be split in
+ * exactly one way is taken as its prefix. A text that ends in a code of digits is an OTP or a prefix, depending on which OTP
+ * keys exist. The OTP is not checked. White space is ignored in an OTP only.
+ */
+export function parsePrefixOrOtp(text: string): Parsed<PrefixOrOtp> {
+  const prefix = parsePrefix(text);
+  if (prefix !== undefined) return accepted(codeAtEnd.test(prefix) ? { otp: prefix } : { prefix });
+  const read = readOtp(text);
+  const cuts = formedCuts(read);
+  const asTyped = cuts.filter(({ reading }) => reading === 0);
+  const [cut, ...others] = asTyped.length > 0 ? asTyped : cuts;
+  if (cut === undefined) return refused(`must be 1 to ${prefixMaxLength} letters and digits, or an OTP`);
+  const isCertain = others.length === 0 && read.length > prefixMaxLength;
+  return accepted(isCertain ? { prefix: cut.prefix } : { otp: read });
+}
+
+/** The shortest code of digits. */
+const codeAtEnd = /[0-9]{6}$/;
+
+/**
+ * Returns whether a text has the form of an OTP rather than of a prefix: 12 characters, which OATH token identifiers and most
+ * public ids have, letters of modhex alone, or a serial number of at least 8 digits, and a code of digits. Shorter texts that
+ * end in digits are prefixes too, for example an OATH token identifier, or a serial number.
+ */
+export const looksLikeOtp = (text: string): boolean =>
+  /^[a-z0-9]{12,}[0-9]{6}$/.test(text) || /^[cbdefghijklnrtuv]{6,}[0-9]{6,8}$/.test(text) || /^[0-9]{14,}$/.test(text);
+
+interface FormedCut extends Cut {
+  readonly form: CodeForm;
+  /** 0: the text as it was typed. Others: one number for each keyboard layout. */
+  readonly reading: number;
+}
+
+function formedCuts(otp: string): readonly FormedCut[] {
+  // Check the length first: folding a megabyte is slow, and an OTP is short.
+  const fitting = forms.filter(({ length }) => otp.length > length && otp.length <= length + prefixMaxLength);
+  if (fitting.length === 0) return [];
+  const asTyped = cutsOf(foldPrefix(otp), fitting, 0);
+  // Letters before digits are read as typed: in most layouts any letter is a letter, so that each such OTP would cost
+  // more reads.
+  if (asTyped.some(({ form }) => form.alphabet === "digits")) return asTyped;
+  return [...asTyped, ...readOtherLayouts(otp).flatMap((text, index) => cutsOf(text, fitting, index + 1))];
+}
+
+function cutsOf(text: string, fitting: readonly CodeForm[], reading: number): readonly FormedCut[] {
+  return fitting
+    .map(form => ({ form, reading, prefix: text.slice(0, -form.length), code: text.slice(-form.length) }))
+    .filter(({ form, prefix, code }) => isPrefix(prefix) && matchesAlphabet(form, code))
+    .sort((one, other) => other.prefix.length - one.prefix.length);
+}
+
+const matchesAlphabet = ({ alphabet }: CodeForm, code: string): boolean =>
+  alphabet === "digits" ? /^[0-9]*$/.test(code) : modhexPattern.test(code);
+
+function isSame(one: CodeForm, other: CodeForm): boolean {
+  return one.length === other.length && one.alphabet === other.alphabet;
+}
+
+function matchesKey({ kind, digits }: KeyShape, form: CodeForm): boolean {
+  if (kind === undefined) return true;
+  return otpKind(kind).forms.some(own => isSame(own, form)) && (digits === undefined || digits === form.length);
+}

@@ -1,0 +1,61 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { base32crockford } from "@scure/base";
+import type { Instant } from "../../../platform/time.ts";
+import { foldPrefix } from "../prefix.ts";
+
+/**
+ * The stored temporary code of a lost OTP key. Without `hash` no code is accepted; the user still needs an OTP to sign
+ * in.
+ */
+export interface TemporaryCode {
+  /** SHA-256 of the code in base64url. The code has 80 random bits, so a fast hash cannot be searched. */
+  readonly hash?: string;
+  readonly usesLeft: number;
+  readonly validUntil: Instant;
+}
+
+/** 80 bits are 16 characters of Base32. */
+const codeBytes = 10;
+
+/** Returns a code of four groups of four characters, without letters that look like digits. */
+export function createTemporaryCode(random: (bytes: number) => Uint8Array): string {
+  const text = base32crockford.encode(random(codeBytes));
+  return text.match(/.{4}/g)?.join("-") ?? text;
+}
+
+/**
+ * Splits `<prefix>-<code>`, in any case. No OTP of an OTP key has this form: their codes contain no hyphen between
+ * letters.
+ */
+export function splitTemporaryOtp(otp: string): { readonly prefix: string; readonly code: string } | undefined {
+  if (otp.length > 64) return undefined;
+  const [, prefix = "", code] = /^([a-z0-9]{1,32})-([a-z0-9]{4}(?:-[a-z0-9]{4}){3})$/i.exec(otp) ?? [];
+  return code === undefined ? undefined : { prefix: foldPrefix(prefix), code };
+}
+
+/**
+ * Returns the stored form of a code. People type it: case does not matter, and letters that look like digits are those
+ * digits.
+ */
+export const hashTemporaryCode = (code: string): string =>
+  createHash("sha256").update(code.toUpperCase().replaceAll("O", "0").replace(/[IL]/g, "1")).digest("base64url");
+
+/** Returns a stored code without its hash, after it was revoked, used up or expired. Its user still needs an OTP. */
+export const withoutHash = ({ usesLeft, validUntil }: TemporaryCode): TemporaryCode => ({ usesLeft, validUntil });
+
+/** Checks a code. @returns the outcome, and the stored code after its use if the code is valid */
+export function decideTemporaryCode(
+  stored: TemporaryCode,
+  code: string,
+  now: Instant,
+): {
+  readonly outcome: "valid" | "invalid" | "code_used_up" | "code_expired";
+  readonly next?: TemporaryCode;
+} {
+  if (stored.usesLeft === 0) return { outcome: "code_used_up" };
+  if (stored.hash === undefined || now >= stored.validUntil) return { outcome: "code_expired" };
+  const [expected, given] = [Buffer.from(stored.hash), Buffer.from(hashTemporaryCode(code))];
+  if (expected.length !== given.length || !timingSafeEqual(expected, given)) return { outcome: "invalid" };
+  const next = { ...stored, usesLeft: stored.usesLeft - 1 };
+  return { outcome: "valid", next: next.usesLeft === 0 ? withoutHash(next) : next };
+}

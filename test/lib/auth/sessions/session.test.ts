@@ -1,0 +1,176 @@
+import { createHash, randomBytes } from "node:crypto";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { clearedSessionCookie, presentedSession, sessionCookie } from "../../../../lib/auth/sessions/cookies.ts";
+import {
+  accessToStore,
+  createSession,
+  isLive,
+  sessionHour,
+  sessionKey,
+  unixSeconds,
+} from "../../../../lib/auth/sessions/session.ts";
+import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
+import { forAll } from "../../../support/for-all.ts";
+
+const now = "2031-01-01T12:34:56.789Z";
+const user = { id: 42, epoch: 3 };
+const random = (bytes: number) => new Uint8Array(randomBytes(bytes));
+const create = (options: { prefix?: string; at?: string } = {}) =>
+  createSession({ user, prefix: options.prefix, now: options.at ?? now, absoluteMs: hours(24), random });
+const limits = { idleMs: hours(1), touchMs: seconds(60) };
+
+describe("a session's value", () => {
+  it("is opaque, and has 32 random bytes that are new each time", () => {
+    const [one, other] = [create().value, create().value];
+    expect(one).toMatch(/^[A-Za-z0-9_-]{60}$/);
+    const randomPart = (value: string) => Buffer.from(value, "base64url").subarray(13);
+    expect(randomPart(one)).toHaveLength(32);
+    expect(randomPart(one)).not.toEqual(randomPart(other));
+  });
+
+  it("takes all its randomness from what it is given", () => {
+    const asked: number[] = [];
+    const zeros = (bytes: number) => {
+      asked.push(bytes);
+      return new Uint8Array(bytes);
+    };
+    const { value } = createSession({ user, now, absoluteMs: hours(24), random: zeros });
+    expect(asked).toEqual([32]);
+    expect(Buffer.from(value, "base64url").subarray(13)).toEqual(Buffer.alloc(32));
+  });
+
+  it("holds what finds the session and its user; of itself only the SHA-256 of the whole is stored", () => {
+    const { value, key, session } = create();
+    expect(key).toEqual({
+      userId: 42,
+      hour: "2031-01-02T12",
+      hash: createHash("sha256").update(value).digest("base64url"),
+    });
+    expect(sessionKey(value)).toEqual(key);
+    for (const stored of [JSON.stringify(key), JSON.stringify(session)]) {
+      expect(stored).not.toContain(value);
+      expect(stored).not.toContain(value.slice(-43));
+    }
+  });
+
+  it("with any character changed is another session's or none", () => {
+    const { value, key } = create();
+    forAll(fc.tuple(fc.nat(59), fc.constantFrom(..."Az09-_")), ([place, character]) => {
+      const changed = value.slice(0, place) + character + value.slice(place + 1);
+      if (changed !== value) expect(sessionKey(changed)?.hash).not.toBe(key.hash);
+    });
+  });
+
+  it.each(["", "x", "A".repeat(59), "A".repeat(61), "A".repeat(60), `${"A".repeat(59)}=`, "é".repeat(60)])(
+    "is not %j",
+    value => {
+      expect(sessionKey(value)).toBeUndefined();
+    },
+  );
+
+  it("of an hour after the year 9999 never was one", () => {
+    const bytes = Buffer.alloc(45, 255);
+    bytes[0] = 1;
+    expect(sessionKey(bytes.toString("base64url"))).toBeUndefined();
+  });
+
+  it("finds its session in an hour that clean-up drops only when the session has expired", () => {
+    forAll(fc.integer({ min: 0, max: 4e12 }), epochMs => {
+      const { key, session } = create({ at: new Date(epochMs).toISOString() });
+      expect(key.hour >= sessionHour(plus(session.expiresAt, -1))).toBe(true);
+      expect(key.hour < sessionHour(plus(session.expiresAt, hours(1)))).toBe(true);
+    });
+  });
+});
+
+describe("a session", () => {
+  const { session } = create({ prefix: "dteffuje" });
+
+  it("begins with the user's epoch and the key's prefix, none where no OTP was used", () => {
+    expect(session).toEqual({
+      userId: 42,
+      epoch: 3,
+      prefix: "dteffuje",
+      createdAt: now,
+      accessedAt: now,
+      expiresAt: plus(now, hours(24)),
+    });
+    expect("prefix" in create().session).toBe(false);
+  });
+
+  it("lives for an hour without use, to the millisecond", () => {
+    expect(isLive(session, user, plus(now, hours(1) - 1), limits)).toBe(true);
+    expect(isLive(session, user, plus(now, hours(1)), limits)).toBe(false);
+  });
+
+  it("lives for a day however much it is used, to the millisecond", () => {
+    const used = { ...session, accessedAt: plus(now, hours(24) - 1) };
+    expect(isLive(used, user, plus(now, hours(24) - 1), limits)).toBe(true);
+    expect(isLive(used, user, plus(now, hours(24)), limits)).toBe(false);
+  });
+
+  it("of another epoch, of a user who is gone, or of the name's next owner is none", () => {
+    expect(isLive(session, { ...user, epoch: user.epoch + 1 }, now, limits)).toBe(false);
+    expect(isLive(session, { ...user, epoch: 2 }, now, limits)).toBe(false);
+    expect(isLive(session, undefined, now, limits)).toBe(false);
+    expect(isLive(session, { ...user, id: 43 }, now, limits)).toBe(false);
+  });
+
+  it("writes its access time at most once a minute, and never an earlier one", () => {
+    expect(accessToStore(session, plus(now, seconds(60) - 1), limits)).toBeUndefined();
+    expect(accessToStore(session, plus(now, seconds(60)), limits)).toBe(plus(now, seconds(60)));
+    expect(accessToStore(session, plus(now, -minutes(5)), limits)).toBeUndefined();
+  });
+
+  it("has times in Unix seconds with a fraction", () => {
+    expect(unixSeconds("2031-01-01T00:00:00.250Z")).toBe(1_924_992_000.25);
+  });
+});
+
+describe("the session cookie", () => {
+  it("is bound to the host and to TLS, and out of reach for scripts and other sites", () => {
+    expect(sessionCookie("value", true)).toEqual({
+      name: "__Host-Service-Session",
+      value: "value",
+      path: "/",
+      httpOnly: true,
+      secure: true,
+      sameSite: "Strict",
+    });
+  });
+
+  it("has another name without TLS, which browsers take from a local run alone", () => {
+    expect(sessionCookie("value", false)).toMatchObject({ name: "Service-Session", secure: false, httpOnly: true });
+  });
+
+  it("is taken away by an empty one with the same attributes that is over", () => {
+    for (const secure of [true, false]) {
+      expect(clearedSessionCookie(secure)).toEqual({ ...sessionCookie("", secure), maxAge: 0 });
+    }
+  });
+});
+
+describe("the session that a request presents", () => {
+  const presented = (headers: Record<string, string>, secure = true) => presentedSession(new Headers(headers), secure);
+
+  it.each([
+    [{}, undefined],
+    [{ "x-service-session": "h" }, "h"],
+    [{ "X-Service-Session": " h " }, "h"],
+    [{ cookie: "__Host-Service-Session=c" }, "c"],
+    [{ cookie: "a=b; __Host-Service-Session=c;d=e" }, "c"],
+    [{ "x-service-session": "h", cookie: "__Host-Service-Session=c" }, "h"],
+    [{ "x-service-session": "", cookie: "__Host-Service-Session=c" }, "c"],
+    [{ "x-service-session": " ", cookie: "__Host-Service-Session=" }, undefined],
+    [{ cookie: "Service-Session=c" }, undefined],
+    [{ cookie: "x__Host-Service-Session=c" }, undefined],
+    [{ cookie: "__Host-Service-Session" }, undefined],
+  ])("of %j is %j", (headers, value) => {
+    expect(presented(headers as Record<string, string>)).toBe(value);
+  });
+
+  it("is in the other cookie in a local run without TLS", () => {
+    expect(presented({ cookie: "__Host-Service-Session=a; Service-Session=c" }, false)).toBe("c");
+  });
+});
