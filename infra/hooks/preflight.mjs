@@ -17,6 +17,9 @@ export const providers = [
   "Microsoft.Web",
 ];
 
+/** The first Azure CLI that knows Flex Consumption (2.60.0) and its zones (2.66.0). Debian 12 ships 2.45.0. azure.yaml has that of azd. */
+export const minimumAz = "2.66.0";
+
 /**
  * Returns a sentence for each problem. What az does not answer is reported and is no problem: it may be missing only the right to
  * look.
@@ -27,6 +30,8 @@ export function preflight(environment, az) {
   const ask = (...parameters) => az(...parameters, ...(subscription ? ["--subscription", subscription] : []));
   const cloud = az("cloud", "show");
   if (cloud === undefined) return unchecked("anything: the Azure CLI did not answer");
+  const old = outdated(az("version")?.["azure-cli"]);
+  if (old.length > 0) return old;
   if (cloud.name !== "AzureCloud")
     return [`The templates are for the public cloud, not for ${cloud.name}: \`az cloud set --name AzureCloud\`.`];
   if (ask("account", "show") === undefined)
@@ -41,6 +46,18 @@ export function preflight(environment, az) {
     ...networkProblems(az, environment, token),
     ...(token === undefined ? unchecked("the names of the vaults") : takenVaults(ask, environment, token)),
   ];
+}
+
+function outdated(version) {
+  if (typeof version !== "string") return unchecked("the version of the Azure CLI");
+  const parts = text => text.split(".").map(Number);
+  const [found, wanted] = [parts(version), parts(minimumAz)];
+  const at = wanted.findIndex((part, position) => part !== found[position]);
+  return at < 0 || found[at] > wanted[at]
+    ? []
+    : [
+        `The Azure CLI ${version} is too old, ${minimumAz} is needed: \`az upgrade\`, or https://aka.ms/install-azure-cli instead of the package of your distribution.`,
+      ];
 }
 
 function unregistered(ask) {

@@ -18,7 +18,8 @@ const { nameToken, uniqueString, vaultNames } = await hook<{
   uniqueString(...values: readonly string[]): string;
   vaultNames(token: string): readonly string[];
 }>("names");
-const { preflight, providers } = await hook<{
+const { minimumAz, preflight, providers } = await hook<{
+  readonly minimumAz: string;
   preflight(environment: object, az: (...words: readonly string[]) => unknown): readonly string[];
   readonly providers: readonly string[];
 }>("preflight");
@@ -55,6 +56,7 @@ const azAnswers = (answers: object) =>
 /** What az answers where nothing is wrong. */
 const fine = {
   "cloud show": { name: "AzureCloud" },
+  version: { "azure-cli": "2.90.0" },
   "account show": {},
   "provider list": providers.map(name => ({ name, state: "Registered" })),
   "provider register": {},
@@ -276,6 +278,19 @@ describe("preflight", () => {
     expect(problems).toEqual(expect.arrayContaining([expect.stringContaining(expected)]));
   });
 
+  it("finds an Azure CLI that is too old, before it asks what such a one does not know", () => {
+    for (const version of ["2.45.0", "2.65.9", "1.99.0"]) {
+      const { problems, calls } = flown({ version: { "azure-cli": version } });
+      expect(problems).toEqual([
+        expect.stringContaining(`The Azure CLI ${version} is too old, ${minimumAz} is needed`),
+      ]);
+      expect(calls.join()).not.toContain("flexconsumption");
+    }
+    for (const version of [minimumAz, "2.66.1", "2.100.0", "3.0.0"])
+      expect(flown({ version: { "azure-cli": version } }).problems).toEqual([]);
+    expect(readFileSync("docs/deploy.md", "utf8")).toContain(`Azure CLI ${minimumAz} or newer`);
+  });
+
   it("accepts for locks a Contributor with User Access Administrator, as docs/pipelines.md says, and no role that only assigns roles", () => {
     const contributor = {
       actions: ["*"],
@@ -326,7 +341,7 @@ describe("preflight", () => {
   it("continues where az has no permission, and reports what it did not check", async () => {
     const silent = Object.fromEntries(Object.keys(fine).map(words => [words, null]));
     const output = await ran("preprovision", { ...silent, "cloud show": fine["cloud show"], "account show": {} });
-    expect(output.match(/Not checked/g)).toHaveLength(4);
+    expect(output.match(/Not checked/g)).toHaveLength(5);
     expect(notes()).toHaveLength(1);
   });
 
@@ -350,7 +365,7 @@ describe("preflight", () => {
 
   it("names the missing login, makes no further call and continues", async () => {
     expect(await ran("preprovision", { "account show": null })).toContain("Not checked: anything: run `az login`");
-    expect(flown({ "account show": null }).calls).toHaveLength(2);
+    expect(flown({ "account show": null }).calls).toHaveLength(3);
     expect(notes()).toHaveLength(1);
   });
 
@@ -628,27 +643,5 @@ describe("the hook after a provision", () => {
 
   it("prints nothing where nothing is left to do", async () => {
     expect(await ran("postprovision", {}, { MAIL_DOMAIN_VERIFIED: "true", CALLER_AUDIENCES: "a" })).toBe("");
-  });
-});
-
-describe("deploy-core.mjs", () => {
-  const script = "infra/scripts/deploy-core.mjs";
-  const named = ["--resource-group", "rg-sample", "--name", "func-core-sample"];
-
-  it("deploys a package to Core without building it in Azure, the present one or an earlier one", async () => {
-    commands = fakeCommands({ azd, az });
-    await commands.run(script, [...named, "--package", "package.json"], {
-      AZ_ANSWERS: azAnswers({ "config-zip": {} }),
-    });
-    expect(azCalls()).toBe(
-      "functionapp deployment source config-zip --resource-group rg-sample --name func-core-sample --src package.json --build-remote false\n",
-    );
-  });
-
-  it("fails where the deployment fails, and explains itself where something is missing", async () => {
-    commands = fakeCommands({ azd, az });
-    await expect(commands.run(script, [...named, "--package", "package.json"])).rejects.toThrow();
-    await expect(commands.run(script, [...named, "--package", "none.zip"])).rejects.toThrow("There is no none.zip");
-    expect(await commands.run(script, ["--help"])).toContain("CORE_APP_NAME");
   });
 });

@@ -1,0 +1,165 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type FakeCommands, fakeCommands } from "./fake-commands.ts";
+import { type SimulatedSite, simulatedSite } from "./simulated-site.ts";
+
+const { deployApp } = (await import("../../../infra/scripts/deploy-app.mjs" as string)) as {
+  deployApp(az: (...words: readonly string[]) => unknown, options: object): Promise<void>;
+};
+
+const script = "infra/scripts/deploy-core.mjs";
+const id = "/subscriptions/s/resourceGroups/rg-sample/providers/Microsoft.Web/sites/func-core-sample";
+const times = { pauseMs: 1, callMs: 2000, healthMs: 50, deploymentMs: 1000 };
+
+let commands: FakeCommands;
+let site: SimulatedSite;
+let file: string;
+beforeEach(async () => {
+  site = await simulatedSite();
+  commands = fakeCommands({
+    az: `#!/bin/sh
+printf '%s\\n' "$*" >> "$directory/az.log"
+case "$*" in
+  "resource show"*) printf '%s' "$SITE" ;;
+  "account get-access-token"*) printf '{"accessToken":"token-of-az"}' ;;
+  "functionapp function list"*) printf '["func-core-sample/health"]' ;;
+esac
+`,
+  });
+  file = join(commands.directory, "package.zip");
+  writeFileSync(file, "the package");
+});
+afterEach(() => commands.remove());
+
+const shown = () => ({
+  id,
+  properties: {
+    defaultHostName: site.host,
+    hostNameSslStates: [
+      { hostType: "Standard", name: "elsewhere" },
+      { hostType: "Repository", name: site.host },
+    ],
+  },
+});
+
+const runScript = (...args: readonly string[]) =>
+  commands.run(script, ["--resource-group", "rg-sample", "--name", "func-core-sample", ...args], {
+    SITE: JSON.stringify(shown()),
+  });
+
+/** Deploys without starting a process, so that pauses are short. Returns what is told and the calls of az. */
+async function deployed(lists: readonly (readonly string[] | undefined)[] = [["a/health"]]) {
+  const told: string[] = [];
+  const calls: string[] = [];
+  const names = [...lists];
+  const az = (...words: readonly string[]) => {
+    const call = words.join(" ");
+    calls.push(call);
+    if (call.startsWith("resource show")) return shown();
+    if (call.startsWith("account get-access-token")) return { accessToken: "token-of-az" };
+    if (call.startsWith("functionapp function list")) return names.length > 1 ? names.shift() : names[0];
+    return null;
+  };
+  const options = {
+    group: "rg-sample",
+    name: "func-core-sample",
+    file,
+    tell: (line: string) => told.push(line),
+    times,
+  };
+  await deployApp(az, options);
+  return { told: told.join("\n"), calls };
+}
+
+describe("deploy-core.mjs", () => {
+  it("publishes the package to the deployment site with a token, without a build in Azure", async () => {
+    site.polls = [{ status: 0, progress: "Preparing" }, { status: 4 }];
+    const output = await runScript("--package", file);
+    expect(output).toMatch(
+      /Uploaded .*\nPreparing\nDeployed .*\nfunc-core-sample is healthy.\nAzure knows 1 functions/,
+    );
+    expect(site.packages).toEqual([
+      { bytes: Buffer.from("the package"), authorization: "Bearer token-of-az", type: "application/zip" },
+    ]);
+    expect(site.calls[0]).toBe("POST /api/publish?RemoteBuild=false");
+    const calls = readFileSync(join(commands.directory, "az.log"), "utf8");
+    expect(calls).not.toContain("config-zip");
+    expect(calls).not.toContain("token-of-az");
+  });
+
+  it("explains itself where something is missing", async () => {
+    await expect(runScript("--package", "none.zip")).rejects.toThrow("There is no none.zip");
+    expect(await commands.run(script, ["--help"])).toContain("CORE_APP_NAME");
+    await expect(
+      commands.run(script, ["--resource-group", "g", "--name", "n", "--package", file], { SITE: "" }),
+    ).rejects.toThrow("The app n was not found in g");
+  });
+
+  it.each([
+    [3, "The deployment failed. the reason"],
+    [-1, "The deployment was cancelled"],
+    [5, "another deployment is running: repeat it"],
+    [6, "succeeded in parts only"],
+  ])("fails if the deployment ends with status %i", async (status, message) => {
+    site.polls = [{ status: 1 }, { status, status_text: "the reason" }];
+    await expect(deployed()).rejects.toThrow(message);
+    expect(site.calls.filter(call => call.includes("health"))).toEqual([]);
+  });
+
+  it("says that a new role takes time if the storage refuses the package", async () => {
+    site.polls = [{ status: 3, status_text: "Status: 403 (AuthorizationPermissionMismatch)" }];
+    await expect(deployed()).rejects.toThrow("takes up to 30 minutes to become effective");
+  });
+
+  it("waits through a restart of the deployment site, which then forgets the deployment", async () => {
+    site.polls = [404, 503, { status: 2 }, 502, 404];
+    expect((await deployed()).told).toContain("is healthy");
+  });
+
+  it("uploads again after a failure that passes", async () => {
+    site.uploads = [503, 409];
+    expect((await deployed()).told).toContain("is healthy");
+    expect(site.packages).toHaveLength(1);
+  });
+
+  it("fails with the places from which the deployment site can be reached, if it refuses this machine", async () => {
+    site.uploads = [403];
+    await expect(deployed()).rejects.toThrow("CORE_DEPLOY_RANGE");
+    site.uploads = [401];
+    await expect(deployed()).rejects.toThrow("az login");
+    site.uploads = [503, 503, 503, 503];
+    await expect(deployed()).rejects.toThrow("The deployment site returns 503");
+    expect(site.packages).toEqual([]);
+  });
+
+  it("ends if the deployment does not, and says that the command may be repeated", async () => {
+    site.polls = [{ status: 1 }];
+    await expect(deployed()).rejects.toThrow(/did not end within .* repeat this command/);
+  });
+
+  it("takes a health that this machine cannot read for no failure", async () => {
+    site.health = [403];
+    expect((await deployed()).told).toContain("cannot be read from this machine, so it was not checked");
+  });
+
+  it("waits for the start of the app, and fails if it is not healthy then", async () => {
+    site.health = [503, 503, 200];
+    expect((await deployed()).told).toContain("is healthy");
+    site.health = [503];
+    await expect(deployed()).rejects.toThrow(/has the package, but GET .*\/health returns 503/);
+  });
+
+  it("synchronises the triggers if Azure knows none, without which no timer runs", async () => {
+    const { told, calls } = await deployed([[], ["func-core-sample/WarmUp"], ["a/health", "a/backUp"]]);
+    expect(told).toContain("Azure knows 2 functions");
+    expect(calls.filter(call => call.includes("host/default/sync"))).toEqual(
+      Array(2).fill(`rest --method post --url ${id}/host/default/sync?api-version=2025-03-01`),
+    );
+  });
+
+  it("only reports that the triggers are not known or cannot be read", async () => {
+    expect((await deployed([[]])).told).toContain("its timers do not run");
+    expect((await deployed([undefined])).told).toContain("Not checked");
+  });
+});
