@@ -153,10 +153,10 @@ async function cost(call: () => Promise<unknown>): Promise<string> {
 
 /** Returns a function that calls a registered function as the host does, with the platform's steps around it. */
 function invocation(name: string, http: Readonly<Record<string, unknown>>) {
-  const served = servedFunctions(hostCore, { routePrefix: "", setting: () => undefined, log: () => {} });
+  const served = servedFunctions(hostCore, { setting: () => undefined, log: () => {} });
   const one = served.find(each => each.name === name);
   if (one === undefined) throw new Error(`there is no ${name}`);
-  const invoke = createInvoke(hostCore, { log: () => {}, timeout: undefined });
+  const invoke = createInvoke(hostCore, () => {});
   const input = { url: "http://127.0.0.1:7071/client", nullableQuery: {}, nullableParams: {}, ...http };
   return async (expected: string) => {
     const { returnValue } = await invoke(one, { http: input as never }, "bench");

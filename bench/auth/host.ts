@@ -89,12 +89,10 @@ async function startWithFront() {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
   const log = () => {};
-  const invoke = createInvoke(core, { log, timeout: undefined });
-  const served = servedFunctions(core, { routePrefix: "", setting: name => process.env[name], log });
+  const invoke = createInvoke(core, log);
+  const served = servedFunctions(core, { setting: name => process.env[name], log });
   const byName = new Map(served.map(one => [one.name, one]));
   const send = (message: ToFront) => front.send(message);
-  const appContext = { hookData: core.appHookData, appHookData: core.appHookData };
-  await core.runHooks("appStart", appContext);
   send({ functions: [...core.functions.values()].map(({ metadata }) => metadata) });
   const [{ url }] = (await once(front, "message")) as [Started];
   front.on("message", async (message: ToWorker) => {
@@ -115,7 +113,7 @@ async function startWithFront() {
       const exited = once(front, "exit");
       front.kill();
       await exited;
-      await core.runHooks("appTerminate", appContext);
+      await core.runHooks("appTerminate", { hookData: core.appHookData, appHookData: core.appHookData });
     },
   };
 }

@@ -8,14 +8,6 @@ export function createSettings(env: Readonly<Record<string, string | undefined>>
   return name => values.get(name.toLowerCase()) || undefined;
 }
 
-/** @throws Error naming the first `%NAME%` that has no value */
-export const resolveSettings = (text: string, setting: Setting): string =>
-  text.replace(/%([^%]+)%/g, (whole, name: string) => {
-    const value = setting(name);
-    if (value === undefined) throw new Error(`'${whole}' does not resolve to a value.`);
-    return value;
-  });
-
 /** Returns whether a setting disables the function. The real host ignores `AzureWebJobs__name__Disabled` too. */
 export const isDisabled = (functionName: string, setting: Setting): boolean =>
   [`AzureWebJobs.${functionName}.Disabled`, `AzureWebJobs_${functionName}_Disabled`].some(name =>

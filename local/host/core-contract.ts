@@ -22,20 +22,11 @@ export interface HttpTrigger extends Binding {
 
 export interface TimerTrigger extends Binding {
   readonly schedule: string;
-  readonly runOnStartup?: boolean;
-  readonly useMonitor?: boolean;
 }
 
 export interface FunctionMetadata {
   readonly name: string;
   readonly bindings: Readonly<Record<string, Binding>>;
-  readonly retryOptions?: RetryOptions;
-}
-
-export interface RetryOptions {
-  readonly retryStrategy: string;
-  readonly maxRetryCount: number;
-  readonly delayInterval?: { readonly seconds: number };
 }
 
 export type FunctionCallback = (...args: unknown[]) => unknown;
@@ -56,9 +47,7 @@ export interface RpcHttpRequest {
 export interface RpcCookie {
   readonly name: string;
   readonly value: string;
-  readonly domain?: Nullable<string>;
   readonly path?: Nullable<string>;
-  readonly expires?: Nullable<{ readonly seconds: number }>;
   readonly secure?: Nullable<boolean>;
   readonly httpOnly?: Nullable<boolean>;
   /** `none` leaves the attribute out, `explicitNone` is its value `None`. */
@@ -87,10 +76,9 @@ export interface CoreInvocationContext {
     readonly inputData: readonly { readonly name: string; readonly data: RpcInput }[];
     readonly triggerMetadata: Readonly<Record<string, never>>;
     readonly traceContext: { readonly traceParent: string; readonly traceState: string };
-    readonly retryContext?: { readonly retryCount: number; readonly maxRetryCount: number };
   };
   log(level: LogLevel, category: "user" | "system", message: string): void;
-  state?: "preInvocationHooks" | "invocation" | "postInvocationHooks" | undefined;
+  state?: "preInvocationHooks" | "invocation" | undefined;
 }
 
 export interface InvocationModel {
@@ -103,6 +91,5 @@ export interface ProgrammingModel {
   readonly name: string;
   readonly version: string;
   getInvocationModel(context: CoreInvocationContext): InvocationModel | Promise<InvocationModel>;
-  /** `HttpUri` is present if the app uses streaming. */
-  getCapabilities(worker: object): Promise<{ readonly HttpUri?: string }>;
+  getCapabilities(worker: object): Promise<Readonly<Record<string, unknown>>>;
 }

@@ -7,7 +7,7 @@ export interface RegisteredFunction {
   readonly callback: FunctionCallback;
 }
 
-const hookNames = ["appStart", "appTerminate", "preInvocation", "postInvocation"] as const;
+const hookNames = ["appTerminate", "preInvocation"] as const;
 export type HookName = (typeof hookNames)[number];
 
 type HookCallback = (context: object) => unknown;
@@ -53,15 +53,11 @@ function createCore() {
   const api = {
     version: "3.9.1",
     hostVersion: "4.1037.0",
-    Disposable: {
-      from: (...parts: { dispose(): void }[]) => disposable(() => parts.forEach(part => void part.dispose())),
-    },
     registerFunction(metadata: FunctionMetadata, callback: FunctionCallback) {
       if (functions.has(metadata.name)) {
         throw systemError(Error, `A function with id "${metadata.name}" has already been registered.`);
       }
       functions.set(metadata.name, { metadata, callback });
-      return disposable(() => functions.delete(metadata.name));
     },
     setProgrammingModel: (next: ProgrammingModel) => {
       model = next;
@@ -71,7 +67,6 @@ function createCore() {
       const list = hooks.get(name);
       if (list === undefined) throw systemError(RangeError, `Unrecognized hook "${name}"`);
       list.push(callback);
-      return disposable(() => list.splice(list.indexOf(callback), 1));
     },
     log: (level: LogLevel, category: "user" | "system", message: string) => sink(level, `Worker.${category}`, message),
   };
@@ -95,16 +90,6 @@ function createCore() {
   };
   return { core, api };
 }
-
-const disposable = (end: () => unknown) => {
-  let done = false;
-  return {
-    dispose() {
-      if (!done) end();
-      done = true;
-    },
-  };
-};
 
 /** Returns an error with the property by which the library recognises errors of the host. */
 const systemError = (kind: ErrorConstructor | RangeErrorConstructor, message: string) =>

@@ -6,12 +6,11 @@ import { createAdmin } from "./admin.ts";
 import { createSettings } from "./app-settings.ts";
 import type { HostLog } from "./core-contract.ts";
 import type { FunctionsCore } from "./functions-core.ts";
-import { functionTimeoutMs, type HostJson } from "./host-json.ts";
-import { createLevelOf, type Keys } from "./http/keys.ts";
+import { createMasterKeyCheck } from "./http/keys.ts";
 import { defaultBodyLimit } from "./http/request.ts";
 import { createRequestQueue } from "./http/request-queue.ts";
 import { send } from "./http/response.ts";
-import { createRefusals, createServe } from "./http/serve.ts";
+import { createServe, refuseMalformed, refuseUnknownMethod } from "./http/serve.ts";
 import { createInvoke, type Invoke } from "./invoke.ts";
 import { servedFunctions } from "./served-functions.ts";
 import { createTimer } from "./timers.ts";
@@ -33,16 +32,13 @@ export interface LocalHost {
 export interface HostOptions {
   /** 0 for a free port. */
   readonly port: number;
-  readonly hostJson?: HostJson;
+  /** Of host.json, the part that has its effect here. The route prefix is always empty. */
+  readonly hostJson?: { readonly extensions?: { readonly http?: { readonly maxOutstandingRequests?: number } } };
   /** Whether schedules run, by default true. `run()` works in both cases. */
   readonly timers?: boolean;
   /** Random if absent. */
   readonly masterKey?: string;
-  readonly hostKeys?: readonly string[];
-  readonly functionKeys?: Readonly<Record<string, readonly string[]>>;
-  /** Whether keys are required, by default true. */
-  readonly enforceKeys?: boolean;
-  /** Settings of the host, for `%NAME%` in schedules and for disabling functions; by default the environment of the process. */
+  /** Settings of the host, as for disabling functions; by default the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly log?: HostLog;
   /** Runs a function, such as in another process; by default in this one. */
@@ -59,23 +55,16 @@ const address = "127.0.0.1";
 /**
  * Serves the functions that are registered in `core`, on the loopback address only.
  *
- * @throws Error if the port is in use, a route template is invalid, or the app uses streaming
+ * @throws Error if the port is in use, or a route template or a schedule is invalid
  */
 export async function startHost(core: FunctionsCore, options: HostOptions): Promise<LocalHost> {
-  const { hostJson = {}, timers: timersRun = true, enforceKeys = true, log = () => {} } = options;
+  const { hostJson = {}, timers: timersRun = true, log = () => {} } = options;
   const { observe = (_, work) => work() } = options;
   const setting = createSettings(options.env ?? process.env);
-  const { routePrefix = "api", customHeaders = {}, ...limits } = hostJson.extensions?.http ?? {};
-  const keys: Keys = {
-    master: options.masterKey ?? randomBytes(32).toString("base64url"),
-    host: options.hostKeys ?? [],
-    functions: options.functionKeys ?? {},
-  };
-
+  const masterKey = options.masterKey ?? randomBytes(32).toString("base64url");
   const bodyLimit = Number(setting("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT") ?? defaultBodyLimit);
   core.logTo(log);
-  await refuseStreaming(core);
-  const served = servedFunctions(core, { routePrefix, setting, log });
+  const served = servedFunctions(core, { setting, log });
   const find = (name: string) => served.find(one => one.name.toLowerCase() === name.toLowerCase());
 
   /** The work that a stop waits for. */
@@ -86,16 +75,15 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
   };
   let stopped: Promise<void> | undefined;
 
-  const invoke = options.invoke ?? createInvoke(core, { log, timeout: functionTimeoutMs(hostJson) });
+  const invoke = options.invoke ?? createInvoke(core, log);
   const timers = new Map(
-    served.filter(one => one.kind === "timer").map(one => [one.name, createTimer(one, { invoke, log, track })]),
+    served.filter(one => one.kind === "timer").map(one => [one.name, createTimer(one, { invoke, track })]),
   );
   const answer = createServe({
     functions: served.filter(one => one.kind === "http"),
     invoke,
-    queue: createRequestQueue(limits),
-    homePage: !/^(?:true|1)$/i.test(setting("AzureWebJobsDisableHomepage") ?? ""),
-    levelOf: enforceKeys ? createLevelOf(keys) : () => "admin",
+    queue: createRequestQueue(hostJson.extensions?.http?.maxOutstandingRequests),
+    hasMasterKey: createMasterKeyCheck(masterKey),
     bodyLimit,
     admin: createAdmin({
       find,
@@ -116,8 +104,6 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
       response.destroy();
       return;
     }
-    if (made.byServer !== true)
-      for (const [name, value] of Object.entries(customHeaders)) response.setHeader(name, value);
     if (stopped !== undefined) response.setHeader("connection", "close");
     await send(response, made);
   };
@@ -132,12 +118,9 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
   const server = createServer(parserOptions, (request, response) => track(respond(request, response)));
   // The real host ignores unknown expectations.
   server.on("checkExpectation", (request, response) => track(respond(request, response)));
-  const refusals = createRefusals(customHeaders);
-  server.on("clientError", refusals.malformed);
-  server.on("connect", (_, socket) => refusals.unknownMethod(socket));
+  server.on("clientError", refuseMalformed);
+  server.on("connect", (_, socket) => refuseUnknownMethod(socket));
 
-  const appContext = { hookData: core.appHookData, appHookData: core.appHookData };
-  await core.runHooks("appStart", appContext);
   const port = await listen(server, options.port);
   // Before the first request arrives, as on the real host.
   if (timersRun) for (const one of served) if (!one.disabled) timers.get(one.name)?.start();
@@ -153,14 +136,14 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
     while (running.size > 0) await Promise.all(running);
     server.closeAllConnections();
     await closed;
-    await core.runHooks("appTerminate", appContext);
+    await core.runHooks("appTerminate", { hookData: core.appHookData, appHookData: core.appHookData });
     log("information", "Host.Shutdown", "Host stopped");
   };
 
   return {
     url: `http://${address}:${port}`,
     port,
-    masterKey: keys.master,
+    masterKey,
     functions: served.map(one => one.name),
     async run(functionName) {
       const timer = timers.get(find(functionName)?.name ?? "");
@@ -183,13 +166,6 @@ export async function startHost(core: FunctionsCore, options: HostOptions): Prom
       return stopped;
     },
   };
-}
-
-/** With streaming, the library would wait for a forwarded request, which this host does not send. */
-async function refuseStreaming(core: FunctionsCore): Promise<void> {
-  const capabilities = await core.programmingModel()?.getCapabilities({});
-  if (capabilities?.HttpUri === undefined) return;
-  throw new Error("The local host does not serve apps with enableHttpStream.");
 }
 
 const listen = (server: ReturnType<typeof createServer>, port: number): Promise<number> =>

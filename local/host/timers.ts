@@ -1,11 +1,9 @@
-// Development tool: timers as Azure's host runs them, without its storage lock and history.
-import type { HostLog } from "./core-contract.ts";
+// Development tool: timers as Azure's host runs them, without their storage lock and status.
 import type { Invoke } from "./invoke.ts";
-import { isFrequent } from "./schedule.ts";
 import type { TimerFunction } from "./served-functions.ts";
 
 export interface Timer {
-  /** Starts the schedule. Runs the function at once if it has `runOnStartup`. */
+  /** Starts the schedule. */
   start(): void;
   /** Stops the schedule. A run in progress continues. */
   stop(): void;
@@ -17,7 +15,6 @@ export interface Timer {
 
 interface TimerDeps {
   readonly invoke: Invoke;
-  readonly log: HostLog;
   /** Receives every scheduled run, so that a stop can wait for it. */
   readonly track: (run: Promise<void>) => void;
 }
@@ -25,40 +22,27 @@ interface TimerDeps {
 /** The longest wait of `setTimeout`; a longer one is made of several. */
 const longestWait = 2 ** 31 - 1;
 
-export function createTimer(timer: TimerFunction, { invoke, log, track }: TimerDeps): Timer {
+/** What a run gets of a timer without stored status, as the real host has for one that runs more than once a minute. */
+const input = { json: JSON.stringify({ Schedule: { AdjustForDST: true }, ScheduleStatus: null, IsPastDue: false }) };
+
+export function createTimer(timer: TimerFunction, { invoke, track }: TimerDeps): Timer {
   const created = new Date();
-  // .NET's smallest time means that the timer has not run yet.
-  let status = { last: "0001-01-01T00:00:00", lastUpdated: created.toISOString() };
   // Computed at the first use, because a host that runs no timers should not pay for it at its start.
-  let planned: { next: Date | undefined; readonly hasStatus: boolean } | undefined;
-  const plan = () => {
-    planned ??= {
-      next: timer.schedule(created),
-      hasStatus: timer.useMonitor && !isFrequent(timer.schedule, created),
-    };
-    return planned;
+  let planned: { readonly at: Date | undefined } | undefined;
+  const next = () => {
+    planned ??= { at: timer.schedule(created) };
+    return planned.at;
   };
   let wake: NodeJS.Timeout | undefined;
   let stopped = false;
 
-  const input = () => {
-    const { next, hasStatus } = plan();
-    const scheduleStatus = hasStatus
-      ? { Last: status.last, Next: next?.toISOString(), LastUpdated: status.lastUpdated }
-      : null;
-    return {
-      json: JSON.stringify({ Schedule: { AdjustForDST: true }, ScheduleStatus: scheduleStatus, IsPastDue: false }),
-    };
-  };
-
   const run = async (reason: string): Promise<void> => {
-    await invoke(timer, input(), reason);
+    await invoke(timer, input, reason);
   };
 
   const wait = (): void => {
-    const { next } = plan();
-    if (stopped || next === undefined) return;
-    const due = next.getTime();
+    const due = next()?.getTime();
+    if (stopped || due === undefined) return;
     wake = setTimeout(
       () => (Date.now() < due ? wait() : track(occurrence(due))),
       Math.min(Math.max(due - Date.now(), 0), longestWait),
@@ -70,37 +54,17 @@ export function createTimer(timer: TimerFunction, { invoke, log, track }: TimerD
     const startedAt = new Date(Math.max(Date.now(), due));
     // A failed run is logged already, and the schedule continues.
     await run(`Timer fired at ${startedAt.toISOString()}`).catch(() => {});
-    plan().next = timer.schedule(startedAt);
-    status = { last: startedAt.toISOString(), lastUpdated: new Date().toISOString() };
+    planned = { at: timer.schedule(startedAt) };
     wait();
   };
 
   return {
-    start() {
-      const upcoming: string[] = [];
-      for (let at = plan().next; at !== undefined && upcoming.length < 5; at = timer.schedule(at))
-        upcoming.push(at.toISOString());
-      log(
-        "information",
-        "Host.Triggers.Timer",
-        `The next occurrences of '${timer.name}' (UTC): ${upcoming.join(", ")}`,
-      );
-      if (timer.runOnStartup) {
-        log("information", "Host.Triggers.Timer", `'${timer.name}': UnscheduledInvocationReason: RunOnStartup`);
-        track(
-          run(`Timer fired at ${new Date().toISOString()}`)
-            .catch(() => {})
-            .then(wait),
-        );
-      } else {
-        wait();
-      }
-    },
+    start: wait,
     stop() {
       stopped = true;
       clearTimeout(wake);
     },
     run,
-    next: () => plan().next,
+    next,
   };
 }

@@ -23,13 +23,7 @@ describe("a start that is refused because paths of APIs overlap", () => {
 
     const lines: unknown[] = [];
     const log = (...line: readonly string[]) => line[0] !== "information" && lines.push(line);
-    const host = await startHost(core, {
-      port: 0,
-      timers: false,
-      hostJson: { extensions: { http: { routePrefix: "" } } },
-      env: {},
-      log,
-    });
+    const host = await startHost(core, { port: 0, timers: false, env: {}, log });
     try {
       expect(lines).toEqual([]);
       expect(host.functions.length).toBe(core.functions.size);

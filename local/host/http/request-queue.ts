@@ -1,13 +1,4 @@
-// Development tool: the limits of host.json on HTTP functions, and the order in which a worker receives requests.
-import pLimit from "p-limit";
-
-export interface RequestLimits {
-  /** Maximum number of functions that run; -1 for no limit. */
-  readonly maxConcurrentRequests?: number;
-  /** Maximum number of functions that run or wait; -1 for no limit. */
-  readonly maxOutstandingRequests?: number;
-}
-
+// Development tool: the limit of host.json on HTTP functions, and the order in which a worker receives requests.
 /** Runs the work when it is its turn. Returns undefined without running it if there are too many requests. */
 export type RequestQueue = <T>(work: () => Promise<T>) => Promise<T> | undefined;
 
@@ -18,20 +9,22 @@ export type RequestQueue = <T>(work: () => Promise<T>) => Promise<T> | undefined
  */
 const startsPerTurn = 32;
 
-export function createRequestQueue(limits: RequestLimits): RequestQueue {
-  const outstanding = bound(limits.maxOutstandingRequests);
-  const limit = pLimit(bound(limits.maxConcurrentRequests));
+/** @param maxOutstanding maximum number of functions that run or wait; -1 for no limit */
+export function createRequestQueue(maxOutstanding = -1): RequestQueue {
+  let outstanding = 0;
   const nextTurn = createTurns();
   return work => {
-    if (limit.activeCount + limit.pendingCount >= outstanding) return undefined;
-    return limit(async () => {
+    if (outstanding === maxOutstanding) return undefined;
+    outstanding += 1;
+    const run = async () => {
       await nextTurn();
       return work();
+    };
+    return run().finally(() => {
+      outstanding -= 1;
     });
   };
 }
-
-const bound = (value = -1): number => (value === -1 ? Number.POSITIVE_INFINITY : value);
 
 /** Returns a function that resolves at once for the first callers of a turn of the event loop, and in later turns for the others. */
 function createTurns(): () => Promise<void> {

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import type { RpcHttpRequest } from "../core-contract.ts";
+import type { Answer } from "./response.ts";
 import { encodedAgain, routedPath } from "./route.ts";
 
 /** In bytes; the real host responds 500 to a longer body. `FUNCTIONS_REQUEST_BODY_SIZE_LIMIT` replaces it. */
@@ -23,38 +24,31 @@ export interface Target {
   readonly headers: readonly (readonly [string, string])[];
 }
 
-/** How the real host refuses a request. `byServer`: before the headers of host.json are added. */
-export interface Refusal {
-  readonly status: number;
-  readonly byServer: boolean;
-}
+const refused = (status: number): Answer => ({ status, headers: { connection: "close", "content-length": "0" } });
 
-const byServer = (status: number): Refusal => ({ status, byServer: true });
-const byHost = (status: number): Refusal => ({ status, byServer: false });
-
-/** Returns the target, or how the real host refuses the request. */
-export function readTarget(request: IncomingMessage): Target | Refusal {
+/** Returns the target, or the refusal of the real host. */
+export function readTarget(request: IncomingMessage): Target | Answer {
   const { method, httpVersion } = request;
   const sent = request.url ?? "";
-  if (httpVersion === "0.9") return byServer(400);
-  if (!["1.0", "1.1"].includes(httpVersion)) return byServer(505);
-  if (`${method} ${sent} HTTP/1.1`.length > requestLineLimit) return byServer(414);
-  if (request.rawHeaders.length / 2 > headerLineLimit) return byServer(431);
-  if (request.rawHeaders.some(text => text.includes("\0"))) return byServer(400);
+  if (httpVersion === "0.9") return refused(400);
+  if (!["1.0", "1.1"].includes(httpVersion)) return refused(505);
+  if (`${method} ${sent} HTTP/1.1`.length > requestLineLimit) return refused(414);
+  if (request.rawHeaders.length / 2 > headerLineLimit) return refused(431);
+  if (request.rawHeaders.some(text => text.includes("\0"))) return refused(400);
   const { host: hosts = [], "transfer-encoding": codings = [] } = request.headersDistinct;
-  if (codings.some(coding => !/(?:^|,)\s*chunked\s*$/i.test(coding))) return byServer(400);
+  if (codings.some(coding => !/(?:^|,)\s*chunked\s*$/i.test(coding))) return refused(400);
   const [host] = hosts;
-  if (host === "" || (host === undefined && httpVersion === "1.0")) return byHost(500);
-  if (host === undefined || hosts.length > 1 || !/^[^\s/\\?#@]+$/.test(host)) return byServer(400);
-  if ((method === "OPTIONS" && sent === "*") || method === "CONNECT") return byHost(404);
+  if (host === "" || (host === undefined && httpVersion === "1.0")) return refused(500);
+  if (host === undefined || hosts.length > 1 || !/^[^\s/\\?#@]+$/.test(host)) return refused(400);
+  if ((method === "OPTIONS" && sent === "*") || method === "CONNECT") return refused(404);
   const target = relativeTarget(sent, host);
-  if (!/^\/[\x21-\x7e]*$/.test(target) || /^[^?]*%00/.test(target)) return byServer(400);
+  if (!/^\/[\x21-\x7e]*$/.test(target) || /^[^?]*%00/.test(target)) return refused(400);
   const headers = readHeaders(request);
-  if (headers === undefined) return byServer(400);
+  if (headers === undefined) return refused(400);
   const [rawPath = "", ...query] = target.split("?");
   const path = routedPath(rawPath);
   const url = `http://${host}${[encodedAgain(path), ...query].join("?")}`;
-  return URL.canParse(url) ? { url, path, rawQuery: query.join("?"), headers } : byServer(400);
+  return URL.canParse(url) ? { url, path, rawQuery: query.join("?"), headers } : refused(400);
 }
 
 /** A target may be an absolute address of the host that the request is sent to. */

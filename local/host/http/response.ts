@@ -9,8 +9,6 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   readonly cookies?: readonly string[];
   readonly body?: Uint8Array;
-  /** Whether it has no headers of host.json, because the server responds before the host. */
-  readonly byServer?: boolean;
 }
 
 /** The response to a function without a result is 204. */
@@ -43,12 +41,10 @@ export async function send(response: ServerResponse, answer: Answer): Promise<vo
 }
 
 function setCookie(cookie: RpcCookie): string {
-  const { expires, maxAge, domain, path, secure, httpOnly, sameSite = "none" } = cookie;
+  const { maxAge, path, secure, httpOnly, sameSite = "none" } = cookie;
   return [
     `${cookie.name}=${escapeAll(cookie.value)}`,
-    expires && `expires=${new Date(expires.value.seconds * 1000).toUTCString()}`,
     maxAge && `max-age=${Math.trunc(maxAge.value)}`,
-    domain && `domain=${domain.value}`,
     `path=${path?.value ?? "/"}`,
     secure?.value && "secure",
     sameSite !== "none" && `samesite=${sameSite === "explicitNone" ? "none" : sameSite}`,

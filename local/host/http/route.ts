@@ -1,94 +1,34 @@
 // Development tool: route templates as Azure's host parses them.
 
-type Segment =
-  | { readonly kind: "literal"; readonly text: string }
-  | { readonly kind: "parameter"; readonly name: string; readonly optional: boolean; readonly accepts: Accepts }
-  | { readonly kind: "rest"; readonly name: string };
-
-type Accepts = (value: string) => boolean;
-
 export interface Route {
-  /** Returns the parameters of a matching path, without those that it leaves out; undefined if it does not match. */
+  /** Returns the parameters of a matching path; undefined if it does not match. */
   match(path: string): Readonly<Record<string, string>> | undefined;
 }
 
-const constraints: Readonly<Record<string, Accepts>> = {
-  int: value => /^[+-]?\d{1,10}$/.test(value) && Math.abs(Number(value)) < 2 ** 31,
-  long: value => /^[+-]?\d{1,19}$/.test(value),
-  bool: value => /^(?:true|false)$/i.test(value),
-  alpha: value => /^[a-z]*$/i.test(value),
-  guid: value => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value),
-};
-
 /**
- * Parses a template of literal segments, `{p}`, `{p?}`, `{p:int}` (also long, bool, alpha, guid, regex) and a last `{*rest}`.
+ * Parses a template of literal segments and `{parameter}`.
  *
- * @throws Error if the template is invalid or starts with a slash: in Azure such a route takes the whole app down.
+ * @throws Error if the template has anything else or starts with a slash: in Azure such a route takes the whole app down
  */
 export function parseRoute(template: string): Route {
   if (template.startsWith("/")) throw new Error(`the route "${template}" begins with a slash`);
-  const segments = template === "" ? [] : template.replace(/\/$/, "").split("/").map(parseSegment);
-  segments.forEach((segment, index) => {
-    const next = segments[index + 1];
-    if (segment.kind === "rest" && next !== undefined) throw new Error(`"${template}": the rest must come last`);
-    if (segment.kind === "parameter" && segment.optional && next !== undefined) {
-      throw new Error(`"${template}": only the last parameter may be optional`);
-    }
+  const segments = template.split("/").map(text => {
+    const name = /^\{(\w+)\}$/.exec(text)?.[1];
+    if (text === "" || (name === undefined && /[{}]/.test(text)))
+      throw new Error(`the route "${template}" has a segment that is neither text nor one parameter`);
+    return { name, text: text.toLowerCase() };
   });
-  return { match: path => matchSegments(segments, path) };
-}
-
-function parseSegment(text: string): Segment {
-  if (!/[{}]/.test(text)) {
-    if (text === "") throw new Error("a route has an empty segment");
-    return { kind: "literal", text: text.toLowerCase() };
-  }
-  const [, rest, name, condition, mark] = /^\{(\*{0,2})(\w+)(?::(.+?))?(\?)?\}$/.exec(text) ?? [];
-  if (name === undefined) throw new Error(`the route segment "${text}" is more than one parameter`);
-  if (rest !== "") return { kind: "rest", name };
-  return { kind: "parameter", name, optional: mark === "?", accepts: condition ? constraint(condition) : () => true };
-}
-
-function constraint(condition: string): Accepts {
-  const pattern = /^regex\((.*)\)$/.exec(condition)?.[1];
-  if (pattern !== undefined) {
-    const expression = new RegExp(pattern.replaceAll("{{", "{").replaceAll("}}", "}"), "i");
-    return value => expression.test(value);
-  }
-  const known = constraints[condition];
-  if (known === undefined) throw new Error(`the route constraint "${condition}" is not known`);
-  return known;
-}
-
-/** Ignores one slash at the end. Two slashes make an empty segment, which only a rest matches. */
-const pathSegments = (path: string): string[] => {
-  const trimmed = path.replace(/^\//, "").replace(/\/$/, "");
-  return trimmed === "" ? [] : trimmed.split("/");
-};
-
-function matchSegments(segments: readonly Segment[], fullPath: string): Record<string, string> | undefined {
-  const path = pathSegments(fullPath);
-  const parameters: [string, string][] = [];
-  for (const [index, segment] of segments.entries()) {
-    if (segment.kind === "rest") {
-      // A rest keeps the slash at the end.
-      const rest = fullPath.replace(/^\//, "").split("/").slice(index).join("/");
-      if (rest !== "") parameters.push([segment.name, rest]);
-      return Object.fromEntries(parameters);
-    }
-    const value = path[index];
-    if (value === undefined) {
-      if (segment.kind === "parameter" && segment.optional) break;
-      return undefined;
-    }
-    if (segment.kind === "literal") {
-      if (value.toLowerCase() !== segment.text) return undefined;
-    } else {
-      if (value === "" || !segment.accepts(value)) return undefined;
-      parameters.push([segment.name, value]);
-    }
-  }
-  return path.length > segments.length ? undefined : Object.fromEntries(parameters);
+  return {
+    match: path => {
+      // One slash at the end is ignored. Two make an empty segment, which nothing matches.
+      const values = path.replace(/^\//, "").replace(/\/$/, "").split("/");
+      const matches = segments.every(({ name, text }, index) =>
+        name === undefined ? values[index]?.toLowerCase() === text : values[index],
+      );
+      if (!matches || values.length !== segments.length) return undefined;
+      return Object.fromEntries(segments.flatMap(({ name }, index) => (name ? [[name, values[index] ?? ""]] : [])));
+    },
+  };
 }
 
 /** Matches one character in percent-encoded UTF-8. */

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import type { Admin } from "../admin.ts";
 import type { Invoke } from "../invoke.ts";
 import type { HttpFunction } from "../served-functions.ts";
-import { type LevelOf, reaches } from "./keys.ts";
+import type { HasMasterKey } from "./keys.ts";
 import { readFunctionBody, readTarget, type Target, toRpcRequest } from "./request.ts";
 import type { RequestQueue } from "./request-queue.ts";
 import { type Answer, toAnswer } from "./response.ts";
@@ -14,26 +14,22 @@ interface ServeDeps {
   readonly functions: readonly HttpFunction[];
   readonly invoke: Invoke;
   readonly queue: RequestQueue;
-  readonly levelOf: LevelOf;
+  readonly hasMasterKey: HasMasterKey;
   readonly admin: Admin;
   /** In bytes; the response to a longer body is 500. */
   readonly bodyLimit: number;
-  /** Whether the root responds with the host's page if no function has that route; otherwise 204. */
-  readonly homePage: boolean;
 }
 
 /** Handles a request. Rejects only if the caller disconnects while sending. */
 export type Serve = (request: IncomingMessage) => Promise<Answer>;
 
-export function createServe({ functions, invoke, queue, levelOf, admin, bodyLimit, homePage }: ServeDeps): Serve {
-  const home: Answer = homePage ? homePageAnswer : { status: 204 };
-
+export function createServe({ functions, invoke, queue, hasMasterKey, admin, bodyLimit }: ServeDeps): Serve {
   const callFunction = async (request: IncomingMessage, target: Target): Promise<Answer> => {
     const found = findRoute(functions, request.method, target.path);
-    if (found === undefined) return target.path === "/" ? home : { status: 404 };
+    // The root is the home page of the real host, which is switched off.
+    if (found === undefined) return { status: target.path === "/" ? 204 : 404 };
     const [one, parameters] = found;
-    const level = levelOf(request, target.rawQuery, one.name);
-    if (!reaches(level, one.authLevel)) return { status: 401 };
+    if (one.needsKey && !hasMasterKey(request, target.rawQuery)) return { status: 401 };
     if (one.disabled) return { status: 404 };
     const answer = queue(async () => {
       const body = await readFunctionBody(request, bodyLimit);
@@ -50,9 +46,9 @@ export function createServe({ functions, invoke, queue, levelOf, admin, bodyLimi
 
   return async request => {
     const target = readTarget(request);
-    if ("status" in target) return { ...target, headers: { connection: "close", "content-length": "0" } };
+    if ("status" in target) return target;
     if (!/^\/(?:admin|runtime)\//i.test(target.path)) return callFunction(request, target);
-    return admin(request, target.path, levelOf(request, target.rawQuery));
+    return admin(request, target.path, hasMasterKey(request, target.rawQuery));
   };
 }
 
@@ -65,43 +61,30 @@ function findRoute(functions: readonly HttpFunction[], method: string | undefine
   return undefined;
 }
 
-const homePageAnswer: Answer = {
-  status: 200,
-  headers: { "content-type": "text/html; charset=utf-8" },
-  body: Buffer.from("<!doctype html><title>Local Functions host</title>The local Functions host is up and running."),
-};
+// Node hands these requests over as a bare socket.
 
-/** Refuses requests that Node hands over as a bare socket. */
-export interface Refusals {
-  /**
-   * Responds to what the parser rejects: 404 for an unknown method, because no function has a route with it, 405 for a target without a
-   * slash, 431 for too many headers, 400 for anything else.
-   */
-  malformed(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Duplex): void;
-  unknownMethod(socket: Duplex): void;
+/** Responds to a method that no function can have. */
+export const refuseUnknownMethod = (socket: Duplex): void => refuse(socket, 404);
+
+/**
+ * Responds to what the parser rejects: 404 for an unknown method, because no function has a route with it, 405 for a target without a
+ * slash, 431 for too many headers, 400 for anything else.
+ */
+export function refuseMalformed(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Duplex): void {
+  // What arrives after the response is read and dropped: closing the connection with unread bytes would reset it.
+  if (socket.writableEnded) return;
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [line = ""] = (error.rawPacket?.toString("latin1") ?? "").split(/\r?\n/);
+  if (error.code === "HPE_INVALID_METHOD" && /^[!-~]+ \/[!-~]* HTTP\/1\.[01]$/.test(line)) refuseUnknownMethod(socket);
+  else if (/^[A-Z]+ [^/* ][^: ]* HTTP\/1\.[01]$/.test(line)) refuse(socket, 405, { Allow: "CONNECT" });
+  else refuse(socket, error.code === "HPE_HEADER_OVERFLOW" ? 431 : 400);
 }
 
-/** @param customHeaders of host.json, for responses of the host; its server refuses without them */
-export function createRefusals(customHeaders: Readonly<Record<string, string>>): Refusals {
-  const refuse = (socket: Duplex, status: number, more: Readonly<Record<string, string>> = {}): void => {
-    const headers = { "Content-Length": "0", Connection: "close", Server: "Kestrel", ...more };
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n`);
-  };
-  const unknownMethod: Refusals["unknownMethod"] = socket => refuse(socket, 404, customHeaders);
-  return {
-    unknownMethod,
-    malformed: (error, socket) => {
-      // What arrives after the response is read and dropped: closing the connection with unread bytes would reset it.
-      if (socket.writableEnded) return;
-      if (error.code === "ECONNRESET" || !socket.writable) {
-        socket.destroy();
-        return;
-      }
-      const [line = ""] = (error.rawPacket?.toString("latin1") ?? "").split(/\r?\n/);
-      if (error.code === "HPE_INVALID_METHOD" && /^[!-~]+ \/[!-~]* HTTP\/1\.[01]$/.test(line)) unknownMethod(socket);
-      else if (/^[A-Z]+ [^/* ][^: ]* HTTP\/1\.[01]$/.test(line)) refuse(socket, 405, { Allow: "CONNECT" });
-      else refuse(socket, error.code === "HPE_HEADER_OVERFLOW" ? 431 : 400);
-    },
-  };
+function refuse(socket: Duplex, status: number, more: Readonly<Record<string, string>> = {}): void {
+  const headers = { "Content-Length": "0", Connection: "close", Server: "Kestrel", ...more };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n`);
 }

@@ -24,10 +24,8 @@ beforeAll(async () => {
   registerAll();
   localHost = await startHost(core, {
     port: 0,
-    hostJson: tableHostJson,
     env: tableSettings,
     masterKey: azureHostKeys.master,
-    hostKeys: [azureHostKeys.host],
   });
   atEndOfFile(() => localHost.stop());
   for (const { name, sent } of rows) local.set(name, await answerOf(localHost, sent));

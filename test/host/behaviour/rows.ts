@@ -10,17 +10,14 @@ export const tableSettings: Readonly<Record<string, string>> = {
   AzureWebJobsDisableHomepage: "true",
   FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: String(hostBodyLimitBytes),
   "AzureWebJobs.off.Disabled": "true",
+  AzureWebJobs_off2_Disabled: "1",
+  "azurewebjobs.OFF3.disabled": "True",
+  AzureWebJobs__on__Disabled: "true",
+  // A timer that is disabled can be started.
+  "AzureWebJobs.Tick.Disabled": "true",
   MYROUTE: "resolved",
 };
 
-export const tableHostJson = {
-  version: "2.0",
-  extensions: {
-    http: {
-      routePrefix: "",
-      customHeaders: { "X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN" },
-    },
-  },
-} as const;
+export const tableHostJson = { version: "2.0", extensions: { http: { routePrefix: "" } } } as const;
 
 export const rows: readonly Row[] = [...requestRows, ...responseRows, ...adminRows];

@@ -4,7 +4,7 @@ import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { app } from "@azure/functions";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { installFunctionsCore } from "../../../local/host/functions-core.ts";
+import { installFunctionsCore, type RegisteredFunction } from "../../../local/host/functions-core.ts";
 import { type HostOptions, type LocalHost, startHost } from "../../../local/host/host.ts";
 import { functionsCoreOfFile } from "../../support/host/functions-core-of-file.ts";
 import { call } from "./http/raw-request.ts";
@@ -27,11 +27,10 @@ const createGate = () => {
     reached.resolve();
     return opened.promise;
   };
-  return { reached: reached.promise, open: () => opened.resolve(), pass };
+  return { reached: reached.promise, open: () => opened.resolve(), fail: opened.reject, pass };
 };
 let gate = createGate();
 let onPre: (context: Parameters<Parameters<typeof app.hook.preInvocation>[0]>[0]) => void = () => {};
-let onPost: (context: Parameters<Parameters<typeof app.hook.postInvocation>[0]>[0]) => void = () => {};
 
 beforeAll(() => {
   app.http("waits", {
@@ -59,16 +58,12 @@ beforeAll(() => {
       events.push("timer ended");
     },
   });
-  app.hook.appStart(({ hookData }) => {
-    hookData.of = "the app";
-    events.push("start");
-  });
-  app.hook.appTerminate(async ({ hookData }) => {
+  app.timer("other-job", { schedule: "0 0 0 1 1 *", handler: () => void events.push("other job") });
+  app.hook.appTerminate(async () => {
     await new Promise(resolve => setImmediate(resolve));
-    events.push(`terminate of ${hookData.of}`);
+    events.push("terminated");
   });
   app.hook.preInvocation(context => onPre(context));
-  app.hook.postInvocation(context => onPost(context));
 });
 beforeEach(() => {
   gate = createGate();
@@ -80,7 +75,6 @@ afterEach(async () => {
   events.length = 0;
   lines.length = 0;
   onPre = () => {};
-  onPost = () => {};
 });
 
 const refused = async (port: number, address = "127.0.0.1") => {
@@ -93,51 +87,49 @@ const refused = async (port: number, address = "127.0.0.1") => {
   return error === "ECONNREFUSED";
 };
 
+const registered = (name: string, route: string): RegisteredFunction => ({
+  metadata: { name, bindings: { in: { type: "httpTrigger", methods: ["GET"], authLevel: "anonymous", route } } },
+  callback: () => {},
+});
+
 /** Time enough for a stop that awaits nothing to come to its end. */
 const turns = async () => {
   for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
 };
 
-describe("the limits of host.json", () => {
-  it("let requests wait for one that runs, and refuse others with 429 at once", async () => {
-    const http = { maxConcurrentRequests: 2, maxOutstandingRequests: 3 };
-    const { url } = await start({ hostJson: { extensions: { http } } });
-    const sent = Array.from({ length: 6 }, () => fetch(`${url}/api/waits`));
-    const refused: Response[] = [];
-    const isRefused = Promise.withResolvers<void>();
-    for (const response of sent) {
-      response.then(one => {
-        if (one.status === 429) refused.push(one);
-        if (refused.length === 3) isRefused.resolve();
-      });
-    }
-    await isRefused.promise;
-    expect(events).toEqual(["start"]);
-    for (const one of refused) {
-      expect(one.headers.get("x-function-scaleout")).toBe("1");
-      expect(await one.text()).toBe("");
-    }
-    gate.open();
-    expect((await Promise.all(sent)).map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429, 429]);
-    expect((await fetch(`${url}/api/hello`)).status).toBe(200);
-  });
+it("refuses more requests than host.json allows with 429 at once", async () => {
+  const { url } = await start({ hostJson: { extensions: { http: { maxOutstandingRequests: 3 } } } });
+  const sent = Array.from({ length: 6 }, () => fetch(`${url}/waits`));
+  const refused: Response[] = [];
+  const isRefused = Promise.withResolvers<void>();
+  for (const response of sent) {
+    response.then(one => {
+      if (one.status === 429) refused.push(one);
+      if (refused.length === 3) isRefused.resolve();
+    });
+  }
+  await isRefused.promise;
+  expect(refused.map(({ headers }) => headers.get("x-function-scaleout"))).toEqual(["1", "1", "1"]);
+  gate.open();
+  expect((await Promise.all(sent)).map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429, 429]);
+  expect((await fetch(`${url}/hello`)).status).toBe(200);
 });
 
 describe("a stop", () => {
   it("closes the port at once, lets requests in flight finish, then runs the terminate hooks", async () => {
     const { port, stop } = await start();
-    const sent = request({ port, host: "127.0.0.1", path: "/api/waits", headers: { connection: "keep-alive" } }).end();
+    const sent = request({ port, host: "127.0.0.1", path: "/waits", headers: { connection: "keep-alive" } }).end();
     await gate.reached;
     const stopped = stop();
     expect(await refused(port)).toBe(true);
     await turns();
-    expect(events).toEqual(["start"]);
+    expect(events).toEqual([]);
     gate.open();
     const [response] = await once(sent, "response");
     expect([response.statusCode, response.headers.connection]).toEqual([200, "close"]);
     response.resume();
     await stopped;
-    expect(events).toEqual(["start", "request ended", "terminate of the app"]);
+    expect(events).toEqual(["request ended", "terminated"]);
   });
 
   it("awaits a timer that the admin endpoint started", async () => {
@@ -149,10 +141,10 @@ describe("a stop", () => {
     const stopped = stop();
     expect(await refused(port)).toBe(true);
     await turns();
-    expect(events).toEqual(["start"]);
+    expect(events).toEqual([]);
     gate.open();
     await stopped;
-    expect(events).toEqual(["start", "timer ended", "terminate of the app"]);
+    expect(events).toEqual(["timer ended", "terminated"]);
   });
 
   it("awaits a timer that was run on demand", async () => {
@@ -162,17 +154,17 @@ describe("a stop", () => {
     const stopped = stop();
     expect(await refused(port)).toBe(true);
     await turns();
-    expect(events).toEqual(["start"]);
+    expect(events).toEqual([]);
     gate.open();
     await Promise.all([stopped, ran]);
-    expect(events).toEqual(["start", "timer ended", "terminate of the app"]);
+    expect(events).toEqual(["timer ended", "terminated"]);
   });
 
   it("stops the clocks of timers and invocations", async () => {
     const clocks = () => process.getActiveResourcesInfo().filter(name => name === "Timeout").length;
     const before = clocks();
     const { port, stop } = await start();
-    for (let count = 0; count < 20; count++) await call({ port }, "/api/hello");
+    for (let count = 0; count < 20; count++) await call({ port }, "/hello");
     await stop();
     expect(clocks()).toBeLessThanOrEqual(before);
   });
@@ -181,23 +173,23 @@ describe("a stop", () => {
     const { port, stop } = await start();
     const silent = connect(port, "127.0.0.1");
     await once(silent, "connect");
-    await call({ port }, "/api/hello");
+    await call({ port }, "/hello");
     const ended = once(silent.resume(), "close");
     await Promise.all([stop(), stop()]);
     await ended;
-    expect(events).toEqual(["start", "terminate of the app"]);
+    expect(events).toEqual(["terminated"]);
   });
 
   it("completes a function whose caller has disconnected", async () => {
     const { port, stop } = await start();
-    const sent = request({ port, host: "127.0.0.1", path: "/api/waits" }).end();
+    const sent = request({ port, host: "127.0.0.1", path: "/waits" }).end();
     sent.on("error", () => {});
     await gate.reached;
     sent.destroy();
     const stopped = stop();
     gate.open();
     await stopped;
-    expect(events).toEqual(["start", "request ended", "terminate of the app"]);
+    expect(events).toEqual(["request ended", "terminated"]);
   });
 });
 
@@ -230,60 +222,77 @@ describe("a start", () => {
     app.http("late", { handler: () => ({ body: "late" }) });
     const { port, functions } = await start();
     expect(functions).toContain("late");
-    expect((await call({ port }, "/api/late")).text).toBe("late");
+    expect((await call({ port }, "/late")).text).toBe("late");
     expect(() => app.http("late", { handler: () => ({}) })).toThrow(
       'A function with id "late" has already been registered.',
     );
   });
 
-  it("refuses a function timeout that is not a time span", async () => {
-    await expect(start({ hostJson: { functionTimeout: "soon" } })).rejects.toThrow(
-      'functionTimeout "soon" is not a time span',
-    );
+  it("is refused for a route that would take the whole app down in Azure", async () => {
+    const refusals: [route: string, reason: string][] = [
+      ["/lead/slash", 'the route "/lead/slash" begins with a slash'],
+      ["a//b", "neither text nor one parameter"],
+      ["{a}-{b}", "neither text nor one parameter"],
+      ["{a", "neither text nor one parameter"],
+    ];
+    for (const [route, reason] of refusals) {
+      const other = { functions: new Map([["lead", registered("lead", route)]]), logTo: () => {} };
+      await expect(startHost({ ...core, ...other }, { port: 0, env: {} })).rejects.toThrow(reason);
+    }
+  });
+
+  it("leaves out a function whose route another one has, or the host itself, and names it in the log", async () => {
+    const names: [name: string, route: string][] = [
+      ["built-in", "administration/x"],
+      ["dupA", "dup"],
+      ["dupB", "DUP"],
+    ];
+    const functions = new Map(names.map(([name, route]) => [name, registered(name, route)]));
+    const log = (...line: [string, string, string]) => lines.push(line as never);
+    host = await startHost({ ...core, functions, logTo: () => {} }, { port: 0, env: {}, log });
+    expect(host.functions).toEqual(["dupA"]);
+    expect(lines.filter(([level]) => level === "error").map(([, , message]) => message)).toEqual([
+      "The 'built-in' function is in error: The specified route conflicts with one or more built in routes.",
+      "The 'dupB' function is in error: The route specified conflicts with the route defined by function 'dupA'.",
+    ]);
+  });
+});
+
+describe("a timer on demand", () => {
+  it("runs though timers are off or it is disabled, its name in any letter case", async () => {
+    const { run } = await start({ timers: false, env: { "AzureWebJobs.other-job.Disabled": "1" } });
+    await run("OTHER-job");
+    expect(events).toEqual(["other job"]);
+  });
+
+  it("rejects with the function's own error, for an unknown name, and after a stop", async () => {
+    const { run, stop } = await start();
+    gate.fail(new Error("mine"));
+    await expect(run("job")).rejects.toThrow("mine");
+    await expect(run("nobody")).rejects.toThrow('No timer function is named "nobody".');
+    await expect(run("hello")).rejects.toThrow('No timer function is named "hello".');
+    await stop();
+    await expect(run("job")).rejects.toThrow("The host is stopped.");
   });
 });
 
 describe("an invocation", () => {
-  it("is 500 when it passes the function timeout", async () => {
-    const { port } = await start({ hostJson: { functionTimeout: "00:00:01" } });
-    expect(await call({ port }, "/api/waits")).toMatchObject({ status: 500, text: "" });
-    expect(lines.map(line => line[2]).join("\n")).toContain(
-      "Timeout value of 1 s exceeded by function 'Functions.waits'.",
-    );
-    expect((await call({ port }, "/api/hello?name=you")).text).toBe("hello you");
-  });
-
-  it("passes through the app's hooks, which may change arguments, result and error", async () => {
+  it("passes through the app's hook, which may change the function", async () => {
     const { port } = await start();
     onPre = context => {
-      context.hookData.seen = context.invocationContext.functionName;
-      context.functionHandler = () => ({ body: "from the hook" });
+      context.functionHandler = () => ({ body: `from the hook of ${context.invocationContext.functionName}` });
     };
-    onPost = context => {
-      expect(context.hookData).toEqual({ seen: "hello" });
-      context.result = { body: `${(context.result as { body: string }).body}, after` };
-    };
-    expect((await call({ port }, "/api/hello")).text).toBe("from the hook, after");
+    expect((await call({ port }, "/hello")).text).toBe("from the hook of hello");
     onPre = () => {
-      throw new Error("no");
+      throw new Error("a secret of the hook");
     };
-    expect((await call({ port }, "/api/hello")).status).toBe(500);
-    onPre = context => {
-      context.functionHandler = () => {
-        throw new Error("healed");
-      };
-    };
-    onPost = context => {
-      expect(context.error).toMatchObject({ message: "healed" });
-      context.error = undefined;
-      context.result = { body: "healed" };
-    };
-    expect((await call({ port }, "/api/hello")).text).toBe("healed");
+    expect(await call({ port }, "/hello")).toMatchObject({ status: 500, text: "" });
+    expect(lines.at(-1)).toMatchObject(["error", "Function.hello", expect.stringContaining("a secret of the hook")]);
   });
 
   it("logs with the function's name and the level of the line", async () => {
     const { port } = await start();
-    await call({ port }, "/api/logs");
+    await call({ port }, "/logs");
     expect(lines.filter(([, category]) => category === "Function.logs.User")).toEqual(
       [
         ["trace", "t"],
@@ -297,13 +306,13 @@ describe("an invocation", () => {
 
   it("passes the library's own lines to the log", async () => {
     const { port } = await start();
-    await call({ port }, "/api/hello", { body: "dropped" });
+    await call({ port }, "/hello", { body: "dropped" });
     expect(lines).toContainEqual(["warning", "Worker.system", expect.stringContaining("Discarding the body")]);
   });
 });
 
 describe("a hook", () => {
-  it("with an unknown name is refused", () => {
-    expect(() => app.hook.log(() => {})).toThrow("Log hooks require");
+  it("that the host does not run is refused", () => {
+    expect(() => app.hook.postInvocation(() => {})).toThrow('Unrecognized hook "postInvocation"');
   });
 });

@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { request } from "node:http";
-import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
 
 export interface RawAnswer {
@@ -30,11 +29,4 @@ export async function call(host: { readonly port: number }, path: string, option
   const [response] = await once(sent, "response");
   const bytes = await buffer(response);
   return { status: response.statusCode, headers: response.headersDistinct, bytes, text: bytes.toString() };
-}
-
-/** Sends text over a socket and returns all that comes back until the other side closes. */
-export async function exchange(host: { readonly port: number }, text: string): Promise<string> {
-  const socket = connect(host.port, "127.0.0.1");
-  socket.write(text, "latin1");
-  return (await buffer(socket)).toString("latin1");
 }

@@ -4,7 +4,7 @@ import { createRequestQueue } from "../../../../local/host/http/request-queue.ts
 
 describe("the queue of requests", () => {
   it("starts at most 32 functions in one turn of the event loop, in the order of their requests", async () => {
-    const queue = createRequestQueue({});
+    const queue = createRequestQueue();
     const started: number[] = [];
     const startedByTurn: number[] = [];
     const all = Array.from({ length: 100 }, (_, request) =>
@@ -12,6 +12,8 @@ describe("the queue of requests", () => {
         started.push(request);
       }),
     );
+    // The first ones start in this turn.
+    await new Promise<void>(resolve => process.nextTick(resolve));
     while (started.length < 100) {
       startedByTurn.push(started.length);
       await setImmediate();
@@ -20,20 +22,5 @@ describe("the queue of requests", () => {
     expect(started).toEqual(Array.from({ length: 100 }, (_, request) => request));
     const before = [0, ...startedByTurn];
     expect(Math.max(...[...startedByTurn, 100].map((count, turn) => count - (before[turn] ?? 0)))).toBe(32);
-  });
-
-  it("has no limits by default", async () => {
-    const queue = createRequestQueue({ maxConcurrentRequests: -1, maxOutstandingRequests: -1 });
-    const { promise, resolve } = Promise.withResolvers<void>();
-    let running = 0;
-    const all = Array.from({ length: 300 }, () =>
-      queue(async () => {
-        running += 1;
-        if (running === 300) resolve();
-        await promise;
-      }),
-    );
-    await Promise.all(all);
-    expect(running).toBe(300);
   });
 });
