@@ -11,28 +11,43 @@ const isOrigin = (text: string): boolean => address.safeParse(text).success && n
 export const authSettings = z
   .object({
     AUTH_OTP_POLICY: setting
-      .oneOf(otpPolicies, "When a sign-in needs an OTP; `when-assigned`: if the user has an enabled OTP key.")
+      .oneOf(
+        otpPolicies,
+        "When a sign-in needs an OTP; `when-assigned`: if the user has an enabled OTP key. Set it to `always` when all users have one, to `never` if no one has.",
+      )
       .prefault("when-assigned"),
     AUTH_PASSWORD_MIN_LENGTH: setting
-      .integer(8, 128, "Minimum length of a new password; by default 8, or 15 if `AUTH_OTP_POLICY` is `never`.")
+      .integer(
+        8,
+        128,
+        "Minimum length of a new password; by default 8, or 15 if `AUTH_OTP_POLICY` is `never`. Set it higher if your policy demands it.",
+      )
       .optional(),
     AUTH_ALLOW_EMPTY_PASSWORD: setting
-      .flag("Allow users without a password to sign in with an OTP alone.")
+      .flag(
+        "Allow users without a password to sign in with an OTP alone. Set it to true if the OTP may be the only factor.",
+      )
       .prefault("false"),
-    AUTH_IDENTIFY_BY_OTP: setting.flag("Identify the user by the OTP if no username is given.").prefault("false"),
+    AUTH_IDENTIFY_BY_OTP: setting
+      .flag(
+        "Identify the user by the OTP if no username is given. Set it to true if people sign in by their OTP key without typing a name.",
+      )
+      .prefault("false"),
     AUTH_SELF_ASSIGN: setting
-      .flag("Whether users may assign an unassigned OTP key to themselves, with their password and an OTP of the key.")
+      .flag(
+        "Whether users may assign an unassigned OTP key to themselves, with their password and an OTP of the key. Set it to true if you hand out OTP keys without assigning them.",
+      )
       .prefault("false"),
     AUTH_THROTTLE_FAILURES: setting
       .integer(
         1,
         100,
-        "Failed attempts of a username in a row after which it must wait. Fewer if your policy demands it.",
+        "Failed attempts of a username in a row after which it must wait. Set it lower if your policy demands it.",
       )
       .prefault("10"),
     AUTH_THROTTLE_LONGEST_WAIT_SECONDS: setting
       .seconds(
-        "Maximum wait of a username. Shorter if help desks are called too often, longer against patient attackers.",
+        "Maximum wait of a username. Set it lower if the help desk is called too often, higher against patient attackers.",
       )
       .prefault("3600"),
     AUTH_ADDRESS_LIMIT: setting
@@ -43,7 +58,9 @@ export const authSettings = z
       )
       .prefault("0"),
     AUTH_ADDRESS_ALLOW_LIST: setting
-      .list("Addresses and networks to which `AUTH_ADDRESS_LIMIT` does not apply, comma-separated.")
+      .list(
+        "Addresses and networks to which `AUTH_ADDRESS_LIMIT` does not apply, comma-separated. Set it to the gateways and offices that sign in many users.",
+      )
       .refine(entries => entries.every(isAddressEntry), { error: "must be addresses or networks, as in 10.0.0.0/8" })
       .prefault(""),
 
@@ -51,29 +68,35 @@ export const authSettings = z
       .integer(
         0,
         25,
-        "Number of codes after the next expected one that are accepted (kind `hotp`). More if users often press keys without signing in.",
+        "Number of codes after the next expected one that are accepted (kind `hotp`). Set it higher if users often press keys without signing in.",
       )
       .prefault("15"),
     OTP_TOTP_STEPS: setting
       .integer(
         0,
         2,
-        "Number of time steps before and after the current one that are accepted (kind `totp`). More if the clocks of OTP keys are off.",
+        "Number of time steps before and after the current one that are accepted (kind `totp`). Set it to 2 if the clocks of OTP keys are off.",
       )
       .prefault("1"),
     OTP_VALIDATION_URLS: setting
       .list(
-        "URLs of the validation servers of kind `remote`, tried in order, comma-separated; empty: new OTP keys have no secret.",
+        "URLs of the validation servers of kind `remote`, tried in order, comma-separated; empty: new OTP keys have no secret. Set it if the secrets of OTP keys are on such servers.",
       )
       .refine(urls => urls.every(url => address.safeParse(url).success), { error: "must be https addresses" })
       .prefault(""),
     OTP_VALIDATION_CLIENT_ID: setting
-      .text("Client id at the validation servers; its key is stored in Key Vault.")
+      .text(
+        "Client id at the validation servers; its key is stored in Key Vault. Set it together with `OTP_VALIDATION_URLS`.",
+      )
       .regex(/^[0-9]{1,15}$/, { error: "must be a number" })
       .optional(),
 
     AUTH_DEVICE_DAYS: setting
-      .integer(0, 3650, "Days after which a device token ends; 0: device tokens are neither issued nor accepted.")
+      .integer(
+        0,
+        3650,
+        "Days after which a device token ends; 0: device tokens are neither issued nor accepted. Set it to how long a lost device may keep its way around a locked name.",
+      )
       .prefault("180"),
     SESSION_IDLE_SECONDS: setting
       .seconds("Idle time after which a session ends. Set it to what your policy demands.")
@@ -82,17 +105,17 @@ export const authSettings = z
       .seconds("Age at which a session ends. Set it to what your policy demands.")
       .prefault("86400"),
     SESSION_COOKIE_SECURE: setting
-      .flag("Send the session cookie over TLS only; set to false only for a local run.")
+      .flag("Send the session cookie over TLS only. Set it to false for a local run without TLS only.")
       .prefault("true"),
     CLIENT_ALLOWED_ORIGINS: setting
       .list(
-        "Origins whose pages may call the Client API, comma-separated; their calls must carry `Origin`, which links do not send.",
+        "Origins whose pages may call the Client API, comma-separated; their calls must carry `Origin`, which links do not send. Set it if your sign-in page is on another origin.",
       )
       .refine(origins => origins.every(isOrigin), { error: "must be origins, as in https://app.example.com" })
       .prefault(""),
     CRON_SESSION_CLEANUP_SCHEDULE: setting
       .schedule(
-        "Schedule of the deletion of expired sessions and throttles; six fields, UTC. Change it to avoid busy hours.",
+        "Schedule of the deletion of expired sessions and throttles; six fields, UTC. Set it to avoid busy hours.",
       )
       .prefault("0 15 * * * *"),
   })

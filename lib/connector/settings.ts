@@ -31,25 +31,31 @@ const isMailConnection = (text: string): boolean =>
 /** The settings of the connector. */
 export const connectorSettings = z
   .object({
-    FIDO_CONNECTOR_VERSION: setting.text("Version in the status; by default the package's.").prefault(version),
+    FIDO_CONNECTOR_VERSION: setting
+      .text(
+        "Version in the status; by default the package's. Set it if callers of the status expect a version of yours.",
+      )
+      .prefault(version),
     CLOUD_TABLES_SHIPMENTS_TABLE_NAME: setting
       .text(
-        "Name of the table of shipments. After a change, shipments of the former table have no link to their requests: version 1 answers 404 for them, and a look-up may give one to another request.",
+        "Name of the table of shipments. Set it before the first deployment only, if your rules name tables: after a change, shipments of the former table have no link to their requests: version 1 answers 404 for them, and a look-up may give one to another request.",
       )
       .regex(/^[A-Za-z][A-Za-z0-9]{2,62}$/, {
         error: "must be a table name: 3 to 63 letters and digits, a letter first",
       })
       .prefault("fprshipments"),
     CRON_PROCESS_SHIPMENT_SCHEDULE: setting
-      .schedule("When shipments are polled: six fields, UTC. More often if users must get their PINs sooner.")
+      .schedule(
+        "When shipments are polled: six fields, UTC. Set it to run more often if users must get their PINs sooner.",
+      )
       .prefault(hourly),
     CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: setting
       .schedule(
-        "When credentials are activated and PIN mails are sent: six fields, UTC. More often if users must get their PINs sooner.",
+        "When credentials are activated and PIN emails are sent: six fields, UTC. Set it to run more often if users must get their PINs sooner.",
       )
       .prefault(hourly),
     CRON_DATA_CLEANUP_SCHEDULE: setting
-      .schedule("When old requests are deleted: six fields, UTC. Change it to avoid busy hours.")
+      .schedule("When old requests are deleted: six fields, UTC. Set it to avoid busy hours.")
       .prefault("0 30 * * * *"),
     CRON_DATA_CLEANUP_COMPLETED_DAYS: setting
       .integer(
@@ -60,26 +66,32 @@ export const connectorSettings = z
       .prefault("0"),
 
     EMAIL_API_SEND_ENDPOINT: setting.address("Address of the mail service."),
-    EMAIL_SENDER_ADDRESS: setting.text("Sender address of PIN mails."),
+    EMAIL_SENDER_ADDRESS: setting.text("Sender address of PIN emails."),
     EMAIL_CONNECTION_STRING: setting
-      .text("Connection string of the mail service, for local runs only.")
+      .text("Connection string of the mail service. Set it for local runs only.")
       .refine(isMailConnection, { error: "must be endpoint=<https address>;accesskey=<key>" })
       .optional(),
     PIN_MAIL_DOMAINS: setting
       .list(
-        "Comma-separated list of domains to which PIN mails may be sent; empty allows any. Checked at create and before each send.",
+        "Comma-separated list of domains to which PIN emails may be sent; empty allows any. Checked at create and before each send. Set it to your own domains, so that no PIN leaves your organization.",
       )
       .prefault(""),
-    PIN_MAIL_LANGUAGE: setting.oneOf(pinMailLanguages, "Language of PIN mails.").prefault("en"),
-    PIN_MAIL_ORGANIZATION: mailText("Organization that PIN mails name as the one that prepared the key.").optional(),
-    PIN_MAIL_SUPPORT_CONTACT: mailText(
-      "Contact for questions that PIN mails name: mail address, telephone or URL.",
+    PIN_MAIL_LANGUAGE: setting
+      .oneOf(pinMailLanguages, "Language of PIN emails. Set it to that of the people who hand out the keys.")
+      .prefault("en"),
+    PIN_MAIL_ORGANIZATION: mailText(
+      "Organization that PIN emails name as the one that prepared the key. Set it so that recipients know who writes.",
     ).optional(),
-    PIN_MAIL_SIGN_IN_URL: setting.address("URL at which users sign in, as PIN mails show it.").optional(),
+    PIN_MAIL_SUPPORT_CONTACT: mailText(
+      "Contact for questions that PIN emails name: email address, telephone or URL. Set it to your help desk.",
+    ).optional(),
+    PIN_MAIL_SIGN_IN_URL: setting
+      .address("URL at which users sign in, as PIN emails show it. Set it if all users sign in at one page.")
+      .optional(),
 
     EVENT_SINK_URLS: setting
       .list(
-        "Comma-separated list of URLs to which events of requests are sent (docs/integrate.md). The position of a URL is the number of its sink: events for the first are signed with the secret `event-sink-1`. `none` keeps the position of a removed sink. Empty sends none.",
+        "Comma-separated list of URLs to which events of requests are sent (docs/integrate.md). Set it if a system of yours reacts to events instead of polling. The position of a URL is the number of its sink: events for the first are signed with the secret `event-sink-1`. `none` keeps the position of a removed sink. Empty sends none.",
       )
       .refine(urls => urls.every(url => url === noSink || isAddress(url)), {
         error: "must be https addresses (http only on the loopback), without credentials, or none",
@@ -90,49 +102,61 @@ export const connectorSettings = z
       })
       .prefault(""),
     EVENT_SINK_ALLOW_PRIVATE: setting
-      .flag("Whether event sinks may have private addresses. Link-local addresses are refused in any case.")
+      .flag(
+        "Whether event sinks may have private addresses; link-local addresses are refused in any case. Set it to true if a receiver is inside your network.",
+      )
       .prefault("false"),
     EVENT_RETRY_HOURS: setting
       .integer(
         1,
         720,
-        "How long a failing delivery of an event is tried again, in hours. Then it is given up. Longer if a receiver may be away for longer than a weekend.",
+        "How long a failing delivery of an event is tried again, in hours. Then it is given up. Set it higher if a receiver may be away for longer than a weekend.",
       )
       .prefault("72"),
     CRON_EVENT_SCHEDULE: setting
-      .schedule("When due events are sent: six fields, UTC. Less often if receivers need no quick news.")
+      .schedule("When due events are sent: six fields, UTC. Set it to run less often if receivers can wait.")
       .prefault("0 * * * * *"),
 
     DELIVERY_API_BASE_URL: setting.address("Base URL of the delivery service."),
     DELIVERY_PRODUCTION_DAYS: setting
       .days(
-        "How long the delivery service may take to program ordered security keys. A shipment is refused if a challenge ends before the first poll (`POLL_AFTER_SECONDS`) and these days. By default a weekend: orders are processed on business days.",
+        "How long the delivery service may take to program ordered security keys. A shipment is refused if a challenge ends before the first poll (`POLL_AFTER_SECONDS`) and these days. By default a weekend: orders are processed on business days. Set it higher if your deliveries are produced later.",
       )
       .prefault("3"),
     DELIVERY_JWKS_SIGN_ENDPOINT: setting.address("JWKS of the delivery service with its signing keys."),
     DELIVERY_JWKS_TRANSPORT_ENDPOINT: setting.address(
       "JWKS of the delivery service with the keys to which requests are encrypted.",
     ),
-    RFPR_API_BASE_URL: setting.address("Base URL of the pre-registration API, for on-site enrollment.").optional(),
+    RFPR_API_BASE_URL: setting
+      .address("Base URL of the pre-registration API. Set it if keys are enrolled on site.")
+      .optional(),
     RFPR_RETRY_NUMBER_DAYS: setting
       .period(
-        "How long a failing activation or PIN mail is retried. Longer if an outage of an IdP or of the mail service may last longer.",
+        "How long a failing activation or PIN email is retried. Set it higher if an outage of an IdP or of the mail service may last longer.",
       )
       .prefault("14"),
     ENROLLMENT_SERVICE_API_BASE_URL: setting
-      .address("Base URL of the enrollment service, for on-site enrollment.")
+      .address("Base URL of the enrollment service. Set it if keys are enrolled on site.")
       .optional(),
 
-    IDP_DEFAULT: idpId.meta({ description: "IdP of credentials that name none." }).prefault(idpKinds[0].type),
+    IDP_DEFAULT: idpId
+      .meta({
+        description: "IdP of credentials that name none. Set it to the id of the IdP that most requests are for.",
+      })
+      .prefault(idpKinds[0].type),
     IDP_ENABLE_MULTI_IDP: setting
-      .flag("Read several IdPs from `IDP_CONFIGURATION_PATH`. The settings of single kinds below are then ignored.")
+      .flag(
+        "Read several IdPs from `IDP_CONFIGURATION_PATH`; the settings of single kinds below are then ignored. Set it to true for several IdPs, or for one of kind C.",
+      )
       .prefault("false"),
     IDP_CONFIGURATION_PATH: setting
-      .text("YAML file of IdPs: a path, or the address of a blob under `CLOUD_STORAGE_BLOB_ENDPOINT`.")
+      .text(
+        "YAML file of IdPs: a path, or the address of a blob under `CLOUD_STORAGE_BLOB_ENDPOINT`. Set it together with `IDP_ENABLE_MULTI_IDP`.",
+      )
       .optional(),
     IDP_SECRET_HOSTS: setting
       .list(
-        "Comma-separated list of hosts to which client secrets, assertions and access tokens of IdPs may be sent. `*.` at the front is a wildcard for one label; a port other than 443 is part of the entry. By default the vendors' own hosts.",
+        "Comma-separated list of hosts to which client secrets, assertions and access tokens of IdPs may be sent. `*.` at the front is a wildcard for one label; a port other than 443 is part of the entry. Set it if an IdP has a host that is not one of its vendor's.",
       )
       .refine(hosts => hosts.length > 0 && hosts.every(isHostEntry), {
         error: "must be hosts in lower case, as graph.microsoft.com, *.example.com or idp.example.com:8443",
@@ -142,7 +166,7 @@ export const connectorSettings = z
 
     POLL_AFTER_SECONDS: setting
       .seconds(
-        "Time from the acceptance of a shipment to its first poll. Shorter if your delivery service programs security keys within the hour.",
+        "Time from the acceptance of a shipment to its first poll. Set it lower if your delivery service programs security keys within the hour.",
       )
       .prefault("3600"),
   })

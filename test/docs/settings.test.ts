@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { describeSettings, type SettingDescription } from "../../lib/platform/settings/describe-settings.ts";
+import { settingSchemas } from "../../local/generate/settings-files.ts";
+
+/** Names of the settings that need not be set and do not say when a person sets them. A required one is always set. */
+const unexplained = (settings: readonly SettingDescription[]): string[] =>
+  settings
+    .filter(
+      ({ description, required }) =>
+        !required && !/(^|[.;:] )Set it (to|if|so|in|before|higher|lower|together|for|unless)\b/.test(description),
+    )
+    .map(({ name }) => name);
+
+describe("the description of a setting", () => {
+  const settings = Object.values(settingSchemas).flatMap(schema => describeSettings(schema));
+
+  it("says when a person sets it", () => {
+    expect(settings.length).toBeGreaterThan(80);
+    expect(unexplained(settings)).toEqual([]);
+  });
+
+  it("is reported without that sentence, unless the setting is required", () => {
+    const planted = { description: "Number of tries.", defaultText: "3", required: false };
+    expect(
+      unexplained([
+        { ...planted, name: "TRIES" },
+        { ...planted, name: "EXPLAINED", description: "Number of tries. Set it higher if they fail." },
+        { ...planted, name: "REQUIRED", required: true },
+      ]),
+    ).toEqual(["TRIES"]);
+  });
+});
