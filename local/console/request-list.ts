@@ -1,5 +1,5 @@
-import { positionOf } from "../../lib/connector/model/people-lists.ts";
 import type { CredentialRequest } from "../../lib/connector/model/request.ts";
+import { positionOf } from "../../lib/connector/model/request-lists.ts";
 import { type RequestState, requestStates } from "../../lib/connector/model/states.ts";
 import { requestLists } from "../../lib/connector/storage/lists.table.ts";
 import { requestRow } from "../../lib/connector/storage/request-rows.table.ts";

@@ -16,6 +16,7 @@ const { html } = composePinMail(
     keyName: "Ada Key",
     userIds: ["ada@example.com", "a.lovelace@keys.example.com"],
     pin: "482913",
+    trackingNumber: "JD0146000030",
   },
   {
     language: "en",

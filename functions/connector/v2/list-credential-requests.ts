@@ -13,14 +13,15 @@ const usualPage = 100;
 const topError = `must be a whole number from 1 to ${mostOfPage}`;
 const notTime = "must be a time in ISO 8601 with its zone, as in 2026-01-31T10:00:00Z, or a date";
 
+const name = () => z.string().min(1, { error: "must not be blank" }).max(255).optional();
+
 const fields = () => ({
   state: z.enum(requestStates).optional().describe("Only requests in this state."),
-  user_id: z
-    .string()
-    .min(1, { error: "must not be blank" })
-    .max(255)
-    .optional()
-    .describe("Only requests with a credential for this user, letter for letter as the create had it."),
+  customer_reference: name().describe("Only requests whose shipment has this reference, in any letter case."),
+  email: name().describe("Only requests whose recipient has this email, in any letter case."),
+  external_id: name().describe("Only requests whose recipient has this `external_id`, in any letter case."),
+  serial_number: name().describe("Only requests with a security key of this serial number."),
+  user_id: name().describe("Only requests with a credential for this user, in any letter case."),
   created_after: z
     .union([z.iso.datetime({ offset: true }), z.iso.datetime({ offset: true, precision: -1 }), z.iso.date()], {
       error: timeError(notTime),
@@ -75,8 +76,17 @@ export const listCredentialRequests = endpoint({
     },
   },
   handle: async ({ query }, context: ConnectorContext, { call }) => {
-    const { state, user_id: userId, created_after: createdAfter, $top: top, $skiptoken: after } = query;
-    const { requests, next } = await listRequests({ state, userId, createdAfter }, { top, after }, context);
+    const { $top: top, $skiptoken: after, state, email } = query;
+    const filter = {
+      state,
+      email,
+      userId: query.user_id,
+      externalId: query.external_id,
+      customerReference: query.customer_reference,
+      serial: query.serial_number,
+      createdAfter: query.created_after,
+    };
+    const { requests, next } = await listRequests(filter, { top, after }, context);
     const body = requests.map(loaded => readListedV2(loaded.request.value, securityKeysOf(loaded)));
     if (next === undefined) return { status: 200, body };
     const following = new URLSearchParams(call.url.search);

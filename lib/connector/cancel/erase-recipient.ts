@@ -3,7 +3,7 @@ import { withLogFields } from "../../platform/log.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between } from "../../platform/time.ts";
 import type { ConnectorDeps, ListEntry, LoadedRequest } from "../deps.ts";
-import { foldName, personList, positionOf } from "../model/people-lists.ts";
+import { foldName, personList, positionOf } from "../model/request-lists.ts";
 import { isTerminal, type RequestState } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
 import { isLeasedByAnother, isOver, type Run, startRun } from "../runs/run.ts";

@@ -1,5 +1,5 @@
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import type { RequestList } from "../model/people-lists.ts";
+import type { RequestList } from "../model/request-lists.ts";
 import { removeAuthenticators } from "../recovery/remove-authenticators.ts";
 import { concludeClaim } from "../storage/conclude-claim.ts";
 import { securityKeysOf } from "../storage/loaded-request.ts";

@@ -106,6 +106,7 @@ async function applyShipment(
     ...delivery,
     stateId: state.id,
     ...(state.message && { message: state.message }),
+    ...(shipment.tracking && { tracking: shipment.tracking }),
     ...(isShipped(state.id) && { shippedAt: delivery.shippedAt ?? deps.now() }),
   };
   const problem = errorStates.includes(state.id) ? deliveryProblem(answered) : undefined;
@@ -128,7 +129,16 @@ function withConfirmedLink(request: CredentialRequest): CredentialRequest {
 async function unlinkShipment(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
   const request = leased.request.value;
   // The id of the look-up: the service may return it in another form here, and the look-up would find it again.
-  const { shipmentId = "", tentative, stateId, shippedAt, message, missing, ...delivery } = request.delivery ?? {};
+  const {
+    shipmentId = "",
+    tentative,
+    stateId,
+    shippedAt,
+    tracking,
+    message,
+    missing,
+    ...delivery
+  } = request.delivery ?? {};
   deps.log.error("shipment_link_rejected", { shipmentId });
   const { lease, ...rest } = request;
   const rejectedShipmentIds = [...(delivery.rejectedShipmentIds ?? []), shipmentId];

@@ -35,6 +35,13 @@ export interface ShipmentOrder {
   readonly mailingAddress: MailingAddress;
 }
 
+/** How the carrier names the parcel, as far as the delivery service reports it. */
+export interface Tracking {
+  readonly number?: string;
+  /** The carrier's page about the parcel. */
+  readonly link?: string;
+}
+
 /** The order at the delivery service and its progress. */
 export interface Delivery {
   /** The order intent, written before the delivery service is called: from then on the order may exist (C6). */
@@ -49,6 +56,7 @@ export interface Delivery {
   readonly stateId?: number;
   /** When a poll first got a state that means shipped. */
   readonly shippedAt?: Instant;
+  readonly tracking?: Tracking;
   /** The delivery service's text for its state. Only in error states it becomes the request's `errorMessage`. */
   readonly message?: string;
   /**

@@ -2,14 +2,26 @@ import pLimit from "p-limit";
 import { withLogFields } from "../../platform/log.ts";
 import { between, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps, ListedEntry, LoadedRequest } from "../deps.ts";
-import { personList, positionOf, type RequestList } from "../model/people-lists.ts";
+import {
+  foldName,
+  personList,
+  positionOf,
+  type RequestList,
+  referenceList,
+  serialList,
+} from "../model/request-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
+import { securityKeysOf } from "../storage/loaded-request.ts";
 
+/** What a request must match. Names are compared without regard to letter case. */
 export interface RequestFilter {
   readonly state?: RequestState | undefined;
-  /** As the create had it, letter for letter. */
   readonly userId?: string | undefined;
+  readonly email?: string | undefined;
+  readonly externalId?: string | undefined;
+  readonly customerReference?: string | undefined;
+  readonly serial?: string | undefined;
   readonly createdAfter?: Instant | undefined;
 }
 
@@ -36,7 +48,7 @@ export async function listRequests(
   let position = latest(after, filter.createdAfter);
   for (let left = Math.max(top, maxRequestsRead); left > 0; ) {
     const missing = top - requests.length;
-    const size = Math.min(left, filter.userId === undefined ? missing : Math.max(missing, minRequestsRead));
+    const size = Math.min(left, nameListOf(filter) === undefined ? missing : Math.max(missing, minRequestsRead));
     const { candidates, isLast } = await nextCandidates(filter, { after: position, top: size }, deps);
     for (const { at, loaded } of await loadAll(candidates, deps)) {
       if (requests.length === top) return { requests, ...(position !== undefined && { next: position }) };
@@ -56,11 +68,27 @@ const minRequestsRead = 50;
 const latest = (a: string | undefined, b: string | undefined): string | undefined =>
   a === undefined || (b !== undefined && b > a) ? b : a;
 
-function matches({ request, keys }: LoadedRequest, { state, userId }: RequestFilter): boolean {
-  if (state !== undefined && request.value.state !== state) return false;
+function matches(loaded: LoadedRequest, filter: RequestFilter): boolean {
+  const { state, recipient, shipment } = loaded.request.value;
+  const keys = securityKeysOf(loaded);
+  const has = (wanted: string | undefined, ...values: readonly (string | undefined)[]) =>
+    wanted === undefined || values.some(value => value !== undefined && foldName(value) === foldName(wanted));
   return (
-    userId === undefined || keys.some(({ value }) => value.credentials.some(credential => credential.userId === userId))
+    (filter.state === undefined || filter.state === state) &&
+    has(filter.email, recipient.email) &&
+    has(filter.externalId, recipient.externalId) &&
+    has(filter.customerReference, shipment?.customerReference) &&
+    has(filter.serial, ...keys.map(({ serial }) => serial)) &&
+    has(filter.userId, ...keys.flatMap(({ credentials }) => credentials.map(({ userId }) => userId)))
   );
+}
+
+/** Returns the list of the name in a filter that the fewest requests have; undefined for a filter without a name. */
+function nameListOf({ serial, customerReference, userId, externalId, email }: RequestFilter): RequestList | undefined {
+  if (serial !== undefined) return serialList(serial);
+  if (customerReference !== undefined) return referenceList(customerReference);
+  const person = userId ?? externalId ?? email;
+  return person === undefined ? undefined : personList(person);
 }
 
 interface Candidate {
@@ -74,16 +102,17 @@ interface Candidate {
  * the order of the states and no request is missed.
  */
 async function nextCandidates(
-  { state, userId }: RequestFilter,
+  filter: RequestFilter,
   range: { readonly after: string | undefined; readonly top: number },
   { requests }: ConnectorDeps,
 ): Promise<{ readonly candidates: readonly Candidate[]; readonly isLast: boolean }> {
   const rows: ListedEntry[] = [];
+  const named = nameListOf(filter);
   const read = async (list: RequestList) => {
     for (const entry of await requests.entries(list, { ...range, top: range.top + 1 })) rows.push({ ...entry, list });
   };
-  if (userId !== undefined) await read(personList(userId));
-  else if (state !== undefined) await read({ state });
+  if (named !== undefined) await read(named);
+  else if (filter.state !== undefined) await read({ state: filter.state });
   else {
     await read({ state: "received" });
     await read({ state: "started" });

@@ -3,6 +3,7 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { plainIdentifier, plainText } from "../../platform/peers/plain-text.ts";
 import { instant, parseUtc } from "../../platform/time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
+import type { Tracking } from "../model/request.ts";
 import { blankToUndefined, type DeliveryShipment } from "./delivery-wire.ts";
 
 const number = z.union([
@@ -24,6 +25,15 @@ const list = <T extends z.ZodType>(element: T) =>
     .array(element)
     .nullish()
     .transform(values => values ?? []);
+
+/** A link that people follow: https, without control characters or spaces, and short. Any other text is dropped. */
+const trackingLink = z
+  .string()
+  .max(500)
+  .regex(/^https:\/\/[!-~]+$/)
+  .refine(link => URL.canParse(link))
+  .optional()
+  .catch(undefined);
 
 /** The id is a segment of URLs and a key in storage, so its characters and length are limited. */
 const shipmentId = z.string().regex(/^[\w-][\w.~-]{0,127}$/);
@@ -110,6 +120,8 @@ export const shipment = z.lazy(() =>
       shipment_id: shipmentId,
       shipment_request_date: someDate,
       customer_reference: someText,
+      tracking_number: someText,
+      tracking_link: trackingLink,
       shipment_state: z.object({ shipment_state_id: number, shipment_state_message: someText }),
       recipient: recipient.catch({} as z.output<typeof recipient>),
       mailing_address: mailingAddress.catch({} as z.output<typeof mailingAddress>),
@@ -120,6 +132,7 @@ export const shipment = z.lazy(() =>
         shipmentId: body.shipment_id,
         requestedAt: body.shipment_request_date,
         customerReference: body.customer_reference,
+        tracking: trackingOf(body),
         state: {
           id: body.shipment_state.shipment_state_id,
           message: plainText(body.shipment_state.shipment_state_message),
@@ -130,6 +143,14 @@ export const shipment = z.lazy(() =>
       }),
     ),
 );
+
+function trackingOf(body: {
+  readonly tracking_number?: string | undefined;
+  readonly tracking_link?: string | undefined;
+}): Tracking | undefined {
+  const tracking = omitUndefined({ number: plainIdentifier(body.tracking_number), link: body.tracking_link });
+  return Object.keys(tracking).length === 0 ? undefined : tracking;
+}
 
 /** A shipment that is not readable is undefined: it must not hide the others. */
 export const shipmentList = z.object({

@@ -1,6 +1,6 @@
 import type { Instant } from "../../platform/time.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
-import type { MailingAddress, Recipient, ShipmentOrder } from "../model/request.ts";
+import type { MailingAddress, Recipient, ShipmentOrder, Tracking } from "../model/request.ts";
 
 /** The security keys of one model in an order. */
 export interface OrderedItem {
@@ -27,6 +27,7 @@ export interface DeliveryShipment {
   readonly shipmentId: string;
   readonly requestedAt?: Instant | undefined;
   readonly customerReference?: string | undefined;
+  readonly tracking?: Tracking | undefined;
   readonly state: { readonly id: number; readonly message?: string | undefined };
   readonly recipient: Partial<Blankable<DeliveryOrder["recipient"]>>;
   readonly mailingAddress: Partial<Blankable<MailingAddress>>;

@@ -10,6 +10,8 @@ export interface PinMailContent {
   /** Users with a credential on the key. */
   readonly userIds: readonly string[];
   readonly pin: string;
+  /** Of the parcel with the security key. Empty while the delivery service reports none. */
+  readonly trackingNumber: string;
 }
 
 export interface MailText {
@@ -28,6 +30,7 @@ export function composePinMail(content: PinMailContent, sender: PinMailSender): 
     [texts.securityKey, name],
     [texts.serialNumber, serial],
     [texts.user(content.userIds.length), content.userIds.map(oneLine).join(", ")],
+    [texts.trackingNumber, oneLine(content.trackingNumber)],
     [texts.signInAddress, oneLine(sender.signInUrl)],
     [texts.support, oneLine(sender.supportContact)],
   ];

@@ -11,6 +11,7 @@ export interface PinMailTexts {
   readonly securityKey: string;
   readonly serialNumber: string;
   readonly user: (count: number) => string;
+  readonly trackingNumber: string;
   readonly signInAddress: string;
   readonly support: string;
   /** What the PIN is for, how to keep it, and what to do if the mail was not expected. */
@@ -28,6 +29,7 @@ export const pinMailTexts: Readonly<Record<PinMailLanguage, PinMailTexts>> = {
     securityKey: "Security key",
     serialNumber: "Serial number",
     user: count => (count === 1 ? "User" : "Users"),
+    trackingNumber: "Tracking number",
     signInAddress: "Sign in at",
     support: "Support",
     advice: [
@@ -46,6 +48,7 @@ export const pinMailTexts: Readonly<Record<PinMailLanguage, PinMailTexts>> = {
     securityKey: "Sicherheitsschlüssel",
     serialNumber: "Seriennummer",
     user: () => "Benutzer",
+    trackingNumber: "Sendungsnummer",
     signInAddress: "Anmelden unter",
     support: "Support",
     advice: [

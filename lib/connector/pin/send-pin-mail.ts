@@ -81,7 +81,8 @@ async function afterLookUp(
   if (status === "failed") return notDelivered(key, result?.code, deps);
   const inDoubt = status !== undefined;
   const number = lastNumber(key);
-  const { emailsTo } = loaded.request.value;
+  const { emailsTo, delivery } = loaded.request.value;
+  const trackingNumber = isOnSite(key) ? undefined : delivery?.tracking?.number;
   const to = emailsTo.filter(email => isMailable(email, deps.pinMailDomains));
   const leftOut = emailsTo.filter(email => !to.includes(email));
   if (leftOut.length > 0)
@@ -93,7 +94,8 @@ async function afterLookUp(
       intent: withMail(tried, leftOut.length === 0 ? ["leftOut"] : []),
       peer: mailService,
       timeLimitMs: intervals.mailCallMs,
-      perform: current => deliver(current, pin, { to, operation: operationOf(target, number), inDoubt }, deps),
+      perform: current =>
+        deliver(current, pin, { to, trackingNumber, operation: operationOf(target, number), inDoubt }, deps),
     };
   };
   return {
@@ -118,6 +120,7 @@ const operationOf = ({ loaded, key }: Target, number: number): string =>
 
 interface Send {
   readonly to: readonly string[];
+  readonly trackingNumber: string | undefined;
   readonly operation: string;
   /** An earlier send was not answered. */
   readonly inDoubt: boolean;
@@ -126,14 +129,14 @@ interface Send {
 async function deliver(
   key: SecurityKey,
   pin: string,
-  { to, operation, inDoubt }: Send,
+  { to, trackingNumber = "", operation, inDoubt }: Send,
   deps: ConnectorDeps,
 ): Promise<Outcome> {
   const usable = key.credentials.filter(({ state }) => state !== "failed" && state !== "cancelled");
   // One user may have a credential at several identity providers.
   const userIds = [...new Set(usable.map(({ userId }) => userId))];
   try {
-    const content = { pin, keyName: displayName(key), serial: key.serial ?? "", userIds };
+    const content = { pin, keyName: displayName(key), serial: key.serial ?? "", userIds, trackingNumber };
     const mail = composePinMail(content, deps.pinMailSender);
     await deps.mailer.send({ to, ...mail, operationId: operation });
   } catch (error) {

@@ -1,5 +1,5 @@
-import { isSameList, listKeyOf, peopleLists, type RequestList } from "../model/people-lists.ts";
 import { isSameDue, type RequestValues } from "../model/request.ts";
+import { isSameList, listKeyOf, nameLists, type RequestList, serialList } from "../model/request-lists.ts";
 import { isSameStatus, shipmentStatusOf } from "../model/shipment.ts";
 import { requestStates } from "../model/states.ts";
 import type { DueWork, dueIndex } from "../runs/due-index.table.ts";
@@ -51,11 +51,7 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
   async removeFormer(before: RequestValues, after: RequestValues): Promise<void> {
     const current = dueWork(after);
     const work = dueWork(before).filter(old => !current.some(each => isSameRow(old, each)));
-    const hasNewState = before.request.state !== after.request.state;
-    await Promise.all([
-      ...work.map(due.remove),
-      hasNewState && lists.leave(listKeyOf(before.request), [{ state: before.request.state }]),
-    ]);
+    await Promise.all([...work.map(due.remove), lists.leave(listKeyOf(before.request), changingLists(before, after))]);
   },
 
   /** Removes the index rows, except those by which a job or an erasure finds the request again after a crash. */
@@ -67,7 +63,7 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
       await shipments.unlink(linked, id);
     // A crash may have left a row in the list of another state. It would stay until that list is read, so an erasure removes it now.
     const states = foundBy === undefined ? [state] : requestStates;
-    const all = [...states.map(each => ({ state: each })), ...peopleLists(request, keys)];
+    const all = [...states.map(each => ({ state: each })), ...nameLists(request, keys)];
     await lists.leave(
       listKeyOf(request),
       all.filter(list => foundBy === undefined || !isSameList(list, foundBy)),
@@ -91,7 +87,18 @@ const isSameRow = (a: DueWork, b: DueWork): boolean =>
 
 const isSameWork = (a: DueWork, b: DueWork): boolean => a.keyId === b.keyId && isSameDue(a.due, b.due);
 
-const newLists = (before: RequestValues | undefined, { request, keys }: RequestValues): readonly RequestList[] => {
-  if (before === undefined) return [{ state: request.state }, ...peopleLists(request, keys)];
-  return before.request.state === request.state ? [] : [{ state: request.state }];
+/** Returns the lists to which a change adds a request: of its new state, and of serial numbers that became known. */
+const newLists = (before: RequestValues | undefined, after: RequestValues): readonly RequestList[] =>
+  before === undefined
+    ? [{ state: after.request.state }, ...nameLists(after.request, after.keys)]
+    : changingLists(after, before);
+
+/** Returns the lists of a request that may change, its state and its serial numbers, if the other version is not in them. */
+const changingLists = ({ request, keys }: RequestValues, other: RequestValues): readonly RequestList[] => {
+  const others = new Set(other.keys.map(({ serial }) => serial));
+  const serials = new Set(keys.flatMap(({ serial }) => (serial === undefined || others.has(serial) ? [] : [serial])));
+  return [
+    ...(request.state === other.request.state ? [] : [{ state: request.state }]),
+    ...[...serials].map(serialList),
+  ];
 };

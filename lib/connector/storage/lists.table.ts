@@ -5,16 +5,16 @@ import type { Tables } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
 import type { Now } from "../../platform/time.ts";
 import type { ListEntry } from "../deps.ts";
-import { type ListKey, positionOf, type RequestList } from "../model/people-lists.ts";
+import { type ListKey, positionOf, type RequestList } from "../model/request-lists.ts";
 import { fromListRow, schemaVersion } from "./rows.table.ts";
 
 /** Table of the lists of requests. */
 export const listsTable = "requestlists";
 
-/** One partition for each state. All persons share one, so that a request is added to their lists in one transaction. */
-const peoplePartition = "people";
-const partitionOf = (list: RequestList): string => ("state" in list ? list.state : peoplePartition);
-const prefixOf = (list: RequestList): string => ("state" in list ? "" : `${list.person}_`);
+/** One partition for each state. All names share one, so that a request is added to their lists in one transaction. */
+const namesPartition = "names";
+const partitionOf = (list: RequestList): string => ("state" in list ? list.state : namesPartition);
+const prefixOf = (list: RequestList): string => ("state" in list ? "" : `${list.name}_`);
 const rowKeyOf = (listKey: ListKey, list: RequestList): string => prefixOf(list) + positionOf(listKey);
 
 /** Returns the lists of requests (docs/storage.md). */

@@ -54,6 +54,7 @@ const delivery = z.lazy(() =>
     rejectedShipmentIds: z.array(text).exactOptional(),
     stateId: z.number().exactOptional(),
     shippedAt: storedInstant.exactOptional(),
+    tracking: z.object({ number: text.exactOptional(), link: text.exactOptional() }).exactOptional(),
     message: text.exactOptional(),
     missing: z.object({ count, since: storedInstant }).exactOptional(),
   }),

@@ -5,7 +5,7 @@ import type { KeyMaker, KeyMakerState } from "../security-key/key-maker.ts";
 import { openingKeys, signingKey } from "../security-key/keyring.ts";
 import { type KeyOrder, programKey } from "../security-key/program.ts";
 import type { State } from "../state-file.ts";
-import { keysOf, type Reprogram, type Shipment, shipmentView } from "./view.ts";
+import { keysOf, type Reprogram, SHIPPED, type Shipment, shipmentView } from "./view.ts";
 import { DeliveryError, type ShipmentBody } from "./wire.ts";
 
 /** The state of the service. */
@@ -35,7 +35,6 @@ type Sabotaged = { readonly sabotage?: Shipment["sabotage"] | null };
 
 const RECEIVED = 101;
 const IN_PRODUCTION = 102;
-const SHIPPED = 103;
 const PROCESSING_ERROR = 8;
 
 export function createShipments(

@@ -38,6 +38,7 @@ export async function shipmentView(shipment: Shipment, state: number, reprogram:
     shipment_id: shipment.id,
     shipment_request_date: new Date(shipment.requestedAt).toISOString(),
     customer_reference,
+    ...(state >= SHIPPED && trackingOf(shipment)),
     shipment_state: { shipment_state_id: state, shipment_state_message: SHIPMENT_STATES[state] },
     recipient,
     mailing_address,
@@ -49,6 +50,14 @@ export async function shipmentView(shipment: Shipment, state: number, reprogram:
     })),
   };
 }
+
+/** The state from which a parcel has a tracking number. */
+export const SHIPPED = 103;
+
+const trackingOf = ({ id }: Shipment) => {
+  const number = `SIM-${id.slice(0, 12)}`;
+  return { tracking_number: number, tracking_link: `https://carrier.example/track/${number}` };
+};
 
 /** Returns the keys in order; none until all are programmed. */
 async function productData(shipment: Shipment, reprogram: Reprogram): Promise<ProductData[]> {

@@ -628,6 +628,7 @@ describe("the PIN mail", () => {
       keyName: "Eighteen letters..",
       userIds: [`${longest}@example.com`],
       pin: "9".repeat(63),
+      trackingNumber: "9".repeat(64),
     },
     { language: "de", organization: longest, supportContact: longest, signInUrl: `https://${longest}.example.com` },
   );

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { positionOf } from "../../../lib/connector/model/people-lists.ts";
+import { positionOf } from "../../../lib/connector/model/request-lists.ts";
 import { requestLists } from "../../../lib/connector/storage/lists.table.ts";
 import { createLog } from "../../../lib/platform/log.ts";
 import { openTables } from "../../../lib/platform/tables/tables.ts";

@@ -30,6 +30,7 @@ const keyV2 = z.lazy(() =>
     .object({
       id: z.string().describe("Names the key within its request."),
       name: z.string().describe("Custom name, or `Pre-Reg Key`."),
+      serial_number: z.string().optional().describe("Serial number, once the key maker or the enrollment reports it."),
       state: z
         .enum(securityKeyStates)
         .describe("`processing` while any credential is open; `partial`: some are active, some are not."),
@@ -53,12 +54,21 @@ const mailingAddressV2 = z.lazy(() =>
 
 const fields = () => ({
   credential_request_id: z.string().describe("Names the request."),
+  external_id: z.string().optional().describe("The recipient's identifier, where the create named one."),
   state: z.enum(requestStates).describe("`received` until all orders are placed, `started` until every key has ended."),
   error_message: z.string().optional().describe("Reason for the current state."),
   authenticators: z.array(keyV2).optional().describe("Keys or passkeys that are programmed on site."),
   shipment: z
     .object({
       shipment_id: z.string().optional().describe("The delivery service's id. Absent until it has taken the order."),
+      customer_reference: z.string().optional().describe("The customer's own reference from the create."),
+      tracking: z
+        .object({
+          number: z.string().optional().describe("Tracking number."),
+          link: z.url().optional().describe("The carrier's page about the parcel."),
+        })
+        .optional()
+        .describe("How the carrier names the parcel, once the delivery service reports it."),
       shipment_items: z.array(keyV2).describe("Keys that are programmed and shipped."),
       mailing_address: mailingAddressV2.describe("Where the keys go."),
     })
@@ -97,16 +107,20 @@ export const created = (done: {
 });
 
 /**
- * The read model of a request, whichever version made it (decision C4). `error_message` beside `state` is beyond the
- * specification: without it a caller could not see why a request stays `received` (decision C6).
+ * The read model of a request, whichever version made it (decision C4). Beyond the specification are `error_message`
+ * beside `state`, by which a caller sees why a request stays `received` (decision C6), and what people look for it by:
+ * `external_id`, `customer_reference`, `tracking` and `serial_number`.
  * @param keys in the request's order
  */
 export function readV2(request: CredentialRequest, keys: readonly SecurityKey[]): z.output<typeof credentialRequestV2> {
+  const { recipient } = request;
   const of = (provisioning: SecurityKey["provisioning"]) =>
     keys.filter(key => key.provisioning === provisioning).map(readKey);
   const authenticators = of("on_site");
   return omitUndefined({
     credential_request_id: request.id,
+    // Without an identifier of its own, the recipient is stored under the email, which no read shows.
+    external_id: recipient.externalId === recipient.email ? undefined : recipient.externalId,
     state: request.state,
     error_message:
       request.errorMessage ?? (isTerminal(request.state) ? undefined : deliveryProblem(request.delivery ?? {})),
@@ -115,6 +129,8 @@ export function readV2(request: CredentialRequest, keys: readonly SecurityKey[])
       request.shipment &&
       omitUndefined({
         shipment_id: request.delivery?.shipmentId,
+        customer_reference: request.shipment.customerReference,
+        tracking: request.delivery?.tentative === true ? undefined : request.delivery?.tracking,
         shipment_items: of("shipped"),
         mailing_address: readAddress(request.shipment.mailingAddress),
       }),
@@ -126,12 +142,14 @@ export const readListedV2 = (request: CredentialRequest, keys: readonly Security
   created_at: request.createdAt,
 });
 
-const readKey = (key: SecurityKey): z.output<typeof keyV2> => ({
-  id: key.id,
-  name: displayName(key),
-  state: key.state,
-  credentials: key.credentials.map(credential => readCredential(credential, key)),
-});
+const readKey = (key: SecurityKey): z.output<typeof keyV2> =>
+  omitUndefined({
+    id: key.id,
+    name: displayName(key),
+    serial_number: key.serial,
+    state: key.state,
+    credentials: key.credentials.map(credential => readCredential(credential, key)),
+  });
 
 /** Returns a credential as in reads. A failed PIN mail does not change states, so it is shown at the active credentials (C14). */
 const readCredential = (credential: Credential, key: SecurityKey): z.output<typeof credentialV2> =>

@@ -31,6 +31,7 @@ const requestView = {
   state: "started",
   shipment: {
     shipment_id: "4711",
+    customer_reference: "REQ0012345",
     shipment_items: [key],
     mailing_address: {
       street_line1: "12 Analytical Way",

@@ -77,8 +77,8 @@ describe("sequential round trips to storage", () => {
     const connector = await testConnector(peers);
     await connector.order(orderBody([2, 1, 3]));
     const { sequential, total } = withoutLookingForWork(await connector.counted(() => connector.runShipments()));
-    // Load, claim, three blobs, index rows of the keys side by side, rows, old index row.
-    expect([sequential, total]).toEqual([8, 10]);
+    // Load, claim, three blobs, index rows of the keys and the serial numbers side by side, rows, old index row.
+    expect([sequential, total]).toEqual([8, 11]);
   });
 
   test("of a poll of an authenticator that waits are 5", async () => {
@@ -90,14 +90,14 @@ describe("sequential round trips to storage", () => {
     expect([sequential, total]).toEqual([5, 5]);
   });
 
-  test("of an authenticator that is enrolled are 3 more than of a key that is activated and mailed", async () => {
+  test("of an authenticator that is enrolled are 4 more than of a key that is activated and mailed", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order(onSiteBody());
     await peers.rfpr.enroll(idAt(requestId));
     const counted = await connector.counted(() => connector.runCredentials());
     expect(counted.result).toMatchObject({ activated: 1 });
-    // Claim, blob, responses.
-    expect(withoutLookingForWork(counted).sequential).toBe(10 + 3);
+    // Claim, blob, the serial number's list, responses.
+    expect(withoutLookingForWork(counted).sequential).toBe(10 + 4);
   });
 
   test("of a key that is activated and mailed are 9, 2 for each further credential, one where its request ends, and 3 where the shipment's status changes", async () => {

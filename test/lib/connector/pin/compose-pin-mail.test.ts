@@ -8,6 +8,7 @@ const content: PinMailContent = {
   keyName: "Desk key",
   userIds: ["jan@example.com", "o'neil+1@example.com"],
   pin: "482913",
+  trackingNumber: "JD0146000030",
 };
 
 /** A deployment that has none of the settings. */
@@ -43,7 +44,13 @@ const nasty = fc.oneof(
 );
 const word = nasty.filter(text => plain(text) !== "");
 const pin = fc.stringMatching(/^[!-~]{4,63}$/);
-const any = fc.record({ serial: word, keyName: word, userIds: fc.array(word, { minLength: 2, maxLength: 3 }), pin });
+const any = fc.record({
+  serial: word,
+  trackingNumber: word,
+  keyName: word,
+  userIds: fc.array(word, { minLength: 2, maxLength: 3 }),
+  pin,
+});
 const anySender = fc.record({
   language: fc.constantFrom(...pinMailLanguages),
   organization: word,
@@ -71,6 +78,11 @@ describe("the PIN mail", () => {
     const { subject, text } = composePinMail({ ...content, serial: "" });
     expect(subject).toBe("PIN for security key Desk key");
     expect(text).not.toContain("Serial");
+  });
+
+  test("names the tracking number once the delivery service has reported one", () => {
+    expect(composePinMail(content).text).toContain("\r\nTracking number: JD0146000030\r\n");
+    expect(composePinMail({ ...content, trackingNumber: "" }).text).not.toContain("Tracking");
   });
 
   test("never has the PIN in the subject, also if name or serial number contains it", () => {
@@ -120,7 +132,7 @@ describe("the PIN mail", () => {
       expect(tags(html).slice(2)).toEqual(expected);
       expect(html.replace(/&(amp|lt|gt|quot|#39);/g, "")).not.toContain("&");
       const shown = unescaped(html).split("\u0001");
-      for (const value of [made.pin, made.serial, sender.supportContact, sender.signInUrl])
+      for (const value of [made.pin, made.serial, made.trackingNumber, sender.supportContact, sender.signInUrl])
         expect(shown).toContain(plain(value));
       expect(shown.join("")).toContain(plain(sender.organization));
       expect(shown).toContain(made.userIds.map(plain).join(", "));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { personList, type RequestList } from "../../../../lib/connector/model/people-lists.ts";
+import { personList, type RequestList } from "../../../../lib/connector/model/request-lists.ts";
 import { listsTable, requestLists } from "../../../../lib/connector/storage/lists.table.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
 import { openTables } from "../../../../lib/platform/tables/tables.ts";

@@ -56,15 +56,17 @@ const request: CredentialRequest = {
 };
 
 describe("the version 2 read model (specification section 2)", () => {
-  it("shows what was created: keys and credentials in order, and the address", () => {
+  it("shows what was created: names, keys and credentials in order, and the address", () => {
     forAll(fullBodies, body => {
       const { request, keys } = stored(body);
       const read = readV2(request, keys);
       expect(read).toStrictEqual({
         credential_request_id: "r1",
+        ...(body.recipient.external_id !== body.recipient.email && { external_id: body.recipient.external_id }),
         state: "received",
         authenticators: readKeys(body.authenticators, index => `a-0${index + 1}`),
         shipment: {
+          customer_reference: body.shipment.customer_reference,
           shipment_items: readKeys(body.shipment.shipment_items, index => `s-0${index + 1}-001`),
           mailing_address: body.shipment.mailing_address,
         },
@@ -102,17 +104,21 @@ describe("the version 2 read model (specification section 2)", () => {
         },
       ],
     };
-    const delivery = { sentAt: now, shipmentId: "U89bvfKKCtQfhnqaFBrAZW", stateId: 103, message: "Shipped" };
+    const tracking = { number: "JD0146000030", link: "https://carrier.example/JD0146000030" };
+    const delivery = { sentAt: now, shipmentId: "U89bvfKKCtQfhnqaFBrAZW", stateId: 103, message: "Shipped", tracking };
     expect(readV2({ ...request, delivery, errorMessage: "It is being looked up." }, [everything])).toStrictEqual({
       credential_request_id: "r1",
+      external_id: "ext-1",
       state: "started",
       error_message: "It is being looked up.",
       shipment: {
         shipment_id: "U89bvfKKCtQfhnqaFBrAZW",
+        tracking,
         shipment_items: [
           {
             id: "s-01-001",
             name: "Work key",
+            serial_number: "3632071",
             state: "complete",
             credentials: [
               {
@@ -131,9 +137,10 @@ describe("the version 2 read model (specification section 2)", () => {
     });
   });
 
-  it("never shows the recipient or the contacts", () => {
-    const text = JSON.stringify(readV2(request, [key]));
-    for (const hidden of ["e@x.example", "+1555", "ext-1", "pin@x.example"]) expect(text).not.toContain(hidden);
+  it("never shows the recipient, the contacts, or an email in place of an identifier", () => {
+    const recipient = { ...request.recipient, externalId: request.recipient.email };
+    const text = JSON.stringify(readV2({ ...request, recipient }, [key]));
+    for (const hidden of ["e@x.example", "+1555", "pin@x.example"]) expect(text).not.toContain(hidden);
   });
 
   it("calls a key without a name Pre-Reg Key, without its serial", () => {
@@ -189,13 +196,31 @@ describe("the version 2 read model (specification section 2)", () => {
     expect(read.shipment?.shipment_items.map(({ id }) => id)).toEqual(["s-01-001", "s-01-002"]);
   });
 
-  it("is documented with the specification's names only, but for the request's error_message", () => {
+  it("shows no tracking number of a shipment that may belong to another request", () => {
+    const delivery = { shipmentId: "U89", tentative: true, tracking: { number: "JD0146000030" } };
+    expect(readV2({ ...request, delivery }, [key]).shipment).not.toHaveProperty("tracking");
+  });
+
+  it("is documented with the specification's names, and those by which people find a request", () => {
     const properties = (schema: Body): Body => Object.keys(schema.properties);
     const top: Body = inlinedSchema(credentialRequestV2, "output");
     const { shipment, authenticators } = top.properties;
-    expect(properties(top)).toEqual(["credential_request_id", "state", "error_message", "authenticators", "shipment"]);
-    expect(properties(shipment)).toEqual(["shipment_id", "shipment_items", "mailing_address"]);
-    expect(properties(authenticators.items)).toEqual(["id", "name", "state", "credentials"]);
+    expect(properties(top)).toEqual([
+      "credential_request_id",
+      "external_id",
+      "state",
+      "error_message",
+      "authenticators",
+      "shipment",
+    ]);
+    expect(properties(shipment)).toEqual([
+      "shipment_id",
+      "customer_reference",
+      "tracking",
+      "shipment_items",
+      "mailing_address",
+    ]);
+    expect(properties(authenticators.items)).toEqual(["id", "name", "serial_number", "state", "credentials"]);
     expect(properties(authenticators.items.properties.credentials.items)).toEqual([
       "idp_id",
       "relying_party_id",
