@@ -1,7 +1,3 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { build } from "esbuild";
 import { beforeAll, describe, expect, test } from "vitest";
 import { azureHostKeys } from "../../../local/azure-host/start-azure-host.ts";
 import { type LocalHost, startHost } from "../../../local/host/host.ts";
@@ -12,7 +8,8 @@ import { freshStorage } from "../../support/storage/fresh-storage.ts";
 import { until } from "../../support/until.ts";
 import { registerAll } from "./app.ts";
 import { answerOf, type WholeAnswer } from "./exchange.ts";
-import { rows, tableHostJson, tableSettings } from "./rows.ts";
+import { packagedTable } from "./packaged-table.ts";
+import { rows, tableSettings } from "./rows.ts";
 
 type Host = Pick<LocalHost, "url" | "port">;
 
@@ -30,31 +27,6 @@ beforeAll(async () => {
   atEndOfFile(() => localHost.stop());
   for (const { name, sent } of rows) local.set(name, await answerOf(localHost, sent));
 });
-
-/** Bundles the functions of the table, as the package of the product is bundled. */
-async function packagedTable(): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), "host-table-"));
-  atEndOfFile(async () => rmSync(folder, { recursive: true }));
-  mkdirSync(join(folder, "app"));
-  await build({
-    stdin: { contents: 'import { registerAll } from "./app.ts"; registerAll();', resolveDir: import.meta.dirname },
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    outfile: join(folder, "app", "main.js"),
-    external: ["@azure/functions-core"],
-    banner: {
-      js: 'import{createRequire as makeRequire}from"node:module";const require=makeRequire(import.meta.url);',
-    },
-    logLevel: "error",
-  });
-  writeFileSync(join(folder, "app", "host.json"), JSON.stringify(tableHostJson));
-  writeFileSync(
-    join(folder, "app", "package.json"),
-    JSON.stringify({ name: "table", version: "1.0.0", type: "module", main: "main.js" }),
-  );
-  return join(folder, "app");
-}
 
 /** Starts the HTTP function `seen` and then a timer. Returns what has run when the timer has. */
 async function ranAfterStart(host: Host): Promise<readonly string[]> {
