@@ -242,6 +242,8 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
     AzureWebJobsDisableHomepage: 'true'
     // The host reads a body into memory before the app can refuse it. Without a limit, a few anonymous bodies of 99 MB end it.
     FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: bodyLimitBytes
+    // The host waits as long for its last spans when it stops; by default 10 s if the collector hangs.
+    OTEL_EXPORTER_OTLP_TIMEOUT: '2000'
     APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString
     APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
   })

@@ -19,6 +19,8 @@ export const hostSettings = {
   // Otherwise the root shows a page of the host.
   AzureWebJobsDisableHomepage: "true",
   FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: String(hostBodyLimitBytes),
+  // The host waits as long for its last spans when it stops; by default 10 s if the collector hangs.
+  OTEL_EXPORTER_OTLP_TIMEOUT: "2000",
 } as const;
 
 const introduction = `# Settings

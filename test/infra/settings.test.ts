@@ -31,6 +31,7 @@ const hostSettings = [
   "AzureFunctionsJobHost__telemetryMode",
   "AzureWebJobsDisableHomepage",
   "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT",
+  "OTEL_EXPORTER_OTLP_TIMEOUT",
   "OTEL_TRACES_SAMPLER",
   "OTEL_TRACES_SAMPLER_ARG",
 ];
