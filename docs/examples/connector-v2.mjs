@@ -126,7 +126,7 @@ async function follow(id, wanted = "complete") {
   }
 }
 
-/** Not repeated by itself: each call is a mail a key, and a key has few of them an hour. */
+/** Not repeated by itself: each call is an email a key, and a key has few of them an hour. */
 async function resendPin(id) {
   const answer = await call(`POST /v2/credential-requests/${encodeURIComponent(id)}/resend-pin`);
   if (answer.status !== 200) {
