@@ -46,7 +46,7 @@ export const resealTask = <D extends InDeployment>(tables: readonly string[]): T
           version: z.string().describe("Version of the key that the values are sealed under now."),
           rows: count("Rows that were read."),
           resealed: count("Of those, rows that were sealed again."),
-          failed: count("Of those, rows that could not be opened. The log names them."),
+          failed: count("Of those, rows that could not be decrypted. The log names them."),
         })
         .meta({ id: "ResealReport" }),
     ),

@@ -19,7 +19,7 @@ export interface SealContext {
   readonly purpose: string;
 }
 
-/** Thrown for a sealed value that cannot be opened. Message and cause contain no part of its content. */
+/** Thrown for a sealed value that cannot be decrypted. Message and cause contain no part of its content. */
 export class SealError extends Error {
   override readonly name = "SealError";
 }

@@ -7,7 +7,7 @@ const mail = z.object({ html: z.string() });
 /** The markup is not trusted: it has its styles, and can run and load nothing. */
 const policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
-/** Returns the HTML of a mail in the mailbox as a page of its own, for a frame. */
+/** Returns the HTML of an email in the mailbox as a page of its own, for a frame. */
 export async function mailPage(
   id: string,
   peers: Readonly<Record<string, string>>,

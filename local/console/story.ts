@@ -43,7 +43,7 @@ export interface Story {
   readonly recipient: CredentialRequest["recipient"] | undefined;
   readonly emailsTo: readonly string[];
   readonly events: readonly TimelineEvent[];
-  /** PIN mails of the request, without their texts. */
+  /** PIN emails of the request, without their texts. */
   readonly mails: z.output<typeof mailList>["mails"];
 }
 

@@ -10,7 +10,7 @@ const maxMs = 55_000;
 const command = {
   name: "npm run demo",
   help: `Plays three stories on a system of its own, in memory and on free ports:
-a security key from the order to the PIN mail, a security key that is programmed on site,
+a security key from the order to the PIN email, a security key that is programmed on site,
 and a person who signs in with password and OTP, whose OTP is replayed and whose key is lost.
 
 Usage: npm run demo`,

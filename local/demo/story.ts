@@ -33,7 +33,7 @@ export async function playStory({
   readonly narrator: Narrator;
   readonly end: AbortSignal;
 }): Promise<void> {
-  narrator.title("A hardware key, from the order to the PIN mail");
+  narrator.title("A hardware key, from the order to the PIN email");
   narrator.note("The peers are simulated on this machine; HTTP, storage and cryptography are real.");
   narrator.note("Starting storage, vault, token issuer, delivery service, identity providers, mail service and host …");
   const facts = await ready;
@@ -120,13 +120,13 @@ async function activation(id: string, serial: string, calls: Calls, narrator: Na
 }
 
 async function mail(serial: string, calls: Calls, narrator: Narrator): Promise<void> {
-  narrator.step("The PIN mail", "The enrollment contact gets it.");
+  narrator.step("The PIN email", "The enrollment contact gets it.");
   const [sent, ...others] = await calls.peer("mail", "mails", mails);
-  if (sent === undefined || others.length > 0) throw new Error("there is not one mail in the mailbox.");
+  if (sent === undefined || others.length > 0) throw new Error("there is not one email in the mailbox.");
   const [shipment] = await calls.peer("delivery", "shipments", shipments);
   const pin = shipment?.keys[0]?.pin;
   if (pin === undefined || !sent.text.includes(pin))
-    throw new Error(`the mail does not contain the PIN of key ${serial}.`);
+    throw new Error(`the email does not contain the PIN of key ${serial}.`);
   const { from, to, subject, text } = sent;
   narrator.frame([
     `From:    ${from}`,

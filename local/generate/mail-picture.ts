@@ -1,4 +1,4 @@
-// Development tool: takes the picture of the PIN mail that the README shows, as a telephone shows it in light and in dark.
+// Development tool: takes the picture of the PIN email that the README shows, as a telephone shows it in light and in dark.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -36,7 +36,7 @@ try {
   await browser.close();
 }
 
-/** Returns a picture of the whole mail. */
+/** Returns a picture of the whole email. */
 async function shot(browser: Browser, colorScheme: "light" | "dark"): Promise<Buffer> {
   const page = await browser.newPage({ colorScheme, viewport: { width, height: 200 }, deviceScaleFactor: 1 });
   await page.setContent(html);

@@ -38,7 +38,7 @@ function wordsOf({ event, ...fields }: Event): string {
     case "setting_misspelt":
       return `${fields.setting} is not a setting; did you mean ${fields.nearest}?`;
     case "pin_mail_sent":
-      return `PIN mail sent for key ${keyId}`;
+      return `PIN email sent for key ${keyId}`;
     default:
       return [
         event,

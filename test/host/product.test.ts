@@ -68,7 +68,7 @@ describeOnAzureHost("the package on Azure's Functions host", () => {
     expect(host.log()).toContain("Job host started");
   });
 
-  test("plays the story of every API: from the order to the PIN mail, from the user to the end of a session", async () => {
+  test("plays the story of every API: from the order to the PIN email, from the user to the end of a session", async () => {
     const told: string[] = [];
     const tell = (text: string) => void told.push(text);
     const narrator: Narrator = {

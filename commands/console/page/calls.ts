@@ -24,7 +24,7 @@ export interface Note {
 
 /** The console could not make a call. */
 class CallFailed extends Error {}
-/** The console's server does not answer, and the page says so already. */
+/** The console's server is not responding, and the page shows that already. */
 export class NotConnected extends CallFailed {}
 
 export const note = createStore<Note | undefined>(undefined);
@@ -48,7 +48,7 @@ export async function ask<T>(
   }).catch(error => {
     if (signal?.aborted) throw error;
     disconnect();
-    throw new NotConnected("The local system does not answer.");
+    throw new NotConnected("The local system is not responding.");
   });
   const text = await response.text();
   const answer = text === "" ? undefined : JSON.parse(text);

@@ -134,11 +134,11 @@ function Menu({ view }: { view: string }) {
   </nav>`;
 }
 
-/** Says that the system does not answer. */
+/** Shows that the system is not responding. */
 function Connection() {
   const isConnected = useStore(connected);
   return html`<div role="alert">
-    ${!isConnected && html`<p class="notice">The local system does not answer. This page reconnects as soon as it runs again.</p>`}
+    ${!isConnected && html`<p class="notice">The local system is not responding. This page reconnects as soon as it runs again.</p>`}
   </div>`;
 }
 

@@ -62,7 +62,7 @@ export function Overview({ facts, choices }: ViewProps) {
               to.join(", "),
               time(at),
             ])}
-            empty="No mail has come. PIN mails come when keys with a PIN are activated." />`,
+            empty="No email has come. PIN emails come when keys with a PIN are activated." />`,
           )}
         <//>
       </div>

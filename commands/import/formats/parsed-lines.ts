@@ -59,7 +59,7 @@ export function checkKey(
   if (kind !== "yubico" && (algorithm === undefined || (kind === "hotp" && algorithm !== "SHA1"))) {
     return { line, reason: "its hash function is not for this kind of key" };
   }
-  // By SHA-1 the OTP key might never work, and nobody would know before its user tries it.
+  // By SHA-1 the OTP key might never work, and its user would be the first to notice.
   if (kind !== "yubico" && hash === "" && hashByLength.has(secret?.length ?? 0)) {
     return { line, reason: `no hash function is named for its secret of ${secret?.length} bytes` };
   }

@@ -17,7 +17,7 @@ const nameOfPerson = (description: string) => z.string().trim().min(1).max(255).
 const eraseInput = z.lazy(() =>
   z
     .strictObject({
-      email: nameOfPerson("The recipient's e-mail address."),
+      email: nameOfPerson("The recipient's email address."),
       external_id: nameOfPerson("The recipient's own identifier."),
       user_id: nameOfPerson("A user of a credential."),
       dry_run: z.boolean().default(false).describe("If true, reports what would be deleted, and changes nothing."),

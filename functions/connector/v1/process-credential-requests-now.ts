@@ -9,9 +9,9 @@ export const processCredentialRequestsNowV1 = endpoint({
   routes: ["POST /v1/operations/process-credential-requests"],
   access: "caller",
   tag: "Jobs",
-  summary: "Activate credentials and send PIN mails now",
+  summary: "Activate credentials and send PIN emails now",
   description:
-    "Runs the job that activates credentials at the identity providers and sends PIN mails, for all requests, now " +
+    "Runs the job that activates credentials at the identity providers and sends PIN emails, for all requests, now " +
     "instead of at its next scheduled time.",
   answers: { 204: { description: "Done." } },
   handle: async (_, context: ConnectorContext) => {

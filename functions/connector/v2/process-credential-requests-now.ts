@@ -25,11 +25,11 @@ export const processCredentialRequestsNow = endpoint({
   routes: ["POST /v2/operations/process-credential-requests"],
   access: "caller",
   tag: "Jobs",
-  summary: "Activate credentials and send PIN mails now",
+  summary: "Activate credentials and send PIN emails now",
   description:
     "Runs the job that asks for the responses of authenticators, activates credentials at the identity providers and " +
-    "sends PIN mails, for all requests, now instead of at its next scheduled time. Returns when the job is done, after " +
-    "at most 100 seconds. Work for an external system that throttles or does not answer stays due.",
+    "sends PIN emails, for all requests, now instead of at its next scheduled time. Returns when the job is done, after " +
+    "at most 100 seconds. Work for an external system that throttles or is not responding stays due.",
   answers: { 200: { description: "What was done.", schema: processedV2 } },
   handle: async (_, context: ConnectorContext) => {
     const work = () => processCredentialRequests("on_demand", context);

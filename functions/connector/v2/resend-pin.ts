@@ -12,10 +12,10 @@ export const resendPinMails = endpoint({
   routes: ["POST /v2/credential-requests/{credential_request_id}/resend-pin"],
   access: "caller",
   tag: "Credential requests",
-  summary: "Resend the PIN mail of every key that has a PIN response",
+  summary: "Resend the PIN email of every key that has a PIN response",
   description:
-    "Sends the PIN mail of every key of the request again, if its PIN is known. Responds 409 if no PIN is known " +
-    "yet, and 429 if the mails were sent too often.",
+    "Sends the PIN email of every key of the request again, if its PIN is known. Responds 409 if no PIN is known " +
+    "yet, and 429 if the emails were sent too often.",
   params: requestIdPath,
   answers: { 200: { description: "What was sent.", schema: resentV2 } },
   refusals: ["conflict", "throttled"],

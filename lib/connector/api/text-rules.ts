@@ -50,7 +50,7 @@ const emailPattern =
  */
 export const email = () =>
   line(254)
-    .check(z.email({ pattern: emailPattern, error: "must be an e-mail address" }))
+    .check(z.email({ pattern: emailPattern, error: "must be an email address" }))
     .refine(value => value.indexOf("@") <= 64, { error: "must have at most 64 characters before the @" });
 
 /** Who gets the PIN mail: each address once. */

@@ -25,8 +25,8 @@ export type MailOptions = Access & {
 };
 
 /**
- * Opens e-mail of Azure Communication Services (C14). A call is at most one HTTP request; only the caller repeats it. `send` resolves
- * when the service has accepted the mail, which is sent later. Loads the SDK at the first call.
+ * Opens the mail service of Azure Communication Services (C14). A call is at most one HTTP request; only the caller repeats it. `send` resolves
+ * when the service has accepted the email, which is sent later. Loads the SDK at the first call.
  */
 export function openMailer(options: MailOptions): Mailer {
   const { sender, timeoutMs, now } = options;
@@ -70,7 +70,7 @@ export function openMailer(options: MailOptions): Mailer {
     });
     const { httpStatus, body } = await call("status", emptyMessage, { resumeFrom });
     if (httpStatus === 404) {
-      // Without the service's error code the 404 may be a proxy's, and the mail may be sent already.
+      // Without the service's error code the 404 may be a proxy's, and the email may be sent already.
       if (errorCode(body?.error?.code) === undefined)
         throw new PeerFailure("mail", "status", "missing", { status: 404 });
       return { status: "unknown" };
@@ -103,7 +103,7 @@ const lateness = new AsyncLocalStorage<() => boolean>();
 
 /**
  * Sends nothing after the time limit. The timers of a process that was suspended have not run yet, and another process may have sent the
- * same mail since the lease expired (C15).
+ * same email since the lease expired (C15).
  */
 const rejectLateRequest: Policies[number] = {
   position: "perRetry",

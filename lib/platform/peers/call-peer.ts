@@ -70,7 +70,7 @@ function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: ActiveSp
     span.label({ "http.request.method": request.method, "server.address": call.url.host });
     if (signal.aborted) throw failed("unreachable", { cause: signal.reason });
     if (request.notAfter !== undefined && access.now() > request.notAfter)
-      throw failed("unreachable", { detail: "It was too late to begin the call." });
+      throw failed("unreachable", { detail: "The deadline had passed before the call began." });
 
     const response = await access
       .fetch(call.url, { ...call.init, redirect: "manual", signal })
@@ -90,7 +90,7 @@ function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: ActiveSp
     const answer = request.answer.safeParse(body);
     if (answer.success) return answer.data;
     const wrong = answer.error.issues.map(({ path }) => path.join(".") || "body");
-    const detail = `The answer is not readable: ${wrong.join(", ")}`;
+    const detail = `The response cannot be read: ${wrong.join(", ")}`;
     throw failed("unanswered", { status, detail, peerRequestId });
   });
 }

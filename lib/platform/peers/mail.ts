@@ -6,7 +6,7 @@ export interface MailStatus {
   readonly code?: string;
 }
 
-/** The code of a mail that was dropped because all its addresses are on the mail service's suppression list. */
+/** The code of an email that was dropped because all its addresses are on the mail service's suppression list. */
 export const allSuppressedCode = "EmailDroppedAllRecipientsSuppressed";
 
 export interface Mail {
@@ -20,7 +20,7 @@ export interface Mail {
 
 /** A mail service. Its methods throw `PeerFailure`. */
 export interface Mailer {
-  /** Sends a mail with at most one POST. */
+  /** Sends an email with at most one POST. */
   send(mail: Mail): Promise<void>;
   /** Returns what became of an earlier `send`. */
   status(operationId: string): Promise<MailStatus>;

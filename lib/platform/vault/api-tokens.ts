@@ -34,7 +34,7 @@ export function apiTokenHashes(
   };
   const cached = cachedSecret(name, readAndWarn, { ...caching, maxStaleMs });
   const tagKey = derivedKey(keys, "tags of API tokens");
-  /** The last read for each id. Only tokens that this service created are looked up, so strangers add no entries. */
+  /** The last read for each id. Only tokens that this service created are looked up, so invented tokens add no entries. */
   const lookUps = new Map<string, { readonly at: Instant; readonly hashes: Promise<readonly TokenHash[]> }>();
   return {
     known: async () => (await cached.get()) ?? [],

@@ -58,7 +58,7 @@ export async function enveloped(name: string, call: () => Promise<Outcome>): Pro
   try {
     return { status: 200, body: await call() };
   } catch (error) {
-    return { status: 502, body: { error: `${name} does not answer: ${reasonOf(error)}` } };
+    return { status: 502, body: { error: `${name} is not responding: ${reasonOf(error)}` } };
   }
 }
 

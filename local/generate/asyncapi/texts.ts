@@ -27,8 +27,8 @@ export const summaries: Readonly<Record<EventType, string>> = {
   "key.shipped": "Key shipped",
   "credential.active": "Credential active",
   "credential.failed": "Credential failed",
-  "pin_mail.sent": "PIN mail sent",
-  "pin_mail.given_up": "PIN mail given up",
+  "pin_mail.sent": "PIN email sent",
+  "pin_mail.given_up": "PIN email given up",
   "request.ended": "Request ended",
 };
 

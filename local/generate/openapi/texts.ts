@@ -56,7 +56,7 @@ ${common}
 
 export const connectorText: ApiText = {
   description: `The connector orders FIDO security keys that work on arrival: it asks identity providers for
-credentials, has keys programmed and shipped or programmed on site, activates the credentials, and mails the PINs.
+credentials, has keys programmed and shipped or programmed on site, activates the credentials, and emails the PINs.
 
 ## Authentication
 

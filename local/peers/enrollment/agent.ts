@@ -126,7 +126,7 @@ export function createAgent(requests: AuthenticatorRequests, maker: KeyMaker, ne
 
 const digest = (pin: string) => createHash("sha256").update(pin).digest("hex");
 
-/** A PIN leaves the enrollment services only if the connector mails it. */
+/** A PIN leaves the enrollment services only if the connector emails it. */
 async function sealAll(request: AuthenticatorRequest, { credentials, pin }: Authenticator, { keyring }: KeyMaker) {
   const signKey = signingKey(keyring);
   const seal = (recipient: ResponseKey, payload: Readonly<Record<string, unknown>>) =>

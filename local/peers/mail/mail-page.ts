@@ -3,9 +3,9 @@ import type { Mail } from "./message.ts";
 const defaultTop = 50;
 
 /**
- * Returns one page of mails without their texts, the newest first.
- * @param query `search` in the subject and the addresses; `operation`, repeatable: only mails of these sends; `top`: size of the page;
- *   `skip`: how many mails precede it
+ * Returns one page of emails without their texts, the newest first.
+ * @param query `search` in the subject and the addresses; `operation`, repeatable: only emails of these sends; `top`: size of the page;
+ *   `skip`: how many emails precede it
  */
 export function mailPage(mails: readonly Mail[], query: URLSearchParams) {
   const search = (query.get("search") ?? "").toLowerCase();

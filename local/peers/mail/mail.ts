@@ -18,13 +18,13 @@ import {
 export interface MailService extends Peer {
   /** `endpoint=…;accesskey=…`, as the real client expects it. */
   readonly connectionString: string;
-  /** Delivered mails, oldest first. */
+  /** Delivered emails, oldest first. */
   mails(): readonly Mail[];
   clearMails(): void;
-  /** Sets how the next sends end; by default they succeed. Only a mail that succeeds is delivered. */
+  /** Sets how the next sends end; by default they succeed. Only an email that succeeds is delivered. */
   outcome(outcome: MailOutcome): void;
   quota(quota: MailQuota | undefined): void;
-  /** The suppression list: addresses whose mails came back. */
+  /** The suppression list: addresses whose emails came back. */
   readonly suppressed: Set<string>;
 }
 
@@ -35,9 +35,9 @@ interface Operation {
 }
 
 /**
- * Starts a simulated mail service with the e-mail wire protocol of Azure Communication Services. It drops no duplicates: each
- * accepted send is one more mail, also with a known operation id, because the real service drops them for 5 minutes at best
- * (C14). A mail is in the mailbox as soon as its send is accepted. Suppressed addresses get no mail; a mail to suppressed addresses only is
+ * Starts a simulated mail service with the email wire protocol of Azure Communication Services. It drops no duplicates: each
+ * accepted send is one more email, also with a known operation id, because the real service drops them for 5 minutes at best
+ * (C14). An email is in the mailbox as soon as its send is accepted. Suppressed addresses get no email; an email to suppressed addresses only is
  * accepted, and then fails.
  * @param accessKey base64
  * @param retryAfter seconds that callers are asked to wait between look-ups
@@ -196,7 +196,7 @@ export async function startMail({
   };
 }
 
-/** How a mail ends whose addresses are all suppressed. */
+/** How an email ends whose addresses are all suppressed. */
 const allSuppressed: Operation = {
   status: "Failed",
   error: {

@@ -43,7 +43,7 @@ export const mailQuota = z.strictObject({
   seconds: z.int().positive().default(60),
 });
 
-/** An address that gets no mails any more. */
+/** An address that gets no emails any more. */
 export const mailSuppression = z.strictObject({ address: z.email() });
 
 export type MailOutcome = z.input<typeof mailOutcome>;

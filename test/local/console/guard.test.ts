@@ -209,7 +209,7 @@ test("the console reports a host that does not respond", async () => {
   const headers = { host: itself.host, "x-console": "1" };
   const answer = await call({ port: Number(itself.port) }, "/api/host/v2/status", { headers });
   expect(answer.status).toBe(502);
-  expect(JSON.parse(answer.text).error).toMatch(/^The host does not answer: /);
+  expect(JSON.parse(answer.text).error).toMatch(/^The host is not responding: /);
   const facts = await call({ port: Number(itself.port) }, "/api/facts", { headers });
   expect(JSON.parse(facts.text).apis).toEqual({ connector: false, core: false, client: false });
   await alone.close();

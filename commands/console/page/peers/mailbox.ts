@@ -21,7 +21,7 @@ export function Mailbox({ argument: open }: ViewProps) {
   const actions = html`<a class="button" href="#/peer/mail">The mail service</a>
     <${Button} label="Empty the mailbox" kind="danger" run=${() => steer("mail", "DELETE", "mails")} confirm=${{
       title: "Empty the mailbox?",
-      text: `${live.data?.total ?? "All"} mails are deleted. They cannot be read again.`,
+      text: `${live.data?.total ?? "All"} emails are deleted. They cannot be read again.`,
       action: "Delete all mails",
     }} />`;
   return html`<${Page} title="Mailbox" lead="Mails that the connector sent. Nothing leaves this machine." actions=${actions}>
@@ -35,7 +35,7 @@ export function Mailbox({ argument: open }: ViewProps) {
         }} />
         ${shownLive(live, ({ total, matching, mails }) =>
           total === 0
-            ? html`<p class="empty">No mail has come. PIN mails come when keys with a PIN are activated.</p>`
+            ? html`<p class="empty">No email has come. PIN emails come when keys with a PIN are activated.</p>`
             : html`<p class="hint" aria-live="polite">${mails.length} of ${matching}${matching < total ? ` that match, ${total} in all` : ""}</p>
                 <ul class="mail-list">
                   ${mails.map(
@@ -49,7 +49,7 @@ export function Mailbox({ argument: open }: ViewProps) {
                 ${mails.length < matching && html`<${Button} label="Show more" run=${async () => setTop(top + pageSize)} />`}`,
         )}
       </section>
-      ${open ? html`<${OpenMail} key=${open} id=${open} />` : html`<p class="empty">Choose a mail to read it.</p>`}
+      ${open ? html`<${OpenMail} key=${open} id=${open} />` : html`<p class="empty">Choose an email to read it.</p>`}
     </div>
   <//>`;
 }
@@ -57,7 +57,7 @@ export function Mailbox({ argument: open }: ViewProps) {
 function OpenMail({ id }: { id: string }) {
   const live = useLive(signal => readPeer<Mail>("mail", `mails/${segment(id)}`, signal), [id], 60_000);
   return html`<section class="card mail-open" aria-label="Open mail">
-    <p class="back"><a href="#/mailbox">All mails</a></p>
+    <p class="back"><a href="#/mailbox">All emails</a></p>
     ${shownLive(
       live,
       ({ from, to, subject, text, html: markup, at }) => html`
@@ -66,7 +66,7 @@ function OpenMail({ id }: { id: string }) {
         ${
           // The markup comes from a page of its own, whose frame lets it do nothing.
           markup !== undefined &&
-          html`<iframe class="mail" title=${`The mail “${subject}”`} sandbox="" referrerpolicy="no-referrer" src=${`/mails/${segment(id)}`}></iframe>`
+          html`<iframe class="mail" title=${`The email “${subject}”`} sandbox="" referrerpolicy="no-referrer" src=${`/mails/${segment(id)}`}></iframe>`
         }
         ${text !== undefined && html`<details><summary>As plain text</summary><pre tabindex="0" role="region" aria-label="Plain text">${text}</pre></details>`}
       `,

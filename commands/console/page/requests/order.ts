@@ -90,7 +90,7 @@ const recipientFields = ({ draft, users, changed }: OrderForm) => {
     ${bound("company", "Company", { isOptional: true })}
     ${bound("email", "Email", { hint: "Delivery notices go here.", suggestions: users })}
     ${bound("telephone", "Telephone")}
-    <${Field} label="PIN mails go to" path="enrollment_contacts.emails_to" hint="Several addresses are separated by commas."
+    <${Field} label="PIN emails go to" path="enrollment_contacts.emails_to" hint="Several addresses are separated by commas."
       value=${enrollment_contacts.emails_to.join(", ")}
       onValue=${(value: string) => {
         enrollment_contacts.emails_to = value.split(",").map(each => each.trim());

@@ -70,7 +70,7 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
             <div class="bar">
               <div class="buttons" role="group" aria-label="Jobs">${others.map(each => html`<${Button} key=${each.label} ...${each} />`)}</div>
               <div class="buttons" role="group" aria-label="This request">
-                <${Button} label="Resend PIN mails" run=${() => callHost("POST", `${path}/resend-pin`)} />
+                <${Button} label="Resend PIN emails" run=${() => callHost("POST", `${path}/resend-pin`)} />
                 ${
                   !hasEnded(data.request) &&
                   html`<${Button} label="Cancel" kind="danger" run=${() => callHost("POST", `${path}/cancel`)} confirm=${{
@@ -127,7 +127,7 @@ const Recipient = ({ story: { recipient = {}, emailsTo } }: { story: Story }) =>
       Company: recipient.company,
       Email: recipient.email,
       Telephone: recipient.telephone,
-      "PIN mails go to": emailsTo.join(", "),
+      "PIN emails go to": emailsTo.join(", "),
     }} />
   <//>`;
 

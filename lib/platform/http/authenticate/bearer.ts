@@ -65,7 +65,7 @@ const tagLength = 11;
 
 /**
  * Returns a token with its tag, by which every host of the service knows that the service created it. So a token that is too new for a host's
- * cache is looked up at once, and a stranger's token never is.
+ * cache is looked up at once, and a token that this service did not create never is.
  */
 export async function withTag(untagged: string, { tag }: Pick<KnownTokens, "tag">): Promise<string> {
   return (

@@ -24,7 +24,7 @@ const nouns: Readonly<Record<string, string>> = {
 };
 
 const formats: Readonly<Record<string, string>> = {
-  email: "an e-mail address",
+  email: "an email address",
   url: "an absolute URL",
   datetime: "a time in ISO 8601, as in 2026-01-31T10:00:00Z",
   date: "a date, as in 2026-01-31",

@@ -300,7 +300,7 @@ describe("a shipment", () => {
     expect(await odd.getShipment("abc")).toMatchObject({ state: { id: 99 } });
     expect(await failureOf(odd.getShipment("abd"))).toMatchObject({
       kind: "unanswered",
-      detail: "The answer is not readable: shipment_id",
+      detail: "The response cannot be read: shipment_id",
     });
   });
 

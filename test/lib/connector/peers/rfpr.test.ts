@@ -72,7 +72,7 @@ test("an authenticator is not read from an answer with another one", async () =>
   expect(await odd.get("a")).toMatchObject({ state: "cancelled" });
   expect(await failureOf(odd.get("b"))).toMatchObject({
     kind: "unanswered",
-    detail: "The answer is not readable: id",
+    detail: "The response cannot be read: id",
   });
 });
 

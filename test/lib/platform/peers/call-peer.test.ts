@@ -214,7 +214,7 @@ describe("a response that is not a success", () => {
   test("is unanswered for a 2xx that does not fit the schema, and the failure names the member", async () => {
     next = { status: 201, body: { id: 7 } };
     const failure = await failureOf(call());
-    expect(failure).toMatchObject({ kind: "unanswered", status: 201, detail: "The answer is not readable: id" });
+    expect(failure).toMatchObject({ kind: "unanswered", status: 201, detail: "The response cannot be read: id" });
     next = { status: 200, body: "<html>" };
     expect(await kindOf(call())).toBe("unanswered");
     next = { status: 200 };
