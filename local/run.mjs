@@ -24,6 +24,8 @@ const steps = {
   build: [bin("typescript/bin/tsc"), "-p", "tsconfig.build.json"],
   package: ["local/package/package.ts"],
   audit: ["local/checks/audit.ts"],
+  // No task of package.json: the hooks of azd run it.
+  "check-settings": ["local/deploy/check-settings.ts"],
 };
 
 /** What the tasks without options do; the other tasks have a help of their own. */

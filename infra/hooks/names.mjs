@@ -3,6 +3,9 @@
 /** Returns the names of both vaults of a deployment. */
 export const vaultNames = token => [`kv-auth-${token}`, `kv-conn-${token}`];
 
+/** Returns the address of the file of several identity providers, in the storage account of the connector. */
+export const idpFileAddress = token => `https://stconn${token}.blob.core.windows.net/configuration/idps.yaml`;
+
 /** Returns the first part of the names of the subnets that a deployment creates in a network of yours. */
 export const subnetPrefix = token => `snet-${token}-`;
 

@@ -1,6 +1,7 @@
-// A network of yours, in which the template creates its subnets: whether they fit in.
+// A network of yours: whether the subnets fit in that the template creates, or whether yours fit the template.
 import { unchecked } from "./command.mjs";
 import { isSame, subnetPrefix } from "./names.mjs";
+import { contains, firstIn, overlap, parseRange } from "./ranges.mjs";
 
 /**
  * Returns a sentence for each problem of NETWORK_ID and NETWORK_PREFIX.
@@ -12,34 +13,43 @@ export function networkProblems(az, environment, token) {
   const found = az("rest", "--method", "get", "--url", `${network}?api-version=2024-05-01`);
   if (found === undefined) return unchecked("whether NETWORK_ID exists, and whether NETWORK_PREFIX is free in it");
   const { addressSpace, subnets = [] } = found.properties;
-  const wanted = first24(prefix);
-  const all = addressSpace.addressPrefixes;
+  const given = parseRange(prefix);
+  // A value that is none, or too small, is reported with the other values.
+  const wanted = given && firstIn(given, 24);
+  if (wanted === undefined) return [];
+  const all = rangesOf(addressSpace.addressPrefixes);
   const used = subnets.filter(
     ({ name, properties: { addressPrefix, addressPrefixes = [] } }) =>
       !(token && name.startsWith(subnetPrefix(token))) &&
-      [addressPrefix, ...addressPrefixes].some(each => each !== undefined && overlap(rangeOf(each), wanted)),
+      rangesOf([addressPrefix, ...addressPrefixes]).some(each => overlap(each, wanted)),
   );
   return [
     ...(isSame(found.location, location) ? [] : [`NETWORK_ID is in ${found.location}, the deployment in ${location}.`]),
-    ...(all.some(each => contains(rangeOf(each), wanted))
+    ...(all.some(each => contains(each, wanted))
       ? []
-      : [`NETWORK_PREFIX ${prefix} is no /24 of NETWORK_ID, which has ${all.join(", ")}.`]),
+      : [`NETWORK_PREFIX ${prefix} is no /24 of NETWORK_ID, which has ${all.map(({ text }) => text).join(", ")}.`]),
     ...used.map(({ name }) => `NETWORK_PREFIX ${prefix} overlaps with the subnet ${name} of NETWORK_ID.`),
   ];
 }
 
-/** Returns the first and the last address of a range as numbers. */
-function rangeOf(prefix = "") {
-  const [address = "", bits = "32"] = prefix.split("/");
-  const first = address.split(".").reduce((all, byte) => all * 256 + Number(byte), 0);
-  return { first, last: first + 2 ** (32 - Number(bits)) - 1 };
-}
+const rangesOf = texts => texts.map(parseRange).filter(range => range !== undefined);
 
-/** Returns the addresses that the template uses; a smaller range gives what is in no network. */
-function first24(prefix) {
-  const { first, last } = rangeOf(prefix);
-  return { first, last: last >= first + 255 ? first + 255 : Number.NaN };
-}
+const delegation = "Microsoft.App/environments";
 
-const contains = (one, other) => one.first <= other.first && other.last <= one.last;
-const overlap = (one, other) => one.first <= other.last && other.first <= one.last;
+/** Returns a sentence for each subnet of yours that no app can use: too small, or not delegated. */
+export function subnetProblems(az, environment) {
+  const apps = ["SUBNET_ID_CORE", "SUBNET_ID_CLIENT", "SUBNET_ID_CONNECTOR"].filter(name => environment[name]);
+  return apps
+    .filter(() => environment.TRIAL !== "true")
+    .flatMap(name => {
+      const found = az("rest", "--method", "get", "--url", `${environment[name]}?api-version=2024-05-01`);
+      if (!found?.properties) return unchecked(`whether ${name} exists and fits`);
+      const { addressPrefix, addressPrefixes = [], delegations = [] } = found.properties;
+      const [range] = rangesOf([addressPrefix, ...addressPrefixes]);
+      const isDelegated = delegations.some(({ properties }) => isSame(properties.serviceName, delegation));
+      return [
+        ...(range && range.bits > 27 ? [`${name} has ${range.text}: an app needs a /27 or larger.`] : []),
+        ...(isDelegated ? [] : [`${name} is not delegated to ${delegation}.`]),
+      ];
+    });
+}

@@ -1,7 +1,7 @@
 // What would make a provision fail, found before anything is created.
 import { unchecked } from "./command.mjs";
 import { isSame, nameToken, vaultNames } from "./names.mjs";
-import { networkProblems } from "./network.mjs";
+import { networkProblems, subnetProblems } from "./network.mjs";
 import { missingRights } from "./rights.mjs";
 
 /** Every provider of the templates, and Microsoft.App, which subnets are delegated to and no resource of which is in a template. */
@@ -44,6 +44,7 @@ export function preflight(environment, az) {
       : regionProblems(az, ask, environment)),
     ...missingRights(az, environment),
     ...networkProblems(az, environment, token),
+    ...subnetProblems(az, environment),
     ...(token === undefined ? unchecked("the names of the vaults") : takenVaults(ask, environment, token)),
   ];
 }
@@ -116,7 +117,7 @@ function regionProblems(az, ask, environment) {
 }
 
 /** Returns the part that names have in common; undefined where the resource group is not known. */
-function tokenOf(ask, environment) {
+export function tokenOf(ask, environment) {
   const { AZURE_SUBSCRIPTION_ID: subscription, AZURE_RESOURCE_GROUP: group } = environment;
   const groups = subscription && group ? ask("group", "list", "--query", "[].{name:name,id:id}") : undefined;
   if (groups === undefined) return undefined;

@@ -1,12 +1,15 @@
 // Before the resources are made: what would fail is reported, and new keys are made.
 import { randomBytes } from "node:crypto";
 import { createAz, setInEnvironment } from "./command.mjs";
-import { preflight } from "./preflight.mjs";
+import { idpFileAddress } from "./names.mjs";
+import { preflight, tokenOf } from "./preflight.mjs";
+import { settingProblems } from "./settings.mjs";
 import { brokenValues, stopOn } from "./values.mjs";
 
 const { SKIP_PREFLIGHT } = process.env;
 const az = createAz();
-stopOn([...brokenValues(process.env), ...(SKIP_PREFLIGHT === "true" ? [] : preflight(process.env, az))]);
+stopOn(brokenValues(process.env));
+if (SKIP_PREFLIGHT !== "true") stopOn([...settingProblems(process.env), ...preflight(process.env, az)]);
 
 // New in every run. The template uses them only where a vault has none yet, so those of a second run are worth nothing.
 const newKey = () => randomBytes(32).toString("base64url");
@@ -17,7 +20,18 @@ setInEnvironment({
   NEW_CONNECTOR_DATA_KEY: newKey(),
   NEW_KEYS_EXPIRE_ON: String(Math.floor(Date.now() / 1000) + yearInSeconds),
   ...linkedMailDomain(process.env),
+  ...idpFile(process.env),
 });
+
+/** The address of the file of several identity providers, which has the name of a storage account that the template computes. */
+function idpFile({ IDP_ENABLE_MULTI_IDP, IDP_CONFIGURATION_PATH, ...environment }) {
+  if (IDP_ENABLE_MULTI_IDP !== "true" || IDP_CONFIGURATION_PATH) return {};
+  const { AZURE_SUBSCRIPTION_ID: subscription } = environment;
+  const token = tokenOf((...parameters) => az(...parameters, "--subscription", subscription), environment);
+  if (token === undefined)
+    stopOn(["IDP_CONFIGURATION_PATH: its address is not known without the Azure CLI: run `az login`."]);
+  return { IDP_CONFIGURATION_PATH: idpFileAddress(token) };
+}
 
 /** Whether the mail domain is linked now: the template keeps it linked. Nothing where Azure does not say. */
 function linkedMailDomain({ AZURE_SUBSCRIPTION_ID, AZURE_RESOURCE_GROUP, AZURE_ENV_NAME, ...more }) {

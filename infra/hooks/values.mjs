@@ -1,6 +1,6 @@
 // What azd puts into infra/main.parameters.json goes there as it is, so that a quote would end the text. Checked before azd reads the file.
 import { readFileSync } from "node:fs";
-import { isIP } from "node:net";
+import { addressProblems } from "./addresses.mjs";
 
 /** Returns a sentence for each variable whose value would break the file of parameters or mean something else to the template. */
 export function brokenValues(environment) {
@@ -8,7 +8,12 @@ export function brokenValues(environment) {
   const file = readFileSync(new URL("../main.parameters.json", import.meta.url), "utf8");
   const names = [...new Set([...file.matchAll(/\$\{(\w+)/g)].map(([, name]) => name))];
   const unfit = names.flatMap(name => (fits(environment[name] ?? "") ? [] : [sentence(name)]));
-  const broken = [...unfit, ...bareAddresses(environment), ...brokenPairs(environment), ...uselessSubnets(environment)];
+  const broken = [
+    ...unfit,
+    ...addressProblems(environment),
+    ...brokenPairs(environment),
+    ...uselessSubnets(environment),
+  ];
   const subnets = names.filter(name => name.startsWith("SUBNET_ID_"));
   const missing = subnets.filter(name => !environment[name]);
   if (missing.length === subnets.length) return [...broken, ...missingPrefix(environment)];
@@ -18,20 +23,10 @@ export function brokenValues(environment) {
   return [...broken, ...sharedSubnets(subnets, environment), ...missingZones(names, environment)];
 }
 
-/** The template takes a source without a slash for the name of a service tag. */
-const bareAddresses = ({ PROXY_SOURCE = "" }) =>
-  PROXY_SOURCE.split(",")
-    .map(source => source.trim())
-    .filter(source => isIP(source) !== 0)
-    .map(
-      address =>
-        `PROXY_SOURCE: ${address} is an address without a prefix length. Write ${address}/${isIP(address) === 4 ? 32 : 128}.`,
-    );
-
 /** The template leaves out a part of a list that is no pair, and Azure refuses a subnet without a range in the middle of a deployment. */
 const brokenPairs = ({ RESOURCE_TAGS, ADDITIONAL_SUBNETS }) => [
   ...unfitParts("RESOURCE_TAGS", RESOURCE_TAGS, /^\s*[^=\s][^=]*=/, "name=value"),
-  ...unfitParts("ADDITIONAL_SUBNETS", ADDITIONAL_SUBNETS, /^\s*[\w.-]+\s*=\s*[\d.]+\/\d+\s*$/, "name=10.90.1.0/27"),
+  ...unfitParts("ADDITIONAL_SUBNETS", ADDITIONAL_SUBNETS, /^\s*[\w.-]+\s*=[^=]*\S[^=]*$/, "name=10.90.1.0/27"),
 ];
 
 const unfitParts = (name, list = "", form, sample) =>

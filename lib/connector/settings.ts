@@ -75,6 +75,9 @@ export const connectorSettings = z
       .list(
         "Comma-separated list of domains to which PIN emails may be sent; empty allows any. Checked at create and before each send. Set it to your own domains, so that no PIN leaves your organization.",
       )
+      .refine(domains => domains.every(domain => /^[^\s:/@]+$/.test(domain)), {
+        error: "must be domains such as example.com, without a scheme and without @",
+      })
       .prefault(""),
     PIN_MAIL_LANGUAGE: setting
       .oneOf(pinMailLanguages, "Language of PIN emails. Set it to that of the people who hand out the keys.")

@@ -45,13 +45,12 @@ describe("the first deployment of docs/deploy.md", () => {
   it.each(kinds.map(block => [Object.keys(valuesIn(block)).join(", "), block]))(
     "gives settings with which every app starts: %s",
     (_, block) => {
-      const deployment = deployed(parametersAfter(first, block));
-      const storage = String(deployment.outputs.CONNECTOR_STORAGE_NAME);
-      for (const api of ["core", "client", "connector"]) {
-        const settings = Object.entries(appSettings(deployment, api));
-        const filled = settings.map(([name, value]) => [name, value.replace("CONNECTOR_STORAGE_NAME", storage)]);
-        expect(readAllSettings(Object.fromEntries(filled)).deployment.SERVICE_APIS).toEqual([api]);
-      }
+      const storage = String(deployed(parametersAfter(first, block)).outputs.CONNECTOR_STORAGE_NAME);
+      const byHook = `azd env set IDP_CONFIGURATION_PATH https://${storage}.blob.core.windows.net/configuration/idps.yaml`;
+      const several = block.includes("IDP_ENABLE_MULTI_IDP") ? [byHook] : [];
+      const deployment = deployed(parametersAfter(first, block, ...several));
+      for (const api of ["core", "client", "connector"])
+        expect(readAllSettings(appSettings(deployment, api)).deployment.SERVICE_APIS).toEqual([api]);
     },
   );
 
@@ -71,7 +70,9 @@ describe("the first deployment of docs/deploy.md", () => {
 describe("every block of docs/deploy.md", () => {
   it("sets variables that the template, a hook or a script reads", () => {
     const read = readFileSync("infra/main.parameters.json", "utf8");
-    const hooks = ["preprovision", "predown"].map(name => readFileSync(`infra/hooks/${name}.mjs`, "utf8")).join();
+    const hooks = ["preup", "preprovision", "predown"]
+      .map(name => readFileSync(`infra/hooks/${name}.mjs`, "utf8"))
+      .join();
     const names = [...page.matchAll(/azd env set ([A-Z_]+)/g)].map(([, name = ""]) => name);
     expect(names.length).toBeGreaterThan(20);
     expect(names.filter(name => !read.includes(`\${${name}`) && !hooks.includes(name))).toEqual([]);

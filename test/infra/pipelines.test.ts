@@ -203,7 +203,7 @@ describe("azure-pipelines.yml", () => {
 describe("both pipelines", () => {
   it("install exactly what package-lock.json names", () => {
     const installs = everything.flatMap(source => source.match(/npm (ci|i|install)\b.*$/gm) ?? []);
-    expect(installs).toEqual(["npm ci", "npm ci", "npm ci"]);
+    expect(installs.sort()).toEqual([...Array(3).fill("npm ci"), ...Array(2).fill("npm ci --ignore-scripts")]);
   });
 
   it("can do so on every platform, because the lock file has the packages of each", () => {

@@ -5,7 +5,11 @@ import { parse } from "yaml";
 import * as z from "zod";
 import { deployed, ofType, sample } from "../templates.ts";
 
-const shell = z.object({ shell: z.enum(["sh", "pwsh"]), run: z.string() });
+const shell = z.strictObject({
+  shell: z.enum(["sh", "pwsh"]),
+  run: z.string(),
+  interactive: z.literal(true).optional(),
+});
 const hook = z.strictObject({ posix: shell, windows: shell });
 const service = z.strictObject({
   resourceName: z.string(),

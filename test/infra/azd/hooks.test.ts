@@ -79,6 +79,10 @@ const environment = {
   AZURE_RESOURCE_GROUP: "rg-sample",
   AZURE_LOCATION: "swedencentral",
   MAIL_DOMAIN: "keys.example.com",
+  DELIVERY_API_BASE_URL: "https://delivery.example.com",
+  DELIVERY_JWKS_SIGN_ENDPOINT: "https://delivery.example.com/sign",
+  DELIVERY_JWKS_TRANSPORT_ENDPOINT: "https://delivery.example.com/transport",
+  IDPA_MANAGED_IDENTITY: "true",
 };
 
 interface Noted {
@@ -465,6 +469,13 @@ describe("a vault name that is taken", () => {
   });
 });
 
+/** Ids of six subnets of yours, by variable. */
+const subnetIds = (): Readonly<Record<string, string>> => {
+  const uses = ["CORE", "CLIENT", "CONNECTOR", "AUTH_ENDPOINTS", "CONNECTOR_ENDPOINTS", "CORE_ENDPOINT"];
+  const network = "/subscriptions/s/resourceGroups/rg-platform/providers/Microsoft.Network/virtualNetworks/hub";
+  return Object.fromEntries(uses.map(use => [`SUBNET_ID_${use}`, `${network}/subnets/${use.replaceAll("_", "-")}`]));
+};
+
 describe("a network of yours", () => {
   const id = "/subscriptions/s/resourceGroups/rg-platform/providers/Microsoft.Network/virtualNetworks/spoke";
   const subnet = (name: string, addressPrefix: string) => ({ name, properties: { addressPrefix } });
@@ -486,7 +497,6 @@ describe("a network of yours", () => {
   it.each([
     ["another region", network("westeurope"), {}, "NETWORK_ID is in westeurope, the deployment in swedencentral."],
     ["another range", network("swedencentral"), { NETWORK_PREFIX: "10.90.0.0/24" }, "is no /24 of NETWORK_ID"],
-    ["too small a range", network("swedencentral"), { NETWORK_PREFIX: "10.20.4.0/25" }, "is no /24 of NETWORK_ID"],
     [
       "a range in use",
       network("swedencentral", subnet("snet-other-core", "10.20.4.192/26")),
@@ -499,8 +509,7 @@ describe("a network of yours", () => {
 
   it("is refused without a range of its own, and together with subnets of yours", async () => {
     await expect(ran("preup", {}, { NETWORK_ID: id })).rejects.toThrow("set NETWORK_PREFIX to a free /24 of it");
-    const uses = ["CORE", "CLIENT", "CONNECTOR", "AUTH_ENDPOINTS", "CONNECTOR_ENDPOINTS", "CORE_ENDPOINT"];
-    const subnets = Object.fromEntries(uses.map(use => [`SUBNET_ID_${use}`, `/${use}`]));
+    const subnets = subnetIds();
     await expect(ran("preup", {}, { ...subnets, ...more })).rejects.toThrow("unset NETWORK_ID");
   });
 
@@ -548,38 +557,101 @@ describe("a list of pairs", () => {
   );
 });
 
-describe("an address of a proxy without a prefix length", () => {
-  it.each(["preup", "preprovision"])(
-    "is refused by %s, because the template takes it for a service tag",
-    async hook => {
-      await expect(ran(hook, {}, { PROXY_SOURCE: "203.0.113.7" })).rejects.toThrow("Write 203.0.113.7/32.");
-      await expect(ran(hook, {}, { PROXY_SOURCE: "203.0.113.0/24, 2001:db8::7" })).rejects.toThrow("2001:db8::7/128");
-      for (const source of ["", "AzureFrontDoor.Backend", "203.0.113.0/24"])
-        expect(await ran(hook, {}, { SKIP_PREFLIGHT: "true", PROXY_SOURCE: source })).toBe("");
-    },
-  );
-});
-
 describe("subnets of yours", () => {
   it("are refused before a provision if not all of them are named", async () => {
-    await expect(ran("preup", {}, { SUBNET_ID_CORE: "/a", SUBNET_ID_CLIENT: "/b" })).rejects.toThrow(
-      /Either all subnets are yours or none: SUBNET_ID_CONNECTOR, .*SUBNET_ID_CORE_ENDPOINT must be set too/,
+    await expect(ran("preup", {}, { SUBNET_ID_CORE: subnetIds().SUBNET_ID_CORE ?? "" })).rejects.toThrow(
+      /Either all subnets are yours or none: SUBNET_ID_CLIENT, .*SUBNET_ID_CORE_ENDPOINT must be set too/,
     );
   });
 
   it("are refused without one for each app and a DNS zone for each kind of endpoint, unless a policy creates the records", async () => {
-    const uses = ["CORE", "CLIENT", "CONNECTOR", "AUTH_ENDPOINTS", "CONNECTOR_ENDPOINTS", "CORE_ENDPOINT"];
-    const subnets = Object.fromEntries(uses.map(use => [`SUBNET_ID_${use}`, `/${use}`]));
+    const subnets = subnetIds();
     const zones = { DNS_ZONE_ID_BLOB: "/zone", DNS_ZONE_ID_TABLE: "/zone", DNS_ZONE_ID_VAULT: "/zone" };
     await expect(ran("preup", {}, { ...subnets, ...zones })).rejects.toThrow(
       "With subnets of yours the DNS zones must be yours too: set DNS_ZONE_ID_SITES, or PRIVATE_DNS to none",
     );
-    for (const shared of [{ SUBNET_ID_CLIENT: "/core" }, { SUBNET_ID_CONNECTOR_ENDPOINTS: "/Auth_Endpoints" }])
+    const { SUBNET_ID_CORE = "", SUBNET_ID_AUTH_ENDPOINTS = "" } = subnets;
+    for (const shared of [
+      { SUBNET_ID_CLIENT: SUBNET_ID_CORE.toLowerCase() },
+      { SUBNET_ID_CONNECTOR_ENDPOINTS: SUBNET_ID_AUTH_ENDPOINTS },
+    ])
       await expect(ran("preup", {}, { ...subnets, TRIAL: "true", ...shared })).rejects.toThrow(
         "must be different subnets",
       );
     for (const enough of [{ ...zones, DNS_ZONE_ID_SITES: "/zone" }, { PRIVATE_DNS: "none" }, { TRIAL: "true" }])
-      expect(await ran("preup", {}, { ...subnets, ...enough })).toBe("");
+      expect(await ran("preup", {}, { SKIP_PREFLIGHT: "true", ...subnets, ...enough })).toBe("");
+  });
+});
+
+describe("an app's subnet of yours", () => {
+  const subnet = (properties: object) => ({ "/subnets/CORE?": { properties } });
+  const delegations = [{ properties: { serviceName: "Microsoft.App/environments" } }];
+
+  it.each([
+    [
+      "a /28",
+      { addressPrefix: "10.1.0.0/28", delegations },
+      "SUBNET_ID_CORE has 10.1.0.0/28: an app needs a /27 or larger.",
+    ],
+    [
+      "no delegation",
+      { addressPrefix: "10.1.0.0/27" },
+      "SUBNET_ID_CORE is not delegated to Microsoft.App/environments.",
+    ],
+  ])("is refused with %s", (_, properties, problem) => {
+    expect(flown(subnet(properties), subnetIds()).problems).toEqual([problem]);
+  });
+
+  it("is accepted if it is large enough and delegated, and not checked if it cannot be read", () => {
+    expect(flown(subnet({ addressPrefixes: ["10.1.0.0/27"], delegations }), subnetIds()).problems).toEqual([]);
+    expect(flown({}, subnetIds()).problems).toEqual([]);
+  });
+});
+
+describe("the settings of the apps", () => {
+  it.each(["preup", "preprovision"])("stop %s with the names of those that are missing or wrong", async hook => {
+    const wrong = {
+      DELIVERY_API_BASE_URL: "",
+      DELIVERY_JWKS_SIGN_ENDPOINT: "delivery.example.com",
+      IDPA_MANAGED_IDENTITY: "",
+    };
+    const failure = await ran(hook, {}, wrong).catch((error: Error) => error.message);
+    expect(failure).toContain("- DELIVERY_API_BASE_URL: must be set (azd env set DELIVERY_API_BASE_URL …).");
+    expect(failure).toContain("- DELIVERY_JWKS_SIGN_ENDPOINT: must be an https address");
+    expect(failure).toContain("- IDPA_FIDO_API_CLIENT_ID: must be set");
+    expect(notes()).toEqual([]);
+  });
+
+  it("are not checked with SKIP_PREFLIGHT", async () => {
+    expect(await ran("preup", {}, { SKIP_PREFLIGHT: "true", DELIVERY_API_BASE_URL: "" })).toBe("");
+  });
+});
+
+describe("the file of several identity providers", () => {
+  const several = { IDP_ENABLE_MULTI_IDP: "true", IDP_DEFAULT: "corporate" };
+
+  it("gets the address that the storage account of the template will have", async () => {
+    await ran("preprovision", {}, several);
+    const token = nameToken(fine["group list"][0]?.id ?? "", environment);
+    expect(valuesOf(notes()[0]?.text).IDP_CONFIGURATION_PATH).toBe(
+      `https://stconn${token}.blob.core.windows.net/configuration/idps.yaml`,
+    );
+    const ours = nameToken(place.group, { AZURE_ENV_NAME: required.environmentName });
+    expect(deployed(required).outputs.CONNECTOR_STORAGE_NAME).toBe(`stconn${ours}`);
+  });
+
+  it("keeps an address that is given, and is not needed with one identity provider", async () => {
+    await ran(
+      "preprovision",
+      {},
+      { ...several, IDP_CONFIGURATION_PATH: "https://stconna.blob.core.windows.net/configuration/own.yaml" },
+    );
+    await ran("preprovision");
+    for (const { text } of notes()) expect(valuesOf(text).IDP_CONFIGURATION_PATH).toBeUndefined();
+  });
+
+  it("stops the provision where its address cannot be computed", async () => {
+    await expect(ran("preprovision", { "group list": null }, several)).rejects.toThrow("run `az login`");
   });
 });
 

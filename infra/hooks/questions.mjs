@@ -1,0 +1,85 @@
+// Asks a person at a terminal for what a first deployment needs, and keeps each answer in the azd environment at once.
+import { createInterface } from "node:readline/promises";
+import { brokenValues } from "./values.mjs";
+
+/** By what the settings check recognises each kind of identity provider; it then names what else is missing. */
+const kinds = {
+  1: { values: { IDP_DEFAULT: "entra", IDPA_MANAGED_IDENTITY: "true" } },
+  2: { values: { IDP_DEFAULT: "entra" }, first: "IDPA_FIDO_API_CLIENT_ID" },
+  3: { values: { IDP_DEFAULT: "pingone" }, first: "IDPB_ENVIRONMENT" },
+  4: { values: { IDP_ENABLE_MULTI_IDP: "true" }, first: "IDP_DEFAULT" },
+};
+
+const kindQuestion = `Identity provider of the security keys:
+  1  Entra, by the connector's own identity: no secret
+  2  Entra, by an application with a secret or certificate
+  3  PingOne
+  4  PingOne Advanced Identity Cloud, or several: a file that you write later
+Number`;
+
+const deployRangeQuestion = `Addresses from which this machine reaches the internet, as 203.0.113.7/32, so that it can deploy Core;
+closed again at the end. Empty if this machine is inside the network, or if a pipeline deploys Core.
+CORE_DEPLOY_RANGE`;
+
+/**
+ * Asks for every value that is missing or wrong. An empty answer leaves a value as it is. Returns the answers.
+ * @param question asks one question and returns the answer; undefined after the end of the input
+ * @param check returns the problems of the settings, see `readSettingProblems`
+ * @param save keeps values in the azd environment
+ */
+export async function askForMissing(environment, { question, check, save, tell }) {
+  const answers = {};
+  const now = () => ({ ...environment, ...answers });
+  const keep = values => {
+    save(values);
+    Object.assign(answers, values);
+  };
+  const askFor = async (name, text) => {
+    for (;;) {
+      const answer = (await question(`${text}: `))?.trim();
+      if (!answer) return;
+      const wrong = /["\\$\s]/.test(answer)
+        ? [`${name}: an answer has no spaces, quotes, $ or \\. Set it by \`azd env set ${name}\`.`]
+        : brokenValues({ ...now(), [name]: answer }).filter(problem => problem.startsWith(name));
+      if (wrong.length === 0) return keep({ [name]: answer });
+      tell(wrong.join("\n"));
+    }
+  };
+
+  let problems = check(now()) ?? [];
+  if (environment.MAIL_DOMAIN && problems.length === 0) return answers;
+  tell(
+    "A first deployment needs these values. Each answer is kept in the azd environment; an empty one leaves a value out (docs/deploy.md).\n",
+  );
+  if (!environment.MAIL_DOMAIN)
+    await askFor(
+      "MAIL_DOMAIN",
+      "Domain that PIN mails come from, to which you can add DNS records, as keys.example.com.\nMAIL_DOMAIN",
+    );
+  const isAboutIdp = ({ path }) => /^IDP/.test(path);
+  const hasIdp = Object.entries(environment).some(([name, value]) => /^IDP[AB]?_/.test(name) && value);
+  if (!hasIdp && problems.some(isAboutIdp)) {
+    const kind = kinds[(await question(`${kindQuestion}: `))?.trim()];
+    if (kind !== undefined) keep(kind.values);
+    if (kind?.first !== undefined) await askFor(kind.first, kind.first);
+    problems = check(now()) ?? [];
+  }
+  for (let isAnswered = true; isAnswered && problems.length > 0; ) {
+    const before = { ...answers };
+    for (const { path, reason, description } of problems)
+      await askFor(path, `${description}${reason === "must be set" ? "" : ` It ${reason}.`}\n${path}`);
+    isAnswered = Object.entries(answers).some(([name, value]) => before[name] !== value);
+    if (isAnswered) problems = check(now()) ?? [];
+  }
+  if (!environment.CORE_DEPLOY_RANGE) await askFor("CORE_DEPLOY_RANGE", deployRangeQuestion);
+  return answers;
+}
+
+/** Returns a function that asks at the terminal, and one that ends that. */
+export function terminal() {
+  const lines = createInterface({ input: process.stdin, output: process.stdout });
+  const ended = new Promise(end => {
+    lines.once("close", () => end(undefined));
+  });
+  return { question: text => Promise.race([lines.question(text), ended]), close: () => lines.close() };
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { readAllSettings } from "../../../functions/read-all-settings.ts";
+import { appEnvironments, placeholders } from "../../../local/deploy/app-environments.ts";
+import { azdParameters } from "../../infra/azd/parameters.ts";
+import { appSettings, deployed, required } from "../../infra/templates.ts";
+
+const apis = ["core", "client", "connector"] as const;
+const mail = { AZURE_ENV_NAME: "production", AZURE_LOCATION: "swedencentral", MAIL_DOMAIN: "keys.example.com" };
+const delivery = {
+  DELIVERY_API_BASE_URL: "https://delivery.example.com",
+  DELIVERY_JWKS_SIGN_ENDPOINT: "https://delivery.example.com/sign",
+  DELIVERY_JWKS_TRANSPORT_ENDPOINT: "https://delivery.example.com/transport",
+  IDPA_MANAGED_IDENTITY: "true",
+};
+const keys = {
+  NEW_AUTH_DATA_KEY: required.authDataKey,
+  NEW_AUTH_PEPPER: required.authPepper,
+  NEW_CONNECTOR_DATA_KEY: required.connectorDataKey,
+  NEW_KEYS_EXPIRE_ON: String(required.keysExpireOn),
+};
+
+describe("the settings that are checked before a provision", () => {
+  it.each<readonly [string, Readonly<Record<string, string>>]>([
+    ["nothing more", {}],
+    [
+      "values of each group",
+      { AUTH_OTP_POLICY: "always", LOGGING_LEVEL_COM_SERVICE: "DEBUG", POLL_AFTER_SECONDS: "60" },
+    ],
+    [
+      "public addresses",
+      { CORE_PUBLIC_BASE_URL: "https://core.example.com", CLIENT_PUBLIC_BASE_URL: "https://a.example.com" },
+    ],
+    ["a proxy before Client", { CLIENT_PROXY_ID: "0123456789abcdef", TRUSTED_PROXIES: "3" }],
+    ["a proxy before the connector", { CONNECTOR_PROXY_ID: "0123456789abcdef" }],
+    ["too many proxies", { TRUSTED_PROXIES: "2" }],
+    ["a quote, as azd writes it", { PIN_MAIL_ORGANIZATION: 'A \\"quoted\\" name' }],
+    ["several identity providers", { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: "configuration.yaml" }],
+  ])("are those that the template gives each app: %s", (_, more) => {
+    const azd = { ...mail, ...delivery, ...more };
+    const deployment = deployed(azdParameters({ ...azd, ...keys }));
+    const environments = appEnvironments(azd);
+    for (const api of apis) {
+      const given = appSettings(deployment, api);
+      const isCompared = ([name, value = ""]: readonly [string, string | undefined]) =>
+        value !== "" &&
+        !Object.hasOwn(placeholders, name) &&
+        !/^(AzureWeb|AzureFunctions|FUNCTIONS_|OTEL_TRACES|APPLICATIONINSIGHTS|languageWorkers)/.test(name);
+      const compared = (values: Readonly<Record<string, string | undefined>>) =>
+        Object.fromEntries(
+          Object.entries(values)
+            .filter(isCompared)
+            // Azure's own address of the sign-in has a slash at its end, which the code removes.
+            .map(([name, value]) => [name, name === "IDPA_ONLINE_ENDPOINT" ? value?.replace(/\/$/, "") : value])
+            .toSorted(),
+        );
+      expect(compared(environments[api])).toEqual(compared(given));
+      for (const name of Object.keys(given).filter(each => Object.hasOwn(placeholders, each)))
+        expect(environments[api][name], name).not.toBe("");
+    }
+  });
+
+  it("let every app start with the lines that a first deployment needs", () => {
+    for (const api of apis) expect(readAllSettings(appEnvironments({ ...mail, ...delivery })[api])).toBeDefined();
+  });
+
+  it("take the address of the identity providers' file from the storage account that it names", () => {
+    const own = { IDP_ENABLE_MULTI_IDP: "true", IDP_DEFAULT: "a" };
+    const address = (path: string) => ({ ...mail, ...delivery, ...own, IDP_CONFIGURATION_PATH: path });
+    const start = (path: string) => readAllSettings(appEnvironments(address(path)).connector);
+    for (const path of ["", "https://stconnabc.blob.core.windows.net/configuration/idps.yaml"])
+      expect(start(path).connector?.idps.file).toEqual({ container: "configuration", blob: "idps.yaml" });
+    expect(() => start("https://elsewhere.example.com/configuration/idps.yaml")).toThrow("CLOUD_STORAGE_BLOB_ENDPOINT");
+  });
+
+  it("are refused with a scheme or an @ in the domains of PIN mails, to which no address would belong", () => {
+    for (const domains of ["https://example.com", "example.org, @example.com"])
+      expect(() =>
+        readAllSettings(appEnvironments({ ...mail, ...delivery, PIN_MAIL_DOMAINS: domains }).connector),
+      ).toThrow("PIN_MAIL_DOMAINS: must be domains such as example.com");
+  });
+});
