@@ -1,6 +1,7 @@
 // Creates, lists and revokes static API tokens of an API (G3, G13).
-import * as z from "zod";
-import { type ApiAnswer, bodyOf, connectApi, refusalOf } from "./api.ts";
+import type { NewApiToken, paths } from "../docs/openapi/core.ts";
+import { omitUndefined } from "../lib/platform/omit-undefined.ts";
+import { connectApi, dataOf, Refused } from "./api.ts";
 import { readArguments, usageError } from "./read-arguments.ts";
 
 const name = "npm run api-tokens";
@@ -28,18 +29,6 @@ docs/deploy.md shows how to get one. On the local system (npm start) the simulat
   allowPositionals: true,
 } as const;
 
-const created = z.object({ id: z.string(), name: z.string(), token: z.string() });
-const listed = z.array(
-  z.object({
-    id: z.string(),
-    name: z.string(),
-    created_at: z.string(),
-    expires_at: z.string().optional(),
-    role: z.string().optional(),
-    last_used_on: z.string().optional(),
-  }),
-);
-
 await main().catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : String(error));
   process.exitCode = 1;
@@ -57,36 +46,30 @@ async function main(): Promise<void> {
   if (values.url === undefined) throw usageError(name, "--url is missing.");
   const token = process.env.API_TOKEN;
   if (!token) throw usageError(name, "API_TOKEN is not set.");
-  const api = connectApi(values.url, token);
+  const api = connectApi<paths>(values.url, token, { prefix: "/core" });
+  // The connector has the same three calls, at its own address.
   if (action === "list") {
-    const answer = await api.call({ method: "GET", path: "/api-tokens" });
-    if (answer.status !== 200) throw new Error(refusalOf(answer));
-    for (const { id, name, created_at, expires_at, role = "admin", last_used_on } of bodyOf(listed, answer, api)) {
+    for (const { id, name, created_at, expires_at, role = "admin", last_used_on } of await dataOf(
+      api.GET("/core/api-tokens"),
+    ))
       console.log(
         `${id}  ${created_at}  ${expires_at ?? "no expiry"}  ${role}  ${last_used_on ?? "never used"}  ${name}`,
       );
-    }
   } else if (action === "create") {
-    const answer = await api.call({
-      method: "POST",
-      path: "/api-tokens",
-      body: { name: argument, expires_at: values.expires, role: values.role },
-    });
-    if (answer.status !== 201) throw managementError(answer);
-    const made = bodyOf(created, answer, api);
+    // The API checks the role: not each of them has the same.
+    const limits = { expires_at: values.expires, role: values.role as NewApiToken["role"] };
+    const body = { name: argument, ...omitUndefined(limits) };
+    const made = await dataOf(api.POST("/core/api-tokens", { body })).catch(asManagement);
     console.error(`API token ${made.id} for ${made.name}. It is shown only now:`);
     console.log(made.token);
   } else {
-    const answer = await api.call({ method: "POST", path: `/api-tokens/${encodeURIComponent(argument)}/delete` });
-    if (answer.status !== 204) throw managementError(answer);
+    await dataOf(api.DELETE("/core/api-tokens/{id}", { params: { path: { id: argument } } })).catch(asManagement);
     console.error(`API token ${argument} is revoked; hosts refuse it within minutes.`);
   }
 }
 
 /** A 401 or 403 means that API_TOKEN is not the tenant's token that creating and revoking requires. */
-function managementError(answer: ApiAnswer): Error {
-  const isRefused = answer.status === 401 || answer.status === 403;
-  return isRefused
-    ? usageError(name, `${refusalOf(answer)} API_TOKEN must be an access token of the tenant.`)
-    : new Error(refusalOf(answer));
+function asManagement(error: unknown): never {
+  const isRefused = error instanceof Refused && (error.status === 401 || error.status === 403);
+  throw isRefused ? usageError(name, `${error.message} API_TOKEN must be an access token of the tenant.`) : error;
 }

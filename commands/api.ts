@@ -1,80 +1,84 @@
+import createClient, { type Client } from "openapi-fetch";
 import * as z from "zod";
 import { trimEnd } from "../lib/platform/trim-end.ts";
 
-export interface ApiAnswer {
-  readonly status: number;
-  readonly headers: Headers;
-  /** Parsed JSON; undefined if the body is not JSON. */
-  readonly body: unknown;
+/** A response of the API: `data` of a success, `error` of a refusal. */
+export interface ApiAnswer<T = unknown> {
+  readonly data?: T;
+  readonly error?: unknown;
+  readonly response: Response;
 }
-
-export interface ApiCall {
-  readonly method: "GET" | "POST";
-  /** Relative to the URL of the API. */
-  readonly path: string;
-  /** Sent as JSON. */
-  readonly body?: object | undefined;
-  /** Aborts the call, which then rejects. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** The API that a command calls (G13). */
-export interface Api {
-  readonly url: string;
-  /** Sends a call. Rejects with a readable reason if there is no response. Does not follow redirects, which could send secrets elsewhere. */
-  call(call: ApiCall): Promise<ApiAnswer>;
-}
-
-/** A bearer token, or the host's master key for maintenance. */
-type Credential = string | { readonly functionsKey: string };
 
 /**
- * Returns the API. Throws if the URL is not https, except on this machine.
- * @param url URL of the deployment with the API's path, such as `https://core.example.com/core`
- * @param credential from the environment or a file, never from the arguments, which other users of the machine can read
+ * A bearer token, from the environment or a file, never from the arguments, which other users of the machine can read;
+ * what returns one for each call; or the host's master key for maintenance.
  */
-export function connectApi(
-  url: string,
-  credential: Credential,
-  { timeoutMs = 60_000 }: { readonly timeoutMs?: number } = {},
-): Api {
-  checkUrl(url);
-  const authorization: Readonly<Record<string, string>> =
-    typeof credential === "string"
-      ? { authorization: `Bearer ${credential}` }
-      : { "x-functions-key": credential.functionsKey };
-  // Check the token here, because an error of `fetch` would quote it.
-  if (!Object.values(authorization).every(value => /^(Bearer )?[\x21-\x7e]+$/.test(value)))
-    throw new Error("The token is malformed: it contains characters that no token has.");
-  const base = trimEnd(url, "/");
-  return {
-    url: base,
-    async call({ method, path, body, signal }) {
-      const headers = {
-        ...authorization,
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-      };
-      const signals = [AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])];
-      const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-      try {
-        const response = await fetch(`${base}${path}`, {
-          ...init,
-          redirect: "manual",
-          signal: AbortSignal.any(signals),
-        });
-        return { status: response.status, headers: response.headers, body: jsonOf(await response.text()) };
-      } catch (error) {
-        throw new Error(`${base} does not respond: ${reasonOf(error)}`);
-      }
-    },
-  };
+export type Credential = string | (() => Promise<string>) | { readonly functionsKey: string };
+
+interface Options {
+  readonly timeoutMs?: number;
+  /** What the paths of the OpenAPI document begin with, and the URL ends with: `/core` of the Core API. */
+  readonly prefix?: string;
 }
 
-function checkUrl(url: string): void {
+/**
+ * Returns a client of an API (G13), typed by its OpenAPI document: `connectApi<paths>(url, token)`. Its calls reject with a readable
+ * reason if there is no response, or if another service responds. They do not follow redirects, which could send secrets elsewhere.
+ * Throws if the URL is not https, except on this machine.
+ * @param url URL of the deployment with the API's path, such as `https://core.example.com/core`
+ */
+export function connectApi<Paths extends {}>(
+  url: string,
+  credential: Credential,
+  { timeoutMs = 60_000, prefix = "" }: Options = {},
+): Client<Paths> {
+  const base = apiUrl(url);
+  const authorization = authorizationOf(credential);
+  return createClient<Paths>({
+    baseUrl: base,
+    fetch: async request => {
+      for (const [name, value] of Object.entries(await authorization())) request.headers.set(name, value);
+      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
+      const address = base + request.url.slice(base.length + prefix.length);
+      const { method, headers, body: stream } = request;
+      const body = stream === null ? null : await request.text();
+      const response = await fetch(address, { method, headers, body, redirect: "manual", signal }).catch(
+        (error: unknown) => {
+          throw new Error(`${base} does not respond: ${reasonOf(error)}`);
+        },
+      );
+      const type = response.headers.get("content-type") ?? "";
+      if (response.ok && response.status !== 204 && !type.startsWith("application/json"))
+        throw new WrongService(`Another service responds at ${base}: check the address.`);
+      return response;
+    },
+  });
+}
+
+function authorizationOf(credential: Credential): () => Promise<Record<string, string>> {
+  if (typeof credential === "object") {
+    const headers = { "x-functions-key": sound(credential.functionsKey) };
+    return async () => headers;
+  }
+  if (typeof credential === "string") sound(credential);
+  return async () => ({
+    authorization: `Bearer ${typeof credential === "string" ? credential : sound(await credential())}`,
+  });
+}
+
+/** Checks a token here, because an error of `fetch` would quote it. */
+function sound(token: string): string {
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new Error("The token is malformed: it contains characters that no token has.");
+  return token;
+}
+
+/** Returns the URL of an API without a slash at its end. Throws if it is not https, except on this machine. */
+export function apiUrl(url: string): string {
   if (!URL.canParse(url)) throw new Error("The address is not a URL such as https://core.example.com/core.");
   const { protocol, hostname } = new URL(url);
   const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
-  if (protocol === "https:" || (protocol === "http:" && loopback)) return;
+  if (protocol === "https:" || (protocol === "http:" && loopback)) return trimEnd(new URL(url).href, "/");
   throw new Error("The address must start with https, because the token is sent to it.");
 }
 
@@ -84,14 +88,6 @@ const reasonOf = (error: unknown): string => {
   if (cause instanceof AggregateError && cause.message === "") return cause.errors.map(reasonOf).join("; ");
   return cause instanceof Error ? cause.message : String(cause);
 };
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 const refusal = z.union([
   z.object({ error: z.string() }).transform(({ error }) => error),
@@ -109,12 +105,27 @@ const refusal = z.union([
 ]);
 
 /** Returns the reason of a refusal with its status, for people. */
-export const refusalOf = ({ status, body }: Pick<ApiAnswer, "status" | "body">): string =>
+export const refusalOf = (status: number, body: unknown): string =>
   `${refusal.safeParse(body).data ?? "refused"} (${status})`;
 
-/** Returns the body of a success. Throws a readable error if it has another form, as the page of a website has. */
-export function bodyOf<T>(schema: z.ZodType<T>, { body }: Pick<ApiAnswer, "body">, { url }: Pick<Api, "url">): T {
-  const parsed = schema.safeParse(body);
-  if (!parsed.success) throw new Error(`Another service responds at ${url}: check the address.`);
-  return parsed.data;
+/** Something else than the API responds at its address. */
+export class WrongService extends Error {
+  override readonly name = "WrongService";
+}
+
+/** The API refused a call. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+  readonly status: number;
+  constructor({ response, error }: ApiAnswer) {
+    super(refusalOf(response.status, error));
+    this.status = response.status;
+  }
+}
+
+/** Returns the data of a success. Throws `Refused` otherwise. */
+export async function dataOf<T>(call: Promise<ApiAnswer<T>>): Promise<T> {
+  const answer = await call;
+  if (!answer.response.ok) throw new Refused(answer);
+  return answer.data as T;
 }

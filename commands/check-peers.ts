@@ -1,6 +1,6 @@
 // Checks every peer of a deployed connector with a call that changes nothing, and reports what each response means (G13).
-import * as z from "zod";
-import { bodyOf, connectApi, refusalOf } from "./api.ts";
+import type { paths } from "../docs/openapi/maintenance.ts";
+import { connectApi, dataOf, Refused } from "./api.ts";
 import { readArguments, usageError } from "./read-arguments.ts";
 
 const name = "npm run check-peers";
@@ -19,13 +19,6 @@ FUNCTIONS_KEY is the member masterKey of .local/run.json.`,
   options: { url: { type: "string" }, user: { type: "string", multiple: true } },
 } as const;
 
-const answered = z.object({
-  data: z.object({
-    ok: z.boolean(),
-    findings: z.array(z.object({ peer: z.string(), check: z.string(), ok: z.boolean(), finding: z.string() })),
-  }),
-});
-
 await main().catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : String(error));
   process.exitCode = 2;
@@ -37,12 +30,12 @@ async function main(): Promise<void> {
   if (values.url === undefined) throw usageError(name, "--url is missing.");
   const key = process.env.FUNCTIONS_KEY;
   if (!key) throw usageError(name, "FUNCTIONS_KEY is not set.");
-  const api = connectApi(values.url, { functionsKey: key });
+  const api = connectApi<paths>(values.url, { functionsKey: key });
   const users = (values.user ?? []).map(parseUser);
-  const answer = await api.call({ method: "POST", path: "/maintenance/connector/check-peers", body: { users } });
-  if (answer.status === 401) throw new Error("The master key is not accepted (401).");
-  if (answer.status !== 200) throw new Error(refusalOf(answer));
-  const { findings, ok } = bodyOf(answered, answer, api).data;
+  const { data } = await dataOf(api.POST("/maintenance/connector/check-peers", { body: { users } })).catch(error => {
+    throw error instanceof Refused && error.status === 401 ? new Error("The master key is not accepted (401).") : error;
+  });
+  const { findings, ok } = data;
   for (const { peer, check, ok: isOk, finding } of findings) {
     console.log(`${isOk ? "ok  " : "FAIL"}  ${peer}: ${check}\n      ${finding}`);
   }

@@ -1,6 +1,6 @@
 import { retryAfterSeconds } from "../../lib/platform/peers/http-failure.ts";
 import { type Now, seconds } from "../../lib/platform/time.ts";
-import type { Api, ApiAnswer } from "../api.ts";
+import { type ApiAnswer, WrongService } from "../api.ts";
 
 /** The run cannot continue with any key. The message says why. */
 export class ImportStopped extends Error {
@@ -9,7 +9,8 @@ export class ImportStopped extends Error {
 
 /** What calls to Core depend on. */
 export interface Calling {
-  readonly api: Api;
+  /** Address of the API, for messages. */
+  readonly url: string;
   /** Fires when the run is to end: no further call is made. */
   readonly stop: AbortSignal;
   /** Fires when calls in progress are to end too. */
@@ -26,10 +27,13 @@ export interface Calling {
   readonly waits: (seconds: number) => void;
 }
 
-export type Answered = Pick<ApiAnswer, "status" | "body">;
+export interface Answered {
+  readonly status: number;
+  readonly body: unknown;
+}
 
 /** Repeats a call until there is a response. Returns undefined if the run ended before. Throws `ImportStopped`. */
-export type Ask = (method: "GET" | "POST", path: string, body?: object) => Promise<Answered | undefined>;
+export type Ask = (call: (signal: AbortSignal) => Promise<ApiAnswer>) => Promise<Answered | undefined>;
 
 const maxTries = 6;
 const firstWaitMs = 500;
@@ -39,13 +43,15 @@ const maxWaitMs = 120_000;
  * Creates the function that calls Core. The calls are idempotent (A10), so a call without a response is repeated. A `Retry-After` delays all
  * calls. A 500 that persists is returned, because it may concern this call only.
  */
-export function createAsk({ api, stop, cut, sleep, random, now, timeOfDay, waits }: Calling): Ask {
+export function createAsk({ url, stop, cut, sleep, random, now, timeOfDay, waits }: Calling): Ask {
   let notBefore = 0;
 
-  const answered = async (method: "GET" | "POST", path: string, body: object | undefined) => {
+  const answered = async (call: Parameters<Ask>[0]) => {
     try {
-      return await api.call({ method, path, body, signal: cut });
+      const { response, data, error } = await call(cut);
+      return { status: response.status, headers: response.headers, body: data ?? error };
     } catch (error) {
+      if (error instanceof WrongService) throw new ImportStopped("the service at this address is not a Core API");
       return error instanceof Error ? error : new Error(String(error));
     }
   };
@@ -57,16 +63,16 @@ export function createAsk({ api, stop, cut, sleep, random, now, timeOfDay, waits
     );
   };
 
-  return async (method, path, body) => {
+  return async call => {
     for (let tried = 1; ; tried++) {
       while (notBefore > now()) if (!(await wait(notBefore - now()))) return undefined;
       if (stop.aborted) return undefined;
-      const answer = await answered(method, path, body);
+      const answer = await answered(call);
       const isFailure = answer instanceof Error;
       if (!isFailure && answer.status !== 429 && answer.status < 500) return answer;
       if (stop.aborted) return undefined;
       if (tried === maxTries && !isFailure && answer.status === 500) return answer;
-      const problem = isFailure ? answer.message : `${api.url} responds with ${answer.status}`;
+      const problem = isFailure ? answer.message : `${url} responds with ${answer.status}`;
       if (tried === maxTries) throw new ImportStopped(`${problem}; tried ${maxTries} times`);
       const requestedMs = isFailure ? 0 : seconds(retryAfterSeconds(answer.headers.get("retry-after"), timeOfDay) ?? 0);
       if (requestedMs > maxWaitMs)

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
+import type { Client } from "openapi-fetch";
+import type { paths } from "../../docs/openapi/core.ts";
 import { instant, type Now } from "../../lib/platform/time.ts";
-import { type Api, connectApi } from "../api.ts";
+import { apiUrl, connectApi } from "../api.ts";
 import { type ImportArguments, importArguments } from "./arguments.ts";
 import { createAsk, ImportStopped } from "./calls.ts";
 import { readPassphrase, readPreSharedKey, readTexts, readToken } from "./inputs.ts";
@@ -55,7 +57,7 @@ export async function runImportCommand(args: readonly string[], command: Command
 interface Prepared {
   readonly given: ImportArguments;
   /** Absent in a dry run. */
-  readonly api?: Api;
+  readonly api?: Client<paths>;
   readonly lines: readonly Line[];
 }
 
@@ -68,7 +70,10 @@ async function prepare(given: ImportArguments, { environment }: CommandProcess):
   };
   const api = given.dryRun
     ? undefined
-    : connectApi(given.url, await readToken(given.tokenFile, environment.API_TOKEN), { timeoutMs: given.timeoutMs });
+    : connectApi<paths>(given.url, await readToken(given.tokenFile, environment.API_TOKEN), {
+        prefix: "/core",
+        timeoutMs: given.timeoutMs,
+      });
   const texts = await readTexts(given.files);
   const lines = readLines(texts, { log: given.log, pskc, now: timeOfDay() });
   return { given, lines, ...(api && { api }) };
@@ -94,32 +99,33 @@ async function run({ given, api, lines }: Prepared, deps: RunDeps): Promise<numb
 
 async function send(
   lines: readonly Line[],
-  { given, api, total }: { readonly given: ImportArguments; readonly api: Api; readonly total: number },
+  { given, api, total }: { readonly given: ImportArguments; readonly api: Client<paths>; readonly total: number },
   { screen, now }: RunDeps,
 ) {
   const interrupt = catchInterrupt(() =>
     screen.note("Stopping: waiting for calls in progress. Press Ctrl-C again to stop at once."),
   );
   const { stop, cut } = interrupt;
+  const url = apiUrl(given.url);
   const ask = createAsk({
-    api,
+    url,
     stop,
     cut,
     now,
     timeOfDay,
     random: Math.random,
     sleep: (ms, signal) => pause(ms, undefined, { signal }),
-    waits: seconds => screen.note(`${api.url} requests a wait of ${seconds} s.`),
+    waits: seconds => screen.note(`${url} requests a wait of ${seconds} s.`),
   });
   try {
-    await checkCore(ask);
+    await checkCore({ api, ask });
     const tried = createProgress(screen, total, now);
     const result = await runImport(lines, {
       parallel: given.parallel,
       batch: given.batch,
       stop,
       tried,
-      send: keys => sendKeys(keys, given, ask),
+      send: keys => sendKeys(keys, given, { api, ask }),
     });
     return { ...result, interrupted: interrupt.exitCode() };
   } catch (error) {

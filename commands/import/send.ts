@@ -1,4 +1,7 @@
+import type { Client } from "openapi-fetch";
 import * as z from "zod";
+import type { OtpKeyImport, paths } from "../../docs/openapi/core.ts";
+import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
 import { refusalOf } from "../api.ts";
 import { type Answered, type Ask, ImportStopped } from "./calls.ts";
 import type { ImportKey } from "./formats/parsed-lines.ts";
@@ -18,9 +21,15 @@ const results = z.object({
 });
 type Result = z.output<typeof results>["results"][number];
 
+/** Core, and how it is called. */
+export interface Core {
+  readonly api: Client<paths>;
+  readonly ask: Ask;
+}
+
 /** Checks before any secret is sent that this is a Core API and that it accepts the token. Throws `ImportStopped`. */
-export async function checkCore(ask: Ask): Promise<void> {
-  const answer = await ask("GET", "/otpkeys?%24top=1");
+export async function checkCore({ api, ask }: Core): Promise<void> {
+  const answer = await ask(signal => api.GET("/core/otpkeys", { params: { query: { $top: 1 } }, signal }));
   if (answer === undefined || (answer.status === 200 && keyList.safeParse(answer.body).success)) return;
   throw stoppedBy(answer);
 }
@@ -35,15 +44,15 @@ export const maxBatch = 100;
 export async function sendKeys(
   keys: readonly ImportKey[],
   { replace }: { readonly replace: boolean },
-  ask: Ask,
+  core: Core,
 ): Promise<readonly Sent[]> {
-  const sent = await sendBatch(keys, { replace: false }, ask);
+  const sent = await sendBatch(keys, { replace: false }, core);
   const inConflict = [...keys.keys()].filter(index => replace && sent[index]?.status === 409);
   if (inConflict.length === 0) return sent;
   const again = await sendBatch(
     inConflict.map(index => keys[index] as ImportKey),
     { replace },
-    ask,
+    core,
   );
   return sent.map((each, index) => again[inConflict.indexOf(index)] ?? each);
 }
@@ -56,14 +65,14 @@ interface SentKey extends Sent {
 async function sendBatch(
   keys: readonly ImportKey[],
   { replace }: { readonly replace: boolean },
-  ask: Ask,
+  { api, ask }: Core,
 ): Promise<readonly SentKey[]> {
   const otpkeys = keys.map(key => ({ ...importFields(key), ...(replace && { replace }) }));
-  const answer = await ask("POST", "/otpkeys/batch", { otpkeys });
+  const answer = await ask(signal => api.POST("/core/otpkeys/batch", { body: { otpkeys }, signal }));
   if (answer === undefined) return keys.map(() => ({ outcome: "open", reason: "no response" }));
   if (answer.status === 500) return keys.map(() => ({ outcome: "failed", reason: "Core failed at it (500)" }));
   if (answer.status === 400)
-    return keys.map(() => ({ outcome: "refused", reason: responded(refusalOf(answer), keys) }));
+    return keys.map(() => ({ outcome: "refused", reason: responded(refusalOf(answer.status, answer.body), keys) }));
   const parsed = answer.status === 200 ? results.safeParse(answer.body).data?.results : undefined;
   const isComplete =
     parsed?.length === keys.length &&
@@ -78,16 +87,18 @@ async function sendBatch(
 const importFields = ({ prefix, kind, secret, privateId, ...rest }: ImportKey) => ({
   prefix,
   kind,
-  secret: secret && hex(secret),
-  private_id: privateId && hex(privateId),
-  digits: rest.digits,
-  counter: rest.counter,
-  period: rest.period,
-  algorithm: rest.algorithm,
-  drift: rest.drift,
-  valid_from: rest.validFrom,
-  valid_until: rest.validUntil,
-  username: rest.username,
+  ...omitUndefined({
+    secret: secret && hex(secret),
+    private_id: privateId && hex(privateId),
+    digits: rest.digits as OtpKeyImport["digits"],
+    counter: rest.counter,
+    period: rest.period as OtpKeyImport["period"],
+    algorithm: rest.algorithm as OtpKeyImport["algorithm"],
+    drift: rest.drift,
+    valid_from: rest.validFrom,
+    valid_until: rest.validUntil,
+    username: rest.username,
+  }),
 });
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
@@ -103,7 +114,7 @@ function resultOf({ status, error }: Result, keys: readonly ImportKey[], found: 
     case 500:
       return { outcome: "failed", reason: "Core failed at it (500)" };
     default:
-      return { outcome: "refused", reason: responded(refusalOf({ status, body: { error } }), keys) };
+      return { outcome: "refused", reason: responded(refusalOf(status, { error }), keys) };
   }
 }
 

@@ -5,6 +5,7 @@ import { createAsk } from "../../commands/import/calls.ts";
 import { readLines } from "../../commands/import/lines.ts";
 import { runImport } from "../../commands/import/run-import.ts";
 import { maxBatch, sendKeys } from "../../commands/import/send.ts";
+import type { paths } from "../../docs/openapi/core.ts";
 import { instant } from "../../lib/platform/time.ts";
 
 /** A file of OTP keys that was dropped on the page. */
@@ -15,8 +16,9 @@ const parallel = 4;
 /** Imports the OTP keys of a file as `npm run import-otpkeys` does. Returns the outcome of each line, without secrets. */
 export async function importKeyFile(file: z.output<typeof keyFile>, core: string, token: string, gone: AbortSignal) {
   const lines = readLines([file], { log: {}, pskc: {}, now: instant(Date.now()) });
+  const api = connectApi<paths>(core, token, { prefix: "/core" });
   const ask = createAsk({
-    api: connectApi(core, token),
+    url: core,
     stop: gone,
     cut: gone,
     now: () => performance.now(),
@@ -30,7 +32,7 @@ export async function importKeyFile(file: z.output<typeof keyFile>, core: string
     batch: maxBatch,
     stop: gone,
     tried: () => {},
-    send: keys => sendKeys(keys, { replace: false }, ask),
+    send: keys => sendKeys(keys, { replace: false }, { api, ask }),
   });
   return {
     stopped,

@@ -1,8 +1,9 @@
-// Development tool: writes the OpenAPI documents of the APIs, their calls for the REST client of an editor, and the
-// AsyncAPI document of the events.
+// Development tool: writes the OpenAPI documents of the APIs, their types for openapi-fetch, their calls for the REST client
+// of an editor, and the AsyncAPI document of the events.
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { asyncapiFiles } from "./asyncapi/document.ts";
+import { clientTypes } from "./openapi/client-types.ts";
 import { openapiFiles } from "./openapi/files.ts";
 import { httpCollection } from "./openapi/http-collection.ts";
 
@@ -10,6 +11,7 @@ for (const [path, document] of Object.entries(openapiFiles(process.env))) {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, `${JSON.stringify(document, undefined, 2)}\n`);
   writeFileSync(path.replace(/json$/, "http"), httpCollection(document));
+  writeFileSync(path.replace(/json$/, "ts"), clientTypes(basename(path), document));
   console.log(path);
 }
 

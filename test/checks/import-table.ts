@@ -123,20 +123,22 @@ export const importTable: readonly Zone[] = [
     packages: ["zod", "node:*"],
     deployed,
   },
+  // Types only, which integrators copy.
+  { name: "documents", folder: "docs/openapi", zones: [], packages: [], deployed: false },
   {
     // Its small HTTP server is the one of the simulated peers.
     name: "console",
     folder: "commands/console",
-    zones: [shared, "auth domain", "connector domain", "commands", "local"],
-    packages: ["preact", "htm", "i18n-iso-countries", "zod", "node:*"],
+    zones: [shared, "auth domain", "connector domain", "commands", "local", "documents"],
+    packages: ["openapi-fetch", "preact", "htm", "i18n-iso-countries", "zod", "node:*"],
     deployed: false,
   },
   {
     name: "commands",
     folder: "commands",
-    zones: [shared, "auth domain"],
+    zones: [shared, "auth domain", "documents"],
     // The last two read the key files that administrators import.
-    packages: ["zod", "node:*", "csv-parse", "fast-xml-parser"],
+    packages: ["zod", "node:*", "openapi-fetch", "csv-parse", "fast-xml-parser"],
     deployed: false,
   },
   {
@@ -157,6 +159,7 @@ export const importTable: readonly Zone[] = [
       "composition",
       "commands",
       "console",
+      "documents",
     ],
     packages: ["*"],
     deployed: false,

@@ -28,5 +28,6 @@ async function passOn({ method, url, headers, body }: PeerCall, coreUrl: string)
     headers: { authorization, ...(type !== undefined && { "content-type": type }) },
     ...(body.length > 0 && { body: new Uint8Array(body) }),
   });
-  return { status: response.status, body: await response.text() };
+  const answered = { "content-type": response.headers.get("content-type") ?? "" };
+  return { status: response.status, headers: answered, body: await response.text() };
 }

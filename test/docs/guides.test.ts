@@ -84,6 +84,13 @@ describe("docs/integrate.md", () => {
     );
   });
 
+  it("calls it with types in TypeScript", async () => {
+    symlinkSync(resolve("node_modules"), join(directory, "node_modules"));
+    expect(await run(process.execPath, "guide.ts", programOf("docs/integrate.md", "ts"))).toMatch(
+      /^(\S+ complete\n){2}404\n$/,
+    );
+  });
+
   it("does the same in Node.js", async () => {
     expect(await run(process.execPath, "guide.mjs", programOf("docs/integrate.md", "js"))).toBe(
       "radia complete\nvint complete\ntim complete\nseveral pages\n400 recipient.email\n",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { connectApi } from "../../../commands/api.ts";
+import { apiUrl, connectApi } from "../../../commands/api.ts";
 import { importArguments } from "../../../commands/import/arguments.ts";
 import { readPreSharedKey, readToken } from "../../../commands/import/inputs.ts";
 import { checkReport } from "../../../commands/import/report.ts";
@@ -44,7 +44,7 @@ describe("what the import command is given", () => {
     ["core.example/core", /is not a URL/],
   ])("goes to no address without TLS but this machine's: %s", (address, expected) => {
     expect(() => connectApi(address, "a-token")).toThrow(expected);
-    expect(connectApi("http://127.0.0.1:7071/core/", "a-token").url).toBe("http://127.0.0.1:7071/core");
+    expect(apiUrl("http://127.0.0.1:7071/core/")).toBe("http://127.0.0.1:7071/core");
   });
 
   it("is no token where there is none", async () => {

@@ -1,14 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { Api, ApiAnswer } from "../../../commands/api.ts";
+import type { ApiAnswer } from "../../../commands/api.ts";
 import { createAsk, ImportStopped } from "../../../commands/import/calls.ts";
 import type { Line } from "../../../commands/import/lines.ts";
 import { runImport } from "../../../commands/import/run-import.ts";
 import { instant } from "../../../lib/platform/time.ts";
 
 const answer = (status: number, headers: Record<string, string> = {}): ApiAnswer => ({
-  status,
-  headers: new Headers(headers),
-  body: undefined,
+  response: new Response(undefined, { status, headers }),
 });
 const started = Date.parse("2031-01-01T00:00:00Z");
 
@@ -18,16 +16,13 @@ function simulated(answers: readonly (ApiAnswer | Error)[], untilAwake: Promise<
   const waited: number[] = [];
   let [now, calls] = [3000, 0];
   const bootedAt = started - now;
-  const api: Api = {
-    url: "https://core.example/core",
-    call: async () => {
-      const next = answers[Math.min(calls++, answers.length - 1)];
-      if (next === undefined || next instanceof Error) throw next;
-      return next;
-    },
+  const call = async () => {
+    const next = answers[Math.min(calls++, answers.length - 1)];
+    if (next === undefined || next instanceof Error) throw next;
+    return next;
   };
-  const ask = createAsk({
-    api,
+  const asking = createAsk({
+    url: "https://core.example/core",
     stop: stop.signal,
     cut: new AbortController().signal,
     sleep: async ms => {
@@ -41,28 +36,26 @@ function simulated(answers: readonly (ApiAnswer | Error)[], untilAwake: Promise<
     timeOfDay: () => instant(bootedAt + now),
     waits: () => {},
   });
-  return { ask, stop, waited, calls: () => calls };
+  return { ask: () => asking(call), stop, waited, calls: () => calls };
 }
 
 describe("a call that is not answered", () => {
   it("is made again a bounded number of times, more and more patiently", async () => {
     const { ask, waited, calls } = simulated([new Error("core.example does not respond: refused")]);
-    await expect(ask("GET", "/otpkeys")).rejects.toThrow(
-      new ImportStopped("core.example does not respond: refused; tried 6 times"),
-    );
+    await expect(ask()).rejects.toThrow(new ImportStopped("core.example does not respond: refused; tried 6 times"));
     expect(calls()).toBe(6);
     expect(waited).toEqual([500, 1000, 2000, 4000, 8000]);
   });
 
   it.each([429, 502, 503, 504])("is one that is answered %i", async status => {
     const { ask, calls } = simulated([answer(status), answer(status), answer(201)]);
-    expect(await ask("POST", "/otpkeys", {})).toMatchObject({ status: 201 });
+    expect(await ask()).toMatchObject({ status: 201 });
     expect(calls()).toBe(3);
   });
 
   it.each([400, 401, 403, 404, 409, 413])("is none that is answered %i", async status => {
     const { ask, calls } = simulated([answer(status)]);
-    expect(await ask("POST", "/otpkeys", {})).toMatchObject({ status });
+    expect(await ask()).toMatchObject({ status });
     expect(calls()).toBe(1);
   });
 
@@ -73,19 +66,19 @@ describe("a call that is not answered", () => {
     ["0", 500],
   ])("waits in all calls as long as Core asks: Retry-After %s", async (text, wait) => {
     const { ask, waited } = simulated([answer(503, { "retry-after": text }), answer(201)]);
-    await ask("POST", "/otpkeys", {});
+    await ask();
     expect(waited).toEqual([wait]);
     // The wait is over for later calls.
-    await ask("POST", "/otpkeys", {});
+    await ask();
     expect(waited).toHaveLength(1);
   });
 
   it("makes calls wait that have not started", async () => {
     const awake = Promise.withResolvers<void>();
     const { ask, waited, calls } = simulated([answer(429, { "retry-after": "7" }), answer(201)], awake.promise);
-    const first = ask("POST", "/otpkeys", {});
+    const first = ask();
     while (waited.length === 0) await Promise.resolve();
-    const second = ask("POST", "/otpkeys", {});
+    const second = ask();
     awake.resolve();
     await Promise.all([first, second]);
     expect(waited).toEqual([7000, 7000]);
@@ -94,14 +87,14 @@ describe("a call that is not answered", () => {
 
   it("ends the run if Core's Retry-After is longer than the run waits", async () => {
     const { ask, waited } = simulated([answer(429, { "retry-after": "3600" })]);
-    await expect(ask("POST", "/otpkeys", {})).rejects.toThrow("responds with 429, and requests a wait of 3600 s");
+    await expect(ask()).rejects.toThrow("responds with 429, and requests a wait of 3600 s");
     expect(waited).toEqual([]);
   });
 
   it("is not made again once the run shall end", async () => {
     const { ask, stop, calls } = simulated([answer(503)]);
     stop.abort();
-    expect(await ask("POST", "/otpkeys", {})).toBeUndefined();
+    expect(await ask()).toBeUndefined();
     expect(calls()).toBe(0);
   });
 });
@@ -121,7 +114,7 @@ describe("a key at which Core fails", () => {
 
   it("does not keep the others out", async () => {
     const { ask } = simulated([answer(500)]);
-    expect(await ask("POST", "/otpkeys", {})).toMatchObject({ status: 500 });
+    expect(await ask()).toMatchObject({ status: 500 });
     const result = await runImport(lines, {
       ...running,
       batch: 7,

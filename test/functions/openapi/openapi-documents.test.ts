@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
@@ -10,6 +11,7 @@ import type { Api } from "../../../lib/platform/http/api.ts";
 import { noContent } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { taskTemplate } from "../../../lib/platform/http/task.ts";
+import { clientTypes } from "../../../local/generate/openapi/client-types.ts";
 import { openapiDocument } from "../../../local/generate/openapi/document.ts";
 import { openapiFiles } from "../../../local/generate/openapi/files.ts";
 import { httpCollection } from "../../../local/generate/openapi/http-collection.ts";
@@ -48,6 +50,11 @@ it.each(Object.keys(openapiFiles({})))("%s has its calls in a file for REST clie
   expect(text).toBe(httpCollection(document));
   const current = operationsOf(document).filter(({ deprecated }) => deprecated !== true);
   expect(text.match(/^###/gm)).toHaveLength(current.length);
+});
+
+it.each(Object.keys(openapiFiles({})))("%s has its types for openapi-fetch, which `npm run openapi` writes", path => {
+  const types = readFileSync(path.replace(/json$/, "ts"), "utf8");
+  expect(types).toBe(clientTypes(basename(path), openapiFiles({})[path] as Document));
 });
 
 it("describes the health check and every maintenance task", () => {

@@ -1,0 +1,814 @@
+// Written by npm run openapi from connector.json: types for openapi-fetch.
+
+export interface paths {
+  "/v2/credential-requests": {
+    /** Request credentials on keys that are shipped or programmed on site */
+    post: {
+      parameters: {
+        header?: {
+          /** Makes the call safe to repeat: within 7 days, the same key of the same caller creates one request. Use a new random value for each request. */
+          "Idempotency-Key"?: string;
+        };
+      };
+      requestBody: { content: { "application/json": CredentialRequestOrder } };
+      responses: {
+        201: { content: { "application/json": {
+        data: CreatedCredentialRequest;
+      } } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+    /** List credential requests, all or those that match every filter */
+    get: {
+      parameters: {
+        query?: {
+          /** Only requests in this state. */
+          state?: "received" | "started" | "complete" | "partial" | "failed" | "cancelled";
+          /** Only requests whose shipment has this reference, in any letter case. */
+          customer_reference?: string;
+          /** Only requests whose recipient has this email, in any letter case. */
+          email?: string;
+          /** Only requests whose recipient has this `external_id`, in any letter case. */
+          external_id?: string;
+          /** Only requests with a security key of this serial number. */
+          serial_number?: string;
+          /** Only requests with a credential for this user, in any letter case. */
+          user_id?: string;
+          /** Only requests made later than this time, ISO 8601; a date means its beginning in UTC. */
+          created_after?: string;
+          /** Most entries of a page, 1 to 1000; 100 by default. */
+          $top?: number;
+          /** Where the page begins: from the link to it. */
+          $skiptoken?: string;
+        };
+      };
+      responses: {
+        200: { content: { "application/json": Array<ListedCredentialRequest> } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v2/credential-requests/{credential_request_id}": {
+    /** Read a credential request with the state of every key and credential */
+    get: {
+      parameters: {
+        path: { credential_request_id: string };
+      };
+      responses: {
+        200: { content: { "application/json": {
+        data: CredentialRequest;
+      } } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v2/credential-requests/{credential_request_id}/events": {
+    /** List the events of a credential request with their deliveries */
+    get: {
+      parameters: {
+        path: { credential_request_id: string };
+      };
+      responses: {
+        200: { content: { "application/json": {
+        data: Array<RequestEvent>;
+      } } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v2/credential-requests/{credential_request_id}/events/{event_id}/resend": {
+    /** Send an event to an event sink again */
+    post: {
+      parameters: {
+        path: { credential_request_id: string; event_id: string };
+      };
+      requestBody: { content: { "application/json": {
+        /** Position of the sink in `EVENT_SINK_URLS`, from 1. */
+        sink: number;
+      } } };
+      responses: {
+        200: { content: { "application/json": {
+        data: {
+          /** Position of the sink in `EVENT_SINK_URLS`, from 1. */
+          sink: number;
+          /** Whether the sink accepted the event. */
+          delivered: boolean;
+          /** When the sink accepted it. */
+          delivered_at?: string;
+          /** Why the delivery failed. */
+          error_message?: string;
+        };
+      } } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v2/credential-requests/{credential_request_id}/cancel": {
+    /** Cancel what is not produced yet; a shipment only while the delivery service can still delete it */
+    post: {
+      parameters: {
+        path: { credential_request_id: string };
+      };
+      responses: {
+        200: { content: { "application/json": {
+        data: CredentialRequest;
+      } } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v2/status": {
+    /** Read the settings of this deployment */
+    get: {
+      parameters: {};
+      responses: {
+        200: { content: { "application/json": {
+        CLOUD_STORAGE_BLOB_ENDPOINT: string;
+        CLOUD_TABLES_SHIPMENTS_TABLE_NAME: string;
+        CLOUD_TENANT_ID: string;
+        CRON_PROCESS_SHIPMENT_SCHEDULE: string;
+        CRON_PROCESS_CREDENTIAL_REQUESTS_SCHEDULE: string;
+        CRON_DATA_CLEANUP_SCHEDULE: string;
+        CRON_DATA_CLEANUP_COMPLETED_DAYS: string;
+        FIDO_CONNECTOR_VERSION: string;
+        LOGGING_LEVEL_COM_SERVICE: string;
+        EMAIL_API_SEND_ENDPOINT: string;
+        DELIVERY_API_BASE_URL: string;
+        DELIVERY_JWKS_SIGN_ENDPOINT: string;
+        DELIVERY_JWKS_TRANSPORT_ENDPOINT: string;
+        RFPR_API_BASE_URL: string;
+        RFPR_RETRY_NUMBER_DAYS: string;
+        ENROLLMENT_SERVICE_API_BASE_URL: string;
+        IDP_DEFAULT: string;
+        IDP_ENABLE_MULTI_IDP: string;
+        IDP_CONFIGURATION_PATH: string;
+        /** Settings of every configured identity provider by its id, without secrets. */
+        IDP_CONFIGURATIONS: Record<string, Record<string, string | number>>;
+      } } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v2/operations/process-shipments": {
+    /** Retrieve and process shipment responses now */
+    get: {
+      parameters: {};
+      responses: {
+        204: { content?: never };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v2/operations/process-credential-requests": {
+    /** Activate credentials and send PIN emails now */
+    post: {
+      parameters: {};
+      responses: {
+        200: { content: { "application/json": {
+        data: ProcessedCredentials;
+      } } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v2/credential-requests/{credential_request_id}/resend-pin": {
+    /** Resend the PIN email of every key that has a PIN response */
+    post: {
+      parameters: {
+        path: { credential_request_id: string };
+      };
+      responses: {
+        200: { content: { "application/json": {
+        data: {
+          /** Mails sent. */
+          sent: number;
+        };
+      } } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v1/credential-requests": {
+    /** Request credentials on an authenticator that is programmed on site */
+    post: {
+      parameters: {
+        header?: {
+          /** Makes the call safe to repeat: within 7 days, the same key of the same caller creates one request. Use a new random value for each request. */
+          "Idempotency-Key"?: string;
+        };
+      };
+      requestBody: { content: { "application/json": CredentialRequestOrderV1 } };
+      responses: {
+        201: { content: { "application/json": CreatedCredentialRequestV1 } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v1/fpr/shipments": {
+    /** Request keys for one user, programmed and shipped */
+    post: {
+      parameters: {
+        header?: {
+          /** Makes the call safe to repeat: within 7 days, the same key of the same caller creates one request. Use a new random value for each request. */
+          "Idempotency-Key"?: string;
+        };
+      };
+      requestBody: { content: { "application/json": ShipmentOrderV1 } };
+      responses: {
+        201: { content: { "application/json": CreatedShipmentV1 } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v1/fpr/shipments/{shipment_id}": {
+    /** Read the state of a shipment */
+    get: {
+      parameters: {
+        path: { shipment_id: string };
+      };
+      responses: {
+        200: { content: { "application/json": ShipmentV1 } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v1/credential-requests/{credential_request_id}": {
+    /** Read a credential request */
+    get: {
+      parameters: {
+        path: { credential_request_id: string };
+      };
+      responses: {
+        200: { content: { "application/json": CredentialRequestV1 } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v1/status": {
+    /** Read the settings of this deployment */
+    get: {
+      parameters: {};
+      responses: {
+        200: { content: { "application/json": Record<string, string> } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v1/operations/process-shipments": {
+    /** Retrieve and process shipment responses now */
+    get: {
+      parameters: {};
+      responses: {
+        204: { content?: never };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v1/operations/process-credential-requests": {
+    /** Activate credentials and send PIN emails now */
+    post: {
+      parameters: {};
+      responses: {
+        204: { content?: never };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v1/credential-requests/{credential_request_id}/resend-pin": {
+    /** Resend the PIN emails of a credential request */
+    post: {
+      parameters: {
+        path: { credential_request_id: string };
+      };
+      responses: {
+        204: { content?: never };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v1/operations/resend-pin/{shipment_id}": {
+    /** Resend the PIN emails of a shipment */
+    get: {
+      parameters: {
+        path: { shipment_id: string };
+      };
+      responses: {
+        204: { content?: never };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/api-tokens": {
+    /** Create a static API token, which is shown only once */
+    post: {
+      parameters: {};
+      requestBody: { content: { "application/json": {
+        /** Name of the application that will use the token. */
+        name: string;
+        /** The token is accepted before this time, ISO 8601; default: until it is revoked. */
+        expires_at?: string;
+        /** Refused: API tokens of the connector have no roles. */
+        role?: unknown;
+      } } };
+      responses: {
+        201: { content: { "application/json": NewApiToken } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+    /** List static API tokens */
+    get: {
+      parameters: {};
+      responses: {
+        200: { content: { "application/json": Array<ApiToken> } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/api-tokens/{id}": {
+    /** Revoke a static API token */
+    delete: {
+      parameters: {
+        path: { id: string };
+      };
+      responses: {
+        204: { content?: never };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+}
+
+export type ErrorBody = {
+  /** Where the error comes from. */
+  error_code: "api_error" | "delivery_error" | "idp_error";
+  /** What is wrong, for people. The text can change. */
+  error_message: string;
+  /** Details for programs. Absent with `idp_error`. */
+  error_data?: ErrorData;
+};
+
+export type ErrorData = {
+  /** Only with `api_error`. */
+  error_type?: "validation" | "authentication" | "not_found" | "conflict" | "throttled" | "internal";
+  /** Only with `validation`: every field that is wrong. */
+  fields?: Array<Problem>;
+  /** Only with `delivery_error`: the delivery service's code. */
+  code?: unknown;
+  /** Only with `delivery_error`: the delivery service's message. */
+  message?: string;
+  /** The request, if it exists although the call failed. Read it to see what became of it. */
+  credential_request_id?: string;
+};
+
+/** One field that is wrong. */
+export type Problem = {
+  /** The field, as in `shipment.shipment_items[0].name`. */
+  path: string;
+  /** What is wrong with it, as the rest of a sentence that begins with the field. */
+  reason: string;
+};
+
+/** A request for credentials on keys that are shipped, programmed on site, or both. */
+export type CredentialRequestOrder = {
+  /** Who gets the keys. */
+  recipient: Recipient;
+  /** Who receives the PIN mail. */
+  enrollment_contacts: {
+    /** The PIN is mailed here. Addresses must differ in more than letter case. */
+    emails_to: Array<string>;
+  };
+  /** Keys that are programmed and shipped. Required without `authenticators`. */
+  shipment?: ShipmentOrder;
+  /** Keys or passkeys that are programmed on site. Required without `shipment`. */
+  authenticators?: Array<AuthenticatorOrder>;
+};
+
+export type Recipient = {
+  /** Takes the delivery notifications of a shipment. */
+  email: string;
+  /** May be blank where `company` is given. */
+  first_name: string;
+  /** May be blank where `company` is given. */
+  last_name: string;
+  /** Company, in addition to or instead of a name. */
+  company?: string;
+  /** For the carrier only: digits, `+`, `(` and `)`; dashes are accepted. */
+  telephone: string;
+  /** Unique identifier of the recipient. By default the email. */
+  external_id?: string;
+};
+
+export type ShipmentOrder = {
+  /** 1 standard, 2 expedited. */
+  delivery_type?: 1 | 2;
+  /** Organization of the channel partner in the delivery service. */
+  reseller_organization_id?: string;
+  /** The customer's own reference. */
+  customer_reference?: string;
+  /** Ship without validation of the address. */
+  address_validation_bypass?: boolean;
+  /** Where the keys go. */
+  mailing_address: ShippingAddress;
+  /** Keys to program and ship. */
+  shipment_items: Array<ShipmentItem>;
+};
+
+export type ShippingAddress = {
+  /** Street and number. */
+  street_line1: string;
+  /** Further line of the street address. */
+  street_line2?: string;
+  /** A space, or 00000, where the country has no postal codes. */
+  postal_code: string;
+  /** City. */
+  city: string;
+  /** Two-letter postal code of the region. Required in the US, at US military bases and in Canada. */
+  region?: string;
+  /** ISO 3166-1 alpha-2, in any case. */
+  country_code: string;
+};
+
+/** One security key to program and ship. */
+export type ShipmentItem = {
+  /** Custom name, shown as `<name>: <serial>`. By default `Pre-Reg Key`. */
+  name?: string;
+  /** Customization of the key. */
+  customization_id?: string;
+  /** Product model of the key. */
+  product_id: string;
+  /** Subscription that the key is taken from. */
+  inventory_product_id: string;
+  /** Asks for a PIN. Absent: the key has none. */
+  pin_request?: {
+    /** PIN characters to generate; a key whose own minimum is longer gets that. */
+    length?: number;
+    /** How the PIN comes about. */
+    type?: "generate";
+  };
+  /** In the order in which the key gets them, which decides what sign-in offers first. */
+  credentials: Array<CredentialOrder>;
+};
+
+/** One credential: a user at an identity provider. */
+export type CredentialOrder = {
+  /** The IdP. By default that of the deployment. */
+  idp_id?: string;
+  /** By default that of the IdP. */
+  relying_party_id?: string;
+  /** The user at the relying party, as the IdP knows it: principal name, object id or username. */
+  user_id: string;
+};
+
+/** One security key or app passkey to program on site. */
+export type AuthenticatorOrder = {
+  /** Custom name. By default `Pre-Reg Key`. */
+  name?: string;
+  /** Customization of the key. */
+  customization_id?: string;
+  /** A passkey on a physical key, or for example on a mobile device. */
+  preferred_authenticator_type?: "hardware" | "software";
+  /** Asks for a PIN. Absent: the key has none. */
+  pin_request?: {
+    /** Least number of PIN characters. */
+    min_length?: number;
+    /** Generated beforehand, or entered at the enrollment on site. */
+    entry_method?: "generated" | "user_entered";
+    /** How the PIN reaches its user. */
+    delivery_method?: "none" | "app" | "email";
+  };
+  /** In the order in which the key gets them, which decides what sign-in offers first. */
+  credentials: Array<CredentialOrder>;
+};
+
+export type CreatedCredentialRequest = {
+  /** Names the request. */
+  credential_request_id: string;
+  /** The delivery service's id, if keys are shipped. */
+  shipment_id?: string;
+};
+
+export type CredentialRequest = {
+  /** Names the request. */
+  credential_request_id: string;
+  /** The recipient's identifier, where the create named one. */
+  external_id?: string;
+  /** `received` until all orders are placed, `started` until every key has ended. */
+  state: "received" | "started" | "complete" | "partial" | "failed" | "cancelled";
+  /** Reason for the current state. */
+  error_message?: string;
+  /** Keys or passkeys that are programmed on site. */
+  authenticators?: Array<SecurityKey>;
+  /** Present where keys are shipped. */
+  shipment?: {
+    /** The delivery service's id. Absent until it has taken the order. */
+    shipment_id?: string;
+    /** The customer's own reference from the create. */
+    customer_reference?: string;
+    /** How the carrier names the parcel, once the delivery service reports it. */
+    tracking?: {
+      /** Tracking number. */
+      number?: string;
+      /** The carrier's page about the parcel. */
+      link?: string;
+    };
+    /** Keys that are programmed and shipped. */
+    shipment_items: Array<SecurityKey>;
+    /** Where the keys go. */
+    mailing_address: MailingAddress;
+  };
+};
+
+/** A security key or app passkey of a request. */
+export type SecurityKey = {
+  /** Names the key within its request. */
+  id: string;
+  /** Custom name, or `Pre-Reg Key`. */
+  name: string;
+  /** Serial number, once the key maker or the enrollment reports it. */
+  serial_number?: string;
+  /** `processing` while any credential is open; `partial`: some are active, some are not. */
+  state: "processing" | "complete" | "partial" | "failed" | "cancelled";
+  /** In the order of the create. */
+  credentials: Array<Credential>;
+};
+
+/** A credential on a security key, for one user at one identity provider. */
+export type Credential = {
+  /** The IdP that the credential is for. */
+  idp_id: string;
+  /** As asked for, then as the IdP has it. */
+  relying_party_id?: string;
+  /** The user at the relying party. */
+  user_id: string;
+  /** `activation_pending`: on the key, not yet accepted by the IdP. */
+  state: "processing" | "activation_pending" | "active" | "failed" | "cancelled";
+  /** Until then a failing activation is tried again. */
+  retryable_until?: string;
+  /** What went wrong last, with the activation or the PIN mail. */
+  error_message?: string;
+};
+
+export type MailingAddress = {
+  /** Street and number. */
+  street_line1: string;
+  /** Further line of the street address. */
+  street_line2?: string;
+  /** Postal code, or a space. */
+  postal_code: string;
+  /** City. */
+  city: string;
+  /** Two-letter postal code of the region. */
+  region?: string;
+  /** ISO 3166-1 alpha-2. */
+  country_code: string;
+};
+
+export type ListedCredentialRequest = {
+  /** Names the request. */
+  credential_request_id: string;
+  /** The recipient's identifier, where the create named one. */
+  external_id?: string;
+  /** `received` until all orders are placed, `started` until every key has ended. */
+  state: "received" | "started" | "complete" | "partial" | "failed" | "cancelled";
+  /** Reason for the current state. */
+  error_message?: string;
+  /** Keys or passkeys that are programmed on site. */
+  authenticators?: Array<SecurityKey>;
+  /** Present where keys are shipped. */
+  shipment?: {
+    /** The delivery service's id. Absent until it has taken the order. */
+    shipment_id?: string;
+    /** The customer's own reference from the create. */
+    customer_reference?: string;
+    /** How the carrier names the parcel, once the delivery service reports it. */
+    tracking?: {
+      /** Tracking number. */
+      number?: string;
+      /** The carrier's page about the parcel. */
+      link?: string;
+    };
+    /** Keys that are programmed and shipped. */
+    shipment_items: Array<SecurityKey>;
+    /** Where the keys go. */
+    mailing_address: MailingAddress;
+  };
+  /** When the request was created. */
+  created_at: string;
+};
+
+export type RequestEvent = {
+  /** Id of the event, as in `webhook-id` of its deliveries. */
+  id: string;
+  /** Type of the event, such as `fido-connector.request.started`. */
+  type: string;
+  /** When the connector recorded it. */
+  time: string;
+  /** Position of the event in its request. */
+  sequence: string;
+  /** What happened: ids and states, as in the delivered event. */
+  data: Record<string, unknown>;
+  /** One for each sink that was configured when the event was recorded. */
+  deliveries: Array<EventDelivery>;
+};
+
+export type EventDelivery = {
+  /** Position of the sink in `EVENT_SINK_URLS`, from 1. */
+  sink: number;
+  /** `pending`: not sent yet, or tried again. `given_up`: failed for `EVENT_RETRY_HOURS`. */
+  state: "pending" | "delivered" | "given_up";
+  /** When the sink accepted the event. */
+  delivered_at?: string;
+  /** Failed attempts so far, of an event that is tried again. */
+  attempts?: number;
+  /** When it is tried again. */
+  next_attempt_at?: string;
+  /** Why the last attempt failed. */
+  error_message?: string;
+};
+
+export type ProcessedCredentials = {
+  /** Credentials looked at. */
+  processed: number;
+  /** Of those, now active. */
+  activated: number;
+  /** Of those, failed for good. */
+  failed: number;
+  /** Of those, still due. */
+  pending: number;
+};
+
+/** Credentials on one authenticator that is programmed on site. */
+export type CredentialRequestOrderV1 = {
+  /** Who gets the authenticator. */
+  recipient: {
+    /** First name. */
+    firstname: string;
+    /** Last name. */
+    lastname: string;
+    /** Also the recipient's unique identifier. */
+    email: string;
+  };
+  /** In the order in which the authenticator gets them. */
+  credentials: Array<{
+    /** The user at the identity provider, as that knows it. */
+    user_id: string;
+  }>;
+  /** The PIN of the authenticator. */
+  pin_request: {
+    /** Least number of PIN characters. */
+    min_length?: number;
+    /** Generated beforehand and mailed, or entered at the enrollment on site. */
+    entry_method?: "generated" | "user_entered";
+  };
+  /** Custom name, shown as `<name>: <serial>`. By default `Pre-Reg Key`. */
+  authenticator_name?: string;
+  /** Customization of the key. */
+  customization_id?: string;
+  /** Who receives the PIN mail. */
+  enrollment_contacts: {
+    /** The PIN is mailed here. Addresses must differ in more than letter case. */
+    emails_to: Array<string>;
+  };
+};
+
+export type CreatedCredentialRequestV1 = {
+  data: {
+    /** Names the request. */
+    credential_request_id: string;
+  };
+};
+
+/** Keys for one user, programmed and shipped. */
+export type ShipmentOrderV1 = {
+  /** Object id or user principal name of the user at the IdP. */
+  user_id: string;
+  /** The PIN to generate. */
+  pin_request: {
+    type: "generate";
+    length: number;
+  };
+  enrollment_contacts?: {
+    /** Addresses that receive the PIN. */
+    emails_to?: Array<string>;
+  };
+  delivery_shipment_request: {
+    /** Organization of the channel partner in the delivery service. */
+    reseller_organization_id?: string;
+    /** 1 standard, 2 expedited. */
+    delivery_type: 1 | 2;
+    /** Ship without validation of the address. */
+    address_validation_bypass: boolean;
+    recipient: {
+      /** Company, in addition to or instead of a name. */
+      recipient_company?: string;
+      /** Takes the PIN where `emails_to` is absent. */
+      recipient_email: string;
+      /** May be blank where the company is given. */
+      recipient_firstname: string;
+      /** May be blank where the company is given. */
+      recipient_lastname: string;
+      /** For the carrier only. */
+      recipient_telephone: string;
+    };
+    mailing_address: {
+      /** Street and number. */
+      street_line1: string;
+      /** Further line of the street address. */
+      street_line2?: string;
+      /** A space, or 00000, where the country has no postal codes. */
+      postal_code: string;
+      /** City. */
+      city: string;
+      /** Two-letter postal code of the region. Required in the US, at US military bases and in Canada. */
+      region?: string;
+      /** ISO 3166-1 alpha-2, in any case. */
+      country_code_2: string;
+    };
+    /** Keys to program and ship. */
+    shipment_items: Array<{
+      /** Product model of the key. */
+      product_id: number;
+      /** Subscription that the key is taken from. */
+      inventory_product_id: number;
+      /** Keys of this kind; each gets a credential and a PIN of its own. */
+      product_quantity: number;
+      /** Customization of the key. */
+      customization_id?: string;
+      fc_additional_data?: {
+        /** Custom name, shown as `<name>: <serial>`. */
+        key_name?: string;
+      };
+    }>;
+  };
+};
+
+export type CreatedShipmentV1 = {
+  data: {
+    /** The delivery service's id. */
+    shipment_id: string;
+  };
+};
+
+export type ShipmentV1 = {
+  /** The delivery service's id. */
+  shipment_id: string;
+  /** `processing` while a run works on the shipment at this moment. */
+  shipment_state: "ongoing" | "complete" | "pending_pin_sending" | "processing";
+  /** Only after a processing error. */
+  error_kind?: "GENERAL";
+  /** Detail from the delivery service or the IdP. */
+  error_message?: string;
+};
+
+export type CredentialRequestV1 = {
+  /** Names the request. */
+  credential_request_id: string;
+  /** State of the whole request. */
+  credential_request_state: "received" | "started" | "complete" | "partial" | "failed" | "cancelled";
+  /** Every credential of the request. */
+  credentials: Array<CredentialV1>;
+};
+
+export type CredentialV1 = {
+  /** The user at the identity provider. */
+  user_id: string;
+  /** As the IdP has it. */
+  relying_party_id?: string;
+  /** The IdP that the credential is for. */
+  idp_id: string;
+  /** State of the credential. */
+  credential_state: "processing" | "activation_pending" | "active" | "failed" | "cancelled";
+};
+
+export type NewApiToken = {
+  /** Names the token, for example to revoke it. */
+  id: string;
+  /** Name of the application that uses the token. */
+  name: string;
+  /** When the token was created, ISO 8601. */
+  created_at: string;
+  /** The token is accepted before this time. Absent: until it is revoked. */
+  expires_at?: string;
+  /** What the token may do in Core. Absent: everything. */
+  role?: "read" | "import" | "admin";
+  /** The last day, in UTC, on which the token was accepted. Absent: it was never used. */
+  last_used_on?: string;
+  /** The token. It is shown only once. */
+  token: string;
+};
+
+export type ApiToken = {
+  /** Names the token, for example to revoke it. */
+  id: string;
+  /** Name of the application that uses the token. */
+  name: string;
+  /** When the token was created, ISO 8601. */
+  created_at: string;
+  /** The token is accepted before this time. Absent: until it is revoked. */
+  expires_at?: string;
+  /** What the token may do in Core. Absent: everything. */
+  role?: "read" | "import" | "admin";
+  /** The last day, in UTC, on which the token was accepted. Absent: it was never used. */
+  last_used_on?: string;
+};
+
