@@ -5,7 +5,7 @@ import { identifySession } from "../functions/auth/client/identify-session.ts";
 import type { AuthContext } from "../functions/auth/context.ts";
 import { client } from "../functions/auth/routes.ts";
 import { toAuthRules } from "../lib/auth/deps.ts";
-import { OverloadFault } from "../lib/auth/passwords/hash-places.ts";
+import { OverloadFault } from "../lib/auth/passwords/hash-queue.ts";
 import type { Session, SessionKey } from "../lib/auth/sessions/session.ts";
 import { sessionKey } from "../lib/auth/sessions/session.ts";
 import { authSettings } from "../lib/auth/settings.ts";
@@ -94,7 +94,7 @@ await made;
 const context = {
   ...inMemory,
   hasher: {
-    takePlace: () => ({ turn: async () => {}, release: () => {} }),
+    acquireHashSlot: () => ({ waitTurn: async () => {}, release: () => {}, [Symbol.dispose]: () => {} }),
     verify: async () => true,
     isOutdated: async () => false,
   },
@@ -219,10 +219,10 @@ withKey = true;
 let counter = 0;
 const otp = () => prefix + hotpCode(secret, counter++);
 rows.push(["login with HOTP", await cost(() => login({}, { ...fields, otp: otp() })), ""]);
-const takePlace = () => {
+const acquireHashSlot = () => {
   throw new OverloadFault(2);
 };
-Object.assign(context, { hasher: { takePlace } });
+Object.assign(context, { hasher: { acquireHashSlot } });
 const refused = await cost(() => authenticate({}, fields));
 rows.push(["authenticate, refused for overload", refused, await cost(() => invokedAuthenticate("503"))]);
 console.log(`${table(rows)}\n\n${machine()}; ${written} characters of log were made`);

@@ -2,9 +2,8 @@ import { randomBytes } from "node:crypto";
 import pLimit from "p-limit";
 import { toAuthRules } from "../../lib/auth/deps.ts";
 import { createDeviceTokens } from "../../lib/auth/sessions/device-token.ts";
-import { createUserSession, requireSession } from "../../lib/auth/sessions/manage-sessions.ts";
+import { requireSession } from "../../lib/auth/sessions/manage-sessions.ts";
 import { authSettings } from "../../lib/auth/settings.ts";
-import type { SignedIn } from "../../lib/auth/sign-in/conclude-sign-in.ts";
 import { signIn } from "../../lib/auth/sign-in/sign-in.ts";
 import { createKeyedHash } from "../../lib/auth/storage/keyed-hash.ts";
 import { authStore } from "../../lib/auth/storage/store.table.ts";
@@ -69,7 +68,7 @@ export async function runSignIns(
   const deps = {
     ...store,
     hasher: {
-      takePlace: () => ({ turn: async () => {}, release: () => {} }),
+      acquireHashSlot: () => ({ waitTurn: async () => {}, release: () => {}, [Symbol.dispose]: () => {} }),
       hash: async () => hash,
       verify: async () => true,
       isOutdated: async () => false,
@@ -96,11 +95,9 @@ export async function runSignIns(
   const name = (n: number) => `user${String(Math.floor((n * users) / count)).padStart(7, "0")}`;
   const sessions: string[] = [];
   await measure("sign-in with password", count, async n => {
-    const onGranted = async ({ user }: SignedIn) => {
-      sessions.push(await createUserSession(user, undefined, deps));
-    };
-    const { granted } = await signIn({ username: name(n), password: "any" }, deps, { onGranted });
-    if (!granted) throw new Error(`${name(n)} was refused`);
+    const result = await signIn({ username: name(n), password: "any" }, deps, { newSession: {} });
+    if (!result.granted || result.session === undefined) throw new Error(`${name(n)} was refused`);
+    sessions.push(result.session);
   });
   await measure("status", count, n => requireSession(sessions[n % sessions.length], deps));
   await measure("list of users, a page of 1,000", 50, n => store.users.list({ top: 1000, after: n + 1 }, noFilter));

@@ -4,7 +4,12 @@ import { days, hours, minutes, seconds } from "../platform/time.ts";
 export const authLimits = {
   /** Password hashes in progress, if there are as many cores. Node hashes in its thread pool, which has four threads: more would wait there. */
   hashingThreads: 4,
-  /** Maximum time that a password hash is expected to wait. Then a caller gets 503, because people who wait longer try again. */
+  /**
+   * Callers in the queue for each hash in progress; further ones get 503. A core computes some 25 hashes a second, so the
+   * queue takes a little more than a second.
+   */
+  hashSlotsPerThread: 32,
+  /** Maximum time that a sign-in waits for its turn. Then a caller gets 503, because people who wait longer try again. */
   hashWaitMs: seconds(2),
   /** First wait of a username. It doubles with each further failure. */
   throttleFirstWaitMs: seconds(30),

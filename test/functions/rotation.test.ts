@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
@@ -438,8 +437,8 @@ test("the pepper: an old hash stays valid, and is replaced at the next successfu
     pepper,
     random,
     now,
-    sleep: setTimeout,
     maxConcurrent: 1,
+    maxSlots: 10,
     maxWaitMs: minutes(1),
   });
   const verified = async ({ id, password }: { id: number; password: string }) =>

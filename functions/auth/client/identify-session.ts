@@ -7,7 +7,7 @@ import type { AuthContext } from "../context.ts";
 export const identifySession =
   (context: AuthContext): Identify<LiveSession> =>
   async (access, call) => {
-    if (access !== "session" && access !== "untouched_session") return {};
+    if (access !== "session" && access !== "session_without_refresh") return {};
     const presented = presentedSession(call.headers, context.rules.secureCookie);
     const session = await requireSession(presented, context, { touch: access === "session" });
     return { session, logFields: { userId: session.user.value.id } };

@@ -5,7 +5,6 @@ import {
   presentedSession,
   sessionCookie,
 } from "../../../lib/auth/sessions/cookies.ts";
-import { createUserSession, endSession } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { rememberDevice } from "../../../lib/auth/sessions/remember-device.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { Fault } from "../../../lib/platform/fault.ts";
@@ -44,16 +43,13 @@ export const login = endpoint({
   handle: async ({ body }, context: AuthContext, { call }) => {
     const { secureCookie, deviceMs } = context.rules;
     const deviceToken = presentedDeviceToken(call.headers, secureCookie);
-    const presented = presentedSession(call.headers, secureCookie);
-    let session = "";
     const result = await signIn(body, context, {
       address: context.callerAddress(call),
       deviceToken,
-      onGranted: async ({ user, prefix }) => {
-        [session] = await Promise.all([createUserSession(user, prefix, context), endSession(presented, context)]);
-      },
+      newSession: { replaces: presentedSession(call.headers, secureCookie) },
     });
-    if (!result.granted) throw new Fault("unauthenticated", "Invalid credentials!");
+    if (!result.granted || result.session === undefined) throw new Fault("unauthenticated", "Invalid credentials!");
+    const { session } = result;
     const cookies = [sessionCookie(session, secureCookie)];
     const device = body.remember_device ? await rememberDevice(result.user.value, deviceToken, context) : undefined;
     if (device === undefined) return { status: 200, body: { session }, cookies };

@@ -7,7 +7,7 @@ import type { AuthContext } from "../context.ts";
 /** Ends the session (specification sections 3 and 4). */
 export const logout = endpoint({
   routes: ["POST /logout", "GET /logout"],
-  access: "untouched_session",
+  access: "session_without_refresh",
   tag: "Sessions",
   summary: "End the session",
   description: "Ends the session and deletes the cookie.",

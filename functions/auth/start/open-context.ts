@@ -21,6 +21,7 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
   const validationKey = deployment.secretText("otp-validation-key");
   const pepper = keyRing(secrets, "password-pepper", caching);
   const limits = { ...authLimits, ...deployment.limits };
+  const maxConcurrent = Math.min(cores, limits.hashingThreads);
   const clientId = settings.OTP_VALIDATION_CLIENT_ID;
   return {
     ...authStore(deployment.tables, { now, random, sleep, log, keyedHash: createKeyedHash(pepper) }),
@@ -28,8 +29,8 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
       pepper,
       random,
       now,
-      sleep,
-      maxConcurrent: Math.min(cores, limits.hashingThreads),
+      maxConcurrent,
+      maxSlots: maxConcurrent * limits.hashSlotsPerThread,
       maxWaitMs: limits.hashWaitMs,
     }),
     sealer,

@@ -6,7 +6,7 @@ import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../attributes/attributes.ts";
 import { indexExpiry, type Processed, readPointed } from "../storage/expiry.table.ts";
-import { holderPrefix, nobodyPartition } from "../storage/hints.table.ts";
+import { holderPrefix, nonePartition } from "../storage/hints.table.ts";
 import { newKeyId } from "../storage/ids.ts";
 import { type AuthTables, idAtEnd, newWriteId } from "../storage/tables.table.ts";
 import type {
@@ -70,7 +70,7 @@ export function otpKeyTable(tables: AuthTables) {
     },
 
     /** Reads an OTP key that cannot exist. Each text has a partition of its own, so that many such reads heat none. */
-    findNone: async (text: string): Promise<void> => void (await otpkeys.get(nobodyPartition(text), keyRow)),
+    findNone: async (text: string): Promise<void> => void (await otpkeys.get(nonePartition(text), keyRow)),
 
     /** Returns an OTP key and the users to whom it may be assigned. Their rows decide. */
     async findHolders(prefix: string): Promise<KeyHolders | undefined> {

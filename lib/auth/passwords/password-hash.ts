@@ -1,9 +1,6 @@
 import { createHmac } from "node:crypto";
-import pLimit from "p-limit";
 import type { KeyRing } from "../../platform/seal.ts";
-import type { Now } from "../../platform/time.ts";
-import { createHashPlaces, type HashCaller, type HashPlace, knownCaller } from "./hash-places.ts";
-import { createHashTime } from "./hash-time.ts";
+import { createHashQueue, type HashQueueOptions, type HashSlot } from "./hash-queue.ts";
 import { normalPassword } from "./password.ts";
 
 /** A stored password (A4). */
@@ -27,38 +24,31 @@ export interface HashCost {
   readonly parallelism: number;
 }
 
-export interface PasswordHashOptions {
+/** Each hash in progress takes a core and `memoryCost`, and anonymous callers start them: so the queue is bounded. */
+export interface PasswordHashOptions extends HashQueueOptions {
   /** Versions of the pepper, 32 bytes each. They are stored in Key Vault, apart from the hashes. */
   readonly pepper: KeyRing;
-  readonly random: (bytes: number) => Uint8Array;
-  readonly now: Now;
-  /** Resolves after this number of milliseconds. */
-  readonly sleep: (ms: number) => Promise<void>;
-  /** Maximum number of hashes in progress: each takes a core and `memoryCost`, and anonymous callers start them. */
-  readonly maxConcurrent: number;
-  /** Maximum time that a hash is expected to wait; further callers are refused. */
-  readonly maxWaitMs: number;
   /** Default: `defaultCost`. */
   readonly cost?: HashCost;
 }
 
 /** Hashes and checks passwords, in the order of the calls. Throws `OverloadFault` if the queue is full, and what the key ring throws. */
 export interface PasswordHasher {
-  /** Takes a place in the queue for a later hash, so that an attempt which cannot be served is refused before any other work. */
-  takePlace(caller: HashCaller): HashPlace;
+  /** Acquires a slot for a later hash, so that an attempt which cannot be served is refused before any other work. */
+  acquireHashSlot(caller: { readonly isKnown: boolean }): HashSlot;
   /**
    * Hashes the password of a user. The id is part of the hashed text, so that a hash that is moved to another user is
    * wrong there.
-   * @param place released after the hash; by default that of a known caller
+   * @param slot released after the hash; by default that of a known caller
    */
-  hash(password: string, userId: number, place?: HashPlace): Promise<StoredPassword>;
+  hash(password: string, userId: number, slot?: HashSlot): Promise<StoredPassword>;
   /**
    * Returns whether the password is the stored one. Without a stored one (unknown user, or no password) returns false after the
    * time of a hash, so that timing does not reveal it. An empty password is always wrong, and takes no time for any user.
    * @param owner id and stored password of the user; absent for an unknown user
-   * @param place released after the hash; by default that of a known caller
+   * @param slot released after the hash; by default that of a known caller
    */
-  verify(password: string, owner: PasswordOwner | undefined, place?: HashPlace): Promise<boolean>;
+  verify(password: string, owner: PasswordOwner | undefined, slot?: HashSlot): Promise<boolean>;
   /** Returns whether the hash has another cost or pepper than the current one, so that a granted sign-in should replace it. */
   isOutdated(stored: StoredPassword): Promise<boolean>;
 }
@@ -74,10 +64,8 @@ const maxProven = 1000;
 const argon2id = 2;
 
 export function createPasswordHasher(options: PasswordHashOptions): PasswordHasher {
-  const { pepper, random, maxConcurrent, maxWaitMs, now, sleep, cost = defaultCost } = options;
-  const limit = pLimit(maxConcurrent);
-  const { perHashMs, measure } = createHashTime(now);
-  const places = createHashPlaces({ maxWaitMs, maxConcurrent, perHashMs, now, random, sleep });
+  const { pepper, random, cost = defaultCost } = options;
+  const queue = createHashQueue(options);
   const parameters = { ...cost, algorithm: argon2id, outputLen: tagBytes };
   /**
    * The peppers of versions that the vault does not have, each found by a right password. With them a wrong password costs one hash,
@@ -85,19 +73,11 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
    */
   const proven = new Map<string, Uint8Array>();
 
-  const enqueue = <T>(work: () => Promise<T>): Promise<T> => limit(() => measure(work));
-  const inPlace = async <T>(place: HashPlace, work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } finally {
-      place.release();
-    }
-  };
   const newHash = async (password: string, userId: number, salt: Uint8Array): Promise<StoredPassword> => {
     const { version, key } = await pepper.current();
     const { hash } = await argon2();
     return {
-      hash: await enqueue(() => hash(peppered(password, userId, key), { ...parameters, salt })),
+      hash: await queue.run(() => hash(peppered(password, userId, key), { ...parameters, salt })),
       pepper: version,
     };
   };
@@ -112,8 +92,8 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
     const keys = known === undefined ? await pepper.candidates(stored.pepper) : [known];
     if (keys.length === 0) throw new Error(`The secret password-pepper has no version ${stored.pepper}, and no other`);
     const { verify } = await argon2();
-    // One place in the queue for all candidates: a check that has started must not wait again behind others, or be refused.
-    const matching = await enqueue(async () => {
+    // One turn for all candidates: a check that has started must not wait again behind others, or be refused.
+    const matching = await queue.run(async () => {
       for (const key of keys) if (await verify(stored.hash, peppered(password, owner.id, key))) return key;
       return undefined;
     });
@@ -126,11 +106,16 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
   };
 
   return {
-    takePlace: places.take,
-    hash: async (password, userId, place) =>
-      inPlace(place ?? places.take(knownCaller), () => newHash(password, userId, random(saltBytes))),
-    verify: async (password, owner, place) =>
-      password !== "" && inPlace(place ?? places.take(knownCaller), () => isRight(password, owner)),
+    acquireHashSlot: queue.acquireSlot,
+    async hash(password, userId, slot) {
+      using _ = slot ?? queue.acquireSlot({ isKnown: true });
+      return await newHash(password, userId, random(saltBytes));
+    },
+    async verify(password, owner, slot) {
+      if (password === "") return false;
+      using _ = slot ?? queue.acquireSlot({ isKnown: true });
+      return await isRight(password, owner);
+    },
     async isOutdated(stored) {
       const { version } = await pepper.current();
       const { parseOptions } = await argon2();

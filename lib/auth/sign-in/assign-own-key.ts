@@ -1,19 +1,24 @@
 import { Fault } from "../../platform/fault.ts";
+import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
 import { possiblePrefixes } from "../otpkeys/kinds/split-otp.ts";
 import { splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
 import { tooManyKeys } from "../otpkeys/manage-otpkeys.ts";
-import type { HashPlace } from "../passwords/hash-places.ts";
 import type { LiveSession } from "../sessions/manage-sessions.ts";
 import { sessionRequired } from "../sessions/manage-sessions.ts";
 import type { KeyHolders, OtpKey, Stored, User } from "../store.ts";
 import { foldUsername } from "../users/username.ts";
-import { outcomeOf } from "./audit.ts";
 import { checkOtp, type OtpResult } from "./check-otp.ts";
-import { type CountedAddress, countAddress } from "./count-address.ts";
-import { takeHashPlace } from "./take-hash-place.ts";
-import { type Attempt, concludeAttempt, newAttempt, padTiming, reserveSlot } from "./throttle-attempt.ts";
-import { warnOnError } from "./warn-on-error.ts";
+import { withdraw } from "./conclude.ts";
+import {
+  concludeAttempt,
+  countAddress,
+  newAttempt,
+  padTiming,
+  reserveSlot,
+  type Taken,
+  uncountAddress,
+} from "./limit-attempts.ts";
 
 interface Given {
   readonly password: string;
@@ -35,68 +40,74 @@ export async function assignOwnKey(
   { address }: { readonly address?: string | undefined },
 ): Promise<string> {
   if (!deps.rules.selfAssign) throw new Fault("forbidden", "Users may not assign otpkeys themselves.");
-  const userRef = { by: "id", id: user.id } as const;
   const audit = (outcome: object) =>
     deps.log.info("self_assignment", { userId: user.id, username: user.name, ...outcome });
-  let counted: CountedAddress | undefined;
-  let attempt: Attempt | undefined;
-  let place: HashPlace | undefined;
-  /** Whether the attempt is concluded and has its audit event. */
-  let isDecided = false;
-  const decided = (fault: Fault): Fault => {
-    isDecided = true;
-    return fault;
-  };
+  const taken: Taken = {};
+  let decision: Decision;
   try {
-    place = takeHashPlace(given, { sessionOf: user.id }, deps);
-    await place.turn();
-    counted = await countAddress(address, deps);
-    const key = { kind: "name", text: foldUsername(user.name) } as const;
-    const readThrottle = () => deps.throttles.find(key, async () => user.id);
-    attempt = newAttempt(await readThrottle(), readThrottle, deps);
-    const read = () => Promise.all([deps.users.find(userRef), readFreeKeys(given.otp, user, deps)]);
-    const [current, free] = await reserveSlot(attempt, read, deps);
-    if (current?.value.epoch !== user.epoch) throw sessionRequired();
-    const isRight = await deps.hasher.verify(given.password, current.value, place);
-    const result = isRight ? await checkFreeKey(given.otp, free, deps) : undefined;
-    const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
-    if (result?.outcome !== "valid" || result.key === undefined) {
-      // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not
-      // reveal whether the password was right.
-      if (!result?.written) await padTiming(attempt, deps);
-      await concludeAttempt(attempt, "failed", deps);
-      audit({ outcome: "refused", reason: isRight ? "wrong_otp" : "wrong_password", ...found });
-      throw decided(new Fault("unauthenticated", "Invalid credentials!"));
-    }
-    const { prefix } = result.key;
-    const [outcome] = await Promise.all([
-      deps.otpkeys.assign(userRef, prefix, { onlyIfFree: true, epoch: user.epoch }),
-      // The assignment decides the outcome: a slot that is not released counts as a failure later.
-      warnOnError("attempt_not_concluded", concludeAttempt(attempt, "succeeded", deps), deps),
-      warnOnError("address_not_uncounted", counted?.uncount(), deps),
-    ]);
-    if (outcome !== "assigned") {
-      audit({ outcome: "refused", reason: outcome, ...found });
-      if (outcome === "no_user") throw decided(sessionRequired());
-      throw decided(outcome === "too_many" ? tooManyKeys() : new Fault("conflict", "The otpkey is assigned already."));
-    }
-    audit({ outcome: "granted", ...found });
-    return prefix;
+    decision = await decide(user, given, { address, taken }, deps);
   } catch (error) {
-    // Nothing is hashed any more, and storage may be slow or away.
-    place?.release();
-    if (!isDecided) {
-      const outcome = outcomeOf(error);
-      await Promise.all([
-        attempt?.hasSlot && warnOnError("attempt_not_withdrawn", concludeAttempt(attempt, "withdrawn", deps), deps),
-        outcome.outcome === "undecided" && warnOnError("address_not_uncounted", counted?.uncount(), deps),
-      ]);
-      audit(outcome);
-    }
+    audit(await withdraw(error, taken, deps));
     throw error;
-  } finally {
-    place?.release();
   }
+  const { fault, ...event } = decision;
+  audit(event);
+  if (fault !== undefined) throw fault;
+  return decision.prefix;
+}
+
+/** The decision on a self-assignment: what its audit event has, and the response to a refused one. */
+type Decision = { readonly otpOutcome?: string | undefined } & (
+  | { readonly outcome: "granted"; readonly prefix: string; readonly fault?: undefined }
+  | {
+      readonly outcome: "refused";
+      readonly prefix?: string | undefined;
+      readonly reason: string;
+      readonly fault: Fault;
+    }
+);
+
+async function decide(
+  user: User,
+  { password, otp }: Given,
+  { address, taken }: { readonly address: string | undefined; readonly taken: Taken },
+  deps: AuthDeps,
+): Promise<Decision> {
+  using hashSlot = deps.hasher.acquireHashSlot({ isKnown: true });
+  const counted = await countAddress(address, deps);
+  taken.counted = counted;
+  const userRef = { by: "id", id: user.id } as const;
+  const key = { kind: "name", text: foldUsername(user.name) } as const;
+  const attempt = newAttempt(await deps.throttles.find(key, user.id), deps);
+  taken.attempt = attempt;
+  const read = () => Promise.all([deps.users.find(userRef), readFreeKeys(otp, user, deps)]);
+  const [current, free] = await reserveSlot(attempt, read, deps);
+  if (current?.value.epoch !== user.epoch) throw sessionRequired();
+  const isRight = await deps.hasher.verify(password, current.value, hashSlot);
+  const result = isRight ? await checkFreeKey(otp, free, deps) : undefined;
+  const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
+  if (result?.outcome !== "valid" || result.key === undefined) {
+    // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not
+    // reveal whether the password was right.
+    if (!result?.written) await padTiming(attempt, deps);
+    await concludeAttempt(attempt, "failed", deps);
+    const reason = isRight ? "wrong_otp" : "wrong_password";
+    return { outcome: "refused", reason, ...found, fault: new Fault("unauthenticated", "Invalid credentials!") };
+  }
+  const { prefix } = result.key;
+  const [outcome] = await Promise.all([
+    deps.otpkeys.assign(userRef, prefix, { onlyIfFree: true, epoch: user.epoch }),
+    // The assignment decides the outcome: a slot that is not released counts as a failure later.
+    warnOnError("attempt_not_concluded", concludeAttempt(attempt, "succeeded", deps), deps),
+    warnOnError("address_not_uncounted", uncountAddress(counted, deps), deps),
+  ]);
+  if (outcome === "assigned") return { outcome: "granted", ...found, prefix };
+  const faults = { no_user: sessionRequired, too_many: tooManyKeys };
+  const fault =
+    outcome in faults
+      ? faults[outcome as keyof typeof faults]()
+      : new Fault("conflict", "The otpkey is assigned already.");
+  return { outcome: "refused", reason: outcome, ...found, fault };
 }
 
 /**

@@ -1,12 +1,11 @@
 import { Fault } from "../../platform/fault.ts";
+import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
-import { type HashPlace, knownCaller } from "../passwords/hash-places.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { type LiveSession, moveSessionToEpoch, sessionRequired } from "../sessions/manage-sessions.ts";
 import type { Stored, User } from "../store.ts";
 import { checkNewPassword } from "../users/new-password.ts";
 import { type SignInOptions, signIn } from "./sign-in.ts";
-import { warnOnError } from "./warn-on-error.ts";
 
 export interface PasswordChange {
   readonly newpass: string;
@@ -28,24 +27,17 @@ export async function changePassword(
 ): Promise<void> {
   const owner = live.user.value;
   const password = await checkNewPassword(newpass, { field: "newpass", username: owner.name, empty: "refused" }, deps);
-  let place: HashPlace | undefined;
-  const takeNextPlace = () => {
-    place = deps.hasher.takePlace(knownCaller);
-    return place;
-  };
-  try {
-    const given = { username: owner.name, password: oldpass, otp };
-    const result = await signIn(given, deps, { address, deviceToken, sessionOf: owner.id, takeNextPlace });
-    if (!result.granted || password === undefined) throw new Fault("unauthenticated", "Invalid credentials!");
-    const hash = await deps.hasher.hash(password, owner.id, place);
-    const { epoch } = await replacePassword(result.user, { owner, hash }, deps);
-    // The password is changed now: it has its audit event also if the rest fails.
-    deps.log.info("password_changed", { userId: owner.id });
-    // A failure would say that the old password stays. The session ends then, as all others.
-    await warnOnError("session_not_continued", moveSessionToEpoch(live, epoch, deps), deps);
-  } finally {
-    place?.release();
-  }
+  // Before the check, because a full queue after it would refuse a caller whose OTP is used up.
+  using hashSlot = deps.hasher.acquireHashSlot({ isKnown: true });
+  const given = { username: owner.name, password: oldpass, otp };
+  const result = await signIn(given, deps, { address, deviceToken, hasSession: true });
+  if (!result.granted || password === undefined) throw new Fault("unauthenticated", "Invalid credentials!");
+  const hash = await deps.hasher.hash(password, owner.id, hashSlot);
+  const { epoch } = await replacePassword(result.user, { owner, hash }, deps);
+  // The password is changed now: it has its audit event also if the rest fails.
+  deps.log.info("password_changed", { userId: owner.id });
+  // A failure would say that the old password stays. The session ends then, as all others.
+  await warnOnError("session_not_continued", moveSessionToEpoch(live, epoch, deps), deps);
 }
 
 /**

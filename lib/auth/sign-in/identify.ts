@@ -1,26 +1,30 @@
-import { chunksOf } from "../../platform/chunks.ts";
 import type { AuthDeps } from "../deps.ts";
 import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
 import type { Device } from "../sessions/device-token.ts";
 import { isDeviceOf } from "../sessions/remember-device.ts";
-import type { KeyHolders, Stored, ThrottleKey, ThrottleState, User } from "../store.ts";
-import { foldUsername, parseUsername } from "../users/username.ts";
-import type { Credentials } from "./audit.ts";
-import { identifyByKey } from "./policy.ts";
+import type { KeyHolders, ThrottleKey, ThrottleState, User, UserSummary } from "../store.ts";
+import { foldUsername, parseUsername, type Username } from "../users/username.ts";
+import { type Attempt, newAttempt, readThrottle } from "./limit-attempts.ts";
 import { lockAt } from "./throttle.ts";
-import { type Attempt, newAttempt } from "./throttle-attempt.ts";
+
+/** The credentials that a caller presents. An empty text counts as absent. */
+export interface Credentials {
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly otp?: string | undefined;
+}
 
 /** The user whom credentials name, and the attempt in the throttle that counts it. */
 export interface Identified {
   readonly attempt: Attempt;
+  /** The folded username, or the prefix of the OTP. */
+  readonly named: string;
+  /** The user to whom the username leads; the row of the user decides whether the user has the name. */
+  readonly user?: UserSummary;
   /** True if the attempt counts against a device instead of the username (A23). */
   readonly isOnDevice: boolean;
   /** Present if the OTP identifies the user. */
   readonly byOtp?: OtpHolders;
-  /** Reads the user; undefined if there is none. Makes the same calls for every username. */
-  readUser(): Promise<Stored<User> | undefined>;
-  /** A text for reads of what cannot exist, which take the time of real ones. */
-  readonly named: string;
 }
 
 export interface OtpHolders {
@@ -41,58 +45,51 @@ export async function identify(
 ): Promise<Identified | undefined> {
   if (username !== undefined) {
     const parsed = parseUsername(username);
-    return parsed.ok ? identifyByName(parsed.value.folded, device, deps) : undefined;
+    return parsed.ok ? identifyByName(parsed.value, device, deps) : undefined;
   }
   return otp !== undefined && deps.rules.identifyByOtp ? identifyByOtp(otp, deps) : undefined;
 }
 
-async function identifyByName(folded: string, device: Device | undefined, deps: AuthDeps): Promise<Identified> {
-  const { users, throttles, random } = deps;
-  const key: ThrottleKey = { kind: "name", text: folded };
-  const read = () => throttles.find(key, () => users.idOf(folded));
-  const [throttle, own] = await Promise.all([read(), device && readDevice(device, deps)]);
+async function identifyByName(
+  { name, folded }: Username,
+  device: Device | undefined,
+  deps: AuthDeps,
+): Promise<Identified> {
+  const [throttle, own] = await Promise.all([
+    readThrottle({ kind: "name", text: folded }, deps),
+    device && readDevice(device, deps),
+  ]);
   const { ownerId } = throttle;
-  const named = {
-    named: folded,
-    readUser: async () => {
-      // Without an id reads a user who cannot exist, so that timing does not reveal whether the name leads to one.
-      const found = await (ownerId === undefined ? users.findNobody(folded) : users.find({ by: "id", id: ownerId }));
-      return found !== undefined && foldUsername(found.value.name) === folded ? found : undefined;
-    },
-  };
+  // A locked throttle of a device does not count: a browser cannot omit the cookie of its device, and an administrator
+  // unlocks a person by the username alone.
   const isOnDevice = own !== undefined && foldUsername(own.user.name) === folded && !isLocked(own.throttle, deps);
-  if (!isOnDevice) return { attempt: newAttempt(throttle, read, deps), isOnDevice, ...named };
   return {
-    attempt: newAttempt(own.throttle, () => throttles.find(own.throttle.key), { random }),
+    attempt: newAttempt(isOnDevice ? own.throttle : throttle, deps),
+    named: folded,
+    ...(ownerId !== undefined && { user: { id: ownerId, name } }),
     isOnDevice,
-    ...named,
   };
 }
 
 /** Reads the user of a device token with the throttle of the device; undefined if the token has ended. */
 async function readDevice(
   device: Device,
-  { users, throttles }: AuthDeps,
+  deps: AuthDeps,
 ): Promise<{ readonly user: User; readonly throttle: ThrottleState } | undefined> {
   const { userId, epoch, number } = device;
   const [user, throttle] = await Promise.all([
-    users.find({ by: "id", id: userId }),
-    throttles.find({ kind: "device", text: `${userId}/${epoch}/${number}` }),
+    deps.users.find({ by: "id", id: userId }),
+    readThrottle({ kind: "device", text: `${userId}/${epoch}/${number}` }, deps),
   ]);
   return user !== undefined && isDeviceOf(device, user.value) ? { user: user.value, throttle } : undefined;
 }
 
-/**
- * Returns whether the throttle of a device is locked. The throttle of the username counts the attempt then: a browser cannot omit the
- * cookie of its device, and an administrator unlocks a person by the username alone.
- */
 const isLocked = ({ value }: ThrottleState, { rules, now }: AuthDeps): boolean =>
   lockAt(value, now(), rules.throttle).lockedUntil !== undefined;
 
 async function identifyByOtp(otp: string, deps: AuthDeps): Promise<Identified | undefined> {
-  const { otpkeys, throttles } = deps;
   const prefixes = possiblePrefixes(otp);
-  const found = (await Promise.all(prefixes.map(prefix => otpkeys.findHolders(prefix)))).filter(
+  const found = (await Promise.all(prefixes.map(prefix => deps.otpkeys.findHolders(prefix)))).filter(
     holders => holders !== undefined,
   );
   const shaped = found.map(holders => {
@@ -102,40 +99,13 @@ async function identifyByOtp(otp: string, deps: AuthDeps): Promise<Identified | 
   const key = splitOtp(otp, prefix => shaped.find(shape => shape.prefix === prefix))?.key.holders;
   const prefix = key?.key.value.prefix ?? prefixes[0];
   if (prefix === undefined) return undefined;
-  const read = () => throttles.find(prefixThrottle(prefix));
   return {
-    attempt: newAttempt(await read(), read, deps),
+    attempt: newAttempt(await readThrottle(prefixThrottle(prefix), deps), deps),
+    named: prefix,
     isOnDevice: false,
     byOtp: { found, ...(key && { key }) },
-    named: prefix,
-    readUser: () => findHolder(key, prefix, deps),
   };
 }
 
 /** Returns the throttle of sign-ins that name the user by an OTP of this prefix (A6). */
 const prefixThrottle = (prefix: string): ThrottleKey => ({ kind: "prefix", text: prefix });
-
-/** Number of users that are read in parallel. */
-const batchSize = 8;
-
-/** Returns the user whom an OTP key identifies: it is enabled and assigned to that user only. */
-async function findHolder(
-  holders: KeyHolders | undefined,
-  named: string,
-  { users }: AuthDeps,
-): Promise<Stored<User> | undefined> {
-  const { key, candidates = [] } = holders ?? {};
-  const found: Stored<User>[] = [];
-  // Two holders are enough to know that the key identifies no user.
-  for (const some of chunksOf(candidates, batchSize)) {
-    if (found.length >= 2) break;
-    const read = await Promise.all(some.map(id => users.find({ by: "id", id })));
-    const isHolding = (user: Stored<User>) => user.value.otpkeys.some(({ id }) => id === key?.value.id);
-    found.push(...read.filter(user => user !== undefined).filter(isHolding));
-  }
-  // Without a candidate does a dummy read, so that timing does not reveal whether the key is assigned.
-  if (candidates.length === 0) await users.findNobody(named);
-  const ids = found.map(({ value }) => value.id);
-  const id = identifyByKey({ enabled: key?.value.enabled === true, users: ids });
-  return found.find(({ value }) => id !== undefined && value.id === id);
-}

@@ -39,13 +39,11 @@ export function throttleTable(tables: AuthTables) {
   return {
     /**
      * Reads a throttle. With the id of another owner of the name it is `noFailures`.
-     * @param ownerOf returns the id to which the name leads now. It may be read in parallel
+     * @param owner the id to which the name leads now, which may be read in parallel
      */
-    async find(
-      key: ThrottleKey,
-      ownerOf: () => Promise<number | undefined> = async () => undefined,
-    ): Promise<ThrottleState> {
-      const [row, ownerId] = await Promise.all([throttles.get(await partitionOf(key), throttleRow), ownerOf()]);
+    async find(key: ThrottleKey, owner?: Promise<number | undefined> | number): Promise<ThrottleState> {
+      const reading = partitionOf(key).then(partition => throttles.get(partition, throttleRow));
+      const [row, ownerId] = await Promise.all([reading, owner]);
       const stored = row && throttleColumns.fromRow(row);
       const isOwn = stored !== undefined && stored.id === ownerId;
       return {

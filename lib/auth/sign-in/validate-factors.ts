@@ -1,8 +1,8 @@
 import type { AuthDeps } from "../deps.ts";
 import type { User, UserRef } from "../store.ts";
 import { noSuchUser } from "../users/manage-users.ts";
-import { outcomeOf } from "./audit.ts";
 import { checkOtp, type OtpCandidates, readCandidates } from "./check-otp.ts";
+import { outcomeOf } from "./conclude.ts";
 
 interface Given {
   readonly password?: string | undefined;

@@ -25,7 +25,7 @@ export const nameRow = "name";
 export const namePartition = (folded: string): string => hash(folded);
 
 /** Returns a partition that no user and no OTP key can have, for reads that take the time of real ones. */
-export const nobodyPartition = (text: string): string => `-${hash(text)}`;
+export const nonePartition = (text: string): string => `-${hash(text)}`;
 
 /** The row that leads from a name to a user. Its key makes the name unique. */
 export const nameHint = (folded: string, id: number): Hint => ({

@@ -13,6 +13,6 @@ export async function readLock(userRef: UserRef | undefined, deps: AuthDeps): Pr
   const name = userRef?.by === "name" ? userRef.folded : user?.value.name;
   if (name === undefined) throw noSuchUser();
   const key = nameThrottle(name);
-  const { value } = await throttles.find(key, async () => user?.value.id ?? users.idOf(key.text));
+  const { value } = await throttles.find(key, user?.value.id ?? users.idOf(key.text));
   return lockAt(value, now(), rules.throttle);
 }

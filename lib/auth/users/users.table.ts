@@ -2,7 +2,7 @@ import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
-import { nobodyPartition } from "../storage/hints.table.ts";
+import { nonePartition } from "../storage/hints.table.ts";
 import { newEpoch } from "../storage/ids.ts";
 import { type AuthTables, idKey } from "../storage/tables.table.ts";
 import type { Page, Range, Stored, User, UserFilter, UserRef, UserSummary, UserView } from "../store.ts";
@@ -28,7 +28,7 @@ export function userTable(tables: AuthTables) {
     idOf: async (folded: string): Promise<number | undefined> => (await readName(tables, folded))?.value.id,
 
     /** Reads a user who cannot exist. Each text has a partition of its own, so that many such reads heat none. */
-    findNobody: async (text: string): Promise<undefined> => void (await users.get(nobodyPartition(text), userRow)),
+    findNone: async (text: string): Promise<undefined> => void (await users.get(nonePartition(text), userRow)),
 
     async view(userRef: UserRef): Promise<UserView | undefined> {
       const id = await locateUser(tables, userRef);

@@ -22,7 +22,7 @@ export const schemes: Readonly<Record<Access, Readonly<Record<string, Json>>>> =
     },
   },
   session: sessionSchemes,
-  untouched_session: sessionSchemes,
+  session_without_refresh: sessionSchemes,
 };
 
 export const masterKey: Json = {

@@ -241,7 +241,7 @@ describe("who may call the Core API", () => {
       clientAssignOtpkey: "session",
       clientAuthenticate: "open",
       clientLogin: "open",
-      clientLogout: "untouched_session",
+      clientLogout: "session_without_refresh",
       clientStatus: "session",
       clientPassword: "session",
     });

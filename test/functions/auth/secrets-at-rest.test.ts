@@ -14,7 +14,7 @@ const auth = await testAuth();
 /** A host whose passwords are peppered from the vault too. */
 const pepperedHost = (): TestAuth =>
   auth.anotherInstance({
-    ports: ({ random, now, sleep, log }) => {
+    ports: ({ random, now, log }) => {
       const secrets = openSecrets({ endpoint: auth.vault.url, credential: localCredential, timeoutMs: 5000 });
       const pepper = keyRing(secrets, "password-pepper", {
         maxAgeMs: minutes(5),
@@ -22,7 +22,7 @@ const pepperedHost = (): TestAuth =>
         now,
         log,
       });
-      return { hasher: cheapHasher({ random, now, sleep }, { pepper }) };
+      return { hasher: cheapHasher({ random, now }, { pepper }) };
     },
   });
 

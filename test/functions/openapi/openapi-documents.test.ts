@@ -124,7 +124,7 @@ describe.each(Object.entries(apis))("%s", (path, { api, prefix, refused, path: p
   it("requires a token or a session for each endpoint that does, and documents the refusal", () => {
     const byOperation = new Map(operationsOf(document).map(operation => [operation.operationId, operation]));
     const session = [{ session: [] }, { sessionHeader: [] }];
-    const asked = { caller: [{ bearer: [] }], session, untouched_session: session, open: [] };
+    const asked = { caller: [{ bearer: [] }], session, session_without_refresh: session, open: [] };
     for (const [name, { access }] of Object.entries<{ readonly access: keyof typeof asked }>(api.endpoints)) {
       const { security, responses } = byOperation.get(name) ?? { security: undefined, responses: {} };
       expect(security, name).toEqual(asked[access]);

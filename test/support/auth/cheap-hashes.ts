@@ -11,11 +11,11 @@ export const cheapCost: HashCost = { memoryCost: 8, timeCost: 1, parallelism: 1 
 
 /** A hasher at that cost. By default it has one pepper, and a queue that refuses no caller. */
 export function cheapHasher(
-  { random, now, sleep }: Pick<PasswordHashOptions, "random" | "now" | "sleep">,
+  { random, now }: Pick<PasswordHashOptions, "random" | "now">,
   options: Partial<PasswordHashOptions> = {},
 ): PasswordHasher {
   const only = { version: "1", key: new Uint8Array(32) };
   const pepper = { current: async () => only, candidates: async () => [only.key] };
-  const defaults = { pepper, maxConcurrent: 4, maxWaitMs: hours(1), cost: cheapCost };
-  return createPasswordHasher({ random, now, sleep, ...defaults, ...options });
+  const defaults = { pepper, maxConcurrent: 4, maxSlots: 1000, maxWaitMs: hours(1), cost: cheapCost };
+  return createPasswordHasher({ random, now, ...defaults, ...options });
 }

@@ -380,7 +380,7 @@ function peopleOf(call: TestAuth["call"]): People {
 
 /** Reads the throttle of a user's name. */
 export const throttleOf = ({ context }: Pick<TestAuth, "context">, { id, name }: Pick<MadeUser, "id" | "name">) =>
-  context.throttles.find(nameThrottle(name), async () => id);
+  context.throttles.find(nameThrottle(name), id);
 
 /** Presents a session by the header. */
 export const withSession = (session: string) => ({ "x-service-session": session });

@@ -7,7 +7,7 @@ import { days, type Instant, isRecent, minutes, type Now, seconds } from "../../
 const maxAgeMs = minutes(10);
 /** Maximum age of keys that are used while the issuer cannot be read. */
 const maxStaleMs = days(1);
-/** Minimum time between two reads for unknown keys, which strangers can name, and after a failed read while older keys are used. */
+/** Minimum time between two reads for unknown keys, which any caller can name, and after a failed read while older keys are used. */
 const pauseMs = seconds(30);
 const timeoutMs = seconds(5);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { knownCaller, OverloadFault } from "../../../../lib/auth/passwords/hash-places.ts";
+import { OverloadFault } from "../../../../lib/auth/passwords/hash-queue.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
@@ -7,19 +7,19 @@ import { type MadeUser, newName, newPassword, testAuth, withSession } from "../.
 import { until } from "../../../support/until.ts";
 
 const auth = await testAuth();
-/** A host with eight places for passwords: at most six for unknown callers, four for a name that has one already. */
+/** A host whose queue of passwords has eight slots, six of them for unknown callers. */
 const small = auth.anotherInstance({
   settings: { AUTH_SELF_ASSIGN: "true", AUTH_ADDRESS_LIMIT: "10", TRUSTED_PROXIES: "1" },
-  ports: context => ({ hasher: cheapHasher(context, { maxConcurrent: 2, maxWaitMs: 0 }) }),
+  ports: context => ({ hasher: cheapHasher(context, { maxConcurrent: 2, maxSlots: 8 }) }),
 });
 const { hasher } = small.context;
 
-/** Takes every place that unknown callers can have. Returns how many there were. */
+/** Acquires every slot that unknown callers can have. Returns how many there were. */
 function fillWithUnknownCallers(): number {
   for (let taken = 0; ; taken++) {
     try {
-      const place = hasher.takePlace({ isKnown: false, name: newName() });
-      onTestFinished(() => place.release());
+      const slot = hasher.acquireHashSlot({ isKnown: false });
+      onTestFinished(() => slot.release());
     } catch (error) {
       expect(error).toBeInstanceOf(OverloadFault);
       return taken;
@@ -30,7 +30,7 @@ function fillWithUnknownCallers(): number {
 const lockOf = async ({ name }: Pick<MadeUser, "name">) => (await auth.get(`/core/users/${name}/lock`)).body;
 const unlocked = { failures: 0, locked_until: null, running_attempts: 0 };
 
-describe("a host whose queue of passwords has no place", () => {
+describe("a host whose queue of passwords has no slot", () => {
   it.each(["authenticate", "login"])("answers %s with 503 and Retry-After before any storage call", async name => {
     const user = await auth.makeUser();
     expect(fillWithUnknownCallers()).toBe(6);
@@ -83,19 +83,15 @@ describe("a host whose queue of passwords has no place", () => {
     expect((await small.post("/core/users", { username: newName(), password: newPassword() })).status).toBe(201);
   });
 
-  it("refuses a password change before the OTP is used up, also when only one of its two hashes has a place", async () => {
+  it("refuses a password change before the OTP is used up, also when only one of its two hashes has a slot", async () => {
     const [user, key] = await auth.makeOwner(hotpKey());
     const session = await auth.logIn(user, key.otp(0));
     const change = { newpass: newPassword(), oldpass: user.password, otp: key.otp(1) };
     expect(fillWithUnknownCallers()).toBe(6);
-    const places = [hasher.takePlace(knownCaller), hasher.takePlace(knownCaller)];
-    for (const place of places) {
-      const before = small.events("authentication").length;
+    const slots = [hasher.acquireHashSlot({ isKnown: true }), hasher.acquireHashSlot({ isKnown: true })];
+    for (const slot of slots) {
       expect((await small.post("/client/password", change, withSession(session))).status).toBe(503);
-      expect(small.events("authentication").slice(before)).toMatchObject([
-        { outcome: "undecided", reason: "overloaded", factors: ["password", "otp"] },
-      ]);
-      place.release();
+      slot.release();
     }
     expect(await lockOf(user)).toEqual(unlocked);
     expect((await small.post("/client/password", change, withSession(session))).status).toBe(200);
@@ -104,9 +100,9 @@ describe("a host whose queue of passwords has no place", () => {
   it("refuses Core's validate before the OTP is used up", async () => {
     const [user, key] = await auth.makeOwner(hotpKey());
     const check = { password: user.password, otp: key.otp(0) };
-    const places = Array.from({ length: 8 }, () => hasher.takePlace(knownCaller));
+    const slots = Array.from({ length: 8 }, () => hasher.acquireHashSlot({ isKnown: true }));
     expect((await small.post(`/core/users/${user.id}/validate`, check)).status).toBe(503);
-    for (const place of places) place.release();
+    for (const slot of slots) slot.release();
     expect((await small.post(`/core/users/${user.id}/validate`, check)).body).toEqual({
       valid_password: true,
       valid_otp: true,
@@ -119,37 +115,21 @@ describe("a host whose queue of passwords has no place", () => {
     expect((await small.get("/client/status", {}, withSession(session))).status).toBe(200);
     expect((await small.post("/client/logout", {}, withSession(session))).body).toBe(true);
   });
-
-  it("serves a name that has no place when another name has many", async () => {
-    const [flooded, other] = [await auth.makeUser(), await auth.makeUser()];
-    for (let n = 0; n < 4; n++) {
-      const place = hasher.takePlace({ isKnown: false, name: flooded.name });
-      onTestFinished(() => place.release());
-    }
-    const authenticate = ({ name: username, password }: MadeUser) =>
-      small.post("/client/authenticate", { username: username.toUpperCase(), password });
-    expect((await authenticate(flooded)).status).toBe(503);
-    expect(await authenticate(other)).toMatchObject({ status: 200, body: true });
-  });
 });
 
 describe("a host with a long queue of passwords", () => {
   it("reads the state of eight sign-ins for each hash in progress, and of the others when those have ended", async () => {
-    const [user, key] = [await auth.makeUser(), hotpKey()];
-    const session = await auth.logIn(user);
-    await auth.post("/core/otpkeys", key.fields);
     const reads: PromiseWithResolvers<void>[] = [];
-    let places = 0;
+    let slots = 0;
     const slow = auth.anotherInstance({
-      settings: { AUTH_SELF_ASSIGN: "true" },
       ports: ({ users, ...context }) => {
-        const hasher = cheapHasher({ ...context, sleep: () => new Promise(() => {}) }, { maxConcurrent: 1 });
+        const hasher = cheapHasher(context, { maxConcurrent: 1 });
         return {
           hasher: {
             ...hasher,
-            takePlace(caller) {
-              places += 1;
-              return hasher.takePlace(caller);
+            acquireHashSlot(caller) {
+              slots += 1;
+              return hasher.acquireHashSlot(caller);
             },
           },
           users: {
@@ -167,11 +147,9 @@ describe("a host with a long queue of passwords", () => {
     const attempts = Array.from({ length: 12 }, (_, n) =>
       slow.post("/client/authenticate", { username: newName(), ...(n % 2 === 0 ? { password: "wrong" } : {}) }),
     );
-    const assigning = { password: user.password, otp: key.otp(0) };
-    const assignment = slow.post("/client/otpkeys", assigning, withSession(session));
     await until(
-      () => places === 13,
-      () => `${places} places`,
+      () => slots === 12,
+      () => `${slots} slots`,
     );
     expect(reads).toHaveLength(8);
     const release = setInterval(() => {
@@ -179,11 +157,10 @@ describe("a host with a long queue of passwords", () => {
     }, 5);
     onTestFinished(() => clearInterval(release));
     expect((await Promise.all(attempts)).map(({ body }) => body)).toEqual(attempts.map(() => false));
-    expect((await assignment).status).toBe(200);
   });
 });
 
-describe("the place of an attempt", () => {
+describe("the slot of an attempt", () => {
   it("is released when the attempt ends, whatever its end", async () => {
     const user = await auth.makeUser();
     const { name: username, password } = user;

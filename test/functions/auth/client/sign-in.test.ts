@@ -371,8 +371,8 @@ describe("the password's hash", () => {
     const pepper = (version: string) => ({ version, key: new Uint8Array(32).fill(Number(version) - 1) });
     const ring = { current: async () => pepper("2"), candidates: async (version: string) => [pepper(version).key] };
     const newer = auth.anotherInstance({
-      ports: ({ random, now, sleep }) => ({
-        hasher: cheapHasher({ random, now, sleep }, { pepper: ring, cost: { ...cheapCost, memoryCost: 16 } }),
+      ports: ({ random, now }) => ({
+        hasher: cheapHasher({ random, now }, { pepper: ring, cost: { ...cheapCost, memoryCost: 16 } }),
       }),
     });
     const stored = async () => (await auth.context.users.find({ by: "id", id: one.id }))?.value;

@@ -343,10 +343,7 @@ async function withVault() {
   const secrets = openSecrets({ endpoint: vault.url, credential: localCredential, timeoutMs: 15_000 });
   const caching = { maxAgeMs: 300_000, refreshAfterMs: 60_000, now: auth.now, log: auth.deployment.log };
   const hasher = () =>
-    cheapHasher(
-      { random: randomBytes, now: auth.now, sleep: auth.context.sleep },
-      { pepper: keyRing(secrets, "password-pepper", caching) },
-    );
+    cheapHasher({ random: randomBytes, now: auth.now }, { pepper: keyRing(secrets, "password-pepper", caching) });
   const on = await testAuth({ vault, ports: () => ({ hasher: hasher() }) });
   return { vault, on, restarted: () => on.anotherInstance({ ports: () => ({ hasher: hasher() }) }) };
 }

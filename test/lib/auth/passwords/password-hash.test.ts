@@ -1,8 +1,6 @@
 import * as crypto from "node:crypto";
 import { createHmac, randomBytes } from "node:crypto";
-import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { knownCaller } from "../../../../lib/auth/passwords/hash-places.ts";
 import {
   createPasswordHasher,
   defaultCost,
@@ -31,8 +29,8 @@ const hasherOf = (options: Partial<PasswordHashOptions> = {}) =>
     pepper: ringOf(first),
     random: bytes => randomBytes(bytes),
     now: () => instant(Date.now()),
-    sleep: setTimeout,
     maxConcurrent: 2,
+    maxSlots: 100,
     maxWaitMs: 60_000,
     cost: cheap,
     ...options,
@@ -40,12 +38,8 @@ const hasherOf = (options: Partial<PasswordHashOptions> = {}) =>
 const hasher = hasherOf();
 const userId = 42;
 const owner = (password: StoredPassword) => ({ id: userId, password });
-/** A hasher whose queue has no place. */
-const fullHasher = () => {
-  const full = hasherOf({ maxConcurrent: 1, maxWaitMs: 0 });
-  for (let n = 0; n < 4; n++) full.takePlace(knownCaller);
-  return full;
-};
+/** A hasher whose queue has no slot. */
+const fullHasher = () => hasherOf({ maxSlots: 0 });
 
 describe("a stored password", () => {
   it.each(["correct horse", " spaces stay ", "é日🔑", "x".repeat(1024), `${"x".repeat(1023)}\u0000`])(
@@ -193,11 +187,11 @@ describe("the time of an unknown user", () => {
 
 describe("hashes in flight", () => {
   it("are limited, and further ones are refused with a time to come back", async () => {
-    const capped = hasherOf({ maxConcurrent: 1, maxWaitMs: 0 });
+    const capped = hasherOf({ maxConcurrent: 1, maxSlots: 4 });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => capped.verify("wrong", undefined)));
     const refused = results.filter(result => result.status === "rejected").map(({ reason }) => reason);
     expect(refused).toHaveLength(4);
-    for (const reason of refused) expect(reason).toMatchObject({ kind: "unavailable", retryAfter: 1 });
+    for (const reason of refused) expect(reason).toMatchObject({ kind: "unavailable", reason: "overloaded" });
     expect(results.slice(0, 4).every(({ status }) => status === "fulfilled")).toBe(true);
     expect(await capped.verify("wrong", undefined)).toBe(false);
   });
@@ -209,11 +203,11 @@ describe("hashes in flight", () => {
     expect(served).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it("release their place when they end, also when they fail", async () => {
-    const broken = hasherOf({ maxConcurrent: 1, maxWaitMs: 0, pepper: ringOf() });
-    const place = () => broken.takePlace({ isKnown: false, name: "one" });
+  it("release their slot when they end, also when they fail", async () => {
+    const broken = hasherOf({ maxSlots: 4, pepper: ringOf() });
+    const slot = () => broken.acquireHashSlot({ isKnown: false });
     for (let n = 0; n < 20; n++) {
-      await expect(broken.verify("wrong", undefined, place())).rejects.toThrow("no vault");
+      await expect(broken.verify("wrong", undefined, slot())).rejects.toThrow("no vault");
       await expect(broken.hash("correct horse", userId)).rejects.toThrow("no vault");
     }
   });

@@ -67,7 +67,7 @@ const another: Act = async (store, { other, prefix, value }) => {
 };
 const throttleOf = (user: string): ThrottleKey => ({ kind: "name", text: user });
 const failOnce: Act = async (store, { user }) => {
-  const state = await store.throttles.find(throttleOf(user), () => store.users.idOf(user));
+  const state = await store.throttles.find(throttleOf(user), store.users.idOf(user));
   const now = storage.now();
   const failures = { failures: 1, failedAt: now, reservations: [] };
   return store.throttles.save(state, failures, plus(now, hours(1)));
@@ -162,7 +162,7 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
       if (again) {
         await removeUser(storage.another(), of);
         const user = await store.users.create({ username: username(of.user) });
-        const throttle = await store.throttles.find(throttleOf(of.user), () => store.users.idOf(of.user));
+        const throttle = await store.throttles.find(throttleOf(of.user), store.users.idOf(of.user));
         expect(throttle.value).toEqual(noFailures);
         expect(await store.users.find(named(of.user))).toEqual(user);
         expect(await store.users.view(named(of.user))).toMatchObject({ attributes: {}, otpkeys: [] });
@@ -214,7 +214,7 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
       if (again) {
         const user = await store.users.create({ username: username(of.user) });
         expect(await store.users.find(named(of.user))).toEqual(user);
-        const throttle = await store.throttles.find(throttleOf(of.user), () => store.users.idOf(of.user));
+        const throttle = await store.throttles.find(throttleOf(of.user), store.users.idOf(of.user));
         expect(throttle.value).toEqual(noFailures);
         expect(await store.users.view(named(of.user))).toMatchObject({ attributes: {}, otpkeys: [] });
         expect((await store.users.find(identified(id)))?.value.name).toBe(of.other);

@@ -102,7 +102,7 @@ const keyOf = (text: string): ThrottleKey => ({ kind: "name", text });
 describe("a throttle", () => {
   const ends = () => plus(storage.now(), hours(1));
   const stateOf = async (name: string) => {
-    return store.throttles.find(keyOf(name), () => store.users.idOf(name));
+    return store.throttles.find(keyOf(name), store.users.idOf(name));
   };
 
   test("counts for an unknown name as for a known one", async () => {

@@ -87,7 +87,7 @@ describe("a call", () => {
     expect(asked).toEqual(["caller"]);
   });
 
-  it.each(["caller", "session", "untouched_session"] as const)(
+  it.each(["caller", "session", "session_without_refresh"] as const)(
     "never reaches a handler of access %s when no caller is identified",
     async access => {
       const { send } = served(echo({ access }), { identify: async () => ({}) });

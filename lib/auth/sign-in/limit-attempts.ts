@@ -1,7 +1,8 @@
 import { Fault } from "../../platform/fault.ts";
-import { between, plus } from "../../platform/time.ts";
+import { between, type Instant, plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { ThrottleState } from "../store.ts";
+import type { ThrottleKey, ThrottleState } from "../store.ts";
+import { addressGroup, countAttempt, uncountAttempt } from "./address-limit.ts";
 import {
   recordFailure,
   recordSuccess,
@@ -17,18 +18,26 @@ export interface Attempt {
   readonly slot: string;
   /** The throttle as this attempt has read or written it last. */
   throttle: ThrottleState;
-  /** Reads the throttle again. */
-  readonly readAgain: () => Promise<ThrottleState>;
   /** Whether the slot is reserved. True also while that is not known: the response to a write may be lost. */
   hasSlot: boolean;
 }
 
+/** What an attempt has taken, to be given back if it ends with an error. */
+export interface Taken {
+  counted?: CountedAddress | undefined;
+  attempt?: Attempt | undefined;
+}
+
 /** Returns an attempt that has no slot yet. */
-export const newAttempt = (
-  throttle: ThrottleState,
-  readAgain: () => Promise<ThrottleState>,
-  { random }: Pick<AuthDeps, "random">,
-): Attempt => ({ slot: Buffer.from(random(12)).toString("base64url"), throttle, readAgain, hasSlot: false });
+export const newAttempt = (throttle: ThrottleState, { random }: Pick<AuthDeps, "random">): Attempt => ({
+  slot: Buffer.from(random(12)).toString("base64url"),
+  throttle,
+  hasSlot: false,
+});
+
+/** Reads a throttle; that of a name in parallel with the id to which the name leads. */
+export const readThrottle = (key: ThrottleKey, { throttles, users }: AuthDeps): Promise<ThrottleState> =>
+  throttles.find(key, key.kind === "name" ? users.idOf(key.text) : undefined);
 
 /** No slot became free in time. Nothing was checked, so nothing failed. */
 export class BusyFault extends Fault {
@@ -38,7 +47,7 @@ export class BusyFault extends Fault {
 }
 
 /** The attempt is refused until its username or address may try again. */
-export const throttled = (retryAfter: number): Fault =>
+const throttled = (retryAfter: number): Fault =>
   new Fault("throttled", "Too many failed attempts. Try again later.", { retryAfter });
 
 /**
@@ -74,7 +83,7 @@ export async function reserveSlot<T>(attempt: Attempt, read: () => Promise<T>, d
       waits += 1;
       await pause(pauseMs / 2 + jitterMs(pauseMs / 2, deps));
     }
-    attempt.throttle = await attempt.readAgain();
+    attempt.throttle = await readThrottle(attempt.throttle.key, deps);
     attempt.hasSlot = isReserved(attempt);
   }
 }
@@ -115,9 +124,55 @@ export async function concludeAttempt(
     return (outcome === "succeeded" ? recordSuccess : recordFailure)(throttle, slot, now(), rules.throttle);
   };
   while (!(await save(attempt, after(attempt.throttle.value), deps))) {
-    attempt.throttle = await attempt.readAgain();
+    attempt.throttle = await readThrottle(attempt.throttle.key, deps);
     // The name has another owner, or none any more, whose throttle has nothing of this attempt.
     if (attempt.throttle.ownerId !== ownerId) return;
     if (outcome === "withdrawn" && !isReserved(attempt)) return;
+  }
+}
+
+/** An attempt that is counted against its caller's address (A12). */
+export interface CountedAddress {
+  readonly group: string;
+  /** Start of the window in which it is counted. */
+  readonly since: Instant;
+}
+
+/**
+ * Counts an attempt before any other work, so that an address over its limit costs no more than one read. Returns undefined
+ * if addresses are not limited, if this one is on the allow-list, or if it is unknown.
+ * Throws Fault `throttled` while the address must wait, `BusyFault` if too many attempts of it come at once.
+ */
+export async function countAddress(address: string | undefined, deps: AuthDeps): Promise<CountedAddress | undefined> {
+  const { limits, isExempt } = deps.rules.address;
+  const group = limits.attempts === 0 || address === undefined || isExempt(address) ? undefined : addressGroup(address);
+  if (group === undefined) return undefined;
+  const deadline = plus(deps.now(), deps.rules.slotWaitMs);
+  for (;;) {
+    const current = await deps.addresses.find(group);
+    const attempt = countAttempt(current.value, deps.now(), limits);
+    if (attempt.outcome === "waiting") throw throttled(attempt.retryAfter);
+    const { next } = attempt;
+    const saved = await deps.addresses.save(current, next, plus(next.since, limits.windowMs));
+    if (saved !== undefined) return { group, since: next.since };
+    if (deps.now() > deadline) throw new BusyFault();
+  }
+}
+
+/**
+ * Subtracts an attempt that succeeded or ended without a decision. If the window has rolled over there is nothing to
+ * subtract.
+ */
+export async function uncountAddress(
+  counted: CountedAddress | undefined,
+  { addresses, rules }: AuthDeps,
+): Promise<void> {
+  if (counted === undefined) return;
+  const { group, since } = counted;
+  for (;;) {
+    const current = await addresses.find(group);
+    if (current.value?.since !== since) return;
+    const next = uncountAttempt(current.value);
+    if ((await addresses.save(current, next, plus(next.since, rules.address.limits.windowMs))) !== undefined) return;
   }
 }

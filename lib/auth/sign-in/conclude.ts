@@ -1,0 +1,148 @@
+import { Fault } from "../../platform/fault.ts";
+import { warnOnError } from "../../platform/warn-on-error.ts";
+import type { AuthDeps } from "../deps.ts";
+import { OverloadFault } from "../passwords/hash-queue.ts";
+import { createUserSession, endSession } from "../sessions/manage-sessions.ts";
+import type { Stored, User, UserSummary } from "../store.ts";
+import type { Checked } from "./check-factors.ts";
+import type { Credentials, Identified } from "./identify.ts";
+import { BusyFault, concludeAttempt, padTiming, type Taken, uncountAddress } from "./limit-attempts.ts";
+import { decideSignIn, type SignInRefusal } from "./policy.ts";
+
+/**
+ * The result of a sign-in. The reason is for the audit log only: callers learn "granted" or "not granted" (A2). The
+ * prefix is that of the OTP key whose OTP was used.
+ */
+export type SignInResult =
+  | { readonly granted: true; readonly user: Stored<User>; readonly prefix?: string; readonly session?: string }
+  | { readonly granted: false; readonly reason: SignInRefusal | "unknown_user" };
+
+/** An attempt to sign in, as far as it has come. */
+export interface Progress extends Taken {
+  readonly given: Credentials;
+  identified?: Identified | undefined;
+  /** As the name row says, and as read later. */
+  user?: UserSummary | undefined;
+}
+
+/** Creates a session in the write that concludes a granted attempt. */
+export interface NewSession {
+  /** The session that the caller presents, which ends. */
+  readonly replaces?: string | undefined;
+}
+
+interface Concluding {
+  readonly identified: Identified;
+  readonly user: Stored<User> | undefined;
+  readonly newSession: NewSession | undefined;
+}
+
+/**
+ * Decides about a sign-in, releases the slot of its throttle, creates the session if it is granted, and writes the audit
+ * event. Then replaces an outdated password hash.
+ */
+export async function conclude(
+  { facts, otp }: Checked,
+  progress: Progress,
+  { identified: { attempt }, user, newSession }: Concluding,
+  deps: AuthDeps,
+): Promise<SignInResult> {
+  const decision = user === undefined ? unknownUser : decideSignIn(deps.rules, facts);
+  const found = {
+    otpOutcome: otp?.outcome,
+    temporaryCode: otp?.isTemporary,
+    prefix: otp?.key?.prefix,
+  };
+  if (user === undefined || !decision.granted) {
+    // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not reveal
+    // whether the OTP counted.
+    if (otp?.written === false) await padTiming(attempt, deps);
+    await concludeAttempt(attempt, "failed", deps);
+    const refused = decision.granted ? unknownUser : decision;
+    await audit(progress, { outcome: "refused", reason: refused.reason, ...found }, deps);
+    return refused;
+  }
+  const prefix = facts.otp === "valid" ? otp?.key?.prefix : undefined;
+  const { counted } = progress;
+  // Subtracted once, also if another write fails.
+  progress.counted = undefined;
+  const [session] = await Promise.all([
+    newSession && createUserSession(user, prefix, deps),
+    newSession && endSession(newSession.replaces, deps),
+    concludeAttempt(attempt, "succeeded", deps),
+    deps.users.recordLogin(user.value.id, deps.now()),
+    uncountAddress(counted, deps),
+  ]);
+  await audit(progress, { outcome: "granted", ...found }, deps);
+  if (progress.given.password !== undefined) await renewHash(user, progress.given.password, deps);
+  return { granted: true, user, ...(prefix !== undefined && { prefix }), ...(session !== undefined && { session }) };
+}
+
+export const unknownUser = { granted: false, reason: "unknown_user" } as const;
+
+/**
+ * Replaces an outdated password hash. Writes by the version of the row that was checked, so that a reset in between wins
+ * (A4). A failure is only logged: the sign-in is granted, and the next one tries again.
+ */
+async function renewHash(user: Stored<User>, password: string, { hasher, users, log }: AuthDeps): Promise<void> {
+  const { password: stored, id } = user.value;
+  try {
+    if (stored === undefined || !(await hasher.isOutdated(stored))) return;
+    await users.save(user, { password: await hasher.hash(password, id) });
+  } catch (error) {
+    log.warn("password_not_rehashed", { userId: id, error });
+  }
+}
+
+/** The outcome of an authentication, for its audit event. */
+interface Outcome {
+  readonly outcome: "granted" | "refused" | "undecided";
+  /** Present unless the outcome is `granted`. */
+  readonly reason?: string | undefined;
+  readonly otpOutcome?: string | undefined;
+  /** Whether the OTP was a temporary code. */
+  readonly temporaryCode?: boolean | undefined;
+  /** Prefix of the OTP key that the OTP belongs to. */
+  readonly prefix?: string | undefined;
+}
+
+/**
+ * Ends an attempt that failed with an error: no credential was found wrong, so it does not count. Returns its outcome:
+ * refused if it was throttled, else undecided.
+ */
+export async function withdraw(error: unknown, { counted, attempt }: Taken, deps: AuthDeps): Promise<Outcome> {
+  const outcome = outcomeOf(error);
+  const isUndecided = outcome.outcome === "undecided";
+  await Promise.all([
+    attempt?.hasSlot && warnOnError("attempt_not_withdrawn", concludeAttempt(attempt, "withdrawn", deps), deps),
+    isUndecided && warnOnError("address_not_uncounted", uncountAddress(counted, deps), deps),
+  ]);
+  return outcome;
+}
+
+/** Returns the outcome of an authentication that failed with an error: refused if it was throttled, else undecided. */
+export function outcomeOf(error: unknown): Outcome {
+  if (error instanceof BusyFault) return { outcome: "undecided", reason: "busy" };
+  if (error instanceof OverloadFault) return { outcome: "undecided", reason: "overloaded" };
+  const reason = error instanceof Fault ? error.kind : "internal";
+  return { outcome: reason === "throttled" ? "refused" : "undecided", reason };
+}
+
+/**
+ * Writes the audit event of an authentication, granted or not: user, factors, outcome and reason (A12). The log adds the
+ * caller's address and the request id. Logs an unknown username only as a keyed hash, because people type passwords and
+ * OTPs into the wrong field (G10).
+ */
+export async function audit(
+  { given, identified, user }: Progress,
+  outcome: Outcome,
+  { log, hashUsernameForLog }: AuthDeps,
+): Promise<void> {
+  const { username, password, otp } = given;
+  const factors = [...(password === undefined ? [] : ["password"]), ...(otp === undefined ? [] : ["otp"])];
+  const who =
+    user === undefined
+      ? { usernameHash: username === undefined ? undefined : await hashUsernameForLog(username) }
+      : { userId: user.id, username: user.name };
+  log.info("authentication", { ...outcome, device: identified?.isOnDevice || undefined, ...who, factors });
+}
