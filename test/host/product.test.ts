@@ -11,6 +11,8 @@ import { functionsCoreOfFile } from "../support/host/functions-core-of-file.ts";
 import { type Collector, startCollector } from "../support/host/telemetry-collector.ts";
 import { atEndOfFile } from "../support/run/end-of-file.ts";
 import { until } from "../support/until.ts";
+import { send } from "./behaviour/exchange.ts";
+import { request as sentRequest } from "./behaviour/row.ts";
 import { type Product, productOfFile } from "./product.ts";
 
 const core = functionsCoreOfFile();
@@ -88,6 +90,21 @@ describeOnAzureHost("the package on Azure's Functions host", () => {
     });
     expect(told).toContain("The person signs in");
     expect(told.join("\n")).toContain("Subject:");
+  });
+
+  test("finds a session in the second line of cookies, after a cookie with a character above U+00FF", async () => {
+    const post = (path: string, token: string) =>
+      fetch(host.url + path, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify({ username: "carol", password: "correct horse battery" }),
+      });
+    expect((await post("/core/users", product.tokens.core)).status).toBe(201);
+    const [session = ""] = (await post("/client/login", "")).headers.get("set-cookie")?.split(";") ?? [];
+    const theme = Buffer.from("theme=☕").toString("latin1");
+    expect(
+      await send(host, sentRequest("GET /client/status", [`Cookie: ${theme}`, `Cookie: ${session}`])),
+    ).toMatchObject({ status: 200, body: { username: "carol" } });
   });
 
   test("runs a timer at its time", async () => {

@@ -15,12 +15,16 @@ export interface WholeAnswer {
 /** Only a connection that neither answers nor closes reaches it. */
 const silenceMs = 20_000;
 
-/** Sends a request as it stands. Returns the response, and which functions have run. */
+/** Sends a request as it stands, in Latin-1. */
+export const send = async (host: { readonly port: number }, sent: string): Promise<Omit<WholeAnswer, "ran">> =>
+  readAnswer(await exchange(host.port, sent));
+
+/** Sends a request to a host of the table. Returns the response, and which functions have run. */
 export async function answerOf(
   host: { readonly url: string; readonly port: number },
   sent: string,
 ): Promise<WholeAnswer> {
-  const answer = readAnswer(await exchange(host.port, sent));
+  const answer = await send(host, sent);
   const ran = await fetch(`${host.url}/ran`);
   return { ...answer, ran: (await ran.json()) as readonly string[] };
 }

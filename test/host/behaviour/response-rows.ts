@@ -77,6 +77,11 @@ export const responseRows: readonly Row[] = [
     answer: { status: 200, body: "text", ran: ["head"] },
   },
   {
+    name: "a compressible response to a caller that accepts compression",
+    sent: request("GET /answer/json", ["Accept-Encoding: gzip, br"]),
+    answer: { ...chunked("application/json", { hello: "world" }), ran: ["answer"] },
+  },
+  {
     name: "POST of a function without methods",
     sent: request("POST /default-methods"),
     answer: { status: 200, ran: ["default-methods"] },
