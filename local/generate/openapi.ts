@@ -3,19 +3,21 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { asyncapiFiles } from "./asyncapi/document.ts";
+import { jsonText } from "./json-text.ts";
 import { clientTypes } from "./openapi/client-types.ts";
 import { openapiFiles } from "./openapi/files.ts";
 import { httpCollection } from "./openapi/http-collection.ts";
+import { shareRepeated } from "./openapi/share.ts";
 
 for (const [path, document] of Object.entries(openapiFiles(process.env))) {
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, `${JSON.stringify(document, undefined, 2)}\n`);
+  writeFileSync(path, jsonText(shareRepeated(document)));
   writeFileSync(path.replace(/json$/, "http"), httpCollection(document));
   writeFileSync(path.replace(/json$/, "ts"), clientTypes(basename(path), document));
   console.log(path);
 }
 
 for (const [path, document] of Object.entries(asyncapiFiles())) {
-  writeFileSync(path, `${JSON.stringify(document, undefined, 2)}\n`);
+  writeFileSync(path, jsonText(document));
   console.log(path);
 }

@@ -97,7 +97,7 @@ function operationId(name: string, [first = "GET /"]: readonly Route[], route: R
   return `${name}${by}${isSamePath ? "" : `At${capitalised(path.split("/")[1] ?? "")}`}`;
 }
 
-const capitalised = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+export const capitalised = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
 function aliasText(first: string | undefined, method: string): string {
   if (method === "GET" && first?.startsWith("POST"))

@@ -67,9 +67,8 @@ function successOf(responses: Responses): Operation["example"] {
   return { status: Number(status), body: jsonOf(response)?.example };
 }
 
-/** Returns the operations of one API, from its document. */
-export function operationsOf(api: Operation["api"]): readonly Operation[] {
-  const document = JSON.parse(readFileSync(`docs/openapi/${api}.json`, "utf8"));
+/** Returns a part of a document with what its references lead to. */
+export function resolve(part: unknown, document: object): unknown {
   const resolved = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(resolved);
     if (typeof value !== "object" || value === null) return value;
@@ -80,29 +79,35 @@ export function operationsOf(api: Operation["api"]): readonly Operation[] {
     const steps = reference.slice(2).split("/");
     return resolved(steps.reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], document));
   };
+  return resolved(part);
+}
+
+/** Returns the operations of one API, from its document. */
+export function operationsOf(api: Operation["api"]): readonly Operation[] {
+  const document = JSON.parse(readFileSync(`docs/openapi/${api}.json`, "utf8"));
   type Raw = Record<string, Record<string, Record<string, never>>>;
-  return Object.entries(document.paths as Raw).flatMap(([path, methods]) =>
+  return Object.entries(resolve(document.paths, document) as Raw).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { operationId, parameters, requestBody, responses }]) => ({
       id: operationId ?? "",
       api,
       method: method.toUpperCase(),
       path,
-      parameters: resolved(parameters) as readonly Parameter[],
+      parameters: parameters ?? [],
       bodies: Object.fromEntries(
         Object.entries((requestBody as { content?: object } | undefined)?.content ?? {}).map(([type, { schema }]) => [
           type,
-          resolved(schema) as Schema,
+          schema as Schema,
         ]),
       ),
       statuses: Object.keys(responses ?? {}).map(Number),
       headers: Object.fromEntries(
-        Object.entries(resolved(responses) as Responses).map(([status, { headers = {} }]) => [
+        Object.entries(responses as unknown as Responses).map(([status, { headers = {} }]) => [
           status,
           Object.keys(headers),
         ]),
       ),
       exampleBody: jsonOf(requestBody)?.example,
-      example: successOf(resolved(responses) as Responses),
+      example: successOf(responses as unknown as Responses),
     })),
   );
 }

@@ -11,10 +11,13 @@ import type { Api } from "../../../lib/platform/http/api.ts";
 import { noContent } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { taskTemplate } from "../../../lib/platform/http/task.ts";
+import { jsonText } from "../../../local/generate/json-text.ts";
 import { clientTypes } from "../../../local/generate/openapi/client-types.ts";
 import { openapiDocument } from "../../../local/generate/openapi/document.ts";
 import { openapiFiles } from "../../../local/generate/openapi/files.ts";
 import { httpCollection } from "../../../local/generate/openapi/http-collection.ts";
+import { shareRepeated } from "../../../local/generate/openapi/share.ts";
+import { resolve } from "./document.ts";
 
 interface Operation {
   readonly operationId: string;
@@ -44,6 +47,25 @@ it("every document has its tests", () => {
   expect(Object.keys(openapiFiles({})).sort()).toEqual([...Object.keys(apis), "docs/openapi/maintenance.json"].sort());
 });
 
+/** A document as the endpoints give it, before repeated parts become components. */
+const written = (path: string): Document => JSON.parse(JSON.stringify(openapiFiles({})[path]));
+
+it.each(Object.keys(openapiFiles({})))(
+  "%s is what the endpoints say, with repeated parts as components; `npm run openapi` writes it",
+  path => {
+    const text = readFileSync(path, "utf8");
+    const whole = written(path);
+    expect(text).toBe(jsonText(shareRepeated(whole)));
+    const { paths, components, ...head } = JSON.parse(text) as Document;
+    expect({ ...head, paths: resolve(paths, { components }) }).toEqual({
+      ...whole,
+      paths: resolve(whole.paths, whole),
+      components: undefined,
+    });
+    expect(components).toMatchObject(whole.components);
+  },
+);
+
 it.each(Object.keys(openapiFiles({})))("%s has its calls in a file for REST clients", path => {
   const text = readFileSync(path.replace(/json$/, "http"), "utf8");
   const document = openapiFiles({})[path] as Document;
@@ -59,8 +81,7 @@ it.each(Object.keys(openapiFiles({})))("%s has its types for openapi-fetch, whic
 
 it("describes the health check and every maintenance task", () => {
   const path = "docs/openapi/maintenance.json";
-  const document = JSON.parse(readFileSync(path, "utf8")) as Document;
-  expect(document).toEqual(JSON.parse(JSON.stringify(openapiFiles({})[path])));
+  const document = written(path);
   const tasks = { auth: authTasks, connector: connectorTasks };
   const routes = Object.entries(tasks).flatMap(([service, of]) =>
     Object.keys(of).map(name => `POST /${taskTemplate(service, name)}`),
@@ -73,15 +94,12 @@ it("describes the health check and every maintenance task", () => {
 });
 
 describe.each(Object.entries(apis))("%s", (path, { api, prefix, refused, path: pathSetting }) => {
-  const document = JSON.parse(readFileSync(path, "utf8")) as Document;
-
-  it("is what the endpoints say; `npm run openapi` writes it", () => {
-    expect(document).toEqual(JSON.parse(JSON.stringify(openapiFiles({})[path])));
-  });
+  const document = written(path);
 
   it("is valid OpenAPI 3.1, and every reference in it leads somewhere", async () => {
     const validator = new Validator();
-    expect(await validator.validate(JSON.parse(JSON.stringify(document)))).toEqual({ valid: true });
+    const document = JSON.parse(readFileSync(path, "utf8"));
+    expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
     expect(validator.version).toBe("3.1");
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(
       ([, pointer = ""]) => pointer,
@@ -148,7 +166,7 @@ describe.each(Object.entries(apis))("%s", (path, { api, prefix, refused, path: p
 });
 
 it("says that a password change requires newpass", () => {
-  const { paths } = JSON.parse(readFileSync("docs/openapi/client.json", "utf8")) as Document;
+  const { paths } = written("docs/openapi/client.json");
   const { get, post } = paths["/client/password"] ?? {};
   expect(get?.parameters).toContainEqual(expect.objectContaining({ name: "newpass", in: "query", required: true }));
   const schemas = Object.values(post?.requestBody?.content ?? {}).map(({ schema }) => schema);

@@ -4,6 +4,7 @@ import { cloudEventSchemas } from "../../../lib/connector/events/cloud-event-sch
 import { eventTypes } from "../../../lib/connector/events/event.ts";
 import { asyncapiFiles } from "../../../local/generate/asyncapi/document.ts";
 import { eventHeaders } from "../../../local/generate/asyncapi/headers.ts";
+import { jsonText } from "../../../local/generate/json-text.ts";
 
 interface Message {
   readonly name: string;
@@ -17,7 +18,7 @@ const text = readFileSync(path, "utf8");
 const document = JSON.parse(text) as { readonly components: { readonly messages: Readonly<Record<string, Message>> } };
 
 it("the AsyncAPI document is what the schemas of events say; `npm run openapi` writes it", () => {
-  expect(document).toEqual(JSON.parse(JSON.stringify(asyncapiFiles()[path])));
+  expect(text).toBe(jsonText(asyncapiFiles()[path]));
 });
 
 it("describes every event, with an example that its schema accepts", () => {
