@@ -19,7 +19,7 @@ const { values } = parseArgs({
 const [due, most, rounds] = [Number(values.due), Number(values.hosts), Number(values.rounds)];
 const bench = await startBench({
   idpMs: Number(values.latency),
-  jobConcurrency: values.concurrency === undefined ? undefined : Number(values.concurrency),
+  callsAtOnce: values.concurrency === undefined ? undefined : Number(values.concurrency),
 });
 
 /** A round with so many hosts. */

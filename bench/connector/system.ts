@@ -54,7 +54,7 @@ export interface BenchOptions {
   /** Further settings of every host. */
   readonly settings?: Readonly<Record<string, string>>;
   /** The highest number of requests that a job works on at once. By default the app's. */
-  readonly jobConcurrency?: number | undefined;
+  readonly callsAtOnce?: number | undefined;
   /** Starts a receiver of events. */
   readonly hasSink?: boolean;
 }
@@ -63,7 +63,7 @@ export async function startBench({
   nodeArguments = [],
   idpMs = 0,
   settings = {},
-  jobConcurrency,
+  callsAtOnce,
   hasSink = false,
 }: BenchOptions = {}): Promise<Bench> {
   const storage = await startStorage({ accounts });
@@ -97,7 +97,7 @@ export async function startBench({
       ...settings,
       CLOUD_STORAGE_CONNECTION_STRING: connectionString,
       // Jobs take as long as they need.
-      BENCH_LIMITS: JSON.stringify({ jobOnDemandMs: 3_600_000, jobConcurrency }),
+      BENCH_LIMITS: JSON.stringify({ jobOnDemandMs: 3_600_000, callsAtOnce }),
       BENCH_ENTRA_SECRET: described.entraSecret,
       BENCH_DELIVERY_TOKEN: described.deliveryToken,
     };

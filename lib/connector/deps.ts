@@ -13,7 +13,7 @@ import type { ListKey, RequestList } from "./model/request-lists.ts";
 import type { ShipmentRecord } from "./model/shipment.ts";
 import type { DeliveryService } from "./peers/delivery.ts";
 import type { EventSink } from "./peers/event-sink.ts";
-import type { Paces } from "./peers/pace.ts";
+import type { PeerLimits } from "./peers/peer-limits.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
 
 /** A value as read, with the ETag that a write must name. */
@@ -234,10 +234,10 @@ export interface ConnectorDeps {
   /** What PIN mails say about their sender, and their language. */
   readonly pinMailSender: PinMailSender;
   readonly intervals: Intervals;
-  /** The number of calls that are made at once for one request, and of requests that a job works on at first. */
+  /** The number of calls that are made at once for one request. */
   readonly concurrency: number;
-  /** How many calls of jobs each peer gets at once. */
-  readonly paces: Paces;
+  /** The limits of the calls of jobs to each peer. */
+  readonly peerLimits: PeerLimits;
   readonly log: Log;
   readonly now: Now;
   readonly random: (bytes: number) => Uint8Array;

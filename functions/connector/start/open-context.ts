@@ -8,7 +8,7 @@ import type { Intervals } from "../../../lib/connector/model/intervals.ts";
 import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../lib/connector/peers/enrollment.ts";
 import { connectEventSink, type EventSink } from "../../../lib/connector/peers/event-sink.ts";
-import { firstLimit, peerPaces } from "../../../lib/connector/peers/pace.ts";
+import { peerLimits } from "../../../lib/connector/peers/peer-limits.ts";
 import { connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";
 import { logStates } from "../../../lib/connector/runs/log-states.ts";
 import { type ConnectorSettings, noSink, sinkSecretName } from "../../../lib/connector/settings.ts";
@@ -37,8 +37,8 @@ export const connectorLimits = {
   idpFileMaxAgeMs: minutes(5),
   /** Wait after a failed read. Until the first read, the connector answers 503. */
   idpFileRetryMs: seconds(30),
-  /** Highest number of requests that a job works on at once, and of calls that a peer gets from it: more need more memory, and gain little. */
-  jobConcurrency: 64,
+  /** The number of calls that one peer gets from jobs at once. With 8, an IdP of 200 ms takes longer than the host's CPU; with 16 it does not. */
+  callsAtOnce: 16,
 };
 
 /** Creates the clients of storage, Key Vault and peers, without any call. */
@@ -48,7 +48,7 @@ export function openConnectorContext(
 ): ConnectorContext {
   const { log, now, random, sleep } = deployment;
   const intervals = toIntervals(settings, deployment.limits);
-  const { jobConcurrency } = { ...connectorLimits, ...deployment.limits };
+  const { callsAtOnce } = { ...connectorLimits, ...deployment.limits };
   const idps = openIdps(deployment, settings, { source, intervals });
   const rfpr = openRfpr(deployment, settings, intervals.enrollmentCallMs);
   const shipmentsTable = settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME;
@@ -84,8 +84,8 @@ export function openConnectorContext(
       signInUrl: settings.PIN_MAIL_SIGN_IN_URL ?? "",
     },
     intervals,
-    concurrency: Math.min(firstLimit, jobConcurrency),
-    paces: peerPaces(jobConcurrency, now),
+    concurrency: Math.min(8, callsAtOnce),
+    peerLimits: peerLimits(callsAtOnce, now),
     log,
     now,
     random,

@@ -98,8 +98,8 @@ const busy = (): Fault =>
 const timeIsOver = (): Fault =>
   new Fault("unavailable", "The time of the call was over before every PIN was mailed.", { retryAfter: 30 });
 
-function mailsPaused({ now, paces }: ConnectorDeps): Fault {
-  const { pausedUntil } = paces.of(mailService);
+function mailsPaused({ now, peerLimits }: ConnectorDeps): Fault {
+  const { pausedUntil } = peerLimits.of(mailService);
   const retryAfter = pausedUntil === undefined ? 30 : Math.ceil(between(now(), pausedUntil) / 1000);
   return new Fault("unavailable", "The mail service takes no mails now.", { retryAfter });
 }

@@ -81,9 +81,9 @@ function notCalled(
   peer: string,
   operation: string,
   { peers }: Run,
-  { paces, now }: Pick<ConnectorDeps, "paces" | "now">,
+  { peerLimits, now }: Pick<ConnectorDeps, "peerLimits" | "now">,
 ): PeerFailure {
-  const { pausedUntil } = paces.of(peer);
+  const { pausedUntil } = peerLimits.of(peer);
   if (pausedUntil === undefined || pausedUntil <= now()) {
     const reason =
       peers.get(peer)?.isStopped === true

@@ -154,14 +154,13 @@ async function findCandidates(
 }> {
   const request = leased.request.value;
   const earliest = plus(sentAt, -minutes(5));
-  const startedAt = deps.now();
   const found = await deps.delivery.findByReference(referenceOf(request), earliest).catch((error: unknown) => {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("look_up_failed", { error });
     return error;
   });
   const failure = found instanceof PeerFailure ? found : undefined;
-  learnFromCall({ peer: deliveryService, startedAt, failure, isRead: true }, run, deps);
+  learnFromCall({ peer: deliveryService, failure }, run, deps);
   if (found instanceof PeerFailure) return { found: [], failure: found };
   if (found === "cannot_tell") return { found: [] };
   const open = found.shipments.filter(

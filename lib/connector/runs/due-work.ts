@@ -12,18 +12,13 @@ export interface DueRequest {
   readonly peer: string | undefined;
 }
 
-/** The number of requests that a run works on at once, by their peers. */
-export type ActiveAtPeers = ReadonlyMap<string | undefined, number>;
-
 /** The due work of a queue, as one run takes it. */
 interface DueWork {
   /**
-   * Takes the oldest requests, at most `count`. None if no work is left that no other run has leased, or if the time of
-   * the run is over. Leaves out the work of peers that the run must not call. While more peers have due work, at most
-   * half of the requests are for one of them, and none for a peer that has half of the `active` ones: a slow peer does
-   * not delay the others.
+   * Takes the oldest requests, at most `free(peer)` for each peer. None if no other request can be taken, or if the time
+   * of the run is over. Leaves out the work of peers that the run must not call, and what other runs have leased.
    */
-  take(count: number, active?: ActiveAtPeers): Promise<readonly DueRequest[]>;
+  take(free: (peer: string | undefined) => number): Promise<readonly DueRequest[]>;
   /** Returns the ids of the requests that have rows that were not taken. */
   rest(): Promise<ReadonlySet<string>>;
   /** Removes the leases of index rows that still exist, so that the next run finds them. */
@@ -31,8 +26,8 @@ interface DueWork {
 }
 
 /** The most rows of one transaction. */
-const mostRows = 100;
-/** Rows that are read ahead, a page of Table storage. */
+const maxRows = 100;
+/** Rows that are read ahead, a page of Table storage. A peer that does not respond can delay the others only if it has more. */
 const pageRows = 1000;
 
 /**
@@ -56,107 +51,84 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
   let isLeasing: boolean | undefined;
   let sawOtherRun = false;
 
-  /** Reads until so many requests wait, if there are as many. */
+  /** Reads until so many rows wait, if there are as many. */
   const read = async (count: number): Promise<void> => {
-    while (!isAtEnd && requestsOf(waiting).size < count)
-      for (let rows = 0; rows < pageRows && !isAtEnd; rows++) {
-        const { value: row, done } = await unread.next();
-        if (done === true) isAtEnd = true;
-        else if (isLeasedByAnother(row.lease, run, now())) sawOtherRun = true;
-        else if (isDue(row, run, now()) && !taken.has(nameOf(row)) && mayCall(row)) waiting.push(row);
-      }
+    waiting = waiting.filter(mayCall);
+    while (!isAtEnd && waiting.length < count) {
+      const { value: row, done } = await unread.next();
+      if (done === true) isAtEnd = true;
+      else if (isLeasedByAnother(row.lease, run, now())) sawOtherRun = true;
+      else if (isDue(row, run, now()) && !taken.has(nameOf(row)) && mayCall(row)) waiting.push(row);
+    }
   };
   const mayCall = (row: DueRow): boolean => {
     if (row.peer === undefined || !mustLeave(row.peer, run, deps)) return true;
     leftOut.set(nameOf(row), row.requestId);
     return false;
   };
-  const readAgain = (): void => {
-    const [first] = waiting;
-    if (first === undefined) return;
-    unread = open(first);
-    isAtEnd = false;
-    waiting = [];
-  };
-  const takeRows = (chosen: readonly DueRequest[]): readonly DueRequest[] => {
-    const rows = chosen.flatMap(each => each.rows);
-    for (const row of rows) {
-      taken.add(nameOf(row));
-      leftOut.delete(nameOf(row));
-    }
-    waiting = waiting.filter(row => !rows.includes(row));
-    return chosen;
+  /** Leases the rows. Returns false if another run has changed one of them: then those that wait are read again. */
+  const lease = async (rows: readonly DueRow[]): Promise<boolean> => {
+    // Before the call: it may succeed and its response be lost.
+    leased.push(...rows);
+    if (await requests.leaseDue(rows, newLease(run, now(), intervals))) return true;
+    [unread, isAtEnd, waiting] = [open(waiting[0]), false, []];
+    return false;
   };
 
   return {
-    async take(count, active = new Map()) {
+    async take(free) {
       while (!isOver(run, deps)) {
-        // What was read before may be leased by the other run meanwhile.
-        if (isLeasing === true && sawOtherRun) readAgain();
-        waiting = waiting.filter(mayCall);
-        await read(count + 1);
-        isLeasing ??= sawOtherRun || requestsOf(waiting).size > count;
-        const chosen = nextRequests(waiting, count, active);
-        if (!isLeasing || chosen.length === 0) return takeRows(chosen);
+        await read(pageRows);
+        const chosen = oldestRequests(waiting, free);
         const rows = chosen.flatMap(each => each.rows);
-        // Before the call: it may succeed and its response be lost.
-        leased.push(...rows);
-        if (await requests.leaseDue(rows, newLease(run, now(), intervals))) return takeRows(chosen);
-        sawOtherRun = true;
+        isLeasing ??= sawOtherRun || rows.length < waiting.length;
+        if (isLeasing && rows.length > 0 && !(await lease(rows))) continue;
+        for (const row of rows) {
+          taken.add(nameOf(row));
+          leftOut.delete(nameOf(row));
+        }
+        waiting = waiting.filter(row => !rows.includes(row));
+        return chosen;
       }
       return [];
     },
 
     async rest() {
       await read(Number.POSITIVE_INFINITY);
-      return new Set([...requestsOf(waiting), ...leftOut.values()]);
+      return new Set([...waiting.map(({ requestId }) => requestId), ...leftOut.values()]);
     },
 
     async release() {
-      const [first] = leased;
+      const [first, ...others] = leased.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
       if (first === undefined) return;
-      const last = leased
-        .map(({ at }) => at)
-        .toSorted()
-        .at(-1);
+      const { at } = others.at(-1) ?? first;
       const mine: DueRow[] = [];
-      for await (const row of requests.due(queue, last, first)) if (row.lease?.owner === run.owner) mine.push(row);
+      for await (const row of requests.due(queue, at, first)) if (row.lease?.owner === run.owner) mine.push(row);
       await requests.releaseDue(mine);
     },
   };
 }
 
+/** The order of the queue. */
+const orderOf = (row: DueEntry): string => `${row.at} ${nameOf(row)}`;
+
 const nameOf = ({ requestId, keyId = "" }: DueEntry): string => `${requestId} ${keyId}`;
 
-const requestsOf = (rows: readonly DueRow[]): ReadonlySet<string> => new Set(rows.map(({ requestId }) => requestId));
-
-/**
- * Returns the first requests, each with all its rows that were read, and no more rows than one transaction writes. If
- * not all can be started at once, they are divided between peers.
- */
-function nextRequests(rows: readonly DueRow[], count: number, active: ActiveAtPeers): readonly DueRequest[] {
-  const requests = [...Map.groupBy(rows, ({ requestId }) => requestId)].map(([requestId, all]) => {
-    const ofRequest = all.slice(0, mostRows);
-    const [peer, ...others] = new Set(ofRequest.map(each => each.peer));
-    return { requestId, rows: ofRequest, peer: others.length === 0 ? peer : undefined };
-  });
-  const isDivided = requests.length > count && new Set(requests.map(({ peer }) => peer)).size > 1;
-  const most = isDivided ? Math.max(1, Math.floor(count / 2)) : count;
-  const mayStart = requests.filter(({ peer }) => !isDivided || (active.get(peer) ?? 0) < most);
-  return firstRequests(mayStart.length > 0 ? mayStart : requests, count, most);
-}
-
-function firstRequests(requests: readonly DueRequest[], count: number, mostOfPeer: number): readonly DueRequest[] {
+/** Returns the first requests, each with all its rows that were read, and no more rows than one transaction writes. */
+function oldestRequests(rows: readonly DueRow[], free: (peer: string | undefined) => number): readonly DueRequest[] {
   const chosen: DueRequest[] = [];
   const ofPeers = new Map<string | undefined, number>();
   let length = 0;
-  for (const request of requests) {
-    const ofPeer = (ofPeers.get(request.peer) ?? 0) + 1;
-    if (ofPeer > mostOfPeer) continue;
-    length += request.rows.length;
-    if (chosen.length === count || length > mostRows) break;
-    ofPeers.set(request.peer, ofPeer);
-    chosen.push(request);
+  for (const [requestId, all] of Map.groupBy(rows, row => row.requestId)) {
+    const ofRequest = all.slice(0, maxRows);
+    const [first, ...others] = new Set(ofRequest.map(row => row.peer));
+    const peer = others.length === 0 ? first : undefined;
+    const ofPeer = ofPeers.get(peer) ?? 0;
+    if (ofPeer >= free(peer)) continue;
+    length += ofRequest.length;
+    if (length > maxRows) break;
+    ofPeers.set(peer, ofPeer + 1);
+    chosen.push({ requestId, rows: ofRequest, peer });
   }
   return chosen;
 }

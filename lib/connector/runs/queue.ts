@@ -5,7 +5,6 @@ import type { ConnectorDeps, DueEntry, LoadedRequest } from "../deps.ts";
 import type { Due, Queue } from "../model/request.ts";
 import { securityKeysOf } from "../storage/loaded-request.ts";
 import { type DueRequest, dueWork } from "./due-work.ts";
-import { mustLeave, requestsAtOnce } from "./peer-calls.ts";
 import { isOver, type Run } from "./run.ts";
 
 /**
@@ -28,12 +27,17 @@ export async function forEachDue(
   }: { readonly until?: Instant | undefined; readonly stopped?: () => boolean } = {},
 ): Promise<number> {
   const due = dueWork(queue, run, until, deps);
-  /** The requests in work, each with its peer. */
+  const { callsAtOnce } = deps.peerLimits;
+  /** The requests in work, each with its peer. Each peer has its own places, so that a slow one does not delay the others. */
   const active = new Map<Promise<void>, string | undefined>();
-  const activeAtPeers = () =>
-    new Map([...Map.groupBy(active.values(), peer => peer)].map(([peer, of]) => [peer, of.length]));
+  const freeAt = (peer: string | undefined): number => {
+    const count = [...active.values()].filter(each => each === peer).length;
+    // Taken in batches, because a run leases each batch in one write.
+    return count * 4 > callsAtOnce * 3 ? 0 : callsAtOnce - count;
+  };
   let storageError: unknown;
   const hasEnded = () => storageError !== undefined || stopped() || isOver(run, deps);
+  const left = new Set<string>();
   const start = (next: DueRequest): void => {
     const visited = visit(next, run, deps, work)
       .then(isLeft => {
@@ -45,17 +49,14 @@ export async function forEachDue(
       .finally(() => active.delete(visited));
     active.set(visited, next.peer);
   };
-  let taken: readonly DueRequest[] = [];
-  const left = new Set<string>();
   try {
     while (!hasEnded()) {
-      if (taken.length === 0) taken = await due.take(requestsAtOnce(run, deps), activeAtPeers());
-      const [next, ...others] = taken;
-      if (next === undefined || hasEnded()) break;
-      taken = others;
-      if (next.peer !== undefined && mustLeave(next.peer, run, deps)) left.add(next.requestId);
-      else start(next);
-      while (active.size >= requestsAtOnce(run, deps)) await Promise.race(active.keys());
+      for (const next of await due.take(freeAt)) {
+        if (hasEnded()) left.add(next.requestId);
+        else start(next);
+      }
+      if (active.size === 0) break;
+      await Promise.race(active.keys());
     }
   } catch (error) {
     storageError = error;
@@ -69,7 +70,7 @@ export async function forEachDue(
   }
   const rest = await due.rest();
   await due.release();
-  return new Set([...left, ...taken.map(({ requestId }) => requestId), ...rest]).size;
+  return new Set([...left, ...rest]).size;
 }
 
 async function visit(

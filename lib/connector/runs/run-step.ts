@@ -84,17 +84,15 @@ function makeCall(
   const mayStart = () => !isFirst || !isOver(key.run, deps);
   const call = async () => {
     if ("read" in step) {
-      const startedAt = deps.now();
       const { next, failure } = await step.read();
-      learnFromCall({ peer, startedAt, failure, isRead: true }, key.run, deps);
+      learnFromCall({ peer, failure, isRead: true }, key.run, deps);
       return { loaded: key.loaded, next };
     }
     const leased = await renewLease(key, step, deps);
     if (leased === undefined) return undefined;
-    const startedAt = deps.now();
     const next = await step.perform(securityKeyOf(leased.loaded, key.keyId), leased.notAfter);
     const { failure, isRefused, isWithoutCall } = next;
-    if (isWithoutCall !== true) learnFromCall({ peer, startedAt, failure, isRefused }, key.run, deps);
+    if (isWithoutCall !== true) learnFromCall({ peer, failure, isRefused }, key.run, deps);
     return { loaded: leased.loaded, next: () => next };
   };
   return callInTurn(peer, key.run, deps, { mayStart, call });

@@ -4,11 +4,9 @@ import type { Due, Lease } from "../model/request.ts";
 
 /** What a run knows about a peer. */
 interface PeerInRun {
-  /** Failed calls in a row, without reads. */
+  /** Failed calls since the last one that did not fail. */
   readonly failures: number;
-  /** Failed reads in a row. A peer that answers reads may still fail all other calls. */
-  readonly failedReads: number;
-  /** Set when the run makes no more calls to the peer, because it does not answer or does not accept the connector. */
+  /** Set when the run makes no more calls to the peer, because it is not responding or does not accept the connector. */
   readonly isStopped: boolean;
 }
 

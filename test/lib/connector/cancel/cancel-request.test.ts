@@ -430,7 +430,7 @@ describe("cancels that wait for a pre-registration API that does not answer", ()
   test("are tried three times by a run of the job, and the rest stays due as it was", async () => {
     let calls = 0;
     const connector = await testConnector(peers, {
-      limits: { jobConcurrency: 1 },
+      limits: { callsAtOnce: 1 },
       ports: ({ rfpr }) => ({
         ...(rfpr && {
           rfpr: {

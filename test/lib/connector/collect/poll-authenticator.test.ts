@@ -216,8 +216,11 @@ describe("an authenticator that waits", () => {
   test("ends failed when the IdP's challenge is over, without being asked for any more", async () => {
     const learned: string[] = [];
     const { connector, requestId, credentials } = await waiting(undefined, {
-      ports: ({ paces }) => ({
-        paces: { of: peer => ({ ...paces.of(peer), learn: () => void learned.push(peer) }) },
+      ports: ({ peerLimits }) => ({
+        peerLimits: {
+          ...peerLimits,
+          of: peer => ({ ...peerLimits.of(peer), pauseAfter: () => void learned.push(peer) }),
+        },
       }),
     });
     connector.advance(days(14) + hours(1));
@@ -394,7 +397,7 @@ describe("a pre-registration API that fails while it is polled", () => {
     const { connector, states } = await waiting(
       Array.from({ length: 3 }, () => authenticator()),
       {
-        limits: { jobConcurrency: 1 },
+        limits: { callsAtOnce: 1 },
       },
     );
     peers.rfpr.fail({ kind: "throttle", method: "GET", retryAfter: 600 });
@@ -425,7 +428,7 @@ describe("a pre-registration API that fails while it is polled", () => {
       const { connector, requestId, states } = await waiting(
         Array.from({ length: 3 }, () => authenticator()),
         {
-          limits: { jobConcurrency: 1 },
+          limits: { callsAtOnce: 1 },
         },
       );
       await peers.rfpr.enroll(idAt(requestId, 0));

@@ -190,7 +190,7 @@ describe("polling", () => {
   test("of the others goes on in the same timer run when the Retry-After of the service is over", async () => {
     const slept: number[] = [];
     const connector = await testConnector(peers, {
-      limits: { jobConcurrency: 1 },
+      limits: { callsAtOnce: 1 },
       ports: (_, clock) => ({
         sleep: async ms => {
           slept.push(ms);
@@ -787,7 +787,7 @@ describe("a shipment that the service does not know", () => {
 
 describe("a delivery service that does not accept the connector", () => {
   test.each([401, 403])("by %i stops the job with an error event and changes no item", async status => {
-    const one = await ordered({}, { limits: { jobConcurrency: 1 } });
+    const one = await ordered({}, { limits: { callsAtOnce: 1 } });
     const { connector } = one;
     for (const _ of [1, 2, 3]) await ordered({ on: connector });
     const before = await connector.load(one.requestId);

@@ -58,7 +58,7 @@ describe("a create that an identity provider answers no", () => {
   test("that takes longer in all than a create has is asked no more: 503, and nothing is ordered", async () => {
     let asked = 0;
     const connector = await testConnector(peers, {
-      limits: { jobConcurrency: 1 },
+      limits: { callsAtOnce: 1 },
       ports: (context, clock) => ({
         idps: idpsOf(context, idp => ({
           creationOptions: async (wanted, signal) => {
@@ -125,7 +125,7 @@ describe("a create that an identity provider answers no", () => {
     const users = Array.from({ length: 20 }, newUser);
     peers.entra.setUser(users[9] ?? "", "unknown");
     const connector = await testConnector(peers, {
-      limits: { jobConcurrency: 1 },
+      limits: { callsAtOnce: 1 },
       ports: context => ({
         idps: idpsOf(context, idp => ({
           creationOptions: (wanted, signal) => {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { fixedIntervals } from "../../../../lib/connector/model/intervals.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
-import { peerPaces } from "../../../../lib/connector/peers/pace.ts";
+import { peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
 import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
 import {
   PeerFailure,
@@ -90,14 +90,16 @@ describe("an IdP that does not answer", () => {
     const answer = Promise.withResolvers<void>();
     const healthy = Promise.withResolvers<void>();
     let activated = 0;
-    const { connector, callsTo, keyOf } = await pendingAt([...times(20, "slow"), ...times(10, "healthy")], async id => {
+    const activate: Activate = async id => {
       if (id === "healthy") {
         if (++activated === 10) healthy.resolve();
         return;
       }
       await answer.promise;
       throw failed("unanswered");
-    });
+    };
+    const idpIds = [...times(20, "slow"), ...times(10, "healthy")];
+    const { connector, callsTo, keyOf } = await pendingAt(idpIds, activate, { limits: { callsAtOnce: 8 } });
     const counted = connector.counted(() => connector.runCredentials("timer"));
     // The calls to the other IdP end while those to this one have no answer.
     await healthy.promise;
@@ -125,7 +127,7 @@ describe("an IdP that does not answer", () => {
     ["answers 404 through a proxy", failed("missing", { status: 404 })],
     ["gives the connector no token", new PeerFailure("IdP slow", "access token", "unauthorized", { status: 403 })],
   ])("is called three times by a run if it %s, and again by the next run", async (_, failure) => {
-    const limits = { jobConcurrency: 1 };
+    const limits = { callsAtOnce: 1 };
     const { connector, callsTo } = await pendingAt(times(5, "slow"), async () => Promise.reject(failure), { limits });
     expect(await connector.runCredentials("timer")).toMatchObject({ pending: 3, left: 2 });
     expect(callsTo("slow")).toBe(3);
@@ -138,7 +140,7 @@ describe("an IdP that does not answer", () => {
     ["does not know some users", failed("missing", { status: 404, code: "unknown" })],
   ])("is not one that %s: all others are activated", async (_, failure) => {
     let calls = 0;
-    const limits = { jobConcurrency: 1 };
+    const limits = { callsAtOnce: 1 };
     const activate = () => (++calls > 5 ? Promise.resolve() : Promise.reject(failure));
     const { connector } = await pendingAt(times(7, "slow"), activate, { limits });
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 7, activated: 2, left: 0 });
@@ -147,12 +149,12 @@ describe("an IdP that does not answer", () => {
   test("is called by the whole run if it answers in between", async () => {
     let calls = 0;
     const activate = () => (++calls % 3 === 0 ? Promise.resolve() : Promise.reject(failed("unanswered")));
-    const { connector } = await pendingAt(times(7, "slow"), activate, { limits: { jobConcurrency: 1 } });
+    const { connector } = await pendingAt(times(7, "slow"), activate, { limits: { callsAtOnce: 1 } });
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 7, activated: 2, left: 0 });
   });
 
   test("is called three times by a run also if it answers the read-backs in between", async () => {
-    const limits = { jobConcurrency: 1 };
+    const limits = { callsAtOnce: 1 };
     const activate = () => Promise.reject(failed("unanswered"));
     const { connector, callsTo } = await pendingAt(times(5, "slow"), activate, { limits });
     await connector.runCredentials("timer");
@@ -165,10 +167,13 @@ describe("an IdP that does not answer", () => {
 
   test("does not delay the other credentials of a security key, whose lease is released", async () => {
     const activate: Activate = id => (id === "slow" ? Promise.reject(failed("unanswered")) : Promise.resolve());
-    const limits = { jobConcurrency: 1 };
+    const limits = { callsAtOnce: 1 };
     const idpIds = [...times(3, "slow"), ["slow", "healthy", "slow"], ["healthy", "slow"]];
     const { connector, callsTo, keyOf } = await pendingAt(idpIds, activate, { limits });
-    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 5, activated: 2, left: 2 });
+    const report = await connector.runCredentials("timer");
+    expect(report).toMatchObject({ processed: 5, activated: 2 });
+    // The requests for one IdP and those for both are worked on at the same time: the third failure may be that of either.
+    expect([2, 3]).toContain(report.left);
     expect([callsTo("slow"), callsTo("healthy")]).toEqual([3, 2]);
     for (const position of [3, 4]) {
       const { lease, due, credentials } = await keyOf(position);
@@ -194,7 +199,7 @@ describe("the due row of a security key", () => {
       let isAway = true;
       const activate: Activate = id =>
         id === "slow" && isAway ? Promise.reject(failed("unanswered")) : Promise.resolve();
-      const limits = { jobConcurrency: 1 };
+      const limits = { callsAtOnce: 1 };
       const { connector } = await pendingAt([...times(3, "slow"), ["healthy", "slow"]], activate, { limits });
       const { deployment, context, now } = connector;
       const [row] = (await connector.queue("key")).filter(({ peer }) => peer === undefined);
@@ -221,7 +226,7 @@ describe("the report of an on-demand call", () => {
       return Promise.reject(failed("unanswered"));
     };
     const { connector } = await pendingAt(idpIds, activate, {
-      limits: { jobConcurrency: 1 },
+      limits: { callsAtOnce: 1 },
       ports: (_, ofInstance) => {
         clock = ofInstance;
         return {};
@@ -244,7 +249,7 @@ describe("an IdP that answers 429", () => {
     const activate: Activate = async id => {
       if (id === "slow" && isThrottling) throw failure;
     };
-    const limits = { jobConcurrency: 1 };
+    const limits = { callsAtOnce: 1 };
     const idpIds = [...times(5, "slow"), ...times(2, "healthy")];
     const { connector, callsTo } = await pendingAt(idpIds, activate, { limits });
     expect(await connector.runCredentials()).toEqual({ processed: 3, activated: 2, failed: 0, pending: 1, left: 4 });
@@ -267,7 +272,7 @@ describe("an IdP that answers 429", () => {
     const activate = () => (++calls === 1 ? Promise.reject(throttled(retryAfter)) : Promise.resolve());
     const slept: number[] = [];
     const { connector } = await pendingAt(times(5, "slow"), activate, {
-      limits: { jobConcurrency: 1, retry: { ...fixedIntervals.retry, minMs: 600_000 } },
+      limits: { callsAtOnce: 1, retry: { ...fixedIntervals.retry, minMs: 600_000 } },
       ports: (_, clock) => ({
         sleep: async ms => {
           slept.push(ms);
@@ -288,7 +293,7 @@ describe("an IdP whose Retry-After", () => {
     let clock = { advance: (_: number): void => undefined };
     const idpIds = [...times(5, "slow"), ...times(2, "healthy")];
     const { connector } = await pendingAt(idpIds, id => activate(ms => clock.advance(ms))(id), {
-      limits: { jobConcurrency: 1, retry: { ...fixedIntervals.retry, minMs: 600_000 } },
+      limits: { callsAtOnce: 1, retry: { ...fixedIntervals.retry, minMs: 600_000 } },
       ports: (_, ofInstance) => {
         clock = ofInstance;
         return {
@@ -337,11 +342,11 @@ describe("the read-backs of unanswered activations", () => {
     const { connector } = await pendingAt(times(4, "slow"), activate);
     await connector.runCredentials("timer");
     connector.advance(minutes(1));
-    const paces = peerPaces(1, connector.now);
+    const oneAtOnce = peerLimits(1, connector.now);
     const another = connector.anotherInstance({
       ports: () => ({
         sealer: connector.context.sealer,
-        paces: { of: peer => ({ ...paces.of(peer), limit: 8 }) },
+        peerLimits: { ...oneAtOnce, callsAtOnce: 8 },
         idps: idpsOf(connector.context, () => ({
           isRegistered: async () => {
             most = Math.max(most, ++atOnce);
@@ -357,7 +362,7 @@ describe("the read-backs of unanswered activations", () => {
   });
 
   test("stop the run's calls to the IdP after three without an answer", async () => {
-    const limits = { jobConcurrency: 1 };
+    const limits = { callsAtOnce: 1 };
     const { connector } = await pendingAt(times(5, "slow"), () => Promise.reject(failed("unanswered")), { limits });
     await connector.runCredentials("timer");
     await connector.runCredentials("timer");

@@ -3,7 +3,7 @@ import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.t
 import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
 import { processSecurityKey } from "../../../../lib/connector/jobs/process-security-key.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
-import { peerPaces } from "../../../../lib/connector/peers/pace.ts";
+import { type PeerLimit, peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
 import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
@@ -35,7 +35,7 @@ const usersOf = (body: Body): string[] =>
 const requestReads = (calls: readonly string[]) =>
   calls.filter(call => call.startsWith("GET") && call.endsWith("/credentialrequests()")).length;
 
-const oneAtATime = { limits: { jobConcurrency: 1 } };
+const oneAtATime = { limits: { callsAtOnce: 1 } };
 
 /** Creates requests, one after another. */
 async function orders(
@@ -79,24 +79,29 @@ function oneCallAtATime(
   count: number,
   peer: string,
   { now }: TestConnector["context"],
-): Pick<TestConnector["context"], "paces"> {
-  const pace = peerPaces(1, now).of(peer);
+): Pick<TestConnector["context"], "peerLimits"> {
+  const limit = peerLimits(1, now).of(peer);
   const all = Promise.withResolvers<void>();
   let arrived = 0;
-  const run: typeof pace.run = async work => {
+  const run: PeerLimit["run"] = async work => {
     if (++arrived === count) all.resolve();
     await all.promise;
-    return pace.run(work);
+    return limit.run(work);
   };
-  const others: typeof pace.run = work => work();
+  const others: PeerLimit = { pausedUntil: undefined, run: work => work(), pauseAfter: () => {} };
   return {
-    paces: {
-      of: each => ({
-        ...pace,
-        limit: 8,
-        run: each === peer ? run : others,
-        learn: each === peer ? pace.learn : () => {},
-      }),
+    peerLimits: {
+      callsAtOnce: 8,
+      of: each =>
+        each === peer
+          ? {
+              get pausedUntil() {
+                return limit.pausedUntil;
+              },
+              run,
+              pauseAfter: failure => limit.pauseAfter(failure),
+            }
+          : others,
     },
   };
 }
@@ -502,7 +507,7 @@ describe("several hosts at once", () => {
   });
 
   test("change the state of a key and the request in one write, also while other keys change", async () => {
-    const connector = await testConnector(peers, { limits: { jobConcurrency: 8 } });
+    const connector = await testConnector(peers, { limits: { callsAtOnce: 8 } });
     const [one] = await orders(connector, 1, { shape: [1, 1, 1, 1] });
     const requestId = one?.requestId ?? "";
     await connector.runShipments();
@@ -517,8 +522,8 @@ describe("several hosts at once", () => {
 });
 
 describe("the activations of a job", () => {
-  async function pending(count: number) {
-    const connector = await testConnector(peers);
+  async function pending(count: number, options: ConnectorOptions = {}) {
+    const connector = await testConnector(peers, options);
     await orders(connector, count, { pins: false });
     await connector.runShipments();
     peers.entra.resetRequests();
@@ -526,26 +531,27 @@ describe("the activations of a job", () => {
   }
   const registration = { method: "POST", path: "fido2Methods$" };
 
-  test("become one more at once when the IdP has answered as many as there were", async () => {
+  test("are 16 at once", async () => {
     const connector = await pending(20);
-    peers.entra.fail({ kind: "hang", times: 8 + 9, ...registration });
+    peers.entra.fail({ kind: "hang", times: 20, ...registration });
     const working = connector.runCredentials("timer");
-    await peers.entra.untilHanging(8);
+    await peers.entra.untilHanging(16);
+    expect(posts()).toBe(16);
     peers.entra.release();
-    await peers.entra.untilHanging(9);
+    await peers.entra.untilHanging(4);
     peers.entra.release();
     expect(await working).toMatchObject({ processed: 20, activated: 20, left: 0 });
   });
 
-  test("become fewer when the IdP throttles some, and the others are made after its Retry-After", async () => {
-    const connector = await pending(12);
+  test("stop when the IdP throttles some, and the others are made after its Retry-After", async () => {
+    const connector = await pending(12, { limits: { callsAtOnce: 8 } });
     peers.entra.fail({ kind: "throttle", above: 5, times: 100, ...registration });
     peers.entra.fail({ kind: "hang", times: 5, ...registration });
     const working = connector.runCredentials("timer");
-    const pace = connector.context.paces.of("IdP entra");
+    const limit = connector.context.peerLimits.of("IdP entra");
     // The sixth call is throttled. From then on no call is begun; of the two that were begun, each may arrive later.
     await until(
-      () => pace.pausedUntil !== undefined,
+      () => limit.pausedUntil !== undefined,
       () => "no call was throttled",
     );
     peers.entra.release();
@@ -554,7 +560,6 @@ describe("the activations of a job", () => {
     expect(activated).toBeGreaterThanOrEqual(5);
     expect(left).toBeGreaterThanOrEqual(4);
     expect([processed, processed + left]).toEqual([activated + throttled, 12]);
-    expect(pace.limit).toBeLessThan(8);
     expect(posts()).toBe(processed);
     connector.advance(minutes(1));
     expect(await connector.runCredentials("timer")).toMatchObject({ activated: 12 - activated, left: 0 });

@@ -115,7 +115,7 @@ describe("clean-up", () => {
 
   test("starts no new request when its time is over", async () => {
     const connector = await testConnector(peers, {
-      limits: { jobConcurrency: 1 },
+      limits: { callsAtOnce: 1 },
       ports: ({ requests }, clock) => ({
         requests: {
           ...requests,

@@ -49,9 +49,9 @@ async function ready(options: ConnectorOptions = {}, body: Body = orderBody()): 
 }
 
 /** Has the host call the delivery service no more for ten minutes, as after a 429. */
-const pauseDelivery = ({ context, now }: Pick<TestConnector, "context" | "now">): void => {
+const pauseDelivery = ({ context }: Pick<TestConnector, "context">): void => {
   const throttled = new PeerFailure("delivery service", "shipment", "throttled", { status: 429, retryAfter: 600 });
-  context.paces.of("delivery service").learn(now(), throttled);
+  context.peerLimits.of("delivery service").pauseAfter(throttled);
 };
 
 /** The keys as their maker knows them. */
@@ -328,7 +328,7 @@ describe("a mail service that is throttling", () => {
   });
 
   test("stops it for every request of the run, not for the next run", async () => {
-    const connector = await testConnector(peers, { limits: { jobConcurrency: 1 } });
+    const connector = await testConnector(peers, { limits: { callsAtOnce: 1 } });
     const bodies = [orderBody(), orderBody(), orderBody()];
     for (const body of bodies) await connector.order(body);
     await connector.runShipments();

@@ -272,7 +272,7 @@ describe("the device of a credential that is not made", () => {
       peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status, times: 1000 });
       if (status === 429) {
         const throttled = new PeerFailure("IdP pingone", "compensate", "throttled", { status, retryAfter: 90 });
-        connector.context.paces.of("IdP pingone").learn(connector.now(), throttled);
+        connector.context.peerLimits.of("IdP pingone").pauseAfter(throttled);
       }
       await connector.runCredentials();
       expect(await connector.read(requestId)).toMatchObject({
@@ -293,7 +293,7 @@ describe("the device of a credential that is not made", () => {
   });
 
   test("is not asked for by a run after three failures, so that an outage of PingOne does not use up its time", async () => {
-    const connector = await testConnector(peers, { settings, limits: { jobConcurrency: 1 } });
+    const connector = await testConnector(peers, { settings, limits: { callsAtOnce: 1 } });
     const users = [newUser(), newUser(), newUser(), newUser(), newUser()];
     for (const user of users) await connector.order(onSiteOf(user));
     peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: 500, times: 1000 });
@@ -305,7 +305,7 @@ describe("the device of a credential that is not made", () => {
   });
 
   test("is not asked for after three failures either if each security key has two credentials", async () => {
-    const connector = await testConnector(peers, { settings, limits: { jobConcurrency: 1 } });
+    const connector = await testConnector(peers, { settings, limits: { callsAtOnce: 1 } });
     const users = [newUser(), newUser(), newUser(), newUser()];
     for (const user of users) await connector.order(onSiteOf(user, [{}, { user_id: newUser() }]));
     peers.pingone.fail({ kind: "refuse", method: "GET", path: "/devices/", status: 500, times: 1000 });

@@ -31,7 +31,7 @@ async function idpInTurn({ keepsState = true } = {}) {
 test("a peer that has answered 429 gets no call before the end of its pause, and the caller learns when that is", async () => {
   const { connector, compensate, calls } = await idpInTurn();
   const throttled = new PeerFailure("IdP entra", "compensate", "throttled", { status: 429, retryAfter: 90 });
-  connector.context.paces.of("IdP entra").learn(connector.now(), throttled);
+  connector.context.peerLimits.of("IdP entra").pauseAfter(throttled);
   connector.advance(30_500);
   await expect(compensate()).rejects.toMatchObject({ kind: "throttled", retryAfter: 60 });
   expect(calls).toEqual([]);
@@ -40,7 +40,7 @@ test("a peer that has answered 429 gets no call before the end of its pause, and
 test("an IdP that keeps no state is compensated also during its pause, because that makes no call", async () => {
   const { connector, run, compensate, calls } = await idpInTurn({ keepsState: false });
   const throttled = new PeerFailure("IdP entra", "compensate", "throttled", { status: 429, retryAfter: 90 });
-  connector.context.paces.of("IdP entra").learn(connector.now(), throttled);
+  connector.context.peerLimits.of("IdP entra").pauseAfter(throttled);
   await compensate();
   expect(calls).toHaveLength(1);
   expect(run.peers.size).toBe(0);
@@ -62,7 +62,7 @@ test("a peer gets no call that may outlast the lease", async () => {
 test("a peer that has refused the connector gets no call, and the failure does not say that it is slow", async () => {
   const { connector, run, compensate, calls } = await idpInTurn();
   const { context } = connector;
-  learnFromCall({ peer: "IdP entra", startedAt: connector.now(), isRefused: true }, run, context);
+  learnFromCall({ peer: "IdP entra", isRefused: true }, run, context);
   await expect(compensate()).rejects.toMatchObject({
     kind: "unreachable",
     detail: "It was not called: earlier calls of the run to it have failed.",
@@ -84,7 +84,7 @@ test.each<[string, Partial<SecurityKey>, string, boolean]>([
 ])(
   "the security keys of a request are left to a later run while this peer is paused: %s",
   async (_, values, peer, isLeft) => {
-    const { context, now } = await testConnector(peers, {
+    const { context } = await testConnector(peers, {
       ports: ({ idps }) => ({
         idps: {
           ...idps,
@@ -103,9 +103,9 @@ test.each<[string, Partial<SecurityKey>, string, boolean]>([
       mail: { state: "none", number: 0 },
       ...values,
     };
-    context.paces
+    context.peerLimits
       .of(peer)
-      .learn(now(), new PeerFailure(peer, "compensate", "throttled", { status: 429, retryAfter: 90 }));
+      .pauseAfter(new PeerFailure(peer, "compensate", "throttled", { status: 429, retryAfter: 90 }));
     expect(mustLeaveKeys([key], startRun("timer", context), context)).toBe(isLeft);
   },
 );

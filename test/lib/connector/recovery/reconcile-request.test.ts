@@ -205,7 +205,7 @@ describe("compensations at an IdP that does not answer", () => {
     let isAway = true;
     const calls: unknown[] = [];
     const connector = await testConnector(peers, {
-      limits: { jobConcurrency: 1 },
+      limits: { callsAtOnce: 1 },
       ports: context => ({
         idps: idpsOf(context, () => ({
           compensate: async state => {
@@ -254,11 +254,11 @@ describe("compensations at an IdP that does not answer", () => {
 test("the delivery service can be called while authenticators are removed after a look-up without result", async () => {
   let wasFree = false;
   const connector = await testConnector(peers, {
-    limits: { jobConcurrency: 1 },
-    ports: ({ rfpr, paces }) => {
+    limits: { callsAtOnce: 1 },
+    ports: ({ rfpr, peerLimits }) => {
       if (rfpr === undefined) throw new Error("no pre-registration API");
       const remove = async (id: string) => {
-        const turn = paces.of("delivery service").run(async () => "free");
+        const turn = peerLimits.of("delivery service").run(async () => "free");
         wasFree = (await Promise.race([turn, setTimeout(1000)])) === "free";
         return rfpr.remove(id);
       };
@@ -278,7 +278,7 @@ describe("compensations that take long", () => {
     let refusedCalls = 0;
     let isSlow = false;
     const connector = await testConnector(peers, {
-      limits: { jobConcurrency: 1 },
+      limits: { callsAtOnce: 1 },
       ports: (context, clock) => ({
         idps: idpsOf(context, () => ({
           compensate: async () => {

@@ -25,7 +25,7 @@ const workOf = ({ context, now }: Pick<Queue, "context" | "now">) =>
   dueWork("key", startRun("timer", context), now(), context);
 
 const take = async (work: ReturnType<typeof dueWork>, count: number) =>
-  (await work.take(count)).map(({ requestId }) => requestId);
+  (await work.take(() => count)).map(({ requestId }) => requestId);
 
 describe("the due work of a queue", () => {
   test("is divided between runs: each takes the oldest requests that no other run has taken", async () => {
@@ -39,6 +39,24 @@ describe("the due work of a queue", () => {
     expect(await take(one, 2)).toEqual([]);
   });
 
+  test("is taken up to a number of requests for each peer, so that the work at one does not delay that at the others", async () => {
+    const connector = await testConnector(peers);
+    const { context, deployment, now } = connector;
+    const index = dueIndex(deployment.tables, { now, log: context.log });
+    const peerOf = ["slow", "slow", "slow", "slow", "fast", "slow", "fast"];
+    for (const [n, peer] of peerOf.entries())
+      await index.add({ due: { queue: "key", at: plus(now(), n - 9), peer }, requestId: `00${n}`, keyId: "s-01-001" });
+    const run = workOf(connector);
+    const free = (peer: string | undefined): number => (peer === "slow" ? 2 : 8);
+    const ids = async (of: typeof free) => (await run.take(of)).map(({ requestId }) => requestId);
+    expect(await ids(free)).toEqual(["000", "001", "004", "006"]);
+    expect(await ids(peer => (peer === "slow" ? 0 : 8))).toEqual([]);
+    expect(await ids(free)).toEqual(["002", "003"]);
+    expect([...(await run.rest())]).toEqual(["005"]);
+    await run.release();
+    expect((await connector.queue("key")).filter(({ lease }) => lease !== undefined)).toEqual([]);
+  });
+
   test("is taken once also by runs that read the queue at the same time", async () => {
     const queue = await queueOf(6);
     const runs = [workOf(queue), workOf(queue), workOf(queue)];
@@ -48,7 +66,7 @@ describe("the due work of a queue", () => {
 
   test("has all rows of a request for the run that takes it", async () => {
     const queue = await queueOf(3, ["s-01-001", "s-02-001"]);
-    const [first] = await workOf(queue).take(1);
+    const [first] = await workOf(queue).take(() => 1);
     expect(first?.rows.map(({ keyId }) => keyId)).toEqual(["s-01-001", "s-02-001"]);
   });
 
@@ -64,9 +82,9 @@ describe("the due work of a queue", () => {
   test("that a run has taken and not done is free again at its end, and what another run has taken is not", async () => {
     const queue = await queueOf(4);
     const [run, other] = [workOf(queue), workOf(queue)];
-    await run.take(1);
-    await other.take(1);
-    await run.take(1);
+    await run.take(() => 1);
+    await other.take(() => 1);
+    await run.take(() => 1);
     expect([...(await run.rest())]).toEqual(["003"]);
     await run.release();
     expect(await take(workOf(queue), 4)).toEqual(["000", "002", "003"]);
@@ -87,7 +105,7 @@ describe("the due work of a queue", () => {
       })),
     });
     const run = workOf({ context, now });
-    await run.take(3);
+    await run.take(() => 3);
     isReleasing = true;
     await run.release();
     expect(await take(workOf(queue), 4)).toEqual(["001", "002", "003"]);
@@ -97,12 +115,12 @@ describe("the due work of a queue", () => {
     const queue = await queueOf(2);
     const { context, now } = queue;
     const run = dueWork("key", startRun("on_demand", context), undefined, context);
-    await run.take(1);
+    await run.take(() => 1);
     const index = dueIndex(queue.deployment.tables, { now, log: context.log });
     const work = { requestId: "000", keyId: "s-01-001" };
     await index.add({ ...work, due: { queue: "key", at: plus(now(), minutes(5)) } });
     // Another run makes this one read the queue again.
-    await workOf(queue).take(1);
+    await workOf(queue).take(() => 1);
     expect(await take(run, 5)).toEqual([]);
   });
 
@@ -111,7 +129,7 @@ describe("the due work of a queue", () => {
     const paths = async (count: number) => {
       const { calls } = await counted(async () => {
         const run = workOf(queue);
-        while ((await run.take(count)).length > 0);
+        while ((await run.take(() => count)).length > 0);
         await run.release();
       });
       return calls.map(call => call.replace(/ .*\//, " "));
