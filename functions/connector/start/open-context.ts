@@ -26,8 +26,8 @@ import { signingSecrets } from "../../../lib/platform/vault/signing-secrets.ts";
 import { type Deployment, deploymentLimits } from "../../deployment.ts";
 import { apiUrl } from "../../service.ts";
 import type { ConnectorContext } from "../context.ts";
+import { fetchFromPublicAddresses } from "./fetch-from-public-addresses.ts";
 import { idpFileReader } from "./idp-file.ts";
-import { postToPublicAddresses } from "./post-event.ts";
 import type { ConnectorStart } from "./read-connector-settings.ts";
 import type { IdpSettingsAtStart } from "./read-idp-settings.ts";
 
@@ -110,17 +110,14 @@ function openMail({ identity, now }: Deployment, settings: ConnectorSettings, ti
 }
 
 /** Creates the clients of the event sinks. The position of an address in the setting is the number of its sink. */
-function openSinks(
-  { secrets, caching, now }: Deployment,
-  settings: ConnectorSettings,
-  timeLimitMs: number,
-): readonly EventSink[] {
-  const post = postToPublicAddresses(settings.EVENT_SINK_ALLOW_PRIVATE);
+function openSinks(deployment: Deployment, settings: ConnectorSettings, timeLimitMs: number): readonly EventSink[] {
+  const { secrets, caching } = deployment;
+  const tools = { ...peerTools(deployment), fetch: fetchFromPublicAddresses(settings.EVENT_SINK_ALLOW_PRIVATE) };
   return settings.EVENT_SINK_URLS.flatMap((url, index) => {
     const number = index + 1;
     if (url === noSink) return [];
     const values = signingSecrets(secrets, sinkSecretName(number), caching);
-    return [connectEventSink({ number, url, secrets: values, post, timeLimitMs, now })];
+    return [connectEventSink({ ...tools, number, url, secrets: values, timeLimitMs })];
   });
 }
 

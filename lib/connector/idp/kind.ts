@@ -14,7 +14,7 @@ export interface IdpDeps extends PeerTools {
 }
 
 /** The maximum length of an IdP's response, in bytes. The list of a user's keys is the longest one. */
-export const longestIdpAnswer = 256 * 1024;
+export const maxIdpResponseBytes = 256 * 1024;
 
 /**
  * A kind of IdP. The file of a kind is all that a new kind needs, besides its entry in `kinds.ts`: environment variables, status

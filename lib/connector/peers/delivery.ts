@@ -2,13 +2,12 @@ import { raceAbort } from "../../platform/async/race-abort.ts";
 import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
 import { callPeer, type PeerAccess, type PeerTools } from "../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { retryPeer } from "../../platform/peers/retry-peer.ts";
 import type { Instant } from "../../platform/time.ts";
 import { trimEnd } from "../../platform/trim-end.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { createdShipment, shipment, shipmentList } from "./delivery-shipment.ts";
 import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./delivery-wire.ts";
-import { noErrorObject, refusalOf } from "./error-object.ts";
+import { errorOf, noErrorObject } from "./error-object.ts";
 import { createKeySet, type PublicKey } from "./jwks.ts";
 
 export interface DeliveryOptions extends PeerTools {
@@ -57,13 +56,13 @@ interface FoundShipments {
 
 /** A look-up reads at most 1,000 shipments: a caller may use one reference for all its orders. */
 const pageSize = 10;
-const mostPages = 100;
+const maxPages = 100;
 /**
  * The maximum length of a page, in bytes. A shipment has at most 100 credentials, with responses of about 20 kB each (a challenge of Entra ID
  * has about 7,000 characters), and 50 security keys with PIN responses of about 2 kB: 2.1 MB, and a page of 10 about 21 MB. A page
  * of a service that ignores the page size fits too if its shipments are small.
  */
-const longestPage = 24 * 1024 * 1024;
+const maxPageBytes = 24 * 1024 * 1024;
 
 export function connectDelivery({
   token,
@@ -72,7 +71,7 @@ export function connectDelivery({
   transportJwksUrl,
   ...rest
 }: DeliveryOptions): DeliveryService {
-  const access: PeerAccess = { ...rest, peer: deliveryService, refusalOf };
+  const access: PeerAccess = { ...rest, peer: deliveryService, errorOf };
   const shipments = `${trimEnd(baseUrl, "/")}/v1/fpr/shipments`;
   const urlOf = (shipmentId: string) => `${shipments}/${encodeURIComponent(shipmentId)}`;
   const transportKeys = createKeySet(access, { url: transportJwksUrl, use: "enc" });
@@ -102,17 +101,17 @@ export function connectDelivery({
           url: shipments,
           body,
           notAfter,
-          answer: createdShipment,
+          response: createdShipment,
         });
         return { shipmentId: created.shipment_id };
       }),
     getShipment: shipmentId =>
       withToken("get shipment", call => {
         // The state of another shipment must not become that of this one. The service may write an id in another case.
-        const answer = shipment.refine(found => found.shipmentId.toLowerCase() === shipmentId.toLowerCase(), {
+        const response = shipment.refine(found => found.shipmentId.toLowerCase() === shipmentId.toLowerCase(), {
           path: ["shipment_id"],
         });
-        return retryPeer(access, { ...call, method: "GET", url: urlOf(shipmentId), answer });
+        return callPeer(access, { ...call, method: "GET", url: urlOf(shipmentId), response, mayRepeat: true });
       }),
     findByReference: (reference, since) =>
       withToken("find shipments", async call => {
@@ -121,7 +120,7 @@ export function connectDelivery({
         let hasUnreadable = false;
         let seen = 0;
         const isLastPage = endsBefore(since);
-        for (let page = 0; page < mostPages; page++) {
+        for (let page = 0; page < maxPages; page++) {
           const query = new URLSearchParams({
             search_field: "customer_reference",
             search: reference,
@@ -129,19 +128,19 @@ export function connectDelivery({
             offset: String(seen),
           });
           const url = `${shipments}?${query}`;
-          const list = { ...call, method: "GET", url, answer: shipmentList } as const;
-          const answer = await retryPeer({ ...access, longestAnswer: longestPage }, list).catch(unsupported);
-          if (answer === "cannot_tell") return answer;
-          for (const each of answer.shipments) {
+          const list = { ...call, method: "GET", url, response: shipmentList, mayRepeat: true } as const;
+          const listed = await callPeer({ ...access, maxResponseBytes: maxPageBytes }, list).catch(unsupported);
+          if (listed === "cannot_tell") return listed;
+          for (const each of listed.shipments) {
             hasUnreadable ||= each === undefined;
             // A service that ignores an unknown search field would list all shipments.
             if ((each?.customerReference ?? reference) === reference && each !== undefined)
               found.set(each.shipmentId, withoutResponses(each));
           }
-          seen += answer.shipments.length;
-          const { total_count: total } = answer;
-          const hasMore = answer.shipments.length > 0 && seen < (total ?? seen);
-          const isLast = isLastPage(answer.shipments);
+          seen += listed.shipments.length;
+          const { total_count: total } = listed;
+          const hasMore = listed.shipments.length > 0 && seen < (total ?? seen);
+          const isLast = isLastPage(listed.shipments);
           if (hasMore && !isLast) continue;
           const isWhole = isLast || (total !== undefined && seen >= total);
           if (found.size > 0 || !hasUnreadable)
@@ -153,7 +152,7 @@ export function connectDelivery({
       }),
     deleteShipment: shipmentId =>
       withToken("delete shipment", async call => {
-        await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), answer: noErrorObject });
+        await callPeer(access, { ...call, method: "DELETE", url: urlOf(shipmentId), response: noErrorObject });
       }),
     transportKeys: transportKeys.all,
     signingKey: signingKeys.find,

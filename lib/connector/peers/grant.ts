@@ -1,9 +1,8 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { SignJWT } from "jose";
 import * as z from "zod";
-import type { PeerAccess } from "../../platform/peers/call-peer.ts";
+import { callPeer, type PeerAccess } from "../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { retryPeer } from "../../platform/peers/retry-peer.ts";
 import { traceCall } from "../../platform/peers/trace-call.ts";
 import type { Grant } from "./access-token.ts";
 
@@ -38,8 +37,8 @@ export async function grantByClientCredentials(access: PeerAccess, client: Clien
 
 /** Sends a token request, with retries, and returns the granted token (RFC 6749 section 5). Throws PeerFailure. */
 export async function requestToken(access: PeerAccess, url: string, body: URLSearchParams): Promise<Grant> {
-  const call = { operation, method: "POST", url, body, answer: granted } as const;
-  const { access_token, expires_in } = await retryPeer({ ...access, refusalOf }, call);
+  const call = { operation, method: "POST", url, body, response: granted, mayRepeat: true } as const;
+  const { access_token, expires_in } = await callPeer({ ...access, errorOf }, call);
   return { token: access_token, expiresInSeconds: expires_in };
 }
 
@@ -64,7 +63,7 @@ const granted = z.lazy(() =>
 
 const refusal = z.object({ error: z.string(), error_description: z.string().nullish() });
 
-function refusalOf(body: unknown) {
+function errorOf(body: unknown) {
   const { error, error_description } = refusal.safeParse(body).data ?? {};
   return { code: error, detail: error_description };
 }

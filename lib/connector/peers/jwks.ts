@@ -1,9 +1,8 @@
 import { importJWK } from "jose";
 import * as z from "zod";
 import { singleFlight } from "../../platform/async/single-flight.ts";
-import type { PeerAccess } from "../../platform/peers/call-peer.ts";
+import { callPeer, type PeerAccess } from "../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { retryPeer } from "../../platform/peers/retry-peer.ts";
 import { between, type Instant, minutes } from "../../platform/time.ts";
 
 /** A public key of the exchange format, on EC P-384. */
@@ -41,7 +40,13 @@ export function createKeySet(access: PeerAccess, options: KeySetOptions): KeySet
   const youngerThan = (ms: number) => cached !== undefined && between(cached.since, access.now()) < ms;
   const read = singleFlight(async () => {
     const since = access.now();
-    const { keys } = await retryPeer(access, { operation, method: "GET", url: options.url, answer: jwks });
+    const { keys } = await callPeer(access, {
+      operation,
+      method: "GET",
+      url: options.url,
+      response: jwks,
+      mayRepeat: true,
+    });
     const usable = await usableKeys(keys, options.use);
     if (usable.length === 0) throw new PeerFailure(access.peer, operation, "unanswered", { detail: "No usable key." });
     cached = { keys: usable, since };

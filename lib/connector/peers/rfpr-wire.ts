@@ -53,8 +53,8 @@ const someText = z
   .optional()
   .catch(undefined);
 
-/** The answer to a read of one authenticator. With the id of another one it is not readable, because a state can be final. */
-export const authenticatorAnswer = (id: string) =>
+/** The response to a read of one authenticator. With the id of another one it is not readable, because a state can be final. */
+export const authenticatorResponse = (id: string) =>
   z
     .object({
       id: z.literal(id).optional(),

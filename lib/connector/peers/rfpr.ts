@@ -1,12 +1,11 @@
 import * as z from "zod";
-import type { PeerAccess, PeerRequest, PeerTools } from "../../platform/peers/call-peer.ts";
-import { retryPeer } from "../../platform/peers/retry-peer.ts";
+import { callPeer, type PeerAccess, type PeerRequest, type PeerTools } from "../../platform/peers/call-peer.ts";
 import type { Instant } from "../../platform/time.ts";
 import { trimEnd } from "../../platform/trim-end.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
 import type { AccessTokens } from "./access-token.ts";
-import { noErrorObject, refusalOf } from "./error-object.ts";
-import { type AuthenticatorOrder, authenticatorAnswer, authenticatorBody, type Enrollment } from "./rfpr-wire.ts";
+import { errorOf, noErrorObject } from "./error-object.ts";
+import { type AuthenticatorOrder, authenticatorBody, authenticatorResponse, type Enrollment } from "./rfpr-wire.ts";
 
 export interface RfprOptions extends PeerTools {
   /** The URL before `/v1/authenticator-requests`. */
@@ -37,11 +36,11 @@ export interface Rfpr {
 }
 
 export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
-  const access: PeerAccess = { ...rest, peer: preRegistrationApi, refusalOf };
+  const access: PeerAccess = { ...rest, peer: preRegistrationApi, errorOf };
   const requests = `${trimEnd(baseUrl, "/")}/v1/authenticator-requests`;
   const urlOf = (id: string) => `${requests}/${encodeURIComponent(id)}`;
   const call = <T>(request: PeerRequest<T>) =>
-    tokens.use(undefined, withToken => retryPeer(access, { ...request, ...withToken }));
+    tokens.use(undefined, withToken => callPeer(access, { ...request, ...withToken, mayRepeat: true }));
 
   return {
     authenticate: () => tokens.use(undefined, () => Promise.resolve()),
@@ -54,19 +53,20 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
         url: urlOf(id),
         body,
         notAfter,
-        answer: putAnswer,
+        response: putResponse,
       });
     },
-    get: id => call({ operation: "get authenticator", method: "GET", url: urlOf(id), answer: authenticatorAnswer(id) }),
+    get: id =>
+      call({ operation: "get authenticator", method: "GET", url: urlOf(id), response: authenticatorResponse(id) }),
     async cancel(id) {
       const url = `${urlOf(id)}/cancel`;
-      await call({ operation: "cancel authenticator", method: "POST", url, answer: cancelAnswer });
+      await call({ operation: "cancel authenticator", method: "POST", url, response: cancelResponse });
     },
     async remove(id) {
-      await call({ operation: "delete authenticator", method: "DELETE", url: urlOf(id), answer: noErrorObject });
+      await call({ operation: "delete authenticator", method: "DELETE", url: urlOf(id), response: noErrorObject });
     },
   };
 }
 
-const putAnswer = z.object({ id: z.string() });
-const cancelAnswer = z.object({ state: z.literal("cancelled") });
+const putResponse = z.object({ id: z.string() });
+const cancelResponse = z.object({ state: z.literal("cancelled") });

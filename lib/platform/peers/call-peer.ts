@@ -24,9 +24,9 @@ export interface PeerAccess extends PeerTools {
   /** The time limit of an operation, including token, attempts and body. */
   readonly timeLimitMs: number;
   /** Default 4 MiB, after decompression. */
-  readonly longestAnswer?: number | undefined;
+  readonly maxResponseBytes?: number | undefined;
   /** Returns the peer's own error code and text from the body of a 4xx or 5xx. */
-  readonly refusalOf?: ((body: unknown) => { code?: unknown; detail?: unknown }) | undefined;
+  readonly errorOf?: ((body: unknown) => { code?: unknown; detail?: unknown }) | undefined;
 }
 
 export interface PeerRequest<T> {
@@ -37,62 +37,96 @@ export interface PeerRequest<T> {
   readonly token?: string | undefined;
   /** Added to the usual headers, or replacing them. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Sent as JSON, or as a form if it is `URLSearchParams`. */
-  readonly body?: URLSearchParams | object | undefined;
-  /** The schema of a 2xx body. It gets `undefined` for an empty body. */
-  readonly answer: z.ZodType<T>;
+  /** An object is sent as JSON, `URLSearchParams` as a form, text as it is. */
+  readonly body?: URLSearchParams | object | string | undefined;
+  /** What a 2xx body is read as: by default JSON. */
+  readonly reads?: "json" | "text";
+  /** The schema of a 2xx body. It gets `undefined` for an empty body, and may throw a `PeerFailure`. */
+  readonly response: z.ZodType<T>;
+  /** Whether the call may be repeated after temporary failures: it reads, gets a token, or is idempotent by its contract. */
+  readonly mayRepeat?: boolean;
   readonly signal?: AbortSignal | undefined;
   /** The call does not start after this time, even if the process was suspended meanwhile. It then fails as `unreachable`. */
   readonly notAfter?: Instant | undefined;
 }
 
-const unreadable = Symbol("no JSON");
+const unreadable = Symbol("not readable");
 
 /** Accepts any 2xx body except non-JSON: that is a proxy's page, and the call never reached the peer. */
 export const anyResponse: z.ZodType<unknown> = z.unknown().refine(body => body !== unreadable);
 
+const maxTries = 3;
+/** Doubles with each attempt. */
+const firstWaitMs = 250;
+/** A call is not repeated if the peer asks for a longer wait. */
+const maxWaitMs = 3000;
+
 /**
- * Calls a peer once. Redirects are not followed, because they would send the token to another host.
+ * Calls a peer within its time limit: once, or up to three times if the call may be repeated. Redirects are not followed,
+ * because they would send the token to another host.
  * @returns the parsed body of a 2xx
- * @throws PeerFailure only
+ * @throws PeerFailure only, that of the last attempt
  */
 export function callPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promise<T> {
-  return traceCall(access.peer, request.operation, span => callOnce(access, request, span));
+  return withTimeoutSignal(access.timeLimitMs, request.signal, async signal => {
+    for (let tried = 1; ; tried++) {
+      try {
+        return await traceCall(access.peer, request.operation, span => callOnce(access, { ...request, signal }, span));
+      } catch (error) {
+        const isLast = request.mayRepeat !== true || tried === maxTries;
+        if (isLast || !(error instanceof PeerFailure) || !error.passing) throw error;
+        const waitMs = Math.max(backOff(tried, access.random), (error.retryAfter ?? 0) * 1000);
+        if (waitMs > maxWaitMs) throw error;
+        await access.sleep(waitMs, signal).catch(() => {
+          throw error;
+        });
+      }
+    }
+  });
 }
 
-function callOnce<T>(access: PeerAccess, request: PeerRequest<T>, span: ActiveSpanHandle): Promise<T> {
+/** Returns the wait before the next attempt. Half of it is random, so that many hosts do not retry at the same time. */
+function backOff(tried: number, random: PeerAccess["random"]): number {
+  const maxMs = firstWaitMs * 2 ** (tried - 1);
+  return maxMs / 2 + (maxMs / 2) * ((random(1)[0] ?? 0) / 256);
+}
+
+async function callOnce<T>(
+  access: PeerAccess,
+  request: PeerRequest<T> & { readonly signal: AbortSignal },
+  span: ActiveSpanHandle,
+): Promise<T> {
+  const { signal } = request;
   const failed = (kind: PeerFailureKind, details?: PeerFailureDetails) =>
     new PeerFailure(access.peer, request.operation, kind, details);
 
-  return withTimeoutSignal(access.timeLimitMs, request.signal, async signal => {
-    const call = outgoing(request);
-    if (call === undefined) throw failed("unreachable", { detail: "The call could not be formed from the settings." });
-    span.label({ "http.request.method": request.method, "server.address": call.url.host });
-    if (signal.aborted) throw failed("unreachable", { cause: signal.reason });
-    if (request.notAfter !== undefined && access.now() > request.notAfter)
-      throw failed("unreachable", { detail: "The deadline had passed before the call began." });
+  const call = outgoing(request);
+  if (call === undefined) throw failed("unreachable", { detail: "The call could not be formed from the settings." });
+  span.label({ "http.request.method": request.method, "server.address": call.url.host });
+  if (signal.aborted) throw failed("unreachable", { cause: signal.reason });
+  if (request.notAfter !== undefined && access.now() > request.notAfter)
+    throw failed("unreachable", { detail: "The deadline had passed before the call began." });
 
-    const response = await access
-      .fetch(call.url, { ...call.init, redirect: "manual", signal })
-      .catch((error: unknown) => {
-        throw failed(neverConnected(error) ? "unreachable" : "unanswered", { cause: harmless(error) });
-      });
-    const { status } = response;
-    const peerRequestId = requestIdIn(response.headers);
-    span.label({ "http.response.status_code": status });
-    const body = await bodyOf(response, access.longestAnswer ?? 4 * 1024 * 1024);
+  const response = await access
+    .fetch(call.url, { ...call.init, redirect: "manual", signal })
+    .catch((error: unknown) => {
+      throw failed(neverConnected(error) ? "unreachable" : "unanswered", { cause: harmless(error) });
+    });
+  const { status } = response;
+  const peerRequestId = requestIdIn(response.headers);
+  span.label({ "http.response.status_code": status });
+  const text = await textOf(response, access.maxResponseBytes ?? 4 * 1024 * 1024);
 
-    if (!response.ok) {
-      const retryAfter = retryAfterSeconds(response.headers.get("retry-after"), access.now);
-      const refusal = access.refusalOf?.(body);
-      throw failed(kindOfStatus(status, retryAfter), { status, retryAfter, ...refusal, peerRequestId });
-    }
-    const answer = request.answer.safeParse(body);
-    if (answer.success) return answer.data;
-    const wrong = answer.error.issues.map(({ path }) => path.join(".") || "body");
-    const detail = `The response cannot be read: ${wrong.join(", ")}`;
-    throw failed("unanswered", { status, detail, peerRequestId });
-  });
+  if (!response.ok) {
+    const retryAfter = retryAfterSeconds(response.headers.get("retry-after"), access.now);
+    const error = access.errorOf?.(jsonOf(text));
+    throw failed(kindOfStatus(status, retryAfter), { status, retryAfter, ...error, peerRequestId });
+  }
+  const parsed = request.response.safeParse(request.reads === "text" ? text : jsonOf(text));
+  if (parsed.success) return parsed.data;
+  const wrong = parsed.error.issues.map(({ path }) => path.join(".") || "body");
+  const detail = `The response cannot be read: ${wrong.join(", ")}`;
+  throw failed("unanswered", { status, detail, peerRequestId });
 }
 
 /** Builds the request here, because the error of `fetch` quotes a bad header, including the token. */
@@ -103,15 +137,15 @@ function outgoing({
   headers: more = {},
   body,
 }: PeerRequest<unknown>): { url: URL; init: RequestInit } | undefined {
-  const form = body instanceof URLSearchParams;
+  const isForm = body instanceof URLSearchParams;
   try {
     const headers = new Headers({ accept: "application/json" });
     if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
     if (body !== undefined)
-      headers.set("content-type", form ? "application/x-www-form-urlencoded" : "application/json");
+      headers.set("content-type", isForm ? "application/x-www-form-urlencoded" : "application/json");
     for (const [name, value] of Object.entries(more)) headers.set(name, value);
-    if (body === undefined) return { url: new URL(url), init: { method, headers } };
-    return { url: new URL(url), init: { method, headers, body: form ? body.toString() : JSON.stringify(body) } };
+    const text = isForm || typeof body === "string" ? body.toString() : JSON.stringify(body);
+    return { url: new URL(url), init: { method, headers, ...(text !== undefined && { body: text }) } };
   } catch {
     return undefined;
   }
@@ -123,17 +157,26 @@ function harmless(error: unknown): Error | undefined {
   return error instanceof Error && error.cause instanceof Error ? error.cause : undefined;
 }
 
-/** Returns the body as JSON; undefined if it is empty, `unreadable` if it is not JSON, too long or incomplete. */
-async function bodyOf(response: Response, longest: number): Promise<unknown> {
+/** Returns the body; undefined if it is empty, `unreadable` if it is too long or incomplete. */
+async function textOf(response: Response, maxBytes: number): Promise<string | undefined | typeof unreadable> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
     for await (const chunk of response.body ?? []) {
       length += chunk.byteLength;
-      if (length > longest) return unreadable;
+      if (length > maxBytes) return unreadable;
       chunks.push(chunk);
     }
-    return length === 0 ? undefined : JSON.parse(new TextDecoder().decode(Buffer.concat(chunks)));
+    return length === 0 ? undefined : new TextDecoder().decode(Buffer.concat(chunks));
+  } catch {
+    return unreadable;
+  }
+}
+
+function jsonOf(text: Awaited<ReturnType<typeof textOf>>): unknown {
+  if (typeof text !== "string") return text;
+  try {
+    return JSON.parse(text);
   } catch {
     return unreadable;
   }

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { callPeer, type PeerAccess, type PeerRequest } from "../../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
-import { retryPeer } from "../../../platform/peers/retry-peer.ts";
 import { earliest, plus } from "../../../platform/time.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Idp } from "../contract.ts";
@@ -10,18 +9,18 @@ import type { IdpDeps, IdpKind } from "../kind.ts";
 import { createPingTokens } from "../ping-tokens.ts";
 import { type AicSettings, settings } from "./settings.ts";
 import { end, endOf, type Field, fillIn, type Step, step, typesOf } from "./step.ts";
-import { journeyOptions, optionsOf, outcomeOf, refusalOf } from "./wire.ts";
+import { errorOf, journeyOptions, optionsOf, outcomeOf } from "./wire.ts";
 
 const idpState = z.object({ step });
 /** The maximum size of a step as JSON, in bytes. Sealed it is a third longer, and the row of a security key has up to 20 of them. */
 const longestStep = 16_000;
 /** The maximum size of a response, in bytes. It is larger than a step's, so that a step that is too long gets its own message. */
-const longestAnswer = 64 * 1024;
+const maxResponseBytes = 64 * 1024;
 const stepOrEnd = z.union([step, end]);
 type Call = Required<Pick<PeerRequest<unknown>, "headers" | "signal">>;
 
 function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
-  const access: PeerAccess = { ...deps, peer: idpName(id), refusalOf, longestAnswer };
+  const access: PeerAccess = { ...deps, peer: idpName(id), errorOf, maxResponseBytes };
   const realm = `realms/root/realms/${configured.realm.replace("/", "")}`;
   const tokenUrl = `${amUrlOf(configured["auth-base-url"])}/oauth2/${realm}/access_token`;
   const tokens = createPingTokens(access, {
@@ -57,7 +56,7 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     "content-type": "application/json",
   });
   const post = (operation: string, body?: Step) =>
-    ({ operation, method: "POST", url, body, answer: stepOrEnd }) as const;
+    ({ operation, method: "POST", url, body, response: stepOrEnd }) as const;
 
   /** Continues a journey. The step cannot be used again after that, also if the call fails. */
   const continueJourney = (request: PeerRequest<Step | undefined>) =>
@@ -65,7 +64,8 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
 
   const askOptions = async (call: Call, userId: string) => {
     const operation = "creation options";
-    const first = await retryPeer(access, { ...call, ...post(operation) }).catch(asConfiguration(operation));
+    const begin = { ...call, ...post(operation), mayRepeat: true };
+    const first = await callPeer(access, begin).catch(asConfiguration(operation));
     const named = first && fillIn(first, userField, userId.toWellFormed());
     if (named === undefined) throw unusable(access.peer, `The journey has no ${userField.type} for the user.`);
     const asked = await continueJourney({ ...call, ...post(operation, named) });

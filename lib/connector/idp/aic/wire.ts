@@ -99,7 +99,7 @@ const refusal = z.lazy(() =>
 );
 
 /** Returns AM's error code, or its name of the status, and its message; nothing if the body is not AM's. */
-export function refusalOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
+export function errorOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
   const { reason, message, detail } = refusal.safeParse(body).data ?? {};
   return { code: detail?.errorCode ?? reason, detail: message ?? undefined };
 }

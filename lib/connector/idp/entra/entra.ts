@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
-import { retryPeer } from "../../../platform/peers/retry-peer.ts";
 import { minutes, plus } from "../../../platform/time.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge } from "../../model/webauthn.ts";
@@ -9,31 +8,31 @@ import { type AccessTokens, createAccessTokens } from "../../peers/access-token.
 import { grantByClientCredentials } from "../../peers/grant.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
-import { type IdpDeps, type IdpKind, longestIdpAnswer } from "../kind.ts";
+import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
 import { withAttestationFormat } from "./attestation-format.ts";
 import { type EntraSettings, settings } from "./settings.ts";
 import {
   challengeTimeout,
-  creationOptionsAnswer,
+  creationOptionsResponse,
   displayNameOf,
+  errorOf,
   findMethod,
   graphOptions,
   type Method,
   mayBeCredential,
   methodList,
-  refusalOf,
-  registrationAnswer,
   registrationBody,
+  registrationResponse,
 } from "./wire.ts";
 
 const idpState = z.object({ userId: z.string().min(1) });
-const mostPages = 10;
+const maxPages = 10;
 const nationalGraphs = ["graph.microsoft.us", "dod-graph.microsoft.us", "microsoftgraph.chinacloudapi.cn"];
 const globalOnly =
   "api-version must be beta with this graph-endpoint: version 1.0 issues challenges in the global cloud only";
 
 function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
-  const access: PeerAccess = { ...deps, peer: idpName(id), refusalOf, longestAnswer: longestIdpAnswer };
+  const access: PeerAccess = { ...deps, peer: idpName(id), errorOf, maxResponseBytes: maxIdpResponseBytes };
   const tokens = tokensOf(access, configured, deps);
   const graph = `${configured["graph-endpoint"]}/${configured["api-version"]}`;
   const isBeta = configured["api-version"] === "beta";
@@ -62,16 +61,17 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
         const timeoutParameter = isBeta ? `(challengeTimeoutInMinutes=${timeout})` : "";
         const url = `${methodsOf(request.userId)}/creationOptions${timeoutParameter}`;
         const askedAt = access.now();
-        const answer = await retryPeer(access, {
+        const response = await callPeer(access, {
           ...call,
           operation,
           method: "GET",
           url,
-          answer: creationOptionsAnswer,
+          response: creationOptionsResponse,
+          mayRepeat: true,
         });
         const read = { peer: access.peer, expectedRelyingPartyId: request.relyingPartyId };
-        const options = readCreationOptions(graphOptions, answer.publicKey, read);
-        const expiry = challengeTimeout.safeParse(answer.challengeTimeoutDateTime);
+        const options = readCreationOptions(graphOptions, response.publicKey, read);
+        const expiry = challengeTimeout.safeParse(response.challengeTimeoutDateTime);
         if (!expiry.success) throw unusable(access.peer, "challengeTimeoutDateTime is not readable");
         const askedExpiry = new Date(plus(askedAt, minutes(timeout)));
         return {
@@ -89,12 +89,12 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
         const url = methodsOf(userOf(operation, stored));
         const body = registrationBody(attestation, displayNameOf(name));
         const registration = { ...call, operation, method: "POST", url, body, notAfter } as const;
-        const { id: methodId } = await callPeer(access, { ...registration, answer: registrationAnswer }).catch(
+        const { id: methodId } = await callPeer(access, { ...registration, response: registrationResponse }).catch(
           withAttestationFormat(attestation.attestationObject),
         );
-        // The answer is that of another call: only the list of keys shows whether this credential is registered.
+        // The response is that of another call: only the list of keys shows whether this credential is registered.
         if (!mayBeCredential(methodId, attestation.credentialId)) {
-          const detail = "The answer has the id of another credential.";
+          const detail = "The response has the id of another credential.";
           throw new PeerFailure(access.peer, operation, "unanswered", { detail });
         }
       }),
@@ -104,11 +104,11 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
         const operation = "registered keys";
         const methods: Method[] = [];
         let url = methodsOf(userOf(operation, stored));
-        for (let page = 0; page < mostPages; page++) {
-          const list = { ...call, operation, method: "GET", url, answer: methodList } as const;
-          const answer = await retryPeer(access, list).catch(noneWithoutUser);
-          methods.push(...answer.value);
-          const next = answer["@odata.nextLink"];
+        for (let page = 0; page < maxPages; page++) {
+          const list = { ...call, operation, method: "GET", url, response: methodList, mayRepeat: true } as const;
+          const read = await callPeer(access, list).catch(noneWithoutUser);
+          methods.push(...read.value);
+          const next = read["@odata.nextLink"];
           const found = findMethod(methods, query);
           if (next === undefined || found === "by id") return typeof found === "string" ? true : found;
           // The token must not be sent to another host than Graph.

@@ -71,8 +71,8 @@ const guid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export const mayBeCredential = (id: string, credentialId: string): boolean =>
   guid.test(id) || unpadded(id) === credentialId || spellings(credentialId).has(id);
 
-/** The options are parsed separately: a call that is answered with invalid ones must not be repeated. */
-export const creationOptionsAnswer = optionallyWrapped(
+/** The options are parsed separately: a call whose response has invalid ones must not be repeated. */
+export const creationOptionsResponse = optionallyWrapped(
   z.object({ challengeTimeoutDateTime: z.unknown().optional(), publicKey: z.record(z.string(), z.unknown()) }),
 );
 
@@ -80,7 +80,7 @@ export const graphOptions = z.lazy(() =>
   creationOptionsSchema({ binary: base64Text, credentialId: z.string().transform(normalizeId).pipe(base64Text) }),
 );
 
-/** Graph's time of expiry; undefined if the answer has none. */
+/** Graph's time of expiry; undefined if the response has none. */
 export const challengeTimeout = z.iso
   .datetime({ offset: true })
   .transform(text => new Date(text))
@@ -96,7 +96,7 @@ export const registrationBody = (attestation: Attestation, displayName: string):
   },
 });
 
-export const registrationAnswer = optionallyWrapped(z.object({ id: z.string().min(1) }));
+export const registrationResponse = optionallyWrapped(z.object({ id: z.string().min(1) }));
 
 const method = z.object({ id: z.string(), displayName: z.string().nullish(), createdDateTime: z.string().nullish() });
 export type Method = z.output<typeof method>;
@@ -112,7 +112,7 @@ const graphError = z.object({
 const innerError = z.object({ code: z.string().nullish(), innerError: z.unknown().optional() });
 
 /** Returns Graph's innermost error code, which is the most specific one, and its message. */
-export function refusalOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
+export function errorOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
   const { error } = graphError.safeParse(body).data ?? {};
   let code = error?.code ?? undefined;
   let inner = innerError.safeParse(error?.innerError).data;

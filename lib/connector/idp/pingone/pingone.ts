@@ -1,14 +1,13 @@
 import * as z from "zod";
 import { anyResponse, callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
-import { retryPeer } from "../../../platform/peers/retry-peer.ts";
 import { days, plus } from "../../../platform/time.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge, CreationOptions } from "../../model/webauthn.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions } from "../creation-options.ts";
-import { type IdpDeps, type IdpKind, longestIdpAnswer } from "../kind.ts";
+import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
 import { createPingTokens } from "../ping-tokens.ts";
 import { asDeviceLeft, asNothingCreated, deviceCapAsRefusal, undefinedIfGone, undefinedIfRefused } from "./failures.ts";
 import { type PingOneSettings, settings } from "./settings.ts";
@@ -19,10 +18,10 @@ import {
   byUsername,
   device,
   deviceList,
+  errorOf,
   newDevice,
   newDeviceBody,
   pingOneOptions,
-  refusalOf,
   unwrapped,
   userList,
 } from "./wire.ts";
@@ -31,7 +30,7 @@ const idpState = z.object({ userId: z.string().min(1), deviceId: z.string().min(
 type IdpState = z.output<typeof idpState>;
 
 function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
-  const access: PeerAccess = { ...deps, peer: idpName(id), refusalOf, longestAnswer: longestIdpAnswer };
+  const access: PeerAccess = { ...deps, peer: idpName(id), errorOf, maxResponseBytes: maxIdpResponseBytes };
   const tokens = createPingTokens(access, {
     tokenUrl: `${configured["auth-base-url"]}/${configured["environment-id"]}/as/token`,
     clientId: configured["client-id"],
@@ -58,7 +57,8 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     const username = userId.toWellFormed();
     const query = new URLSearchParams({ filter: byUsername(username), limit: "2" });
     const url = `${users}?${query}`;
-    const [found, ...others] = await retryPeer(access, { ...call, operation, method: "GET", url, answer: userList });
+    const list = { ...call, operation, method: "GET", url, response: userList, mayRepeat: true } as const;
+    const [found, ...others] = await callPeer(access, list);
     if (found === undefined)
       throw new PeerFailure(access.peer, operation, "missing", { code: "user", detail: "The user was not found." });
     // Checks the result, so that a misread filter cannot give the security key to another user.
@@ -68,9 +68,18 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
   };
 
   const find = (call: TokenCall, operation: string, of: IdpState) =>
-    retryPeer(access, { ...call, operation, method: "GET", url: urlOf(of), answer: device }).catch(undefinedIfGone);
+    callPeer(access, { ...call, operation, method: "GET", url: urlOf(of), response: device, mayRepeat: true }).catch(
+      undefinedIfGone,
+    );
   const remove = (call: TokenCall, of: IdpState) =>
-    retryPeer(access, { ...call, operation: "compensate", method: "DELETE", url: urlOf(of), answer: anyResponse });
+    callPeer(access, {
+      ...call,
+      operation: "compensate",
+      method: "DELETE",
+      url: urlOf(of),
+      response: anyResponse,
+      mayRepeat: true,
+    });
 
   return {
     id,
@@ -92,7 +101,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
           method: "POST",
           url,
           body,
-          answer: newDevice,
+          response: newDevice,
         }).catch(deviceCapAsRefusal(operation));
         const state: IdpState = { userId, deviceId: created.id, origin: `https://${relyingPartyId}` };
         const given = unwrapped(created.publicKeyCredentialCreationOptions);
@@ -121,11 +130,11 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
         const body = activationBody(of.origin, attestation);
         const headers = { "content-type": activationType };
         const activation = { ...call, operation, method: "POST", url: urlOf(of), headers, body, notAfter } as const;
-        await callPeer(access, { ...activation, answer: activeDevice }).catch(deviceCapAsRefusal(operation));
+        await callPeer(access, { ...activation, response: activeDevice }).catch(deviceCapAsRefusal(operation));
         const url = `${urlOf(of)}/nickname`;
         const naming = { ...call, operation: "name", method: "PUT", url, body: { nickname: name }, notAfter } as const;
         // The security key is registered and also works without its name.
-        await callPeer(access, { ...naming, answer: anyResponse }).catch(() => {});
+        await callPeer(access, { ...naming, response: anyResponse }).catch(() => {});
       }),
 
     // The device was created for this credential only, so it is active if and only if the credential is registered.
@@ -144,8 +153,8 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
         const userId = await resolveUser(call, idOrName).catch(undefinedIfRefused);
         if (userId === undefined) return;
         const url = devicesOf(userId);
-        const list = { ...call, operation, method: "GET", url, answer: deviceList } as const;
-        const listed = await retryPeer(access, list).catch(undefinedIfRefused);
+        const list = { ...call, operation, method: "GET", url, response: deviceList, mayRepeat: true } as const;
+        const listed = await callPeer(access, list).catch(undefinedIfRefused);
         for (const { id: deviceId, status, nickname } of listed?._embedded?.devices.filter(
           each => each !== undefined,
         ) ?? []) {

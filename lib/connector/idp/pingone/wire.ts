@@ -87,7 +87,7 @@ const refusal = z.lazy(() =>
 );
 
 /** Returns PingOne's error code and messages. The maximum number of devices has the code of throttling; only its detail differs. */
-export function refusalOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
+export function errorOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {
   const { code, message, details = [] } = refusal.safeParse(body).data ?? {};
   const texts = [message, ...details.map(detail => detail.message)].filter(text => text != null);
   return {

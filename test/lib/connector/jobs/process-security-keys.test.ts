@@ -561,6 +561,7 @@ describe("the activations of a job", () => {
     expect(left).toBeGreaterThanOrEqual(4);
     expect([processed, processed + left]).toEqual([activated + throttled, 12]);
     expect(posts()).toBe(processed);
+    peers.entra.clearFaults();
     connector.advance(minutes(1));
     expect(await connector.runCredentials("timer")).toMatchObject({ activated: 12 - activated, left: 0 });
   });

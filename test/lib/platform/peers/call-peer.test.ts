@@ -19,7 +19,7 @@ import {
 } from "../../../support/connector/peer-tools.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
 
-const answer = z.object({ id: z.string() });
+const response = z.object({ id: z.string() });
 
 let peer: Peer;
 let next: PeerAnswer;
@@ -42,7 +42,7 @@ const request = (changes: Partial<PeerRequest<{ id: string }>> = {}): PeerReques
   operation: "make",
   method: "POST",
   url: `${peer.url}/things`,
-  answer,
+  response,
   ...changes,
 });
 const call = (changes?: Partial<PeerRequest<{ id: string }>>, of?: Partial<PeerAccess>) =>
@@ -54,7 +54,7 @@ describe("a call", () => {
   });
 
   test("accepts any 2xx if no body is needed, but not a proxy's page", async () => {
-    const remove = () => callPeer(access(), { ...request({ method: "DELETE" }), answer: anyResponse });
+    const remove = () => callPeer(access(), { ...request({ method: "DELETE" }), response: anyResponse });
     for (const body of [undefined, { id: "one" }, "[]", "null"]) {
       next = { status: 200, body };
       await remove();
@@ -108,7 +108,7 @@ describe("a call", () => {
 
   test("accepts an empty 2xx if no body is needed", async () => {
     next = { status: 204 };
-    expect(await callPeer(access(), { ...request({ method: "DELETE" }), answer: z.unknown() })).toBeUndefined();
+    expect(await callPeer(access(), { ...request({ method: "DELETE" }), response: z.unknown() })).toBeUndefined();
   });
 });
 
@@ -231,7 +231,7 @@ describe("a response that is not a success", () => {
       response.on("drain", more);
       more();
     });
-    expect(await kindOf(call({ url }, { longestAnswer: 1_000_000 }))).toBe("unanswered");
+    expect(await kindOf(call({ url }, { maxResponseBytes: 1_000_000 }))).toBe("unanswered");
     await closed.promise;
   });
 
@@ -245,14 +245,14 @@ describe("a response that is not a success", () => {
   });
 
   test("has the peer's message on one line, cut, without control characters", async () => {
-    const refusalOf = (body: unknown) => body as { code: unknown; detail: unknown };
+    const errorOf = (body: unknown) => body as { code: unknown; detail: unknown };
     next = { status: 400, body: { code: "bad\r\ncode", detail: `a\u0000b\u2028c${"x".repeat(600)}` } };
-    const failure = await failureOf(call({}, { refusalOf }));
+    const failure = await failureOf(call({}, { errorOf }));
     expect(failure.code).toBe("bad code");
     expect(failure.detail).toMatch(/^a b cx+$/);
     expect(failure.detail).toHaveLength(500);
     next = { status: 400, body: { code: 7, detail: " " } };
-    expect(await failureOf(call({}, { refusalOf }))).toMatchObject({ code: undefined, detail: undefined });
+    expect(await failureOf(call({}, { errorOf }))).toMatchObject({ code: undefined, detail: undefined });
   });
 });
 

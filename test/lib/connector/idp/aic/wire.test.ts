@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { end, fillIn, type Step, step } from "../../../../../lib/connector/idp/aic/step.ts";
-import { journeyOptions, optionsOf, refusalOf } from "../../../../../lib/connector/idp/aic/wire.ts";
+import { errorOf, journeyOptions, optionsOf } from "../../../../../lib/connector/idp/aic/wire.ts";
 
 const data = {
   _type: "WebAuthn",
@@ -70,20 +70,20 @@ describe("creation options of a step", () => {
 describe("a refusal of AM", () => {
   test("has AM's error code, or its name of the status, and its message", () => {
     const body = { code: 401, reason: "Unauthorized", message: "Session has timed out" };
-    expect(refusalOf({ ...body, detail: { errorCode: "110" } })).toEqual({
+    expect(errorOf({ ...body, detail: { errorCode: "110" } })).toEqual({
       code: "110",
       detail: "Session has timed out",
     });
     for (const detail of [undefined, {}, "text", { errorCode: 110 }])
-      expect(refusalOf({ ...body, detail })).toEqual({ code: "Unauthorized", detail: "Session has timed out" });
+      expect(errorOf({ ...body, detail })).toEqual({ code: "Unauthorized", detail: "Session has timed out" });
   });
 
   test("has its code also if the message is null", () => {
-    expect(refusalOf({ code: 401, reason: "Unauthorized", message: null, detail: { errorCode: "110" } })).toEqual({
+    expect(errorOf({ code: 401, reason: "Unauthorized", message: null, detail: { errorCode: "110" } })).toEqual({
       code: "110",
       detail: undefined,
     });
-    expect(refusalOf({ code: 401, reason: "Unauthorized", detail: { errorCode: null } }).code).toBe("Unauthorized");
+    expect(errorOf({ code: 401, reason: "Unauthorized", detail: { errorCode: null } }).code).toBe("Unauthorized");
   });
 
   test("has nothing from a body that is not AM's", () => {
@@ -94,6 +94,6 @@ describe("a refusal of AM", () => {
       { code: "401", reason: "x" },
       { code: 401 },
     ])
-      expect(refusalOf(body)).toEqual({ code: undefined, detail: undefined });
+      expect(errorOf(body)).toEqual({ code: undefined, detail: undefined });
   });
 });

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  errorOf,
   graphOptions,
   mayBeCredential,
   normalizeId,
-  refusalOf,
   spellings,
 } from "../../../../../lib/connector/idp/entra/wire.ts";
 
@@ -78,25 +78,25 @@ test("creation options of Graph have no member for a null one", () => {
 describe("a refusal of Graph", () => {
   test("has the innermost code and the outermost message", () => {
     const innerError = { code: "inner", innerError: { code: "deepest", innerError: { date: "x" } } };
-    expect(refusalOf({ error: { code: "outer", message: "No.", innerError } })).toEqual({
+    expect(errorOf({ error: { code: "outer", message: "No.", innerError } })).toEqual({
       code: "deepest",
       detail: "No.",
     });
-    expect(refusalOf({ error: { code: "outer", message: "No.", innerError: { date: "x" } } }).code).toBe("outer");
+    expect(errorOf({ error: { code: "outer", message: "No.", innerError: { date: "x" } } }).code).toBe("outer");
   });
 
   test("has its code and message beside members that are null", () => {
     const innerError = { code: null, innerError: null };
-    expect(refusalOf({ error: { code: "outer", message: null, innerError } })).toEqual({ code: "outer" });
-    expect(refusalOf({ error: { code: null, message: "No.", innerError: { code: "inner" } } })).toEqual({
+    expect(errorOf({ error: { code: "outer", message: null, innerError } })).toEqual({ code: "outer" });
+    expect(errorOf({ error: { code: null, message: "No.", innerError: { code: "inner" } } })).toEqual({
       code: "inner",
       detail: "No.",
     });
   });
 
   test("may be any body", () => {
-    fc.assert(fc.property(fc.anything(), body => void refusalOf(body)));
-    fc.assert(fc.property(fc.anything(), error => void refusalOf({ error })));
-    expect(refusalOf(undefined)).toEqual({ code: undefined, detail: undefined });
+    fc.assert(fc.property(fc.anything(), body => void errorOf(body)));
+    fc.assert(fc.property(fc.anything(), error => void errorOf({ error })));
+    expect(errorOf(undefined)).toEqual({ code: undefined, detail: undefined });
   });
 });

@@ -1,11 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  deviceCap,
-  deviceList,
-  newDevice,
-  refusalOf,
-  userList,
-} from "../../../../../lib/connector/idp/pingone/wire.ts";
+import { deviceCap, deviceList, errorOf, newDevice, userList } from "../../../../../lib/connector/idp/pingone/wire.ts";
 
 test("responses of PingOne must have ids that are one segment of an address", () => {
   const users = (id: string) => userList.safeParse({ _embedded: { users: [{ id, username: "jan" }] } }).success;
@@ -22,29 +16,29 @@ test("responses of PingOne must have ids that are one segment of an address", ()
 describe("a refusal of PingOne", () => {
   test("has its code and each message once", () => {
     const details = [{ code: "INVALID_VALUE" }, { message: "Wrong." }, { message: "No." }, { message: "Wrong." }];
-    expect(refusalOf({ code: "INVALID_DATA", message: "No.", details })).toEqual({
+    expect(errorOf({ code: "INVALID_DATA", message: "No.", details })).toEqual({
       code: "INVALID_DATA",
       detail: "No. Wrong.",
     });
   });
 
   test("has its code beside members that are null", () => {
-    expect(refusalOf({ code: "NOT_FOUND", message: null, details: null })).toEqual({ code: "NOT_FOUND", detail: "" });
+    expect(errorOf({ code: "NOT_FOUND", message: null, details: null })).toEqual({ code: "NOT_FOUND", detail: "" });
     const details = [
       { code: null, message: "No." },
       { code: deviceCap, message: null },
     ];
-    expect(refusalOf({ code: "REQUEST_LIMITED", message: null, details })).toEqual({ code: deviceCap, detail: "No." });
+    expect(errorOf({ code: "REQUEST_LIMITED", message: null, details })).toEqual({ code: deviceCap, detail: "No." });
   });
 
   test("means the maximum number of devices if any of its details says so", () => {
     const details = [{ code: "OTHER" }, { code: deviceCap }];
-    expect(refusalOf({ code: "REQUEST_LIMITED", details }).code).toBe("LIMIT_EXCEEDED");
-    expect(refusalOf({ code: "REQUEST_LIMITED", details: [{ code: "OTHER" }] }).code).toBe("REQUEST_LIMITED");
+    expect(errorOf({ code: "REQUEST_LIMITED", details }).code).toBe("LIMIT_EXCEEDED");
+    expect(errorOf({ code: "REQUEST_LIMITED", details: [{ code: "OTHER" }] }).code).toBe("REQUEST_LIMITED");
   });
 
   test("is read without valid details, and may be any body", () => {
-    expect(refusalOf({ code: "X", message: "No.", details: "none" })).toEqual({ code: "X", detail: "No." });
-    for (const body of [undefined, null, "", [], { code: 7 }]) expect(refusalOf(body).code).toBeUndefined();
+    expect(errorOf({ code: "X", message: "No.", details: "none" })).toEqual({ code: "X", detail: "No." });
+    for (const body of [undefined, null, "", [], { code: 7 }]) expect(errorOf(body).code).toBeUndefined();
   });
 });

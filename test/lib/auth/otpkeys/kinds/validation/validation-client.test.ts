@@ -12,6 +12,8 @@ import {
   signatureOf,
   type ValidationMessage,
 } from "../../../../../../lib/auth/otpkeys/kinds/validation/validation-message.ts";
+import { testTools } from "../../../../../support/connector/peer-tools.ts";
+import { deadAddress } from "../../../../../support/dead-address.ts";
 
 const otp = "dteffujehknhfjbrjnlnldnhcujvddbikngjrtgh";
 const key = new Uint8Array(randomBytes(20));
@@ -56,10 +58,9 @@ const clientOf = (servers: readonly { readonly url: string }[], options: Partial
     urls: servers.map(({ url }) => url),
     clientId: "87",
     key: async () => key,
-    fetch,
-    random: bytes => randomBytes(bytes),
-    timeoutMs: 5000,
-    totalTimeoutMs: 10_000,
+    ...testTools(),
+    timeLimitMs: 5000,
+    totalTimeLimitMs: 10_000,
     ...options,
   });
 
@@ -180,7 +181,7 @@ describe("an answer of a validation server", () => {
 });
 
 describe("several validation servers", () => {
-  const dead = { url: "http://127.0.0.1:1/wsapi/2.0/verify" };
+  const dead = { url: `${deadAddress}/wsapi/2.0/verify` };
 
   it("are asked in turn until one gives an answer that can be believed, by the same nonce", async () => {
     const broken = await server(statusAnswer("BACKEND_ERROR"));
@@ -202,15 +203,15 @@ describe("several validation servers", () => {
   it("are left when they are silent for the time limit of one", async () => {
     const silent = await server(() => undefined);
     const good = await server(statusAnswer("OK"));
-    expect(await clientOf([silent, good], { timeoutMs: 5000 }).validate(otp)).toMatchObject({ outcome: "valid" });
+    expect(await clientOf([silent, good], { timeLimitMs: 5000 }).validate(otp)).toMatchObject({ outcome: "valid" });
   });
 
   it("are not asked any more when the time for all is up", async () => {
     const silent = await server(() => undefined);
     const good = await server(statusAnswer("OK"));
-    expect(await clientOf([silent, good], { timeoutMs: 600_000, totalTimeoutMs: 50 }).validate(otp)).toEqual({
+    expect(await clientOf([silent, good], { timeLimitMs: 600_000, totalTimeLimitMs: 50 }).validate(otp)).toEqual({
       outcome: "unavailable",
-      detail: `${silent.host}: no response in time; ${good.host}: not called, time is up`,
+      detail: `${silent.host}: no response; ${good.host}: not called, time is up`,
     });
     expect(good.asked).toEqual([]);
   });
@@ -218,7 +219,7 @@ describe("several validation servers", () => {
   it("are logged on failure without the OTP, which is part of the address", async () => {
     const broken = await server(statusAnswer("BACKEND_ERROR"));
     const { detail } = await clientOf([dead, broken]).validate(otp);
-    expect(detail).toBe(`127.0.0.1:1: not reached; ${broken.host}: BACKEND_ERROR`);
+    expect(detail).toBe(`127.0.0.1:2: not reached; ${broken.host}: BACKEND_ERROR`);
   });
 
   it("are not asked where our key is away, and that is no answer about the OTP", async () => {

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
-import type { PeerAccess } from "../../../../lib/platform/peers/call-peer.ts";
-import { retryPeer } from "../../../../lib/platform/peers/retry-peer.ts";
+import { callPeer, type PeerAccess } from "../../../../lib/platform/peers/call-peer.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
 import { failureOf, kindOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
@@ -17,9 +16,9 @@ beforeEach(async () => {
 afterEach(() => peer.close());
 
 const read = (changes: Partial<PeerAccess> = {}, url = `${peer.url}/thing`, signal?: AbortSignal) =>
-  retryPeer(
+  callPeer(
     { ...tools, peer: "thing", timeLimitMs: 20_000, ...changes },
-    { operation: "read", method: "GET", url, answer: z.object({ id: z.string() }), signal },
+    { operation: "read", method: "GET", url, response: z.object({ id: z.string() }), mayRepeat: true, signal },
   );
 const asked = () => peer.count("GET", /thing/);
 

@@ -1,16 +1,17 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { postToPublicAddresses } from "../../../../functions/connector/start/post-event.ts";
+import { fetchFromPublicAddresses } from "../../../../functions/connector/start/fetch-from-public-addresses.ts";
 import { neverConnected } from "../../../../lib/platform/peers/http-failure.ts";
 
-const message = { headers: { "content-type": "application/json" }, body: '{"é":1}' };
 const { signal } = new AbortController();
+const message = { method: "POST", headers: { "content-type": "application/json" }, body: '{"é":1}' };
 
 const refusal = (url: string, allowsPrivate: boolean) =>
-  postToPublicAddresses(allowsPrivate)(url, message, signal).then(
+  fetchFromPublicAddresses(allowsPrivate)(new URL(url), message).then(
     () => "answered",
-    (error: Error) => (error.message.includes("is private") && neverConnected(error) ? "private" : "another failure"),
+    (error: Error) =>
+      String(error.cause).includes("is private") && neverConnected(error) ? "private" : "another failure",
   );
 
 describe("an address that is not public", () => {
@@ -88,19 +89,25 @@ describe("a server on the loopback, in a local run", () => {
     server.close();
   });
 
-  const post = (path: string, ended = signal) => postToPublicAddresses(false)(`${url}${path}`, message, ended);
+  const post = async (path: string, ended = signal) => {
+    const { status, headers, body } = await fetchFromPublicAddresses(false)(new URL(`${url}${path}`), {
+      ...message,
+      signal: ended,
+    });
+    return { status, retryAfter: headers.get("retry-after"), body };
+  };
 
   test("receives the body, and its status and Retry-After are returned", async () => {
-    expect(await post("/hook")).toEqual({ status: 503, retryAfter: "7" });
+    expect(await post("/hook")).toEqual({ status: 503, retryAfter: "7", body: null });
     expect(bodies).toEqual([message.body]);
   });
 
   test("has all its Retry-After headers returned, joined as `fetch` does", async () => {
-    expect(await post("/busy")).toEqual({ status: 503, retryAfter: "0, 120" });
+    expect(await post("/busy")).toMatchObject({ status: 503, retryAfter: "0, 120" });
   });
 
   test("receives no second call when it redirects", async () => {
-    expect(await post("/redirect")).toEqual({ status: 302, retryAfter: undefined });
+    expect(await post("/redirect")).toMatchObject({ status: 302, retryAfter: null });
     expect(bodies).toHaveLength(1);
   });
 

@@ -2,42 +2,51 @@ import { lookup as resolveName } from "node:dns";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { BlockList, isIP, type LookupFunction } from "node:net";
-import type { Post } from "../../../lib/connector/peers/event-sink.ts";
+import type { Fetch } from "../../../lib/platform/peers/call-peer.ts";
 import { isHttpOnLoopback } from "../../../lib/platform/settings/setting.ts";
 
 /**
- * Returns a function that posts messages to public addresses only. It checks the address that a name resolves to within
- * the same connection, so that a name which resolves differently the next time does not evade the check. It does not
- * follow redirects and does not read bodies.
+ * Returns a `fetch` for calls with a text as body, to public addresses only. It checks the address that a name resolves
+ * to within the same connection, so that a name which resolves differently the next time does not evade the check. It
+ * does not follow redirects. Its responses have no body.
  * @param allowsPrivate whether private addresses may be called too. Link-local addresses, such as the one where the
  * platform issues credentials, are refused in any case
  */
-export function postToPublicAddresses(allowsPrivate: boolean): Post {
-  return async (url, { headers, body }, signal) => {
-    const { protocol, hostname } = new URL(url);
-    const isLocal = isHttpOnLoopback(url);
+export function fetchFromPublicAddresses(allowsPrivate: boolean): Fetch {
+  return async (input, { method, headers, body, signal } = {}) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    const { protocol, hostname } = url;
+    const isLocal = isHttpOnLoopback(url.href);
     const isAllowed = (address: string) => isLocal || !isRefused(address, allowsPrivate);
     const literal = hostname.replace(/^\[|\]$/g, "");
-    if (isIP(literal) !== 0 && !isAllowed(literal)) throw refused();
-    const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<Post>>>();
+    if (isIP(literal) !== 0 && !isAllowed(literal))
+      throw new TypeError("The event sink was not called.", { cause: refused() });
+    const text = String(body ?? "");
+    const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const request = (protocol === "https:" ? requestHttps : requestHttp)(url, {
-      method: "POST",
-      headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
+      ...(method !== undefined && { method }),
+      headers: { ...Object.fromEntries(new Headers(headers)), "content-length": Buffer.byteLength(text) },
       agent: false,
       lookup: lookupAllowed(isAllowed),
-      signal,
+      ...(signal && { signal }),
     });
-    request.once("error", reject);
+    // In the form in which `fetch` fails.
+    request.once("error", cause => reject(new TypeError("The event sink was not called.", { cause })));
     // An answer such as 101 closes the connection without an error and without a response.
     request.once("close", () => reject(new Error("The event sink closed the connection without a response.")));
     request.once("response", response => {
-      // `headers` has only the first of several.
-      const retryAfter = response.headersDistinct["retry-after"]?.join(", ");
-      resolve({ status: response.statusCode ?? 0, retryAfter });
       // The body of the response is not needed, and may be endless.
       response.destroy();
+      // `headers` has only the first of several.
+      const retryAfter = response.headersDistinct["retry-after"]?.join(", ");
+      const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
+      try {
+        resolve(new Response(null, { status: response.statusCode ?? 0, headers }));
+      } catch (error) {
+        reject(error);
+      }
     });
-    request.end(body);
+    request.end(text);
     try {
       return await promise;
     } finally {
