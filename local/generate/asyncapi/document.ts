@@ -39,7 +39,6 @@ function asyncapiDocument(): Json {
     },
     channels: {
       events: {
-        address: null,
         title: "Events",
         description: "All events of all requests. A receiver gets each of them, in order within a request.",
         servers: [to("servers/sink")],

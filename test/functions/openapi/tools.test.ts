@@ -1,11 +1,9 @@
 import { execFile, spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { eventTypes } from "../../../lib/connector/events/event.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
 import { openapiTools } from "./tools.ts";
 
@@ -23,43 +21,31 @@ const run = (args: readonly string[], options: { readonly env?: NodeJS.ProcessEn
   spawnSync(process.execPath, args, { encoding: "utf8", ...options });
 
 describe.skipIf(missing !== undefined)("the OpenAPI documents", () => {
-  it("pass the recommended rules of Redocly without a warning", () => {
+  it("pass the recommended rules of Redocly without a warning, and the AsyncAPI document too", () => {
+    const directory = mkdtempSync(join(tmpdir(), "documents-"));
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    const broken = (file: string, from: string, to: string) => {
+      const path = join(directory, file);
+      writeFileSync(path, readFileSync(`docs/${file.replace("-", "/")}`, "utf8").replaceAll(from, to));
+      return path;
+    };
+    const wrong = [
+      broken("openapi-client.json", '"operationId"', '"operationid"'),
+      broken("asyncapi.json", '"action": "send"', '"action": "sends"'),
+    ];
+    const documents = [...names.map(name => `docs/openapi/${name}.json`), "docs/asyncapi.json"];
     const cli = join(path, "@redocly/cli/bin/cli.js");
     const env = { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
-    const files = names.map(name => `docs/openapi/${name}.json`);
-    const { stdout } = run([cli, "lint", ...files, "--extends=recommended", "--format=json"], { env });
+    // The license of AsyncAPI has no identifier, only an address, which this one does not have.
+    const rules = ["--extends=recommended", "--skip-rule=info-license-strict"];
+    const { stdout } = run([cli, "lint", ...documents, ...wrong, ...rules, "--format=json"], { env });
     // One JSON document after another.
     const results = JSON.parse(`[${stdout.replaceAll(/^\}\{$/gm, "},{")}]`) as {
       problems: unknown[];
-      totals: object;
+      totals: { errors: number; warnings: number };
     }[];
-    expect(results.flatMap(({ problems }) => problems)).toEqual([]);
-    expect(results.map(({ totals }) => totals)).toMatchObject(names.map(() => ({ errors: 0, warnings: 0 })));
-  });
-
-  it.each(names)("pass Spectral's rules for OpenAPI without a warning: %s", async name => {
-    const load = createRequire(`${path}/`);
-    const { Spectral, Document } = load("@stoplight/spectral-core");
-    const { Json } = load("@stoplight/spectral-parsers");
-    const { oas } = load("@stoplight/spectral-rulesets");
-    const spectral = new Spectral();
-    spectral.setRuleset({ extends: [oas] });
-    const file = `docs/openapi/${name}.json`;
-    expect(await spectral.run(new Document(readFileSync(file, "utf8"), Json, file))).toEqual([]);
-    if (name !== "client") return;
-    const broken = readFileSync(file, "utf8").replaceAll('"operationId"', '"operationid"');
-    expect((await spectral.run(new Document(broken, Json, file))).length).toBeGreaterThan(0);
-  });
-
-  it("have one of AsyncAPI beside them, which its parser reads without a warning", async () => {
-    const { Parser } = createRequire(`${path}/`)("@asyncapi/parser");
-    const text = readFileSync("docs/asyncapi.json", "utf8");
-    const { document, diagnostics } = await new Parser().parse(text);
-    expect(diagnostics).toEqual([]);
-    expect(document.operations().all()).toHaveLength(1);
-    expect(document.messages().all()).toHaveLength(eventTypes.length);
-    const broken = text.replace('"action": "send"', '"action": "sends"');
-    expect((await new Parser().parse(broken)).diagnostics.length).toBeGreaterThan(0);
+    expect(results.slice(0, documents.length).flatMap(({ problems }) => problems)).toEqual([]);
+    expect(results.map(({ totals }) => totals.errors > 0)).toEqual([...documents.map(() => false), true, true]);
   });
 
   it("give a typed client that compiles, refuses an unknown field, and signs a user in", async () => {
