@@ -3,6 +3,7 @@ import type { NewApiToken, paths } from "../docs/openapi/core.ts";
 import { omitUndefined } from "../lib/platform/omit-undefined.ts";
 import { connectApi, dataOf, Refused } from "./api.ts";
 import { readArguments, usageError } from "./read-arguments.ts";
+import { signIn, signInHelp, signInOptions } from "./sign-in.ts";
 
 const name = "npm run api-tokens";
 const command = {
@@ -16,16 +17,16 @@ Usage: API_TOKEN=<token> npm run api-tokens -- <action> --url URL
   --expires TIME  create: the token is accepted before this time, such as 2031-01-31T12:00:00Z
   --role ROLE   create, Core only: read, import or admin (the default)
   --url URL     address of the API, such as https://core.example.com/core or https://connector.example.com
+${signInHelp}
   --help        show this text
 
-API_TOKEN is a bearer token for the API. To create or revoke, it must be an access token of the tenant with the role
-Core.Admin or Connector.Call, because a static API token cannot create or revoke others. In Azure, "Callers" in
-docs/deploy.md shows how to get one. On the local system (npm start) the simulated tenant issues them:
+API_TOKEN is a bearer token for the API; without it the command asks for one. To create or revoke, it must be an access token of the tenant with the role
+Core.Admin or Connector.Call, because a static API token cannot create or revoke others: --sign-in gets one. On the local system (npm start) the simulated tenant issues them:
   export API_TOKEN=$(curl -s -H "Content-Type: application/json" http://127.0.0.1:7076/_control/tokens \\
     -d '{"audience": "api://local", "roles": ["Core.Admin", "Connector.Call"]}' | node -p 'JSON.parse(fs.readFileSync(0)).token')
   npm run api-tokens -- create "my program" --url http://127.0.0.1:7071/core
 (7076 is the default port of "issuer" in the table that npm start prints.)`,
-  options: { url: { type: "string" }, expires: { type: "string" }, role: { type: "string" } },
+  options: { ...signInOptions, url: { type: "string" }, expires: { type: "string" }, role: { type: "string" } },
   allowPositionals: true,
 } as const;
 
@@ -44,9 +45,9 @@ async function main(): Promise<void> {
   if (needsArgument !== (argument !== "") || others.length > 0)
     throw usageError(name, needsArgument ? `${action} needs one argument.` : "list has no argument.");
   if (values.url === undefined) throw usageError(name, "--url is missing.");
-  const token = process.env.API_TOKEN;
-  if (!token) throw usageError(name, "API_TOKEN is not set.");
-  const api = connectApi<paths>(values.url, token, { prefix: "/core" });
+  const api = connectApi<paths>(values.url, await signIn(values, { command: name, name: values.url }), {
+    prefix: "/core",
+  });
   // The connector has the same three calls, at its own address.
   if (action === "list") {
     for (const { id, name, created_at, expires_at, role = "admin", last_used_on } of await dataOf(

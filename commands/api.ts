@@ -129,3 +129,11 @@ export async function dataOf<T>(call: Promise<ApiAnswer<T>>): Promise<T> {
   if (!answer.response.ok) throw new Refused(answer);
   return answer.data as T;
 }
+
+/** Returns the data of a list with its response, whose `Link` header leads to the next page. Throws `Refused` like `dataOf`. */
+export async function pageOf<T>(
+  call: Promise<ApiAnswer<T>>,
+): Promise<{ readonly data: T; readonly response: Response }> {
+  const answer = await call;
+  return { data: await dataOf(Promise.resolve(answer)), response: answer.response };
+}

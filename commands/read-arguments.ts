@@ -37,8 +37,14 @@ export function readArguments<const T extends ParseArgsOptionsConfig>(
   return undefined;
 }
 
+/** A command is called wrongly. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
 /** Returns the error of a wrong command line. */
-export const usageError = (name: string, problem: string): Error => new Error(`${problem} For help: ${name} -- --help`);
+export const usageError = (name: string, problem: string): Error =>
+  new UsageError(`${problem} For help: ${name} -- --help`);
 
 function problemOf(error: unknown, options: readonly string[]): string {
   const { message, code } = error as NodeJS.ErrnoException;

@@ -20,6 +20,8 @@ const steps = {
   "api-tokens": ["commands/api-tokens.ts"],
   "check-peers": ["commands/check-peers.ts"],
   "import-otpkeys": ["commands/import-otpkeys.ts"],
+  users: ["commands/users.ts"],
+  requests: ["commands/requests.ts"],
   format: [bin("@biomejs/biome/bin/biome"), "check", "--write"],
   build: [bin("typescript/bin/tsc"), "-p", "tsconfig.build.json"],
   package: ["local/package/package.ts"],

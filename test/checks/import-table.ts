@@ -138,7 +138,7 @@ export const importTable: readonly Zone[] = [
     folder: "commands",
     zones: [shared, "auth domain", "documents"],
     // The last two read the key files that administrators import.
-    packages: ["zod", "node:*", "openapi-fetch", "csv-parse", "fast-xml-parser"],
+    packages: ["zod", "node:*", "openapi-fetch", "@azure/identity", "csv-parse", "fast-xml-parser"],
     deployed: false,
   },
   {

@@ -11,6 +11,8 @@ const scripts: Readonly<Record<string, string>> = {
   "api-tokens": "commands/api-tokens.ts",
   "check-peers": "commands/check-peers.ts",
   "import-otpkeys": "commands/import-otpkeys.ts",
+  users: "commands/users.ts",
+  requests: "commands/requests.ts",
   demo: "local/demo/demo.ts",
   package: "local/package/package.ts",
 };

@@ -1,0 +1,164 @@
+// Finds and shows credential requests of the connector with their events, resends PINs and cancels (C14, C15, C19, C20).
+import type { CredentialRequest, ListedCredentialRequest, paths } from "../docs/openapi/connector.ts";
+import { omitUndefined } from "../lib/platform/omit-undefined.ts";
+import { connectApi, dataOf, pageOf } from "./api.ts";
+import {
+  actionOf,
+  exitHelp,
+  pageHelp,
+  pageOptions,
+  printFacts,
+  printJson,
+  printTable,
+  readPages,
+  runOperatorCommand,
+} from "./operator-command.ts";
+import { readArguments, usageError } from "./read-arguments.ts";
+import { signIn, signInHelp, signInOptions } from "./sign-in.ts";
+
+const name = "npm run requests";
+const text = { type: "string" } as const;
+const command = {
+  name,
+  help: `Finds credential requests of the connector, shows what happened to them, resends PINs and cancels.
+
+Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
+  find                  list requests, all or those that every filter matches
+  show ID               show a request with its keys, credentials and shipment
+  events ID             list the events of a request with their deliveries to event sinks
+  resend-pin ID         mail the PIN of every key again whose PIN is known
+  cancel ID             cancel what is not produced yet
+  --reference TEXT      find: customer_reference of the order, such as a ticket number
+  --user USER           find: a credential for this user
+  --email ADDRESS       find: email address of the recipient
+  --external-id ID      find: the recipient's identifier
+  --serial NUMBER       find: serial number of a security key
+  --state STATE         find: received, started, complete, partial, failed or cancelled
+  --since TIME          find: created after this time, such as 2031-01-31
+${pageHelp}
+  --url URL             address of the connector, such as https://connector.example.com
+  --json                print what the API answers, for programs
+${signInHelp}
+  --help                show this text
+
+API_TOKEN is a static API token of the connector; without it the command asks for one. ${exitHelp}`,
+  options: {
+    ...signInOptions,
+    ...pageOptions,
+    url: text,
+    json: { type: "boolean" },
+    reference: text,
+    user: text,
+    email: text,
+    "external-id": text,
+    serial: text,
+    state: text,
+    since: text,
+  },
+  allowPositionals: true,
+} as const;
+
+const actions = ["find", "show", "events", "resend-pin", "cancel"] as const;
+
+await runOperatorCommand(main);
+
+async function main(): Promise<void> {
+  const parsed = readArguments(command);
+  if (parsed === undefined) return;
+  const { values } = parsed;
+  const { action, argument } = actionOf({ name, actions, listing: ["find"] }, parsed.positionals);
+  if (values.url === undefined) throw usageError(name, "--url is missing.");
+  const connector = connectApi<paths>(values.url, await signIn(values, { command: name, name: "the connector" }));
+  const params = { path: { credential_request_id: argument } };
+  switch (action) {
+    case "find": {
+      const filters = omitUndefined({
+        customer_reference: values.reference,
+        user_id: values.user,
+        email: values.email,
+        external_id: values["external-id"],
+        serial_number: values.serial,
+        // The API names the states if this is none.
+        state: values.state as CredentialRequest["state"] | undefined,
+        created_after: values.since,
+      });
+      const found = await readPages(values, page =>
+        pageOf(connector.GET("/v2/credential-requests", { params: { query: { ...filters, ...page } } })),
+      );
+      if (values.json) return printJson(found);
+      return printTable(
+        ["ID", "STATE", "CREATED", "REFERENCE", "USERS"],
+        found.map(each => [
+          each.credential_request_id,
+          each.state,
+          each.created_at,
+          each.shipment?.customer_reference,
+          usersOf(each).join(" "),
+        ]),
+      );
+    }
+    case "show": {
+      const { data } = await dataOf(connector.GET("/v2/credential-requests/{credential_request_id}", { params }));
+      return values.json ? printJson(data) : printRequest(data);
+    }
+    case "events": {
+      const { data } = await dataOf(
+        connector.GET("/v2/credential-requests/{credential_request_id}/events", { params }),
+      );
+      if (values.json) return printJson(data);
+      return printTable(
+        ["TIME", "EVENT", "ID", "DELIVERIES"],
+        data.map(({ time, type, id, deliveries }) => [
+          time,
+          type,
+          id,
+          deliveries
+            .map(({ sink, state, error_message }) => `${sink} ${state}${error_message ? `: ${error_message}` : ""}`)
+            .join("; "),
+        ]),
+      );
+    }
+    case "resend-pin": {
+      const { data } = await dataOf(
+        connector.POST("/v2/credential-requests/{credential_request_id}/resend-pin", { params }),
+      );
+      return values.json ? printJson(data) : console.error(`PIN emails sent: ${data.sent}.`);
+    }
+    case "cancel": {
+      const { data } = await dataOf(
+        connector.POST("/v2/credential-requests/{credential_request_id}/cancel", { params }),
+      );
+      return values.json ? printJson(data) : printRequest(data);
+    }
+  }
+}
+
+type Listed = Pick<ListedCredentialRequest, "shipment" | "authenticators">;
+
+function keysOf({ shipment, authenticators = [] }: Listed) {
+  return [...(shipment?.shipment_items ?? []), ...authenticators];
+}
+
+function usersOf(request: Listed): readonly string[] {
+  return [...new Set(keysOf(request).flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id)))];
+}
+
+function printRequest(request: CredentialRequest): void {
+  const { shipment } = request;
+  printFacts({
+    Request: request.credential_request_id,
+    State: request.state,
+    Reason: request.error_message,
+    "External id": request.external_id,
+    Reference: shipment?.customer_reference,
+    Shipment: shipment?.shipment_id,
+    Tracking: [shipment?.tracking?.number, shipment?.tracking?.link].filter(Boolean).join(" "),
+  });
+  console.log("");
+  printTable(
+    ["KEY", "SERIAL", "KEY STATE", "USER", "IDP", "STATE", "REASON"],
+    keysOf(request).flatMap(({ name, serial_number, state, credentials }) =>
+      credentials.map(each => [name, serial_number, state, each.user_id, each.idp_id, each.state, each.error_message]),
+    ),
+  );
+}

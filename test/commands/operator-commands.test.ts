@@ -1,0 +1,120 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { describe, expect, test } from "vitest";
+import { sampleRequest } from "../../local/start/sample-request.ts";
+import { startAuthHost } from "../support/auth/host.ts";
+import { compileCache } from "../support/host/compile-cache.ts";
+
+const auth = await startAuthHost();
+
+async function run(command: string, args: readonly string[], env: Readonly<Record<string, string>>) {
+  const url = command === "requests" ? auth.connectorUrl : auth.coreUrl;
+  const child = spawn(process.execPath, [`commands/${command}.ts`, ...args, "--url", url], {
+    env: { PATH: process.env.PATH, ...compileCache, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [[code], out, error] = await Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)]);
+  return { code: code as number, out, error };
+}
+const users = (...args: readonly string[]) => run("users", args, { API_TOKEN: auth.token });
+const requests = (...args: readonly string[]) => run("requests", args, { API_TOKEN: auth.otherToken });
+
+async function order(body: object): Promise<void> {
+  const response = await fetch(`${auth.connectorUrl}/v2/credential-requests`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${auth.otherToken}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  expect(response.status, await response.text()).toBe(201);
+}
+
+describe("the command for users", () => {
+  test("finds users page by page, and shows one with what refuses sign-ins", async () => {
+    for (const username of ["Ada Lovelace", "Adele", "Babbage"])
+      await auth.core("POST", "/users", { username, password: "seven green herons" });
+    const first = await users("find", "--prefix", "ad", "--top", "1");
+    expect(first.out).toMatch(/^ID +NAME\n\d+ +Ada Lovelace\n$/);
+    const [, page = ""] = /^There are more: --page '([^']+)', or --all\.$/m.exec(first.error) ?? [];
+    expect((await users("find", "--prefix", "ad", "--top", "1", "--page", page)).out).toContain("Adele");
+    const all = await users("find", "--prefix", "ad", "--top", "1", "--all", "--json");
+    expect(JSON.parse(all.out).map(({ name }: { name: string }) => name)).toEqual(["Ada Lovelace", "Adele"]);
+    const shown = await users("show", "ada lovelace");
+    expect(shown).toMatchObject({ code: 0, error: "" });
+    expect(shown.out).toMatch(/^Name +Ada Lovelace$/m);
+    expect(shown.out).toMatch(/^Locked until +not locked$/m);
+  });
+
+  test("unlocks a user, ends the sessions, and prints a temporary code once", async () => {
+    expect(await users("unlock", "adele")).toMatchObject({ code: 0, error: "adele is unlocked.\n" });
+    expect(await users("end-sessions", "adele")).toMatchObject({ code: 0 });
+    expect(await users("temporary-code", "adele")).toMatchObject({ code: 1, error: "adele has no OTP key.\n" });
+    for (const prefix of ["cccccccccccb", "cccccccccccd"]) {
+      await auth.core("POST", "/otpkeys", { prefix, kind: "hotp", secret: "ab".repeat(20), digits: 6 });
+      await auth.core("POST", "/users/adele/otpkeys", { otpkey: prefix });
+    }
+    expect(await users("temporary-code", "adele")).toMatchObject({
+      code: 2,
+      error: expect.stringContaining("choose by --otpkey: cccccccccccb, cccccccccccd"),
+    });
+    const issued = await users("temporary-code", "adele", "--otpkey", "cccccccccccb", "--uses", "2");
+    expect(issued.error).toMatch(/^OTP key cccccccccccb is disabled\. Code for 2 uses until /);
+    expect(issued.out).toMatch(/^\S+\n$/);
+  });
+
+  test.each([
+    [["show", "nobody"], 3, /404/],
+    [["show"], 2, /needs one argument/],
+    [["find", "adele"], 2, /has options only/],
+    [["vanish", "adele"], 2, /action must be one of find, show/],
+    [["show", "adele", "--nonsense"], 2, /Unknown option/],
+    [["find", "--top", "0"], 1, /\$top .*400/],
+  ])("%j ends with %i", async (args, code, error) => {
+    expect(await users(...args)).toMatchObject({ code, out: "", error: expect.stringMatching(error) });
+  });
+
+  test("ends with 1 if the token is of another API, and with 2 without a token", async () => {
+    const refused = await run("users", ["find"], { API_TOKEN: auth.otherToken });
+    expect(refused).toMatchObject({ code: 1, error: expect.stringContaining("(403)") });
+    expect(await run("users", ["find"], {})).toMatchObject({
+      code: 2,
+      error: "API_TOKEN is not set. For help: npm run users -- --help\n",
+    });
+  });
+});
+
+test("requests are found by the ticket's number, shown with their events, and cancelled", async () => {
+  const { shipment, ...rest } = sampleRequest;
+  await order({ ...rest, shipment: { ...shipment, customer_reference: "REQ0012345" } });
+  const found = await requests("find", "--reference", "REQ0012345");
+  const [, id = ""] = /^([\w-]{36}) +started +\S+Z +REQ0012345 +ada@example\.com$/m.exec(found.out) ?? [];
+  expect(id).not.toBe("");
+  expect((await requests("find", "--reference", "REQ9")).out.trim().split("\n")).toHaveLength(1);
+  expect((await requests("show", id)).out).toMatch(/^Reference +REQ0012345$/m);
+  expect((await requests("events", id)).out).toMatch(/^TIME +EVENT +ID +DELIVERIES$/m);
+
+  // What waits to be enrolled on site can be cancelled at any time.
+  await order({ ...rest, authenticators: [{ credentials: [{ user_id: "grace@example.com" }] }] });
+  const onSite = JSON.parse((await requests("find", "--user", "grace@example.com", "--json")).out);
+  const [{ credential_request_id: other }] = onSite;
+  expect(await requests("resend-pin", other)).toMatchObject({ code: 1, error: expect.stringContaining("(409)") });
+  expect((await requests("cancel", other)).out).toMatch(/^State +cancelled$/m);
+  expect(await requests("show", "unknown")).toMatchObject({ code: 3, out: "" });
+});
+
+test("an operator signs in by the Azure CLI, whose token is not asked for twice", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "az-"));
+  const expires = Math.floor(Date.now() / 1000) + 3600;
+  const answer = JSON.stringify({ accessToken: auth.tenantToken, expires_on: expires, tokenType: "Bearer" });
+  writeFileSync(join(folder, "az"), `#!/bin/sh\necho "$@" >> ${folder}/calls\ncat <<'E'\n${answer}\nE\n`);
+  chmodSync(join(folder, "az"), 0o755);
+  const env = { PATH: `${folder}:${process.env.PATH}` };
+  const way = ["--sign-in", "azure-cli", "--resource", "api://local"];
+  expect(await run("users", ["show", "adele", ...way], env)).toMatchObject({ code: 0, error: "" });
+  expect(readFileSync(join(folder, "calls"), "utf8").match(/--resource api:\/\/local/g)).toHaveLength(1);
+  expect(await run("users", ["find", "--sign-in", "azure-cli"], env)).toMatchObject({ code: 2 });
+  expect(await run("users", ["find", "--sign-in", "magic"], env)).toMatchObject({ code: 2 });
+});
