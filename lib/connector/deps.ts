@@ -3,6 +3,7 @@ import type { Mailer } from "../platform/peers/mail.ts";
 import type { Sealer } from "../platform/seal.ts";
 import type { Instant, Now } from "../platform/time.ts";
 import type { Delivery, RecordedEvents } from "./events/event.ts";
+import type { EventSink } from "./events/event-sink.ts";
 import type { Idp } from "./idp/contract.ts";
 import type { Claim } from "./model/idempotency.ts";
 import type { Intervals } from "./model/intervals.ts";
@@ -12,7 +13,6 @@ import type { CredentialRequest, Due, Lease, Queue, RequestValues, SecurityKey }
 import type { ListKey, RequestList } from "./model/request-lists.ts";
 import type { ShipmentRecord } from "./model/shipment.ts";
 import type { DeliveryService } from "./peers/delivery.ts";
-import type { EventSink } from "./peers/event-sink.ts";
 import type { PeerLimits } from "./peers/peer-limits.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { eraseRecipient, type RecipientName } from "../../../lib/connector/cancel/erase-recipient.ts";
+import { checkPeers } from "../../../lib/connector/jobs/check-peers.ts";
 import { requestStates } from "../../../lib/connector/model/states.ts";
-import { checkPeers } from "../../../lib/connector/operate/check-peers.ts";
 import { responsesContainer } from "../../../lib/connector/storage/responses.blob.ts";
 import { connectorBackedUp, restoreConnector, verifyConnector } from "../../../lib/connector/storage/restore.table.ts";
 import { connectorTables } from "../../../lib/connector/storage/store.table.ts";

@@ -1,4 +1,6 @@
 import { shippedChallengeMs } from "../../../lib/connector/create/check-challenge.ts";
+import { connectEventSink, type EventSink } from "../../../lib/connector/events/event-sink.ts";
+import { sendEventsAfterJob } from "../../../lib/connector/events/send-events.ts";
 import { type ConfiguredIdps, configuredIdps } from "../../../lib/connector/idp/configured-idps.ts";
 import { idpSecretName } from "../../../lib/connector/idp/idp-id.ts";
 import type { IdpDeps } from "../../../lib/connector/idp/kind.ts";
@@ -7,7 +9,6 @@ import { fetchFromSecretHosts } from "../../../lib/connector/idp/secret-hosts.ts
 import type { Intervals } from "../../../lib/connector/model/intervals.ts";
 import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../lib/connector/peers/enrollment.ts";
-import { connectEventSink, type EventSink } from "../../../lib/connector/peers/event-sink.ts";
 import { peerLimits } from "../../../lib/connector/peers/peer-limits.ts";
 import { connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";
 import { logStates } from "../../../lib/connector/runs/log-states.ts";
@@ -16,7 +17,6 @@ import { claimStore } from "../../../lib/connector/storage/idempotency.table.ts"
 import { responseBlobs } from "../../../lib/connector/storage/responses.blob.ts";
 import { connectorStore } from "../../../lib/connector/storage/store.table.ts";
 import { toIntervals } from "../../../lib/connector/to-intervals.ts";
-import { sendEventsAfterJob } from "../../../lib/connector/webhooks/send-events.ts";
 import { accessToken } from "../../../lib/platform/azure/service-access.ts";
 import { openMailer } from "../../../lib/platform/mail/mailer.ts";
 import type { PeerTools } from "../../../lib/platform/peers/call-peer.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { evenIfInvalid } from "../../../lib/connector/api/field-rules.ts";
+import { listRequests } from "../../../lib/connector/api/v2/list-requests.ts";
 import { listedV2, readListedV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { requestStates } from "../../../lib/connector/model/states.ts";
-import { listRequests } from "../../../lib/connector/operate/list-requests.ts";
 import { securityKeysOf } from "../../../lib/connector/storage/loaded-request.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { timeError } from "../../../lib/platform/http/parse/time-field.ts";

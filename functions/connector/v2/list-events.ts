@@ -1,4 +1,4 @@
-import { eventsV2, readEvents } from "../../../lib/connector/api/v2/read-events.ts";
+import { eventsV2, readEvents } from "../../../lib/connector/events/read-events.ts";
 import { loadRequest } from "../../../lib/connector/storage/loaded-request.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { resendEvent } from "../../../lib/connector/webhooks/resend-event.ts";
+import { resendEvent } from "../../../lib/connector/events/resend-event.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { omitUndefined } from "../../../lib/platform/omit-undefined.ts";

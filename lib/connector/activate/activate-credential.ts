@@ -2,6 +2,7 @@ import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { plus } from "../../platform/time.ts";
 import { openAttestation, sealedResponseKey } from "../collect/decode-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { openIdpState } from "../exchange/sealed-idp-state.ts";
 import type { Idp, RegistrationQuery } from "../idp/contract.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import { idpName } from "../model/peer-names.ts";
@@ -13,7 +14,6 @@ import { isTerminal } from "../model/states.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 import { compensateFirst } from "../recovery/compensate-ended.ts";
 import type { Outcome, Step } from "../runs/step.ts";
-import { openIdpState } from "../sealed/sealed-idp-state.ts";
 
 /** The credential to activate: its security key and its index on it. */
 interface Target {

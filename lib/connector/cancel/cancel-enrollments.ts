@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { enrollmentId } from "../model/key-ids.ts";
+import { enrollmentId } from "../model/ids.ts";
 import type { SecurityKey } from "../model/request.ts";
 
 /**

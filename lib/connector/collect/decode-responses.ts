@@ -2,11 +2,11 @@ import type { ConnectorDeps } from "../deps.ts";
 import { bindResponse } from "../exchange/bind-response.ts";
 import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
 import { decodeCredentialResponse } from "../exchange/messages.ts";
+import { openSealed } from "../exchange/open-sealed.ts";
+import { responseKeyPurpose } from "../exchange/seal-contexts.ts";
 import type { KeyResponses } from "../model/key-responses.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { Attestation } from "../model/webauthn.ts";
-import { openSealed } from "../sealed/open-sealed.ts";
-import { responseKeyPurpose } from "../sealed/seal-contexts.ts";
 
 export interface DecodedCredential {
   /** Set if the response belongs to this credential. */

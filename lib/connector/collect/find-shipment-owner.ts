@@ -1,9 +1,9 @@
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { decryptsWith, type PrivateKey, recipientKid } from "../exchange/envelope.ts";
+import { openSealed } from "../exchange/open-sealed.ts";
+import { pinKeyPurpose, responseKeyPurpose } from "../exchange/seal-contexts.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { openSealed } from "../sealed/open-sealed.ts";
-import { pinKeyPurpose, responseKeyPurpose } from "../sealed/seal-contexts.ts";
 import { securityKeysOf } from "../storage/loaded-request.ts";
 import { readyItems } from "./decode-shipment.ts";
 

@@ -2,7 +2,7 @@ import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isTooLateFor } from "../model/credential.ts";
-import { enrollmentId } from "../model/key-ids.ts";
+import { enrollmentId } from "../model/ids.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { postpone, type Retry, waitUntil } from "../model/retry.ts";

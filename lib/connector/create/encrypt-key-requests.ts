@@ -1,12 +1,12 @@
 import type { ConnectorDeps } from "../deps.ts";
 import { bindingOf } from "../exchange/bind-response.ts";
 import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../exchange/messages.ts";
+import { pinKeyPurpose, responseKeyPurpose, sealContext } from "../exchange/seal-contexts.ts";
+import { sealIdpState } from "../exchange/sealed-idp-state.ts";
 import { type Credential, hasPinMail, type SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import type { PublicKey } from "../peers/jwks.ts";
 import type { Challenges } from "../recovery/idp-answers.ts";
-import { pinKeyPurpose, responseKeyPurpose, sealContext } from "../sealed/seal-contexts.ts";
-import { sealIdpState } from "../sealed/sealed-idp-state.ts";
 import { challengeOf } from "./ask-idps.ts";
 
 /** The encrypted credential requests and PIN request of one security key, for the party that programs it. */

@@ -6,7 +6,7 @@ import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
 import { authenticatorFault, internalFault } from "../faults.ts";
 import { challengeEnd } from "../model/credential.ts";
-import { enrollmentId, positionOf } from "../model/key-ids.ts";
+import { enrollmentId, positionOf } from "../model/ids.ts";
 import { type CredentialRequest, displayName, isOnSite, type SecurityKey } from "../model/request.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { AuthenticatorOrder } from "../peers/rfpr-wire.ts";

@@ -1,9 +1,9 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Instant } from "../../platform/time.ts";
+import { derivedGuid } from "../model/ids.ts";
 import type { Lease } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
 import { requestStates } from "../model/states.ts";
-import { derivedGuid } from "./derived-guid.ts";
 
 /** The types of events, without their prefix. */
 export const eventTypes = [

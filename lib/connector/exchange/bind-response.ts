@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { readAttestation } from "../model/read-attestation.ts";
 import type { Attestation, Binding, Challenge } from "../model/webauthn.ts";
+import { readAttestation } from "./read-attestation.ts";
 
 /** The first property of a response that does not match its request. */
 export type Mismatch =

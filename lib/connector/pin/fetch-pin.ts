@@ -1,10 +1,10 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { enrollmentId } from "../model/key-ids.ts";
+import { openPin } from "../exchange/open-pin.ts";
+import { enrollmentId } from "../model/ids.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
-import { openPin } from "../sealed/open-pin.ts";
 import { securityKeyOf, securityKeysOf } from "../storage/loaded-request.ts";
 
 interface Pin {

@@ -2,7 +2,7 @@ import { allSuppressedCode, type Mailer, type MailStatus } from "../../platform/
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { derivedGuid } from "../events/derived-guid.ts";
+import { derivedGuid } from "../model/ids.ts";
 import { deliveryService, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { displayName, isOnSite, type PinMail, type SecurityKey } from "../model/request.ts";

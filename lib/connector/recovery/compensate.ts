@@ -1,8 +1,8 @@
 import pLimit from "p-limit";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { openIdpState } from "../exchange/sealed-idp-state.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
-import { openIdpState } from "../sealed/sealed-idp-state.ts";
 import { type IdpAnswers, isUnanswered, optionsRequestOf } from "./idp-answers.ts";
 import { removeAuthenticators } from "./remove-authenticators.ts";
 

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import type { ConnectorDeps } from "../deps.ts";
-import { enrollmentId } from "../model/key-ids.ts";
+import { enrollmentId } from "../model/ids.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 
 /**

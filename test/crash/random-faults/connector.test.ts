@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { eraseRecipient } from "../../../lib/connector/cancel/erase-recipient.ts";
-import { sendEvents } from "../../../lib/connector/webhooks/send-events.ts";
+import { sendEvents } from "../../../lib/connector/events/send-events.ts";
 import { between, hours, minutes, seconds } from "../../../lib/platform/time.ts";
 import { closePeers, idpFile, type Peers, startPeers } from "../../../local/peers/all.ts";
 import { newSinkSecret } from "../../support/connector/event-sinks.ts";

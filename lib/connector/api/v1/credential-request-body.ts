@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { RequestDraft } from "../../model/draft.ts";
-import { authenticatorKeyId } from "../../model/key-ids.ts";
+import { authenticatorKeyId } from "../../model/ids.ts";
 import type { CreateFormat } from "../create-wire.ts";
 import { listOf, withDefault } from "../field-rules.ts";
 import { requestLimits } from "../limits.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
-import { shipmentKeyId } from "../../model/key-ids.ts";
+import { shipmentKeyId } from "../../model/ids.ts";
 import { addressFields, mailingAddressOf, regionByCountry } from "../address.ts";
 import type { CreateFormat } from "../create-wire.ts";
 import { evenIfInvalid, listOf, optional } from "../field-rules.ts";

@@ -1,6 +1,6 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { CredentialDraft, RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
-import { authenticatorKeyId, positionOf, shipmentKeyId } from "../../model/key-ids.ts";
+import { authenticatorKeyId, positionOf, shipmentKeyId } from "../../model/ids.ts";
 import type { ShipmentOrder } from "../../model/request.ts";
 import { mailingAddressOf } from "../address.ts";
 import type { CreateFormat, DraftLocation } from "../create-wire.ts";

@@ -1,6 +1,6 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { CredentialDraft, RequestDraft } from "../../model/draft.ts";
-import { authenticatorKeyId, shipmentKeyId } from "../../model/key-ids.ts";
+import { authenticatorKeyId, shipmentKeyId } from "../../model/ids.ts";
 import { requestLimits } from "../limits.ts";
 import { nonEmptyLine } from "../text-rules.ts";
 

@@ -1,6 +1,6 @@
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
+import { sendEvents } from "../../../../lib/connector/events/send-events.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
-import { sendEvents } from "../../../../lib/connector/webhooks/send-events.ts";
 import { hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { Peers } from "../../../../local/peers/all.ts";
 import type { TestConnector } from "../../../support/connector/test-connector.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { listRequests } from "../../../../lib/connector/api/v2/list-requests.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
-import { listRequests } from "../../../../lib/connector/operate/list-requests.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";

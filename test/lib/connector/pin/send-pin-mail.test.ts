@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
+import { readEvents } from "../../../../lib/connector/events/read-events.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { operationId } from "../../../../lib/connector/pin/send-pin-mail.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";

@@ -1,5 +1,5 @@
 import type { DueEntry, LoadedRequest } from "../../../../../../lib/connector/deps.ts";
-import { enrollmentId } from "../../../../../../lib/connector/model/key-ids.ts";
+import { enrollmentId } from "../../../../../../lib/connector/model/ids.ts";
 import type { SecurityKey } from "../../../../../../lib/connector/model/request.ts";
 import { isTerminal } from "../../../../../../lib/connector/model/states.ts";
 import type { Peers } from "../../../../../../local/peers/all.ts";

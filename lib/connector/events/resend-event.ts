@@ -3,12 +3,12 @@ import { withLogFields } from "../../platform/log.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps, Stored } from "../deps.ts";
-import { cloudEventOf } from "../events/cloud-event.ts";
-import { type Delivery, eventId, eventsIn, type RequestEvent } from "../events/event.ts";
-import type { EventSink } from "../peers/event-sink.ts";
 import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../runs/run.ts";
 import { loadRequest } from "../storage/loaded-request.ts";
+import { cloudEventOf } from "./cloud-event.ts";
 import { pauseSink, withTime } from "./deliver-events.ts";
+import { type Delivery, eventId, eventsIn, type RequestEvent } from "./event.ts";
+import type { EventSink } from "./event-sink.ts";
 
 type ResendDeps = Pick<ConnectorDeps, "requests" | "events" | "sinks" | "intervals" | "now" | "random" | "log">;
 

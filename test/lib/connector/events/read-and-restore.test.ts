@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { listEvents } from "../../../../functions/connector/v2/list-events.ts";
-import { eventsV2, readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
+import { eventsV2, readEvents } from "../../../../lib/connector/events/read-events.ts";
 import { restoreRequest } from "../../../../lib/connector/recovery/restore-request.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 /** Returns the id of a security key of a shipment item, such as `s-01-001`. Both arguments count from 0. Version 2 has one key for each item. */
 export const shipmentKeyId = (item: number, key = 0): string => `s-${padded(item, 2)}-${padded(key, 3)}`;
 
@@ -13,3 +15,10 @@ export const positionOf = (keyId: string): number => Number(keyId.split("-")[1])
 function padded(index: number, digits: number): string {
   return String(index + 1).padStart(digits, "0");
 }
+
+/** Returns a GUID that is derived from a text. It is the same for the same text, also after a crash and on another host. */
+export const derivedGuid = (text: string): string =>
+  createHash("sha256")
+    .update(text)
+    .digest("hex")
+    .replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-8$3-8$4-$5");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
-import { resendEvent } from "../../../../lib/connector/webhooks/resend-event.ts";
-import { sendEventsAfterJob } from "../../../../lib/connector/webhooks/send-events.ts";
+import { readEvents } from "../../../../lib/connector/events/read-events.ts";
+import { resendEvent } from "../../../../lib/connector/events/resend-event.ts";
+import { sendEventsAfterJob } from "../../../../lib/connector/events/send-events.ts";
 import { between, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import {

@@ -2,11 +2,11 @@ import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { measure } from "../../platform/telemetry.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps, DueEvents, Stored } from "../deps.ts";
-import { cloudEventOf } from "../events/cloud-event.ts";
-import { type Delivery, eventId, eventsIn, nothingDone, type RequestEvent } from "../events/event.ts";
 import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry.ts";
-import type { EventSink } from "../peers/event-sink.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../runs/run.ts";
+import { cloudEventOf } from "./cloud-event.ts";
+import { type Delivery, eventId, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
+import type { EventSink } from "./event-sink.ts";
 
 export type DeliverDeps = Pick<ConnectorDeps, "events" | "intervals" | "now" | "random" | "log">;
 

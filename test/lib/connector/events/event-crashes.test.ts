@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { resendEvent } from "../../../../lib/connector/webhooks/resend-event.ts";
+import { resendEvent } from "../../../../lib/connector/events/resend-event.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { crashing, withTable } from "../../../support/connector/crashing.ts";
 import {

@@ -4,9 +4,9 @@ import { raceAbort } from "../../platform/async/race-abort.ts";
 import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
 import { callPeer, type PeerTools } from "../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { eventContentType } from "../events/cloud-event.ts";
-import type { CloudEvent } from "../events/cloud-event-schemas.ts";
-import { signatureHeaders } from "../events/sign-event.ts";
+import { eventContentType } from "./cloud-event.ts";
+import type { CloudEvent } from "./cloud-event-schemas.ts";
+import { signatureHeaders } from "./sign-event.ts";
 
 /** An external system to which events are sent. */
 export interface EventSink {

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import type { LoadedEvents } from "../../deps.ts";
-import { cloudEventOf } from "../../events/cloud-event.ts";
-import { type Delivery, eventsIn, nothingDone, type RequestEvent } from "../../events/event.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import type { LoadedEvents } from "../deps.ts";
+import { cloudEventOf } from "./cloud-event.ts";
+import { type Delivery, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
 
 const deliveryV2 = z.lazy(() =>
   z

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { readEvents } from "../../../../lib/connector/api/v2/read-events.ts";
 import { nothingDone } from "../../../../lib/connector/events/event.ts";
-import { resendEvent } from "../../../../lib/connector/webhooks/resend-event.ts";
+import { readEvents } from "../../../../lib/connector/events/read-events.ts";
+import { resendEvent } from "../../../../lib/connector/events/resend-event.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";

@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
-import { withLogFields } from "../../platform/log.ts";
-import { between, type Instant } from "../../platform/time.ts";
-import type { ConnectorDeps, ListedEntry, LoadedRequest } from "../deps.ts";
+import { withLogFields } from "../../../platform/log.ts";
+import { between, type Instant } from "../../../platform/time.ts";
+import type { ConnectorDeps, ListedEntry, LoadedRequest } from "../../deps.ts";
 import {
   foldName,
   personList,
@@ -9,10 +9,10 @@ import {
   type RequestList,
   referenceList,
   serialList,
-} from "../model/request-lists.ts";
-import { isTerminal, type RequestState, requestStates } from "../model/states.ts";
-import { logAndContinue } from "../runs/queue.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
+} from "../../model/request-lists.ts";
+import { isTerminal, type RequestState, requestStates } from "../../model/states.ts";
+import { logAndContinue } from "../../runs/queue.ts";
+import { securityKeysOf } from "../../storage/loaded-request.ts";
 
 /** What a request must match. Names are compared without regard to letter case. */
 export interface RequestFilter {

@@ -2,10 +2,10 @@ import { withLogFields } from "../../platform/log.ts";
 import { measure } from "../../platform/telemetry.ts";
 import { between, minutes, plus, seconds } from "../../platform/time.ts";
 import type { ConnectorDeps, DueEvents } from "../deps.ts";
-import type { EventSink } from "../peers/event-sink.ts";
 import { logAndContinue } from "../runs/queue.ts";
 import { startRun } from "../runs/run.ts";
 import { deliverEvents, hasEnded, type SinkRun } from "./deliver-events.ts";
+import type { EventSink } from "./event-sink.ts";
 
 export interface EventsReport {
   readonly delivered: number;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sendEventsAfterJob } from "../../../../lib/connector/webhooks/send-events.ts";
+import { sendEventsAfterJob } from "../../../../lib/connector/events/send-events.ts";
 import { minutes } from "../../../../lib/platform/time.ts";
 import { connectorWith, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
 import { peersOfFile } from "../../../support/connector/test-connector.ts";

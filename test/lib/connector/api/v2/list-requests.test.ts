@@ -1,19 +1,19 @@
 import pLimit from "p-limit";
 import { describe, expect, test, vi } from "vitest";
-import { listKeyOf, personList, positionOf, serialList } from "../../../../lib/connector/model/request-lists.ts";
-import { requestStates } from "../../../../lib/connector/model/states.ts";
-import type { RequestFilter } from "../../../../lib/connector/operate/list-requests.ts";
-import { listRequests } from "../../../../lib/connector/operate/list-requests.ts";
-import { days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
-import { crashing } from "../../../support/connector/crashing.ts";
+import type { RequestFilter } from "../../../../../lib/connector/api/v2/list-requests.ts";
+import { listRequests } from "../../../../../lib/connector/api/v2/list-requests.ts";
+import { listKeyOf, personList, positionOf, serialList } from "../../../../../lib/connector/model/request-lists.ts";
+import { requestStates } from "../../../../../lib/connector/model/states.ts";
+import { days, hours, minutes, plus, seconds } from "../../../../../lib/platform/time.ts";
+import { crashing } from "../../../../support/connector/crashing.ts";
 import {
   newUser,
   orderBody,
   peersOfFile,
   type TestConnector,
   testConnector,
-} from "../../../support/connector/test-connector.ts";
-import { altered } from "../api/v2/bodies.ts";
+} from "../../../../support/connector/test-connector.ts";
+import { altered } from "./bodies.ts";
 
 const peers = await peersOfFile();
 

@@ -1,7 +1,7 @@
 import type { ConnectorDeps } from "../deps.ts";
-import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
-import { decodePinResponse } from "../exchange/messages.ts";
 import type { SecurityKey } from "../model/request.ts";
+import { ExchangeError, type PrivateKey } from "./envelope.ts";
+import { decodePinResponse } from "./messages.ts";
 import { openSealed } from "./open-sealed.ts";
 import { pinKeyPurpose } from "./seal-contexts.ts";
 

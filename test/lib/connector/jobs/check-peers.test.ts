@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkPeers, type Finding } from "../../../../lib/connector/operate/check-peers.ts";
+import { checkPeers, type Finding } from "../../../../lib/connector/jobs/check-peers.ts";
 import {
   type ConnectorOptions,
   newUser,
