@@ -23,8 +23,8 @@ export interface BareStorage {
 }
 
 const filler = (bytes: number) => "x".repeat(bytes);
-const requestColumns = { schema: 2, recipient: filler(200), shipment: filler(300), delivery: filler(100) };
-const keyColumns = { schema: 2, credential00: filler(1700), pinKey: filler(700), mail: filler(150) };
+const requestColumns = { schema: 1, recipient: filler(200), shipment: filler(300), delivery: filler(100) };
+const keyColumns = { schema: 1, credentials00: filler(1700), pinKey: filler(700), mail: filler(150) };
 
 export function bareStorage(connectionString: string): BareStorage {
   const table = (name: string) =>
@@ -41,7 +41,7 @@ export function bareStorage(connectionString: string): BareStorage {
   const keyRow = (id: string) => ({ partitionKey: id, rowKey: "key:s-01-001", ...keyColumns });
   const put = (to: TableClient, rowKey: string) =>
     to.upsertEntity(
-      { partitionKey: partition, rowKey, schema: 2, requestId: rowKey, writtenAt: filler(24) },
+      { partitionKey: partition, rowKey, schema: 1, requestId: rowKey, writtenAt: filler(24) },
       "Replace",
     );
   const drop = (from: TableClient, rowKey: string) => from.deleteEntity(partition, rowKey);

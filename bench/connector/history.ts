@@ -1,5 +1,5 @@
 import pLimit from "p-limit";
-import { connectorStore } from "../../lib/connector/storage/store.table.ts";
+import { type RequestStore, requestStore } from "../../lib/connector/storage/requests.table.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { openTables } from "../../lib/platform/tables/tables.ts";
 import { hours, instant, plus } from "../../lib/platform/time.ts";
@@ -14,7 +14,7 @@ export async function addHistory(rows: number, { connectionString }: BenchHost):
   const now = () => instant(Date.now());
   const tables = openTables({ connectionString, timeoutMs: 60_000 });
   const options = { shipmentsTable: "fprshipments", now, log: createLog(() => {}) };
-  const store = connectorStore(tables, options).requests;
+  const store = requestStore(tables, options);
   const model = await newest(store);
   if (model === undefined) throw new Error("there is no request to make history of");
   const keys = model.keys.map(({ value }) => value);
@@ -45,7 +45,7 @@ export async function partitionQueryMs({ connectionString }: BenchHost): Promise
   return quantile(times, 0.5);
 }
 
-async function newest(store: ReturnType<typeof connectorStore>["requests"]) {
+async function newest(store: RequestStore) {
   for await (const { requestId } of store.due("clean")) return store.load(requestId);
   return undefined;
 }

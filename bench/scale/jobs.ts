@@ -2,13 +2,14 @@ import { setTimeout as wait } from "node:timers/promises";
 import pLimit from "p-limit";
 import type { ConnectorContext } from "../../functions/connector/context.ts";
 import { createBodyV2, createV2 } from "../../lib/connector/api/v2/body-to-draft.ts";
+import { claimStore } from "../../lib/connector/create/claims.table.ts";
 import { createRequest } from "../../lib/connector/create/create-request.ts";
 import type { ConnectorDeps } from "../../lib/connector/deps.ts";
+import { eventStore } from "../../lib/connector/events/events.table.ts";
 import { cleanUp } from "../../lib/connector/jobs/clean-up.ts";
 import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
 import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
-import { claimStore } from "../../lib/connector/storage/idempotency.table.ts";
-import { connectorStore } from "../../lib/connector/storage/store.table.ts";
+import { requestStore } from "../../lib/connector/storage/requests.table.ts";
 import { openTables } from "../../lib/platform/tables/tables.ts";
 import { days, hours, instant, plus } from "../../lib/platform/time.ts";
 import { orderBody } from "../connector/orders.ts";
@@ -91,7 +92,8 @@ function contextOn(connectionString: string, model: ModelRequest, options: JobOp
   // Everything that the model has in its queues is due by now.
   const now = () => plus(instant(Date.now()), hours(2));
   const tables = openTables({ connectionString, timeoutMs: 30_000 });
-  const { requests, events } = connectorStore(tables, { shipmentsTable: "fprshipments", now, log: own.log });
+  const requests = requestStore(tables, { shipmentsTable: "fprshipments", now, log: own.log });
+  const events = eventStore(tables, { sinks: [], now, log: own.log });
   const responses = own.responses;
   const cached = new Map<string, ReturnType<typeof responses.get>>();
   const idpOf: ConnectorDeps["idps"]["get"] = id => {

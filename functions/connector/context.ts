@@ -1,8 +1,9 @@
 import type { ConnectorDeps } from "../../lib/connector/deps.ts";
+import type { EventDeps } from "../../lib/connector/events/deliver-events.ts";
 import type { IdpConfigurations } from "../../lib/connector/idp/kinds.ts";
 
 /** The dependencies of the connector's endpoints and jobs. */
-export interface ConnectorContext extends ConnectorDeps {
+export interface ConnectorContext extends Omit<ConnectorDeps, "events">, EventDeps {
   /** The effective settings as text, for status. */
   readonly settingTexts: Readonly<Record<string, string>>;
   /** Returns the settings of the configured IdPs. */

@@ -2,8 +2,7 @@ import type { CredentialRequest } from "../../lib/connector/model/request.ts";
 import { positionOf } from "../../lib/connector/model/request-lists.ts";
 import { type RequestState, requestStates } from "../../lib/connector/model/states.ts";
 import { requestLists } from "../../lib/connector/storage/lists.table.ts";
-import { requestRow } from "../../lib/connector/storage/request-rows.table.ts";
-import { fromRequestRow } from "../../lib/connector/storage/rows.table.ts";
+import { requestRows } from "../../lib/connector/storage/request-rows.table.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { openTables } from "../../lib/platform/tables/tables.ts";
 import { instant, seconds } from "../../lib/platform/time.ts";
@@ -48,8 +47,7 @@ export function createRequestList(connectionString: string, read: (path: string)
   return {
     /** Returns a stored request, which has the recipient that the API leaves out. */
     async row(id: string): Promise<CredentialRequest | undefined> {
-      const row = await tables.table("credentialrequests").get(id, requestRow);
-      return row && fromRequestRow(row);
+      return (await requestRows(tables).load(id))?.request.value;
     },
     /** The next call reads the index again. */
     changed(): void {

@@ -1,8 +1,8 @@
 import { authSettings } from "../../lib/auth/settings.ts";
 import { authTables } from "../../lib/auth/storage/tables.table.ts";
+import { responsesContainer } from "../../lib/connector/collect/responses.blob.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
-import { responsesContainer } from "../../lib/connector/storage/responses.blob.ts";
-import { connectorTables } from "../../lib/connector/storage/store.table.ts";
+import { connectorTables } from "../../lib/connector/storage/requests.table.ts";
 import { hostBodyLimitBytes } from "../../lib/platform/http/parse/read-body.ts";
 import { backupsContainer } from "../../lib/platform/maintenance/backup-files.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";

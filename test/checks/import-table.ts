@@ -38,7 +38,7 @@ export const importTable: readonly Zone[] = [
   {
     name: "connector domain",
     folder: "lib/connector",
-    zones: [shared],
+    zones: [shared, "connector tables"],
     packages: ["zod", "jose", "cborg", "p-limit", "i18n-iso-countries", "yaml", "node:crypto", "node:util"],
     deployed,
   },

@@ -3,25 +3,25 @@ import { posix } from "node:path";
 /**
  * Folders of a root from the lowest layer to the highest. A file imports from its own folder and from lower layers, so that
  * imports go downward only. `.` stands for the files right in the root; a folder includes the folders in it. A file, or
- * a folder in a folder, can have a layer of its own. `*.table.ts` and `*.blob.ts` stand for such files of all folders.
+ * a folder in a folder, can have a layer of its own. `*.table.ts` and `*.blob.ts` stand for such files of all folders
+ * except one with `/**`, whose storage is its own.
  */
 type Layers = Readonly<Record<string, readonly (readonly string[])[]>>;
 
 const layers: Layers = {
   "lib/connector": [
     ["model"],
-    ["events"],
     ["peers"],
-    ["exchange", "idp"],
+    ["exchange", "*.blob.ts"],
+    ["*.table.ts"],
+    ["idp"],
     ["."],
-    ["api", "sealed", "storage"],
+    ["storage"],
     ["runs"],
-    ["pin", "collect", "webhooks"],
+    ["events/**", "pin", "collect", "api"],
     ["recovery"],
     ["activate", "create", "cancel"],
-    ["jobs", "operate"],
-    ["*.blob.ts"],
-    ["*.table.ts"],
+    ["jobs"],
   ],
   "lib/auth": [
     // The domain model is pure.
@@ -75,6 +75,8 @@ const storageFiles = ["*.table.ts", "*.blob.ts"];
 function folderIn(root: string, order: Layers[string], path: string): string | undefined {
   const below = posix.relative(root, path);
   if (below.startsWith("..")) return undefined;
+  const whole = `${below.split("/")[0]}/**`;
+  if (levelOf(order, whole) >= 0) return whole;
   const files = storageFiles.find(ending => below.endsWith(ending.slice(1)) && levelOf(order, ending) >= 0);
   if (files !== undefined) return files;
   const parts = below.split("/");

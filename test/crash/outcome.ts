@@ -1,6 +1,7 @@
-import type { DueEntry, LoadedRequest } from "../../lib/connector/deps.ts";
+import { responsesContainer } from "../../lib/connector/collect/responses.blob.ts";
+import type { LoadedRequest } from "../../lib/connector/model/loaded-request.ts";
 import type { Queue } from "../../lib/connector/model/request.ts";
-import { responsesContainer } from "../../lib/connector/storage/responses.blob.ts";
+import type { DueEntry } from "../../lib/connector/runs/due-index.table.ts";
 import { openBlobs } from "../../lib/platform/azure/blobs.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
 import type { TestSystem } from "../support/host/system.ts";

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { eraseRecipient, type RecipientName } from "../../../lib/connector/cancel/erase-recipient.ts";
+import { responsesContainer } from "../../../lib/connector/collect/responses.blob.ts";
 import { checkPeers } from "../../../lib/connector/jobs/check-peers.ts";
 import { requestStates } from "../../../lib/connector/model/states.ts";
-import { responsesContainer } from "../../../lib/connector/storage/responses.blob.ts";
+import { connectorTables } from "../../../lib/connector/storage/requests.table.ts";
 import { connectorBackedUp, restoreConnector, verifyConnector } from "../../../lib/connector/storage/restore.table.ts";
-import { connectorTables } from "../../../lib/connector/storage/store.table.ts";
 import { type Task, task } from "../../../lib/platform/http/task.ts";
 import { findBackup } from "../../../lib/platform/maintenance/read-backup.ts";
 import { restore, restoreBlobs } from "../../../lib/platform/maintenance/restore.ts";
@@ -179,7 +179,7 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
       const backup = await findBackup(deployment, connectorBackedUp, id);
       const all = connectorTables(context.settingTexts.CLOUD_TABLES_SHIPMENTS_TABLE_NAME ?? "");
       const steps = {
-        verify: () => verifyConnector(backup, context.log),
+        verify: () => verifyConnector(backup, context),
         write: async () => {
           const copied = await restoreBlobs(backup, responsesContainer, deployment);
           return { ...(await restoreConnector(backup, context)), blobs: copied };

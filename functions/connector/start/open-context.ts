@@ -1,5 +1,8 @@
+import { responseBlobs } from "../../../lib/connector/collect/responses.blob.ts";
 import { shippedChallengeMs } from "../../../lib/connector/create/check-challenge.ts";
+import { claimStore } from "../../../lib/connector/create/claims.table.ts";
 import { connectEventSink, type EventSink } from "../../../lib/connector/events/event-sink.ts";
+import { eventStore } from "../../../lib/connector/events/events.table.ts";
 import { sendEventsAfterJob } from "../../../lib/connector/events/send-events.ts";
 import { type ConfiguredIdps, configuredIdps } from "../../../lib/connector/idp/configured-idps.ts";
 import { idpSecretName } from "../../../lib/connector/idp/idp-id.ts";
@@ -11,11 +14,8 @@ import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../lib/connector/peers/enrollment.ts";
 import { peerLimits } from "../../../lib/connector/peers/peer-limits.ts";
 import { connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";
-import { logStates } from "../../../lib/connector/runs/log-states.ts";
 import { type ConnectorSettings, noSink, sinkSecretName } from "../../../lib/connector/settings.ts";
-import { claimStore } from "../../../lib/connector/storage/idempotency.table.ts";
-import { responseBlobs } from "../../../lib/connector/storage/responses.blob.ts";
-import { connectorStore } from "../../../lib/connector/storage/store.table.ts";
+import { requestStore } from "../../../lib/connector/storage/requests.table.ts";
 import { toIntervals } from "../../../lib/connector/to-intervals.ts";
 import { accessToken } from "../../../lib/platform/azure/service-access.ts";
 import { openMailer } from "../../../lib/platform/mail/mailer.ts";
@@ -53,10 +53,9 @@ export function openConnectorContext(
   const rfpr = openRfpr(deployment, settings, intervals.enrollmentCallMs);
   const shipmentsTable = settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME;
   const sinks = openSinks(deployment, settings, intervals.eventCallMs);
-  const numbers = sinks.map(({ number }) => number);
-  const { requests, events } = connectorStore(deployment.tables, { shipmentsTable, sinks: numbers, now, log });
+  const events = eventStore(deployment.tables, { sinks: sinks.map(({ number }) => number), now, log });
   return {
-    requests: logStates(requests, log),
+    requests: requestStore(deployment.tables, { shipmentsTable, events, now, log }),
     events,
     sinks,
     sendEventsAfterJob: () => sendEventsAfterJob({ events, sinks, intervals, now, random, log }),

@@ -1,5 +1,6 @@
 import { credentialRequestV1, readV1 } from "../../../lib/connector/api/v1/read-credential-request.ts";
-import { loadRequest, securityKeysOf } from "../../../lib/connector/storage/loaded-request.ts";
+import { securityKeysOf } from "../../../lib/connector/model/loaded-request.ts";
+import { loadRequest } from "../../../lib/connector/storage/change-request.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";

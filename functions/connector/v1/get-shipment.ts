@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { readShipmentV1, shipmentStatusV1 } from "../../../lib/connector/api/v1/read-shipment.ts";
+import { securityKeysOf } from "../../../lib/connector/model/loaded-request.ts";
 import { isSameStatus, shipmentStatusOf } from "../../../lib/connector/model/shipment.ts";
-import { securityKeysOf } from "../../../lib/connector/storage/loaded-request.ts";
 import { Fault } from "../../../lib/platform/fault.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";

@@ -1,5 +1,5 @@
 import { eventsV2, readEvents } from "../../../lib/connector/events/read-events.ts";
-import { loadRequest } from "../../../lib/connector/storage/loaded-request.ts";
+import { loadRequest } from "../../../lib/connector/storage/change-request.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";

@@ -1,6 +1,7 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { cancelFault, deletionFault, tooLateToDelete } from "../faults.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { isProduced } from "../model/shipment.ts";
 import type { Run } from "../runs/run.ts";
 import { type CancelFate, endCancelRun, renewCancelLease } from "./cancel-lease.ts";

@@ -1,11 +1,12 @@
 import { toResult } from "../../platform/async/to-result.ts";
 import { Fault } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { postponeRequest } from "../runs/next-due.ts";
 import { newLease, type Run, retryAfterLease } from "../runs/run.ts";
-import { saveChanges } from "../storage/save-changes.ts";
+import { saveChanges } from "../storage/change-request.ts";
 
 /** What becomes of a cancel that is not done. `dropped`: the request continues as before; `resumed`: process-credential-requests tries again. */
 export type CancelFate = "dropped" | "resumed";

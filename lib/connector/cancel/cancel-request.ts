@@ -2,12 +2,13 @@ import { toResult } from "../../platform/async/to-result.ts";
 import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { between, plus, seconds } from "../../platform/time.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { isTerminal } from "../model/states.ts";
 import { mustLeaveKeys, peersInTurn } from "../recovery/peers-in-turn.ts";
 import { isLeasedByAnother, type Run, retryAfterLease, startRun } from "../runs/run.ts";
-import { loadRequest, securityKeysOf } from "../storage/loaded-request.ts";
+import { loadRequest } from "../storage/change-request.ts";
 import { performCancel } from "./perform-cancel.ts";
 
 /**

@@ -2,11 +2,13 @@ import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between } from "../../platform/time.ts";
-import type { ConnectorDeps, ListEntry, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { foldName, personList, positionOf } from "../model/request-lists.ts";
 import { isTerminal, type RequestState } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
 import { isLeasedByAnother, isOver, type Run, startRun } from "../runs/run.ts";
+import type { ListEntry } from "../storage/lists.table.ts";
 import { cancelRequest } from "./cancel-request.ts";
 import { removeRequest } from "./remove-request.ts";
 

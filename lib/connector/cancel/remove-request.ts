@@ -1,8 +1,8 @@
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { RequestList } from "../model/request-lists.ts";
 import { removeAuthenticators } from "../recovery/remove-authenticators.ts";
-import { concludeClaim } from "../storage/conclude-claim.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
+import { concludeClaim } from "./conclude-claim.ts";
 
 /**
  * Removes the data of a request from storage and from the pre-registration API. Each step may be repeated; the rows are removed last.

@@ -1,9 +1,8 @@
 import { earliest, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { openPin } from "../exchange/open-pin.ts";
-import { challengeEnd } from "../model/credential.ts";
+import { challengeEnd, type KeyResponses } from "../model/credential.ts";
 import type { Clock } from "../model/intervals.ts";
-import type { KeyResponses } from "../model/key-responses.ts";
 import type { Credential, CredentialRequest, SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";

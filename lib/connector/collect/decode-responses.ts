@@ -2,9 +2,8 @@ import type { ConnectorDeps } from "../deps.ts";
 import { bindResponse } from "../exchange/bind-response.ts";
 import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
 import { decodeCredentialResponse } from "../exchange/messages.ts";
-import { openSealed } from "../exchange/open-sealed.ts";
-import { responseKeyPurpose } from "../exchange/seal-contexts.ts";
-import type { KeyResponses } from "../model/key-responses.ts";
+import { openSealed, responseKeyPurpose } from "../exchange/sealed.ts";
+import type { KeyResponses } from "../model/credential.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { Attestation } from "../model/webauthn.ts";
 
@@ -68,9 +67,8 @@ export async function openAttestation(
   const credential = key.credentials[index];
   if (credential?.responseKey === undefined || credential.binding === undefined) return noResponseKey;
   const context = { requestId, keyId: key.id, purpose: responseKeyPurpose(index) };
-  const responseKey = await openSealed(credential.responseKey, context, deps);
-  if (responseKey === undefined) return sealedResponseKey;
-  const privateJwk = JSON.parse(responseKey) as PrivateKey;
+  const privateJwk = await openSealed<PrivateKey>(credential.responseKey, context, deps);
+  if (privateJwk === undefined) return sealedResponseKey;
   try {
     const attestation = await decodeCredentialResponse(response, privateJwk, kid => deps.delivery.signingKey(kid));
     const mismatch = bindResponse(attestation, credential.binding);

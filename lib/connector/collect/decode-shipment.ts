@@ -1,11 +1,10 @@
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { isTooLateFor, isWaiting } from "../model/credential.ts";
-import type { KeyResponses } from "../model/key-responses.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { isTooLateFor, isWaiting, type KeyResponses } from "../model/credential.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { type CredentialRequest, queueOf, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { nextDue, withPurgeDue } from "../runs/next-due.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /** Shipment states in which responses are read if they are present. */

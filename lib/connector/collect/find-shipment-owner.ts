@@ -1,10 +1,9 @@
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { decryptsWith, type PrivateKey, recipientKid } from "../exchange/envelope.ts";
-import { openSealed } from "../exchange/open-sealed.ts";
-import { pinKeyPurpose, responseKeyPurpose } from "../exchange/seal-contexts.ts";
+import { openSealed, pinKeyPurpose, responseKeyPurpose } from "../exchange/sealed.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 import { readyItems } from "./decode-shipment.ts";
 
 /** How many responses to unknown keys are tried with all response keys: 150 keys take about a second for each. */
@@ -56,9 +55,9 @@ async function openResponseKeys(
     const sealed = credentials.map(({ responseKey }, index) => [responseKey, responseKeyPurpose(index)] as const);
     for (const [value, purpose] of [...sealed, [pinKey, pinKeyPurpose] as const]) {
       if (value === undefined) continue;
-      const json = await openSealed(value, { requestId, keyId: id, purpose }, deps);
-      if (json === undefined) return undefined;
-      opened.push(JSON.parse(json) as PrivateKey);
+      const key = await openSealed<PrivateKey>(value, { requestId, keyId: id, purpose }, deps);
+      if (key === undefined) return undefined;
+      opened.push(key);
     }
   }
   return opened;

@@ -1,13 +1,13 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { deliveryProblem, isShipped } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../runs/run.ts";
-import { saveLease } from "../runs/save-lease.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
 import { findShipmentOwner } from "./find-shipment-owner.ts";
 import { removeResponsesIfDeleted } from "./remove-responses-if-deleted.ts";
@@ -41,7 +41,7 @@ export async function pollShipment(
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
   const call = async () => {
     const lease = newLease(run, now(), intervals);
-    const leased = await saveLease(loaded, { request: { ...request, lease } }, deps);
+    const leased = await deps.requests.save(loaded, { request: { ...request, lease } });
     if (leased === undefined || isTooLateForAll(leased, deps)) return { leased };
     return { leased, answer: await callAndLearn(deliveryService, run, deps, () => delivery.getShipment(shipmentId)) };
   };

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
 import { postponeRequest } from "../runs/next-due.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 import { removeResponsesIfDeleted } from "./remove-responses-if-deleted.ts";
 
 /** Returns the request with its lease released and its next poll: at the peer's Retry-After, else with back-off from 1 to 6 hours. */

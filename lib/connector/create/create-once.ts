@@ -1,8 +1,8 @@
 import type { Caller } from "../../platform/caller.ts";
-import { Fault, type FaultKind, isUnavailable } from "../../platform/fault.ts";
+import { Fault, type FaultKind } from "../../platform/fault.ts";
 import { plus } from "../../platform/time.ts";
 import type { CreateFormat } from "../api/create-wire.ts";
-import type { ConnectorDeps, LoadedRequest, Stored } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { claimFault, stillRunningFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { newRequestId, type RequestDraft } from "../model/draft.ts";
@@ -16,6 +16,7 @@ import {
   scopeOf,
   toKeptRefusal,
 } from "../model/idempotency.ts";
+import type { LoadedRequest, Stored } from "../model/loaded-request.ts";
 import { checkRequest, createRequest, createWithId } from "./create-request.ts";
 
 /**
@@ -60,25 +61,14 @@ const maxAttempts = 5;
 /** Returns our stored claim, or the ids that an earlier call with the key created. Throws Fault as `createOnce` does. */
 async function takeClaim(ourClaim: Claim, deps: ConnectorDeps): Promise<Stored<Claim> | CreatedIds> {
   const { claims } = deps;
-  let isInDoubt = false;
-  /** Takes the first write that storage does not answer for a conflict: the claim is read then, and shows whether it succeeded. */
-  const orConflict = (write: Promise<Stored<Claim> | undefined>): Promise<Stored<Claim> | undefined> =>
-    write.catch((error: unknown) => {
-      if (isInDoubt || !isUnavailable(error)) throw error;
-      isInDoubt = true;
-      return undefined;
-    });
   for (let tried = 0; tried < maxAttempts; tried++) {
-    const inserted = await orConflict(claims.insert(ourClaim));
-    if (inserted !== undefined) return inserted;
-    const found = await claims.find(ourClaim.scope);
+    const found = await claims.insert(ourClaim);
     if (found === undefined) continue;
-    // Our own write succeeded, but its response was lost.
     if (found.value.requestId === ourClaim.requestId) return found;
     const verdict = await judge(found, ourClaim, deps);
     if (verdict.is === "answered" && "created" in verdict.answer) return verdict.answer.created;
     if (verdict.is !== "free") throw claimFault(verdict, found.value);
-    const replaced = await orConflict(claims.replace(found, ourClaim));
+    const replaced = await claims.replace(found, ourClaim);
     if (replaced !== undefined) return replaced;
   }
   throw stillRunningFault();

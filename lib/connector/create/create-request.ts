@@ -76,7 +76,7 @@ export async function createWithId<D extends RequestDraft>(
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
   const { origin, claim, createdBy } = wire;
-  const { now, intervals, requests, idps } = deps;
+  const { now, intervals, requests, idps, log } = deps;
   const rows = receivedRequest(draft, {
     id,
     origin,
@@ -88,6 +88,7 @@ export async function createWithId<D extends RequestDraft>(
     defaultIdp: idps.defaultId,
   });
   const stored = await requests.insert(rows.request, rows.keys);
+  log.info("request_state", { credentialRequestId: id, state: rows.request.state });
   const onSite = rows.keys.some(isOnSite);
   if (onSite) await authenticateEnrollment(stored, deps);
   const prepared = await prepareRequest(stored, field => wire.pathOf(field, draft), deps);

@@ -1,7 +1,6 @@
-import type { LoadedRequest } from "../deps.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { referenceOf, shippedItems } from "../model/shipment.ts";
 import type { DeliveryOrder, OrderedItem } from "../peers/delivery-wire.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";
 
 /** Returns the order for the delivery service. Throws if the request has no shipment. */

@@ -1,8 +1,7 @@
 import type { ConnectorDeps } from "../deps.ts";
 import { bindingOf } from "../exchange/bind-response.ts";
 import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../exchange/messages.ts";
-import { pinKeyPurpose, responseKeyPurpose, sealContext } from "../exchange/seal-contexts.ts";
-import { sealIdpState } from "../exchange/sealed-idp-state.ts";
+import { pinKeyPurpose, responseKeyPurpose, sealContext, sealIdpState } from "../exchange/sealed.ts";
 import { type Credential, hasPinMail, type SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import type { PublicKey } from "../peers/jwks.ts";

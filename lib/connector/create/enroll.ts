@@ -3,10 +3,11 @@ import { toResult } from "../../platform/async/to-result.ts";
 import { Fault } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { authenticatorFault, internalFault } from "../faults.ts";
 import { challengeEnd } from "../model/credential.ts";
 import { enrollmentId, positionOf } from "../model/ids.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type CredentialRequest, displayName, isOnSite, type SecurityKey } from "../model/request.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { AuthenticatorOrder } from "../peers/rfpr-wire.ts";
@@ -38,9 +39,8 @@ export async function enroll(
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
   const request = stored.request.value;
-  const isOurs = (current: LoadedRequest) => current.keys.every(({ value }) => hasResponseKeysOf(value, keys));
   // The request's row is written too, so that this save conflicts with a job that is compensating the request.
-  const loaded = await saveFromHandler(stored, { request, keys }, isOurs, deps);
+  const loaded = await saveFromHandler(stored, { request, keys }, deps);
   if (loaded === undefined) throw await compensateTooLate(request.id, keys, deps);
   const onSite = keys.filter(isOnSite);
   const put = await toResult(putAll(request, onSite, orders, deps));
@@ -48,10 +48,6 @@ export async function enroll(
     throw await abortCreate(loaded, put.error instanceof Fault ? put.error : internalFault(put.error), deps);
   return loaded;
 }
-
-/** Whether the stored row has our sealed response keys. Sealing the same key twice gives different values. */
-const hasResponseKeysOf = (stored: SecurityKey, ours: readonly SecurityKey[]): boolean =>
-  stored.credentials[0]?.responseKey === ours.find(({ id }) => id === stored.id)?.credentials[0]?.responseKey;
 
 /** Sends the authenticators with limited concurrency. Starts no further calls after the first failure, and throws it when all have ended. */
 async function putAll(

@@ -2,12 +2,13 @@ import { toResult } from "../../platform/async/to-result.ts";
 import { type Fault, isUnavailable } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
-import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { intentFault, isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
+import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import { saveChanges } from "../storage/save-changes.ts";
-import { abortCreate, abortInDoubt } from "./abort-create.ts";
+import { saveChanges } from "../storage/change-request.ts";
+import { abortCreate } from "./abort-create.ts";
 import { deliveryOrderOf } from "./delivery-order.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
@@ -38,16 +39,17 @@ export async function recordOrderIntent(
     value.credentials.every(({ responseKey }) => responseKey !== undefined),
   );
   const changes = { request, ...(stored ? {} : { keys }) };
-  const isOurs = (current: LoadedRequest) => current.request.value.delivery?.sentAt === intentAt;
-  let recorded: LoadedRequest | undefined;
-  try {
-    recorded = await saveFromHandler(loaded, changes, isOurs, deps, { throwsInDoubt: true });
-  } catch (error) {
-    if (!isUnavailable(error)) throw error;
-    // Storage that has just lost an answer may also lose the id of the shipment, and an order cannot be withdrawn.
-    throw await abortInDoubt({ request, keys }, intentFault(error), deps);
-  }
+  let doubt: Fault | undefined;
+  const onDoubt = (error: Fault) => {
+    doubt = error;
+    deps.log.warn("write_in_doubt", { credentialRequestId: request.id, error });
+  };
+  const recorded = await saveFromHandler(loaded, changes, deps, { onDoubt }).catch((error: unknown) => {
+    throw isUnavailable(error) ? intentFault(error) : error;
+  });
   if (recorded === undefined) throw await compensateTooLate(request.id, stored ? [] : keys, deps);
+  // Storage that has just lost an answer may also lose the id of the shipment, and an order cannot be withdrawn.
+  if (doubt !== undefined) throw await abortCreate(recorded, intentFault(doubt), deps);
   return { loaded: recorded, orders, intentAt };
 }
 

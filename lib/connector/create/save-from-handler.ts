@@ -1,30 +1,26 @@
 import { toResult } from "../../platform/async/to-result.ts";
 import type { Fault } from "../../platform/fault.ts";
 import { plus } from "../../platform/time.ts";
-import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
+import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
 
 /**
- * Saves a request from its create handler. A write whose response was lost looks like a conflict, so the request is read again then.
- * Returns undefined if the create took too long, or if the job has taken the request over: the handler stops, and the job continues.
- * @param isOurs whether the stored request is the one that this call wrote
+ * Saves a request from its create handler. Returns undefined if the create took too long, or if the job has taken the request over: the
+ * handler stops, and the job continues.
  * @param options as for `RequestStore.save`
  */
 export async function saveFromHandler(
   loaded: LoadedRequest,
   changes: Changes & Required<Pick<Changes, "request">>,
-  isOurs: (current: LoadedRequest) => boolean,
   deps: Pick<ConnectorDeps, "requests" | "now" | "intervals">,
   options?: Parameters<ConnectorDeps["requests"]["save"]>[2],
 ): Promise<LoadedRequest | undefined> {
-  const { id, createdAt } = loaded.request.value;
+  const { createdAt } = loaded.request.value;
   if (deps.now() > plus(createdAt, deps.intervals.createMs)) return undefined;
-  const written = await deps.requests.save(loaded, changes, options);
-  if (written !== undefined) return written;
-  const current = await deps.requests.load(id);
-  return current !== undefined && isOurs(current) ? current : undefined;
+  return deps.requests.save(loaded, changes, options);
 }
 
 /**

@@ -1,14 +1,14 @@
 import { Fault } from "../../platform/fault.ts";
 import { type Instant, plus } from "../../platform/time.ts";
-import type { Changes, ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
+import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import type { CredentialRequest, Delivery } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
 import { withPollDue } from "../runs/next-due.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
-import { saveChanges } from "../storage/save-changes.ts";
+import { saveChanges } from "../storage/change-request.ts";
 import { saveFromHandler } from "./save-from-handler.ts";
 
 /**
@@ -76,8 +76,7 @@ export async function startWithoutShipment(enrolled: LoadedRequest, deps: Connec
   const { id, due, ...rest } = enrolled.request.value;
   const started = { ...rest, id, state: startRequest(rest.state) };
   const changes = { request: started, keys: withPollDue(securityKeysOf(enrolled), deps) };
-  const isOurs = (current: LoadedRequest) => current.keys.some(({ value }) => value.enrollment !== undefined);
-  const written = await saveFromHandler(enrolled, changes, isOurs, deps).catch((cause: unknown) => {
+  const written = await saveFromHandler(enrolled, changes, deps).catch((cause: unknown) => {
     // The request may have started, so a storage failure here must not be reported as a call that may be repeated.
     deps.log.error("start_failed", { credentialRequestId: id, error: cause });
     const message = "It is not known whether the request was started; ask for it later.";

@@ -1,14 +1,23 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { measure } from "../../platform/telemetry.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
-import type { ConnectorDeps, DueEvents, Stored } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import type { Stored } from "../model/loaded-request.ts";
 import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../runs/run.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import { type Delivery, eventId, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
+import type { DueEvents } from "./event-rows.table.ts";
 import type { EventSink } from "./event-sink.ts";
+import type { EventStore } from "./events.table.ts";
 
-export type DeliverDeps = Pick<ConnectorDeps, "events" | "intervals" | "now" | "random" | "log">;
+/** What only the delivery of events depends on. */
+export interface EventDeps {
+  readonly events: EventStore;
+  readonly sinks: readonly EventSink[];
+}
+
+export type DeliverDeps = EventDeps & Pick<ConnectorDeps, "intervals" | "now" | "random" | "log">;
 
 /** The calls of one run to one sink. */
 export interface SinkRun {

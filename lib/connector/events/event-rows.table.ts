@@ -1,10 +1,34 @@
 import * as z from "zod";
-import { checkVersion, jsonColumn, parseRow, schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
-import type { DueEvents, LoadedEvents, SinkState, Stored } from "../deps.ts";
-import { leaseSchema, retrySchema } from "../storage/row-schemas.table.ts";
-import { schemaVersion } from "../storage/rows.table.ts";
-import { type Delivery, endStates, eventTypes, type RecordedEvents } from "./event.ts";
+import type { Instant } from "../../platform/time.ts";
+import type { Stored } from "../model/loaded-request.ts";
+import { leaseSchema, retrySchema, schemaVersion } from "../storage/request-columns.table.ts";
+import { type Delivery, endStates, eventsIn, eventTypes, type RecordedEvents, type RequestEvent } from "./event.ts";
+
+/** One row of the index of due events of a sink. */
+export interface DueEvents {
+  readonly at: Instant;
+  readonly requestId: string;
+  /** The position of the first event that the row was written for. */
+  readonly first: number;
+  readonly writtenAt: Instant;
+}
+
+/** The recorded events of a request, and the state of their delivery to each sink. */
+export interface LoadedEvents {
+  readonly recorded: readonly RecordedEvents[];
+  readonly deliveries: ReadonlyMap<number, Stored<Delivery>>;
+}
+
+/** The state of a sink, over all requests. */
+export interface SinkState {
+  /** The time before which the sink is not called, from its Retry-After. */
+  readonly notBefore?: Instant;
+  /** The sink answered 410. It is not called until it has another address or an administrator resumes it. */
+  readonly stopped?: { readonly at: Instant; readonly address: string };
+}
 
 /**
  * Row keys in the partition of a request. All sort before those of its other rows, so that a read of the request leaves
@@ -18,7 +42,7 @@ export const deliveryKey = (sink: number): string => deliveryPrefix + sink;
 const text = z.string();
 const count = z.int();
 
-const recordedSchema = z.lazy(() =>
+export const eventColumns = rowColumns<RecordedEvents>({ kind: "event", version: schemaVersion }, () =>
   schemaOf<RecordedEvents>()(
     z.object({
       first: count,
@@ -40,7 +64,7 @@ const recordedSchema = z.lazy(() =>
   ),
 );
 
-const deliverySchema = z.lazy(() =>
+export const deliveryColumns = rowColumns<Delivery>({ kind: "delivery", version: schemaVersion }, () =>
   schemaOf<Delivery>()(
     z.object({
       done: count,
@@ -52,11 +76,13 @@ const deliverySchema = z.lazy(() =>
   ),
 );
 
-const dueSchema = schemaOf<DueEvents>()(
-  z.object({ at: storedInstant, requestId: text, first: count, writtenAt: storedInstant }),
+/** The columns of a row of the index. Its row key begins with the time. */
+export const dueEventColumns = rowColumns<DueEvents, "at">(
+  { kind: "due event", version: schemaVersion, keyed: ["at"] },
+  () => schemaOf<DueEvents>()(z.object({ at: storedInstant, requestId: text, first: count, writtenAt: storedInstant })),
 );
 
-const sinkSchema = z.lazy(() =>
+export const sinkColumns = rowColumns<SinkState>({ kind: "event sink", version: schemaVersion }, () =>
   schemaOf<SinkState>()(
     z.object({
       notBefore: storedInstant.exactOptional(),
@@ -65,19 +91,14 @@ const sinkSchema = z.lazy(() =>
   ),
 );
 
-/** Returns the columns of a row whose values are in one column of JSON. */
-const toColumns = (value: object) => ({ schema: schemaVersion, value: JSON.stringify(value) });
-
-const fromColumns = <T>(kind: string, row: Row, schema: z.ZodType<T>): T => {
-  checkVersion(kind, row, schemaVersion);
-  return parseRow(kind, row, schema, jsonColumn(kind, row, "value"));
-};
-
-export const toEventRow = (recorded: RecordedEvents) => ({ rowKey: eventKey(recorded.first), ...toColumns(recorded) });
+export const toEventRow = (recorded: RecordedEvents) => ({
+  rowKey: eventKey(recorded.first),
+  ...eventColumns.toColumns(recorded),
+});
 
 export const toDeliveryRow = (sink: number, delivery: Delivery) => ({
   rowKey: deliveryKey(sink),
-  ...toColumns(delivery),
+  ...deliveryColumns.toColumns(delivery),
 });
 
 /** Returns the events of a request from the rows of its partition. Other rows are left out. */
@@ -85,10 +106,10 @@ export function fromEventRows(rows: readonly Row[]): LoadedEvents {
   const deliveries = new Map<number, Stored<Delivery>>();
   const recorded: RecordedEvents[] = [];
   for (const row of rows) {
-    if (row.rowKey.startsWith(eventPrefix)) recorded.push(fromColumns("event", row, recordedSchema));
+    if (row.rowKey.startsWith(eventPrefix)) recorded.push(eventColumns.fromRow(row));
     if (!row.rowKey.startsWith(deliveryPrefix)) continue;
     const sink = Number(row.rowKey.slice(deliveryPrefix.length));
-    deliveries.set(sink, { value: fromColumns("delivery", row, deliverySchema), etag: row.etag });
+    deliveries.set(sink, { value: deliveryColumns.fromRow(row), etag: row.etag });
   }
   return { recorded, deliveries };
 }
@@ -97,12 +118,16 @@ export function fromEventRows(rows: readonly Row[]): LoadedEvents {
 export const dueEventKey = ({ at, requestId, first }: Omit<DueEvents, "writtenAt">): string =>
   `${at}_${requestId}_${first}`;
 
-export function fromDueEventRow(row: Row): DueEvents {
-  checkVersion("due event", row, schemaVersion);
-  const [at = ""] = row.rowKey.split("_");
-  const { requestId, first, writtenAt } = row;
-  return parseRow("due event", row, dueSchema, { at, requestId, first, writtenAt });
-}
+export const dueEventsIn = (row: Row): DueEvents =>
+  dueEventColumns.fromRow(row, { at: row.rowKey.split("_")[0] ?? "" });
 
-export const toSinkColumns = toColumns;
-export const fromSinkRow = (row: Row): SinkState => fromColumns("event sink", row, sinkSchema);
+/** Returns the events of a request that a sink has not got, in their order. */
+export function openEvents(
+  requestId: string,
+  { recorded, deliveries }: LoadedEvents,
+  sink: number,
+): readonly RequestEvent[] {
+  const done = deliveries.get(sink)?.value.done ?? 0;
+  const ofSink = recorded.filter(({ sinks }) => sinks.includes(sink));
+  return eventsIn(requestId, ofSink).filter(({ sequence }) => sequence > done);
+}

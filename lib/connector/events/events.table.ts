@@ -1,29 +1,33 @@
 import { chunksOf } from "../../platform/chunks.ts";
-import { isUnavailable } from "../../platform/fault.ts";
 import type { Log } from "../../platform/log.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { confirmWrite, isStoredAs } from "../../platform/tables/confirm-write.ts";
 import { readOrLog } from "../../platform/tables/row-schema.ts";
-import type { Action, Tables } from "../../platform/tables/tables.ts";
+import type { Action, Row, Tables } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
-import type { Now } from "../../platform/time.ts";
-import type { DueEvents, EventStore, LoadedEvents, LoadedRequest } from "../deps.ts";
+import type { Instant, Now } from "../../platform/time.ts";
+import type { Stored } from "../model/loaded-request.ts";
 import type { CredentialRequest, RequestValues } from "../model/request.ts";
 import { dueTable } from "../runs/due-index.table.ts";
-import { keyPrefix, type requestRows, requestsTable } from "../storage/request-rows.table.ts";
-import { schemaVersion } from "../storage/rows.table.ts";
-import { type Delivery, nothingDone, type RecordedEvents } from "./event.ts";
+import { keyPrefix, requestRows, requestsTable } from "../storage/request-rows.table.ts";
+import { type Delivery, eventId, nothingDone, type RecordedEvents } from "./event.ts";
 import {
+  type DueEvents,
+  deliveryColumns,
   deliveryKey,
   deliveryPrefix,
+  dueEventColumns,
   dueEventKey,
+  dueEventsIn,
   eventKey,
-  fromDueEventRow,
   fromEventRows,
-  fromSinkRow,
+  type LoadedEvents,
+  openEvents,
+  type SinkState,
+  sinkColumns,
   toDeliveryRow,
   toEventRow,
-  toSinkColumns,
 } from "./event-rows.table.ts";
 import { occurrencesBetween } from "./occurrences.ts";
 
@@ -32,6 +36,8 @@ const partitionOf = (sink: number): string => `events_${sink}`;
 /** The partition of the rows with the state of each sink. */
 const sinksPartition = "event_sinks";
 
+type Due = Omit<DueEvents, "writtenAt">;
+
 interface EventOptions {
   /** The numbers of the configured sinks. If empty, no events are recorded. */
   readonly sinks: readonly number[];
@@ -39,22 +45,23 @@ interface EventOptions {
   readonly log: Log;
 }
 
+export type EventStore = ReturnType<typeof eventStore>;
+
 /**
- * Returns the access to the rows of events: the events in the partition of their request, and the index of due events
+ * Returns the recorded events of requests: in the partition of their request, with an index of due events for each sink
  * (docs/storage.md).
- * @param requests the rows of the requests
  */
-export function eventRows(tables: Tables, requests: ReturnType<typeof requestRows>, { sinks, now, log }: EventOptions) {
+export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
+  const requests = requestRows(tables);
   const events = tables.table(requestsTable);
   const index = tables.table(dueTable);
 
-  const addDue = async (sink: number, due: Omit<DueEvents, "writtenAt">): Promise<void> => {
-    const { requestId, first } = due;
-    const columns = { schema: schemaVersion, requestId, first, writtenAt: now() };
+  const addDue = async (sink: number, due: Due): Promise<void> => {
+    const columns = dueEventColumns.toColumns({ ...due, writtenAt: now() });
     await index.upsert({ partitionKey: partitionOf(sink), rowKey: dueEventKey(due), ...columns });
   };
 
-  const removeDue = async (sink: number, due: Omit<DueEvents, "writtenAt">): Promise<void> => {
+  const removeDue = async (sink: number, due: Due): Promise<void> => {
     await index.remove(partitionOf(sink), dueEventKey(due));
   };
 
@@ -63,76 +70,7 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
     return fromEventRows(await Array.fromAsync(events.query(range)));
   };
 
-  const store: EventStore = {
-    async *due(sink, until) {
-      for await (const row of index.query({ partitionKey: partitionOf(sink), before: `${until}~` })) {
-        const entry = await readOrLog(log, () => fromDueEventRow(row));
-        if (entry !== undefined) yield entry;
-      }
-    },
-
-    load,
-
-    async saveDelivery({ requestId, sink, before }, delivery) {
-      const next = dueOf(requestId, delivery);
-      if (next !== undefined && next.at !== before?.value.retry?.nextAt) await addDue(sink, next);
-      const row = { partitionKey: requestId, ...toDeliveryRow(sink, delivery) };
-      let doubt: unknown;
-      const write = before === undefined ? events.insert(row) : events.replace(row, before.etag);
-      const etag = await write.catch((error: unknown) => {
-        if (!isUnavailable(error)) throw error;
-        doubt = error;
-        return undefined;
-      });
-      if (etag !== undefined) return { value: delivery, etag };
-      // The storage client repeats a write whose response was lost, and the repeat is a conflict with the first write. Only
-      // this run writes its lease, so the lease in the row shows that the first write succeeded. Otherwise no run would
-      // send the events before the lease expires.
-      const stored = delivery.lease || doubt !== undefined ? await events.get(requestId, row.rowKey) : undefined;
-      if (doubt !== undefined && stored?.etag === before?.etag) throw doubt;
-      return stored?.value === row.value ? { value: delivery, etag: stored.etag } : undefined;
-    },
-
-    removeDue,
-
-    async removeStale(sink, entry) {
-      const loaded = await requests.load(entry.requestId);
-      if (loaded !== undefined) {
-        if ((loaded.request.value.events ?? 0) >= entry.first) return;
-        if ((await requests.save(loaded, { request: loaded.request.value })) === undefined) return;
-      }
-      await removeDue(sink, entry);
-    },
-
-    async sinkState(sink) {
-      const row = await index.get(sinksPartition, String(sink));
-      return row === undefined ? {} : fromSinkRow(row);
-    },
-
-    changeSinkState: (sink, change) =>
-      retryOnConflict(async () => {
-        const before = await index.get(sinksPartition, String(sink));
-        const after = change(before === undefined ? {} : fromSinkRow(before));
-        const row = { partitionKey: sinksPartition, rowKey: String(sink), ...toSinkColumns(after) };
-        const etag = await (before === undefined ? index.insert(row) : index.replace(row, before.etag));
-        return etag === undefined ? conflict : undefined;
-      }),
-
-    async restore(before, after, { recorded: ofBackup, deliveries }) {
-      const { id } = after.request;
-      const added = eventsOfChange(before, after);
-      const recorded = added === undefined ? ofBackup : [...ofBackup, added];
-      const rows = [
-        ...ofBackup.map(toEventRow),
-        ...[...deliveries].map(([sink, { lease, retry, ...delivery }]) => toDeliveryRow(sink, delivery)),
-      ];
-      const open = openEvents(recorded, deliveries);
-      await Promise.all(open.map(({ sink, at, first }) => addDue(sink, { at, requestId: id, first })));
-      await transactAll(id, [...rows.map(row => ({ upsert: row })), ...(added ? writesOf(before.request, added) : [])]);
-      return added === undefined ? after.request : withEvents(after.request, added);
-    },
-  };
-
+  /** Returns the events of a change; undefined if there are none or no sink is configured. */
   const eventsOfChange = (before: RequestValues, after: RequestValues): RecordedEvents | undefined => {
     if (sinks.length === 0) return undefined;
     const occurrences = occurrencesBetween(before, after);
@@ -142,44 +80,103 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
     return omitUndefined({ first: count + 1, at: now(), sinks, shipmentId, events: occurrences });
   };
 
-  const writesOf = ({ eventSinks = [] }: CredentialRequest, recorded: RecordedEvents): readonly Action[] => {
-    const added = recorded.sinks.filter(sink => !eventSinks.includes(sink));
-    const deliveryRows = added.map(sink => ({ upsert: toDeliveryRow(sink, nothingDone) }));
-    return [{ insert: toEventRow(recorded) }, ...deliveryRows];
-  };
-
   const transactAll = async (requestId: string, actions: readonly Action[]): Promise<void> => {
     for (const some of chunksOf(actions, transactionSize)) await events.transact(requestId, some);
   };
 
   return {
-    store,
-
-    /** Returns the events of a change, to be recorded with it; undefined if there are none or no sink is configured. */
-    eventsOfChange,
-
-    /**
-     * Returns the writes of recorded events of a request: their row, and a delivery row for each sink that has none. So
-     * senders only replace rows.
-     */
-    writesOf,
-
-    /** Writes the index rows of events that are about to be recorded. */
-    async addDueRows(requestId: string, { sinks: numbers, at, first }: RecordedEvents): Promise<void> {
-      await Promise.all(numbers.map(sink => addDue(sink, { at, requestId, first })));
+    /** Yields the due events of a sink in order of time up to `until`. */
+    async *due(sink: number, until: Instant): AsyncGenerator<DueEvents> {
+      for await (const row of index.query({ partitionKey: partitionOf(sink), before: `${until}~` })) {
+        const entry = await readOrLog(log, () => dueEventsIn(row));
+        if (entry !== undefined) yield entry;
+      }
     },
 
-    /** Removes the events of a request, with their index rows. Makes no call for a request without events. */
-    async removeAll({ request: { value } }: LoadedRequest): Promise<void> {
-      const { id, events: recordedCount = 0 } = value;
+    load,
+
+    /**
+     * Writes the state of a delivery, and before it the index row of its next attempt. Returns undefined on a conflict.
+     */
+    async saveDelivery(
+      {
+        requestId,
+        sink,
+        before,
+      }: { readonly requestId: string; readonly sink: number; readonly before: Stored<Delivery> | undefined },
+      delivery: Delivery,
+    ): Promise<Stored<Delivery> | undefined> {
+      const next = dueOf(requestId, delivery);
+      if (next !== undefined && next.at !== before?.value.retry?.nextAt) await addDue(sink, next);
+      const row = { partitionKey: requestId, ...toDeliveryRow(sink, delivery) };
+      return confirmWrite(
+        async () => {
+          const etag = await (before === undefined ? events.insert(row) : events.replace(row, before.etag));
+          return etag === undefined ? undefined : { value: delivery, etag };
+        },
+        async () => {
+          const stored = await events.get(requestId, row.rowKey);
+          if (stored === undefined || stored.etag === before?.etag) return undefined;
+          return isStoredAs(delivery, deliveryColumns.fromRow(stored))
+            ? { value: delivery, etag: stored.etag }
+            : undefined;
+        },
+      );
+    },
+
+    /** Removes an index row whose events are done, or that another row replaces. */
+    removeDue,
+
+    /**
+     * Removes an index row whose events are not recorded, because its writer is between two writes or stopped there.
+     * Rewrites the request by its ETag before, so that a writer that still runs gets a conflict.
+     */
+    async removeStale(sink: number, entry: DueEvents): Promise<void> {
+      const loaded = await requests.load(entry.requestId);
+      if (loaded !== undefined) {
+        if ((loaded.request.value.events ?? 0) >= entry.first) return;
+        if ((await requests.save(loaded, { request: loaded.request.value })) === undefined) return;
+      }
+      await removeDue(sink, entry);
+    },
+
+    async sinkState(sink: number): Promise<SinkState> {
+      const row = await index.get(sinksPartition, String(sink));
+      return row === undefined ? {} : sinkColumns.fromRow(row);
+    },
+
+    /** Writes the state that `change` returns. On a conflict, reads the state again and repeats the change. */
+    changeSinkState: (sink: number, change: (before: SinkState) => SinkState): Promise<void> =>
+      retryOnConflict(async () => {
+        const before = await index.get(sinksPartition, String(sink));
+        const after = change(before === undefined ? {} : sinkColumns.fromRow(before));
+        const row = { partitionKey: sinksPartition, rowKey: String(sink), ...sinkColumns.toColumns(after) };
+        const etag = await (before === undefined ? index.insert(row) : index.replace(row, before.etag));
+        return etag === undefined ? conflict : undefined;
+      }),
+
+    record(before: RequestValues, after: RequestValues) {
+      const recorded = eventsOfChange(before, after);
+      if (recorded === undefined) return undefined;
+      const { at, first } = recorded;
+      return {
+        request: withEvents(after.request, recorded),
+        addDue: async () => {
+          await Promise.all(recorded.sinks.map(sink => addDue(sink, { at, requestId: after.request.id, first })));
+        },
+        rows: writesOf(before.request, recorded),
+      };
+    },
+
+    async removeAll({ id, events: recordedCount = 0 }: CredentialRequest): Promise<void> {
       if (recordedCount === 0) return;
       const { recorded, deliveries } = await load(id);
-      const values = new Map([...deliveries].map(([sink, { value }]) => [sink, value]));
+      const values = valuesIn(deliveries);
       const retries = [...values].flatMap(([sink, delivery]) => {
         const due = dueOf(id, delivery);
         return due === undefined ? [] : [{ sink, ...due }];
       });
-      const open = openEvents(recorded, values).map(due => ({ ...due, requestId: id }));
+      const open = openRows(recorded, values).map(due => ({ ...due, requestId: id }));
       await Promise.all([...open, ...retries].map(({ sink, ...due }) => removeDue(sink, due)));
       const keys = [...recorded.map(({ first }) => eventKey(first)), ...[...deliveries.keys()].map(deliveryKey)];
       await transactAll(
@@ -187,14 +184,53 @@ export function eventRows(tables: Tables, requests: ReturnType<typeof requestRow
         keys.map(rowKey => ({ remove: { rowKey } })),
       );
     },
+
+    async undelivered({ id, events: recordedCount = 0 }: CredentialRequest) {
+      if (recordedCount === 0 || sinks.length === 0) return [];
+      const { recorded, deliveries } = await load(id);
+      return sinks.flatMap(sink =>
+        openEvents(id, { recorded, deliveries }, sink).map(event => ({
+          at: event.at,
+          fields: { sink, eventId: eventId(event), type: event.type },
+        })),
+      );
+    },
+
+    readBackup(rows: readonly Row[]) {
+      const { recorded: ofBackup, deliveries } = fromEventRows(rows);
+      return async (before: RequestValues, after: RequestValues): Promise<CredentialRequest> => {
+        const { id } = after.request;
+        const added = eventsOfChange(before, after);
+        const recorded = added === undefined ? ofBackup : [...ofBackup, added];
+        const values = valuesIn(deliveries);
+        const unleased = [...values].map(([sink, { lease, retry, ...delivery }]) => toDeliveryRow(sink, delivery));
+        const open = openRows(recorded, values);
+        await Promise.all(open.map(({ sink, at, first }) => addDue(sink, { at, requestId: id, first })));
+        await transactAll(id, [
+          ...[...ofBackup.map(toEventRow), ...unleased].map(row => ({ upsert: row })),
+          ...(added ? writesOf(before.request, added) : []),
+        ]);
+        return added === undefined ? after.request : withEvents(after.request, added);
+      };
+    },
   };
+}
+
+/**
+ * Returns the writes of recorded events of a request: their row, and a delivery row for each sink that has none. So
+ * senders only replace rows.
+ */
+function writesOf({ eventSinks = [] }: CredentialRequest, recorded: RecordedEvents): readonly Action[] {
+  const added = recorded.sinks.filter(sink => !eventSinks.includes(sink));
+  const deliveryRows = added.map(sink => ({ upsert: toDeliveryRow(sink, nothingDone) }));
+  return [{ insert: toEventRow(recorded) }, ...deliveryRows];
 }
 
 /**
  * Returns the request with the number of its events and the sinks of their deliveries. So changes that record events at
  * the same time conflict.
  */
-export const withEvents = (
+const withEvents = (
   { eventSinks = [], ...request }: CredentialRequest,
   { first, events, sinks }: RecordedEvents,
 ): CredentialRequest => ({
@@ -203,12 +239,15 @@ export const withEvents = (
   eventSinks: [...new Set([...eventSinks, ...sinks])],
 });
 
+const valuesIn = (deliveries: LoadedEvents["deliveries"]): ReadonlyMap<number, Delivery> =>
+  new Map([...deliveries].map(([sink, { value }]) => [sink, value]));
+
 /** Returns the index row of the next attempt of a delivery; undefined without a retry. */
-const dueOf = (requestId: string, { done, retry }: Delivery): Omit<DueEvents, "writtenAt"> | undefined =>
+const dueOf = (requestId: string, { done, retry }: Delivery): Due | undefined =>
   retry && { at: retry.nextAt, requestId, first: done + 1 };
 
 /** Returns the recorded rows with events that are not done, once for each of their sinks. */
-function openEvents(
+function openRows(
   recorded: readonly RecordedEvents[],
   deliveries: ReadonlyMap<number, Delivery>,
 ): readonly { readonly sink: number; readonly at: string; readonly first: number }[] {

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { LoadedEvents } from "../deps.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import { type Delivery, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
+import type { LoadedEvents } from "./event-rows.table.ts";
 
 const deliveryV2 = z.lazy(() =>
   z

@@ -2,15 +2,16 @@ import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, type Instant } from "../../platform/time.ts";
-import type { ConnectorDeps, Stored } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import type { Stored } from "../model/loaded-request.ts";
 import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../runs/run.ts";
-import { loadRequest } from "../storage/loaded-request.ts";
+import { loadRequest } from "../storage/change-request.ts";
 import { cloudEventOf } from "./cloud-event.ts";
-import { pauseSink, withTime } from "./deliver-events.ts";
+import { type DeliverDeps, pauseSink, withTime } from "./deliver-events.ts";
 import { type Delivery, eventId, eventsIn, type RequestEvent } from "./event.ts";
 import type { EventSink } from "./event-sink.ts";
 
-type ResendDeps = Pick<ConnectorDeps, "requests" | "events" | "sinks" | "intervals" | "now" | "random" | "log">;
+type ResendDeps = DeliverDeps & Pick<ConnectorDeps, "requests">;
 
 /** The one event that is sent again, and the sink that gets it. */
 export interface EventToResend {

@@ -1,10 +1,10 @@
 import { withLogFields } from "../../platform/log.ts";
 import { measure } from "../../platform/telemetry.ts";
 import { between, minutes, plus, seconds } from "../../platform/time.ts";
-import type { ConnectorDeps, DueEvents } from "../deps.ts";
 import { logAndContinue } from "../runs/queue.ts";
 import { startRun } from "../runs/run.ts";
-import { deliverEvents, hasEnded, type SinkRun } from "./deliver-events.ts";
+import { type DeliverDeps, deliverEvents, hasEnded, type SinkRun } from "./deliver-events.ts";
+import type { DueEvents } from "./event-rows.table.ts";
 import type { EventSink } from "./event-sink.ts";
 
 export interface EventsReport {
@@ -31,14 +31,12 @@ const maxEntries = 2000;
 /** The time that a job waits for the event sinks at its end. */
 const afterJobMs = seconds(2);
 
-type SendDeps = Pick<ConnectorDeps, "events" | "sinks" | "intervals" | "now" | "random" | "log">;
-
 /**
  * Sends the due events of all requests. Each sink has its own time and its own calls: none waits for another. Never
  * rejects.
  * @param signal ends the run and its calls early. An event whose call it ends stays due, and does not count as failed
  */
-export async function sendEvents(deps: SendDeps, signal?: AbortSignal): Promise<EventsReport> {
+export async function sendEvents(deps: DeliverDeps, signal?: AbortSignal): Promise<EventsReport> {
   const reports = await Promise.all(deps.sinks.map(sink => sendToSink(sink, deps, signal)));
   const sum = (name: keyof EventsReport) => reports.reduce((total, report) => total + report[name], 0);
   return { delivered: sum("delivered"), failed: sum("failed"), givenUp: sum("givenUp"), left: sum("left") };
@@ -48,14 +46,14 @@ export async function sendEvents(deps: SendDeps, signal?: AbortSignal): Promise<
  * Sends due events at the end of a job. The job waits for it, because the platform may stop work that continues after
  * an invocation, but only for a short time: what a slow sink has not got then is left to the timer.
  */
-export async function sendEventsAfterJob(deps: SendDeps, limitMs = afterJobMs): Promise<void> {
+export async function sendEventsAfterJob(deps: DeliverDeps, limitMs = afterJobMs): Promise<void> {
   const ended = new AbortController();
   const timer = setTimeout(() => ended.abort(), limitMs);
   await sendEvents(deps, ended.signal);
   clearTimeout(timer);
 }
 
-async function sendToSink(sink: EventSink, deps: SendDeps, signal: AbortSignal | undefined): Promise<EventsReport> {
+async function sendToSink(sink: EventSink, deps: DeliverDeps, signal: AbortSignal | undefined): Promise<EventsReport> {
   const { now } = deps;
   const run = { ...startRun("timer", deps), endsAt: plus(now(), budgetMs) };
   const counts = { delivered: 0, failed: 0, givenUp: 0 };
@@ -96,12 +94,12 @@ async function sendToSink(sink: EventSink, deps: SendDeps, signal: AbortSignal |
 }
 
 /** Returns whether a sink answered 410 under its current address, or its Retry-After is not over. */
-async function isPaused({ number, address }: EventSink, { events, now }: SendDeps): Promise<boolean> {
+async function isPaused({ number, address }: EventSink, { events, now }: DeliverDeps): Promise<boolean> {
   const { stopped, notBefore } = await events.sinkState(number);
   return stopped?.address === address || (notBefore !== undefined && notBefore > now());
 }
 
-async function measureOldest({ number }: EventSink, { events, now }: SendDeps): Promise<void> {
+async function measureOldest({ number }: EventSink, { events, now }: DeliverDeps): Promise<void> {
   for await (const { at } of events.due(number, now())) {
     measure("event.unsent.age", between(at, now()) / 1000, { sink: number });
     return;
@@ -110,7 +108,7 @@ async function measureOldest({ number }: EventSink, { events, now }: SendDeps): 
 
 async function dueRequests(
   { number }: EventSink,
-  { events, now }: SendDeps,
+  { events, now }: DeliverDeps,
 ): Promise<ReadonlyMap<string, readonly DueEvents[]>> {
   const byRequest = new Map<string, DueEvents[]>();
   let count = 0;

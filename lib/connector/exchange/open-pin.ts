@@ -1,9 +1,9 @@
-import type { ConnectorDeps } from "../deps.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Sealer } from "../../platform/seal.ts";
 import type { SecurityKey } from "../model/request.ts";
-import { ExchangeError, type PrivateKey } from "./envelope.ts";
+import { ExchangeError, type FindSigningKey, type PrivateKey } from "./envelope.ts";
 import { decodePinResponse } from "./messages.ts";
-import { openSealed } from "./open-sealed.ts";
-import { pinKeyPurpose } from "./seal-contexts.ts";
+import { openSealed, pinKeyPurpose } from "./sealed.ts";
 
 /**
  * Returns the PIN in a response, or why the response does not open. The PIN must not be stored or logged (C14).
@@ -13,12 +13,11 @@ export async function openPin(
   requestId: string,
   { id, pinKey }: SecurityKey,
   response: string,
-  deps: Pick<ConnectorDeps, "sealer" | "log" | "delivery">,
+  deps: { readonly sealer: Sealer; readonly log: Log; readonly delivery: { readonly signingKey: FindSigningKey } },
 ): Promise<{ readonly pin: string } | { readonly problem: string; readonly passing?: boolean }> {
   if (pinKey === undefined) return { problem: "The key has no PIN." };
-  const opened = await openSealed(pinKey, { requestId, keyId: id, purpose: pinKeyPurpose }, deps);
-  if (opened === undefined) return { problem: "The response key of the PIN does not open.", passing: true };
-  const privateJwk = JSON.parse(opened) as PrivateKey;
+  const privateJwk = await openSealed<PrivateKey>(pinKey, { requestId, keyId: id, purpose: pinKeyPurpose }, deps);
+  if (privateJwk === undefined) return { problem: "The response key of the PIN does not open.", passing: true };
   try {
     return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
   } catch (error) {

@@ -55,3 +55,9 @@ export interface Idp {
    */
   readonly compensateUnanswered?: (request: OptionsRequest, signal: AbortSignal) => Promise<void>;
 }
+
+/** The configured identity providers. */
+export interface Idps {
+  readonly defaultId: string;
+  get(id: string): Idp | undefined;
+}

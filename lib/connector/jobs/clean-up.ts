@@ -1,11 +1,10 @@
 import { days, plus } from "../../platform/time.ts";
 import { removeRequest } from "../cancel/remove-request.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
-import { eventId, eventsIn, type RequestEvent } from "../events/event.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { forEachDue } from "../runs/queue.ts";
 import { isOver, startRun } from "../runs/run.ts";
-import { securityKeyOf } from "../storage/loaded-request.ts";
 
 export interface CleanUpReport {
   /** Requests that were deleted. */
@@ -44,11 +43,10 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
     deps,
     async loaded => {
       if (loaded.keys.some(({ value }) => isUnsent(value, deps))) return false;
-      const open = await openEvents(loaded, deps);
-      if (open.some(({ event }) => plus(event.at, deps.intervals.eventRetryForMs) > deps.now())) return false;
+      const undelivered = (await deps.events?.undelivered(loaded.request.value)) ?? [];
+      if (undelivered.some(({ at }) => plus(at, deps.intervals.eventRetryForMs) > deps.now())) return false;
       await removeRequest(loaded, deps);
-      for (const { sink, event } of open)
-        deps.log.error("event_given_up", { sink, eventId: eventId(event), type: event.type });
+      for (const { fields } of undelivered) deps.log.error("event_given_up", fields);
       deps.log.info("request_deleted", {});
       deleted++;
       return false;
@@ -62,20 +60,6 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
 function isUnsent({ mail: { state, firstDueAt } }: SecurityKey, { now, intervals }: ConnectorDeps): boolean {
   if (state === "due") return true;
   return state === "given_up" && firstDueAt !== undefined && plus(firstDueAt, intervals.retryForMs) > now();
-}
-
-/** Returns the events of a request that a configured sink has not got. */
-async function openEvents(
-  { request: { value } }: LoadedRequest,
-  { events, sinks }: Pick<ConnectorDeps, "events" | "sinks">,
-): Promise<readonly { readonly sink: number; readonly event: RequestEvent }[]> {
-  if (value.events === undefined || sinks.length === 0) return [];
-  const { recorded, deliveries } = await events.load(value.id);
-  return sinks.flatMap(({ number: sink }) => {
-    const ofSink = recorded.filter(row => row.sinks.includes(sink));
-    const done = deliveries.get(sink)?.value.done ?? 0;
-    return eventsIn(value.id, ofSink).flatMap(event => (event.sequence > done ? [{ sink, event }] : []));
-  });
 }
 
 /** Deletes the copies of a security key's responses, and then the name in the row. */

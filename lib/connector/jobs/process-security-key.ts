@@ -2,18 +2,18 @@ import type { Instant } from "../../platform/time.ts";
 import { activateCredential } from "../activate/activate-credential.ts";
 import { pollAuthenticator } from "../collect/poll-authenticator.ts";
 import { removeResponsesIfDeleted } from "../collect/remove-responses-if-deleted.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
+import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
 import { type CredentialRequest, isSameDue, type SecurityKey } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
-import { measureUnsentMail } from "../pin/measure-unsent-mails.ts";
+import { measureUnsentMail } from "../pin/mail-outcomes.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
 import { compensateEnded } from "../recovery/compensate-ended.ts";
 import { releaseLease } from "../runs/next-due.ts";
 import { isDue, isLeasedByAnother, isOver, type Run } from "../runs/run.ts";
 import { runStep } from "../runs/run-step.ts";
 import type { Step } from "../runs/step.ts";
-import { securityKeyOf } from "../storage/loaded-request.ts";
 
 /** The credentials that one call of `processSecurityKey` processed, by their state after it. */
 export interface KeyCounts {

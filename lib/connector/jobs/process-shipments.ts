@@ -1,6 +1,7 @@
 import { withLogFields } from "../../platform/log.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type Due, isSameDue } from "../model/request.ts";
 import { compensateExpired } from "../recovery/compensate-expired.ts";
 import { countMissingShipment } from "../recovery/missing-shipment.ts";

@@ -32,3 +32,11 @@ export const credentialMessage = (
   { enrollment }: Pick<SecurityKey, "enrollment">,
 ): string | undefined =>
   errorMessage ?? retry?.lastError ?? (state === "processing" ? enrollment?.lastError : undefined);
+
+/** The responses of a security key as received from its peer, still encrypted. */
+export interface KeyResponses {
+  readonly serial?: string;
+  readonly firmware?: string;
+  readonly credentials: readonly string[];
+  readonly pin?: string;
+}

@@ -2,7 +2,7 @@ import type { Caller } from "../../platform/caller.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { Retry } from "./retry.ts";
 import type { CredentialState, RequestState, SecurityKeyState } from "./states.ts";
-import type { Binding, Challenge } from "./webauthn.ts";
+import type { Binding } from "./webauthn.ts";
 
 /** The endpoint that created a request. Requests of each origin can be read by both API versions. */
 export type Origin = "v2" | "v1_credential_request" | "v1_shipment";
@@ -138,11 +138,8 @@ export interface Credential {
   readonly state: CredentialState;
   /** Why it ended, or why its response cannot be used. The reason for a further attempt is in `retry`. */
   readonly errorMessage?: string;
-  /**
-   * The state that the IdP needs to activate, read back and compensate. Sealed, except in rows of the previous schema
-   * version.
-   */
-  readonly idpState?: string | Challenge["idpState"];
+  /** The state that the IdP needs to activate, read back and compensate, sealed. */
+  readonly idpState?: string;
   /** The values that a response must match. */
   readonly binding?: Binding;
   readonly challengeExpiresAt?: Instant;

@@ -1,5 +1,5 @@
 import type { Instant } from "../../platform/time.ts";
-import type { KeyResponses } from "../model/key-responses.ts";
+import type { KeyResponses } from "../model/credential.ts";
 import type { MailingAddress, Recipient, ShipmentOrder, Tracking } from "../model/request.ts";
 
 /** The security keys of one model in an order. */

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { plainIdentifier, plainText } from "../../platform/peers/plain-text.ts";
 import type { Instant } from "../../platform/time.ts";
-import type { KeyResponses } from "../model/key-responses.ts";
+import type { KeyResponses } from "../model/credential.ts";
 import type { PinRequest, Recipient, SecurityKey } from "../model/request.ts";
 import { blankToUndefined } from "./delivery-wire.ts";
 

@@ -1,11 +1,11 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { openPin } from "../exchange/open-pin.ts";
 import { enrollmentId } from "../model/ids.ts";
+import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
-import { securityKeyOf, securityKeysOf } from "../storage/loaded-request.ts";
 
 interface Pin {
   readonly pin: string;

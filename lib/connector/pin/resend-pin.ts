@@ -1,7 +1,8 @@
 import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { between, hours, type Instant, plus } from "../../platform/time.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
 import { mailService } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
@@ -10,7 +11,7 @@ import { isStopped } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../runs/run.ts";
 import { type KeyInRun, runStep, type StepResult } from "../runs/run-step.ts";
 import type { Step } from "../runs/step.ts";
-import { loadRequest, securityKeyOf, securityKeysOf } from "../storage/loaded-request.ts";
+import { loadRequest } from "../storage/change-request.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 

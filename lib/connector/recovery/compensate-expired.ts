@@ -1,8 +1,8 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { Run } from "../runs/run.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 import { compensateAtIdp } from "./compensate.ts";
 import { peersInTurn } from "./peers-in-turn.ts";
 

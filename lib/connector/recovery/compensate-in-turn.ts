@@ -1,5 +1,6 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { Run } from "../runs/run.ts";
 import { compensate } from "./compensate.ts";

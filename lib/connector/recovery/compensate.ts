@@ -1,9 +1,10 @@
 import pLimit from "p-limit";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { openIdpState } from "../exchange/sealed-idp-state.ts";
+import { openIdpState } from "../exchange/sealed.ts";
 import type { Credential, SecurityKey } from "../model/request.ts";
-import { type IdpAnswers, isUnanswered, optionsRequestOf } from "./idp-answers.ts";
+import type { Challenge } from "../model/webauthn.ts";
+import { credentialSlot, type IdpAnswers, isUnanswered, optionsRequestOf } from "./idp-answers.ts";
 import { removeAuthenticators } from "./remove-authenticators.ts";
 
 /**
@@ -40,9 +41,12 @@ export async function compensateAtIdps(
 ): Promise<void> {
   const limit = pLimit(concurrency);
   const compensateCredential = async (key: SecurityKey, index: number, credential: Credential): Promise<void> => {
+    const given = idpAnswers?.challenges.get(credentialSlot(key.id, index))?.idpState;
     const mayHaveBegun =
-      credential.idpState !== undefined || idpAnswers === undefined || isUnanswered(idpAnswers, key.id, index);
-    if (mayHaveBegun) await compensateAtIdp(requestId, key, index, deps);
+      (given ?? credential.idpState) !== undefined ||
+      idpAnswers === undefined ||
+      isUnanswered(idpAnswers, key.id, index);
+    if (mayHaveBegun) await compensateAtIdp(requestId, key, index, deps, given);
   };
   await allEnded(
     keys.flatMap(key =>
@@ -55,22 +59,24 @@ export async function compensateAtIdps(
 
 type IdpPorts = Pick<ConnectorDeps, "idps" | "intervals" | "sealer" | "log">;
 
-/** Removes the registration that was started at the IdP for one credential, as `compensateAtIdps` does. */
+/**
+ * Removes the registration that was started at the IdP for one credential, as `compensateAtIdps` does.
+ * @param given the IdP state, if it is not stored yet
+ */
 export async function compensateAtIdp(
   requestId: string,
   { id: keyId, credentials }: SecurityKey,
   index: number,
   { idps, intervals, sealer, log }: IdpPorts,
+  given?: Challenge["idpState"],
 ): Promise<void> {
   const credential = credentials[index];
   const idp = credential && idps.get(credential.idpId);
   if (credential === undefined || idp === undefined) return;
   const signal = AbortSignal.timeout(intervals.idpCallMs);
   const { idpState } = credential;
-  const opened =
-    idpState === undefined ? undefined : await openIdpState(requestId, keyId, index, idpState, { sealer, log });
+  const opened = given ?? (idpState && (await openIdpState(requestId, keyId, index, idpState, { sealer, log })));
   // The request must not wait for a key version that may be gone for ever.
-  if (opened === undefined)
-    await idp.compensateUnanswered?.(optionsRequestOf(requestId, keyId, index, credential), signal);
+  if (!opened) await idp.compensateUnanswered?.(optionsRequestOf(requestId, keyId, index, credential), signal);
   else await idp.compensate(opened, signal);
 }

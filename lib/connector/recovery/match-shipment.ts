@@ -1,7 +1,6 @@
-import type { LoadedRequest } from "../deps.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 
 /**
  * Whether a shipment that was found by look-up has the recipient, address and items that this request ordered. Ignores letter case and outer

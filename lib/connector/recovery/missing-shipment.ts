@@ -1,12 +1,11 @@
 import { plus } from "../../platform/time.ts";
 import { pollLater, savePoll } from "../collect/save-poll.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { isOnSite } from "../model/request.ts";
 import { endWaiting } from "../model/roll-up.ts";
 import { withPurgeDue } from "../runs/next-due.ts";
 import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
-import { saveLease } from "../runs/save-lease.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 import { compensateInTurn } from "./compensate-in-turn.ts";
 
 /**
@@ -28,7 +27,7 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps
   if (missing.count < 3 || plus(missing.since, intervals.shipmentMissingMs) > now())
     return pollLater(loaded, changes, deps);
 
-  const leased = await saveLease(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } }, deps);
+  const leased = await deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
   if (leased === undefined) return;
   const ordered = securityKeysOf(leased).filter(key => !isOnSite(key));
   const failure = await compensateInTurn(leased, ordered, run, deps);

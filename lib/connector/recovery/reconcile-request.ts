@@ -1,8 +1,9 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, minutes, plus } from "../../platform/time.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { neverConfirmedMessage, unconfirmedMessage } from "../faults.ts";
 import { hasProgressed } from "../model/credential.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { type Delivery, isOnSite } from "../model/request.ts";
 import { referenceOf } from "../model/shipment.ts";
@@ -11,8 +12,6 @@ import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { postponeRequest, withPollDue } from "../runs/next-due.ts";
 import { callInTurn, learnFromCall } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, isOver, newLease, type Run } from "../runs/run.ts";
-import { saveLease } from "../runs/save-lease.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
 import { compensateInTurn } from "./compensate-in-turn.ts";
 import { endUnconfirmed, failRequest } from "./fail-request.ts";
 import { matchesOrder } from "./match-shipment.ts";
@@ -40,7 +39,7 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
     }
     return false;
   }
-  const lease = () => saveLease(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } }, deps);
+  const lease = () => deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
   if (sentAt === undefined) {
     if (mustLeaveKeys(securityKeysOf(loaded), run, deps)) return true;
     const leased = await lease();

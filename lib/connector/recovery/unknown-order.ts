@@ -1,6 +1,7 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, hours, type Instant, minutes, plus } from "../../platform/time.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { Delivery } from "../model/request.ts";
 import { referenceOf } from "../model/shipment.ts";
 import { isTerminal } from "../model/states.ts";

@@ -1,14 +1,50 @@
+import * as z from "zod";
 import type { Log } from "../../platform/log.ts";
 import { changeRows } from "../../platform/tables/row-batches.ts";
-import { readOrLog } from "../../platform/tables/row-schema.ts";
-import type { Tables } from "../../platform/tables/tables.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { readOrLog, schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant, Now } from "../../platform/time.ts";
-import type { DueEntry, DueRow } from "../deps.ts";
 import type { Due, Lease, Queue } from "../model/request.ts";
-import { fromDueRow, toDueColumns } from "../storage/rows.table.ts";
+import { dueSchema, leaseSchema, schemaVersion } from "../storage/request-columns.table.ts";
 
 /** Table of the index of due work. */
 export const dueTable = "due";
+
+/** One row of the index of due work. */
+export interface DueEntry extends Due {
+  readonly requestId: string;
+  readonly keyId?: string;
+  readonly writtenAt: Instant;
+  /**
+   * Set by a run that has taken the row, so that other runs leave it out. Only saves them calls: what a run may do is
+   * decided by the lease in the row that it points to.
+   */
+  readonly lease?: Lease;
+}
+
+/** A row of the index of due work as read. */
+export interface DueRow extends DueEntry {
+  readonly etag: string;
+}
+
+/** The columns of a row. Its partition is the queue, and its row key begins with the time. */
+export const dueColumns = rowColumns<DueEntry, "queue" | "at">(
+  { kind: "due", version: schemaVersion, keyed: ["queue", "at"] },
+  () =>
+    schemaOf<DueEntry>()(
+      dueSchema.extend({
+        requestId: z.string(),
+        keyId: z.string().exactOptional(),
+        writtenAt: storedInstant,
+        lease: leaseSchema.exactOptional(),
+      }),
+    ),
+);
+
+/** Returns the entry in a row. */
+export const dueEntryIn = (row: Row): DueEntry =>
+  dueColumns.fromRow(row, { queue: row.partitionKey as Queue, at: row.rowKey.split("_")[0] ?? "" });
 
 /** The work that is due on a request or on one of its security keys. */
 export interface DueWork {
@@ -22,9 +58,8 @@ export function dueIndex(tables: Tables, { now, log }: { readonly now: Now; read
   const table = tables.table(dueTable);
   return {
     async add({ due, requestId, keyId }: DueWork): Promise<void> {
-      const { queue, at, ...more } = due;
-      const columns = toDueColumns({ requestId, writtenAt: now(), ...(keyId && { keyId }), ...more });
-      await table.upsert({ partitionKey: queue, rowKey: rowKeyOf({ due, requestId, keyId }), ...columns });
+      const columns = dueColumns.toColumns({ ...due, requestId, writtenAt: now(), ...(keyId && { keyId }) });
+      await table.upsert({ partitionKey: due.queue, rowKey: rowKeyOf({ due, requestId, keyId }), ...columns });
     },
 
     /** Removes the row, if it exists. */
@@ -32,23 +67,29 @@ export function dueIndex(tables: Tables, { now, log }: { readonly now: Now; read
       await table.remove(work.due.queue, rowKeyOf(work));
     },
 
+    /** Yields the due work of a queue in order of time: up to `until` and from the row `from` on, if they are given. */
     async *entries(queue: Queue, until?: Instant, from?: DueEntry): AsyncGenerator<DueRow> {
       const range = {
         ...(until !== undefined && { before: `${until}~` }),
         ...(from !== undefined && { from: rowKeyOf({ due: from, ...from }) }),
       };
       for await (const row of table.query({ partitionKey: queue, ...range })) {
-        const entry = await readOrLog(log, () => fromDueRow(row));
+        const entry = await readOrLog(log, () => dueEntryIn(row));
         if (entry !== undefined) yield { ...entry, etag: row.etag };
       }
     },
 
+    /**
+     * Writes the lease to rows of one queue, at most 100, in one transaction by the ETags that were read. Returns false on a conflict:
+     * no row is changed then.
+     */
     async lease(rows: readonly DueRow[], lease: Lease): Promise<boolean> {
       const [first] = rows;
       if (first === undefined) return true;
       return (await table.transact(first.queue, rows.map(withLease(lease)))) !== undefined;
     },
 
+    /** Removes the leases of rows of one queue, except of rows that have changed since they were read. */
     async release(rows: readonly DueRow[]): Promise<void> {
       const [first] = rows;
       if (first !== undefined) await changeRows(table, first.queue, rows.map(withLease(undefined)));
@@ -62,7 +103,7 @@ const withLease =
   ({ etag, lease: _, ...entry }: DueRow) => ({
     replace: {
       rowKey: rowKeyOf({ due: entry, ...entry }),
-      ...toDueColumns(lease === undefined ? entry : { ...entry, lease }),
+      ...dueColumns.toColumns(lease === undefined ? entry : { ...entry, lease }),
     },
     etag,
   });

@@ -1,6 +1,7 @@
 import type { Instant } from "../../platform/time.ts";
-import type { ConnectorDeps, DueEntry, DueRow } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import type { Queue } from "../model/request.ts";
+import type { DueEntry, DueRow } from "./due-index.table.ts";
 import { mustLeave } from "./peer-calls.ts";
 import { isDue, isLeasedByAnother, isOver, newLease, type Run } from "./run.ts";
 

@@ -1,9 +1,10 @@
 import { isUnavailable } from "../../platform/fault.ts";
 import { type Fields, withLogFields } from "../../platform/log.ts";
 import { between, type Instant } from "../../platform/time.ts";
-import type { ConnectorDeps, DueEntry, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { Due, Queue } from "../model/request.ts";
-import { securityKeysOf } from "../storage/loaded-request.ts";
+import type { DueEntry } from "./due-index.table.ts";
 import { type DueRequest, dueWork } from "./due-work.ts";
 import { isOver, type Run } from "./run.ts";
 

@@ -1,12 +1,11 @@
 import { type Instant, plus } from "../../platform/time.ts";
-import type { ConnectorDeps, LoadedRequest } from "../deps.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/request.ts";
-import { changeSecurityKey } from "../storage/change-security-key.ts";
-import { securityKeyOf } from "../storage/loaded-request.ts";
+import { changeSecurityKey } from "../storage/change-request.ts";
 import { releaseLease } from "./next-due.ts";
 import { callInTurn, learnFromCall } from "./peer-calls.ts";
 import { isOver, newLease, type Run } from "./run.ts";
-import { saveLease } from "./save-lease.ts";
 import type { PeerCall, PeerRead, Step } from "./step.ts";
 
 /** A security key as this run read it. */
@@ -108,7 +107,7 @@ async function renewLease(
   deps: ConnectorDeps,
 ): Promise<{ readonly loaded: LoadedRequest; readonly notAfter: Instant } | undefined> {
   const lease = newLease(run, deps.now(), deps.intervals);
-  const saved = await saveLease(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] }, deps);
+  const saved = await deps.requests.save(loaded, { keys: [{ ...intent(securityKeyOf(loaded, keyId)), lease }] });
   const notAfter = plus(lease.until, -timeLimitMs);
   return saved === undefined || deps.now() > notAfter ? undefined : { loaded: saved, notAfter };
 }

@@ -93,6 +93,10 @@ const newLists = (before: RequestValues | undefined, after: RequestValues): read
     ? [{ state: after.request.state }, ...nameLists(after.request, after.keys)]
     : changingLists(after, before);
 
+/** Whether a change adds a request to lists. */
+export const hasNewLists = (before: RequestValues, after: RequestValues): boolean =>
+  changingLists(after, before).length > 0;
+
 /** Returns the lists of a request that may change, its state and its serial numbers, if the other version is not in them. */
 const changingLists = ({ request, keys }: RequestValues, other: RequestValues): readonly RequestList[] => {
   const others = new Set(other.keys.map(({ serial }) => serial));

@@ -1,15 +1,29 @@
+import * as z from "zod";
 import { chunksOf } from "../../platform/chunks.ts";
 import type { Log } from "../../platform/log.ts";
-import { readOrLog } from "../../platform/tables/row-schema.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { readOrLog, schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
-import type { Now } from "../../platform/time.ts";
-import type { ListEntry } from "../deps.ts";
+import type { Instant, Now } from "../../platform/time.ts";
 import { type ListKey, positionOf, type RequestList } from "../model/request-lists.ts";
-import { fromListRow, schemaVersion } from "./rows.table.ts";
+import { schemaVersion } from "./request-columns.table.ts";
+
+export interface ListEntry extends ListKey {
+  readonly writtenAt: Instant;
+}
+
+/** An entry of a list of requests, with its list. */
+export interface ListedEntry extends ListEntry {
+  readonly list: RequestList;
+}
 
 /** Table of the lists of requests. */
 export const listsTable = "requestlists";
+
+export const listColumns = rowColumns<ListEntry>({ kind: "list", version: schemaVersion }, () =>
+  schemaOf<ListEntry>()(z.object({ requestId: z.string(), createdAt: storedInstant, writtenAt: storedInstant })),
+);
 
 /** One partition for each state. All names share one, so that a request is added to their lists in one transaction. */
 const namesPartition = "names";
@@ -37,7 +51,7 @@ export function requestLists(tables: Tables, { now, log }: { readonly now: Now; 
     /** Adds a request to lists. */
     enter: ({ createdAt, requestId }: ListKey, lists: readonly RequestList[]): Promise<void> =>
       forChunks(lists, async (partitionKey, some) => {
-        const columns = { schema: schemaVersion, createdAt, requestId, writtenAt: now() };
+        const columns = listColumns.toColumns({ createdAt, requestId, writtenAt: now() });
         const rows = some.map(list => ({ rowKey: rowKeyOf({ createdAt, requestId }, list), ...columns }));
         const [only] = rows;
         if (rows.length === 1 && only !== undefined) await table.upsert({ partitionKey, ...only });
@@ -77,7 +91,7 @@ export function requestLists(tables: Tables, { now, log }: { readonly now: Now; 
         for await (const row of table.query(range, { limit: missing })) {
           rows++;
           last = row.rowKey;
-          const entry = await readOrLog(log, () => fromListRow(row));
+          const entry = await readOrLog(log, () => listColumns.fromRow(row));
           if (entry !== undefined) entries.push(entry);
         }
         if (rows < missing) break;

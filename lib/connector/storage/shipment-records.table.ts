@@ -1,9 +1,31 @@
+import * as z from "zod";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { schemaOf } from "../../platform/tables/row-schema.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
-import type { LoadedRequest, Stored } from "../deps.ts";
-import { isSameStatus, type ShipmentRecord, type ShipmentStatus, shipmentStatusOf } from "../model/shipment.ts";
-import { securityKeysOf } from "./loaded-request.ts";
-import { fromShipmentRow, shipmentKey, toShipmentColumns } from "./rows.table.ts";
+import { type LoadedRequest, type Stored, securityKeysOf } from "../model/loaded-request.ts";
+import {
+  isSameStatus,
+  type ShipmentRecord,
+  type ShipmentStatus,
+  shipmentStates,
+  shipmentStatusOf,
+} from "../model/shipment.ts";
+import { schemaVersion } from "./request-columns.table.ts";
+
+export const shipmentColumns = rowColumns<ShipmentRecord>({ kind: "shipment", version: schemaVersion }, () =>
+  schemaOf<ShipmentRecord>()(
+    z.object({
+      requestId: z.string(),
+      state: z.enum(shipmentStates).exactOptional(),
+      errorMessage: z.string().exactOptional(),
+    }),
+  ),
+);
+
+/** Returns a shipment id as a row key, which does not allow every character. */
+const shipmentKey = (shipmentId: string): string =>
+  /^[A-Za-z0-9_-]{1,200}$/.test(shipmentId) ? shipmentId : `~${Buffer.from(shipmentId).toString("base64url")}`;
 
 const keysOf = (shipmentId: string) => ({ partitionKey: shipmentKey(shipmentId), rowKey: "shipment" });
 
@@ -21,7 +43,7 @@ export function shipmentRecords(
   const find = async (shipmentId: string): Promise<Stored<ShipmentRecord> | undefined> => {
     const { partitionKey, rowKey } = keysOf(shipmentId);
     const row = await table.get(partitionKey, rowKey);
-    return row && { value: fromShipmentRow(row), etag: row.etag };
+    return row && { value: shipmentColumns.fromRow(row), etag: row.etag };
   };
 
   return {
@@ -29,7 +51,7 @@ export function shipmentRecords(
 
     /** Links a shipment to a request. False if it is linked to another request. May be repeated. */
     async link(shipmentId: string, requestId: string, status: ShipmentStatus): Promise<boolean> {
-      const columns = toShipmentColumns({ requestId, ...status });
+      const columns = shipmentColumns.toColumns({ requestId, ...status });
       if ((await table.insert({ ...keysOf(shipmentId), ...columns })) !== undefined) return true;
       return (await find(shipmentId))?.value.requestId === requestId;
     },
@@ -57,7 +79,7 @@ export function shipmentRecords(
         if (loaded?.request.value.delivery?.shipmentId !== shipmentId) return;
         const status = shipmentStatusOf(loaded.request.value, securityKeysOf(loaded));
         if (isSameStatus(stored.value, status)) return;
-        const row = { ...keysOf(shipmentId), ...toShipmentColumns({ requestId, ...status }) };
+        const row = { ...keysOf(shipmentId), ...shipmentColumns.toColumns({ requestId, ...status }) };
         if ((await table.replace(row, stored.etag)) !== undefined) return;
       }
     },

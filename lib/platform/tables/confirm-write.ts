@@ -1,4 +1,5 @@
-import { Fault } from "../fault.ts";
+import { isDeepStrictEqual } from "node:util";
+import { type Fault, isUnavailable } from "../fault.ts";
 import type { Table } from "./tables.ts";
 
 /**
@@ -7,22 +8,36 @@ import type { Table } from "./tables.ts";
  * Throws the Fault if the write was not made, or if storage does not say.
  * @param write returns undefined if its condition failed
  * @param findOwn reads the row again. Returns undefined if it does not contain this write
+ * @param options with `isRepeated`, a write that was not made is repeated once after the Fault; `onDoubt` is called then before
+ * the row is read
  */
 export async function confirmWrite<T>(
   write: () => Promise<T | undefined>,
   findOwn: () => Promise<T | undefined>,
+  {
+    isRepeated = false,
+    onDoubt,
+  }: { readonly isRepeated?: boolean; readonly onDoubt?: ((error: Fault) => void) | undefined } = {},
 ): Promise<T | undefined> {
   let written: T | undefined;
   try {
     written = await write();
   } catch (error) {
-    if (!(error instanceof Fault && error.kind === "unavailable")) throw error;
-    const own = await findOwn().catch(() => undefined);
-    if (own === undefined) throw error;
-    return own;
+    if (!isUnavailable(error)) throw error;
+    onDoubt?.(error);
+    const own = await findOwn().catch(() => {
+      throw error;
+    });
+    if (own !== undefined) return own;
+    if (!isRepeated) throw error;
+    written = await write();
   }
   return written ?? findOwn();
 }
+
+/** Whether a value equals one that was read, which has no members that are undefined. */
+export const isStoredAs = (value: unknown, stored: unknown): boolean =>
+  isDeepStrictEqual(JSON.parse(JSON.stringify(value)), stored);
 
 /** Removes a row in any version. Succeeds also if only the response was lost. Returns false if there was none. */
 export const confirmRemoval = async (table: Table, partitionKey: string, rowKey: string): Promise<boolean> =>

@@ -23,9 +23,20 @@ export interface RowColumns<T, K extends keyof T = never> {
  * @param kind the kind of row, for messages
  * @param define returns an object schema; called at the first use
  * @param keyed properties that are no columns, because the keys of the row have them
+ * @param spread an array whose elements have a column each, because all together would exceed the size of a column
  */
 export function rowColumns<T extends object, K extends keyof T & string = never>(
-  { kind, version, keyed = [] }: { readonly kind: string; readonly version: number; readonly keyed?: readonly K[] },
+  {
+    kind,
+    version,
+    keyed = [],
+    spread,
+  }: {
+    readonly kind: string;
+    readonly version: number;
+    readonly keyed?: readonly K[];
+    readonly spread?: keyof T & string;
+  },
   define: () => z.ZodType<T>,
 ): RowColumns<T, K> {
   let defined: { readonly schema: z.ZodType<T>; readonly isJson: ReadonlyMap<string, boolean> } | undefined;
@@ -43,7 +54,10 @@ export function rowColumns<T extends object, K extends keyof T & string = never>
       for (const [name, isJson] of definition().isJson) {
         const content = (value as Readonly<Record<string, unknown>>)[name];
         if (content === undefined) continue;
-        columns[name] = isJson ? JSON.stringify(content) : (content as string | number | boolean);
+        if (name === spread)
+          for (const [index, element] of (content as readonly unknown[]).entries())
+            columns[elementColumn(name, index)] = JSON.stringify(element);
+        else columns[name] = isJson ? JSON.stringify(content) : (content as string | number | boolean);
       }
       return columns;
     },
@@ -53,11 +67,20 @@ export function rowColumns<T extends object, K extends keyof T & string = never>
       const value: Record<string, unknown> = { ...keys };
       for (const [name, json] of isJson)
         if (row[name] !== undefined) value[name] = json ? jsonColumn(kind, row, name) : row[name];
+      if (spread !== undefined) {
+        const elements: unknown[] = [];
+        for (let at = elementColumn(spread, 0); at in row; at = elementColumn(spread, elements.length))
+          elements.push(jsonColumn(kind, row, at));
+        value[spread] = elements;
+      }
       return parseRow(kind, row, schema, value);
     },
     schema: () => definition().schema,
   };
 }
+
+/** Returns the column of one element of an array, such as `credentials00`. */
+const elementColumn = (name: string, index: number): string => name + String(index).padStart(2, "0");
 
 const plainTypes: readonly string[] = ["string", "number", "boolean", "enum", "literal"];
 

@@ -1,6 +1,5 @@
 import { afterAll } from "vitest";
-import type { RequestStore } from "../../../lib/connector/deps.ts";
-import { connectorStore } from "../../../lib/connector/storage/store.table.ts";
+import { type RequestStore, requestStore } from "../../../lib/connector/storage/requests.table.ts";
 import { createLog } from "../../../lib/platform/log.ts";
 import { openTables, type Tables } from "../../../lib/platform/tables/tables.ts";
 import { instant } from "../../../lib/platform/time.ts";
@@ -73,11 +72,11 @@ export async function startTestSystem(
   peers.delivery.settings({ shipAfterMs: 0 });
   const { settings: described, tokens } = await describeSystem(storage, peers);
   const tables = openTables({ connectionString: storage.connectionString, timeoutMs: storageTimeoutMs });
-  const store = connectorStore(tables, {
+  const store = requestStore(tables, {
     shipmentsTable,
     now: () => instant(Date.now()),
     log: createLog(() => {}),
-  }).requests;
+  });
   const hosts: HostProcess[] = [];
   return {
     peers,

@@ -1,7 +1,8 @@
 import pLimit from "p-limit";
 import { withLogFields } from "../../../platform/log.ts";
 import { between, type Instant } from "../../../platform/time.ts";
-import type { ConnectorDeps, ListedEntry, LoadedRequest } from "../../deps.ts";
+import type { ConnectorDeps } from "../../deps.ts";
+import { type LoadedRequest, securityKeysOf } from "../../model/loaded-request.ts";
 import {
   foldName,
   personList,
@@ -12,7 +13,7 @@ import {
 } from "../../model/request-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "../../model/states.ts";
 import { logAndContinue } from "../../runs/queue.ts";
-import { securityKeysOf } from "../../storage/loaded-request.ts";
+import type { ListedEntry } from "../../storage/lists.table.ts";
 
 /** What a request must match. Names are compared without regard to letter case. */
 export interface RequestFilter {

@@ -1,7 +1,7 @@
 import { TableClient } from "@azure/data-tables";
-import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
 import { eventId, eventsIn } from "../../../../lib/connector/events/event.ts";
 import { enrollmentId } from "../../../../lib/connector/model/ids.ts";
+import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { isTerminal } from "../../../../lib/connector/model/states.ts";
 import type { Peers } from "../../../../local/peers/all.ts";

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type * as z from "zod";
 import { keyColumns } from "../../../../lib/auth/otpkeys/key-rows.table.ts";
 import { spentColumns } from "../../../../lib/auth/otpkeys/spent-otps.table.ts";
 import { sessionColumns } from "../../../../lib/auth/sessions/sessions.table.ts";
@@ -19,27 +18,13 @@ import { openTables } from "../../../../lib/platform/tables/tables.ts";
 import { days } from "../../../../lib/platform/time.ts";
 import { identified, plainKey, storageDeps, username } from "../../../support/auth/store.ts";
 import { freshStorage, storageTimeoutMs } from "../../../support/storage/fresh-storage.ts";
+import { sampleOf } from "../../../support/storage/sample-of.ts";
 
 const storage = freshStorage();
 const tables = openTables({ connectionString: storage.connectionString, timeoutMs: storageTimeoutMs });
 const blobs = openBlobs({ connectionString: storage.connectionString, timeoutMs: storageTimeoutMs });
 await Promise.all([...authTables.map(name => tables.createTable(name)), blobs.createContainer(backupsContainer)]);
 const store = authStore(tables, storageDeps);
-
-/** Returns a value with every property of a schema, also the optional ones, so that a new column is tested without a line here. */
-function sampleOf(schema: z.ZodType): unknown {
-  const { type, ...rest } = schema.def as unknown as { type: string } & Record<string, unknown>;
-  if (rest.innerType !== undefined) return sampleOf(rest.innerType as z.ZodType);
-  if (type === "lazy") return sampleOf((rest.getter as () => z.ZodType)());
-  if (type === "array") return [sampleOf(rest.element as z.ZodType)];
-  if (type === "enum") return Object.values(rest.entries as object)[0];
-  if (type === "literal") return (rest.values as readonly unknown[])[0];
-  if (type === "boolean") return true;
-  if (type === "number") return 2 ** 40 + 1;
-  if (type === "string") return rest.checks === undefined ? "a text" : "2031-01-01T12:34:56.789Z";
-  const shape = Object.entries((schema as z.ZodObject).shape as Record<string, z.ZodType>);
-  return Object.fromEntries(shape.map(([name, field]) => [name, sampleOf(field)]));
-}
 
 const rows = {
   user: [userColumns, ["id"]],

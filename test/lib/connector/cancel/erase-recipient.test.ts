@@ -366,7 +366,7 @@ describe("erasing one recipient", () => {
       "credentialrequests.transact",
       "requestlists.remove",
       "responses.removeAll",
-      "idempotency.replace",
+      "idempotency.transact",
       "rfpr.remove",
     ])
       expect(steps).toContain(call);

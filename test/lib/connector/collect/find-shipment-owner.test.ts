@@ -2,8 +2,8 @@ import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { findShipmentOwner } from "../../../../lib/connector/collect/find-shipment-owner.ts";
 import { makeResponseKey } from "../../../../lib/connector/exchange/messages.ts";
-import { pinKeyPurpose, responseKeyPurpose, sealContext } from "../../../../lib/connector/exchange/seal-contexts.ts";
-import type { KeyResponses } from "../../../../lib/connector/model/key-responses.ts";
+import { pinKeyPurpose, responseKeyPurpose, sealContext } from "../../../../lib/connector/exchange/sealed.ts";
+import type { KeyResponses } from "../../../../lib/connector/model/credential.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { sealResponse } from "../../../../local/peers/security-key/exchange-format.ts";
 import {

@@ -353,7 +353,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
       "before 10: credentialrequests.replace": "500",
       "before 11: due.remove": "created",
       "before 12: requestlists.remove": "created",
-      "before 13: idempotency.replace": "created",
+      "before 13: idempotency.transact": "created",
       "after 0: idempotency.transact": "created",
       "after 1: due.upsert": "created",
       "after 2: requestlists.upsert": "created",
@@ -367,7 +367,7 @@ describe("a create with an Idempotency-Key that dies on the way", () => {
       "after 10: credentialrequests.replace": "created",
       "after 11: due.remove": "created",
       "after 12: requestlists.remove": "created",
-      "after 13: idempotency.replace": "created",
+      "after 13: idempotency.transact": "created",
     });
   });
 

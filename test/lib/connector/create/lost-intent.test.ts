@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { claimsTable } from "../../../../lib/connector/create/claims.table.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
-import { claimsTable } from "../../../../lib/connector/storage/idempotency.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import type { Table } from "../../../../lib/platform/tables/tables.ts";

@@ -10,6 +10,7 @@ import { orderBody } from "../../../support/connector/test-connector.ts";
 
 /** The largest number of UTF-16 units of a column. */
 const maxLength = 32_768;
+const longest = (row: object) => Math.max(...Object.values(row).map(column => String(column).length));
 const at = instant(0);
 /** The longest id of a default IdP. A body names IdPs by at most 64 characters. */
 const idpId = "i".repeat(109);
@@ -58,8 +59,8 @@ test("a change that starts and ends the largest request, and everything in betwe
   };
   const events = occurrencesBetween(before, { request, keys });
   expect(events).toHaveLength(202);
-  const { value } = toEventRow({ first: 100_000, at, sinks: [1, 2, 3, 4, 5], shipmentId, events });
-  expect(value.length).toBeLessThan(maxLength);
+  const row = toEventRow({ first: 100_000, at, sinks: [1, 2, 3, 4, 5], shipmentId, events });
+  expect(longest(row)).toBeLessThan(maxLength);
 });
 
 test("the row of a delivery keeps within its limits, however many events are delivered or given up", () => {
@@ -69,8 +70,8 @@ test("the row of a delivery keeps within its limits, however many events are del
     delivery = { done: sequence, deliveredAt, givenUp: withGivenUp(delivery.givenUp, sequence) };
   }
   const retry = { attempts: 999, nextAt: at, notBefore: at, lastError: "e".repeat(500) };
-  const { value } = toDeliveryRow(5, { ...delivery, retry, lease: { owner: "o".repeat(16), until: at } });
-  expect(value.length).toBeLessThan(maxLength);
+  const row = toDeliveryRow(5, { ...delivery, retry, lease: { owner: "o".repeat(16), until: at } });
+  expect(longest(row)).toBeLessThan(maxLength);
   expect(delivery.givenUp).toHaveLength(500);
   expect(delivery.givenUp.at(-1)).toBe(101_000);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { listEvents } from "../../../../functions/connector/v2/list-events.ts";
 import { eventsV2, readEvents } from "../../../../lib/connector/events/read-events.ts";
-import { restoreRequest } from "../../../../lib/connector/recovery/restore-request.ts";
+import { restoreRequest } from "../../../../lib/connector/storage/restore.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
 import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
@@ -79,16 +79,16 @@ test("a restore sends the open events of the backup under their ids, and no deli
   await send(connector);
   await connector.runShipments();
   const { request, keys } = await connector.load(requestId);
-  const { recorded, deliveries } = await connector.context.events.load(requestId);
+  const requestRows = connector.deployment.tables.table("credentialrequests");
+  const rows = await Array.fromAsync(requestRows.query({ partitionKey: requestId }));
   await send(connector);
   expect(typesAt(one)).toEqual(["request.started", "key.shipped"]);
 
   const restored = await connectorWith(peers, [one]);
   const before = { request: request.value, keys: keys.map(({ value }) => value) };
   const after = restoreRequest(before);
-  const values = new Map([...deliveries].map(([sink, { value }]) => [sink, value]));
   const { requests, events } = restored.context;
-  await requests.insert(await events.restore(before, after, { recorded, deliveries: values }), after.keys);
+  await requests.insert(await events.readBackup(rows)(before, after), after.keys);
   restored.advance(hours(1));
   await send(restored);
   expect(typesAt(one)).toEqual(["request.started", "key.shipped", "key.shipped"]);

@@ -612,7 +612,7 @@ describe("the rows of events", () => {
     const due = connector.deployment.tables.table("due");
     const add = (id: string) => {
       const at = connector.now();
-      const columns = { schema: 2, requestId: id, first: 2, writtenAt: at };
+      const columns = { schema: 1, requestId: id, first: 2, writtenAt: at };
       return due.upsert({ partitionKey: "events_1", rowKey: `${at}_${id}_2`, ...columns });
     };
     await add(requestId);

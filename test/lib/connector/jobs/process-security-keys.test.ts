@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
-import type { LoadedRequest } from "../../../../lib/connector/deps.ts";
 import { processSecurityKey } from "../../../../lib/connector/jobs/process-security-key.ts";
+import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
 import { type PeerLimit, peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
 import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";

@@ -32,7 +32,7 @@ const damages: Readonly<Record<string, { rowKey: string; columns: Readonly<Recor
   "a request's recipient of another shape": { rowKey: "request", columns: { recipient: `{"mail":"${mail}"}` } },
   "a request's time that is none": { rowKey: "request", columns: { createdAt: "yesterday" } },
   "a request of a later schema version": { rowKey: "request", columns: { schema: 99 } },
-  "a key's credential of another shape": { rowKey: "key:s-01-001", columns: { credential00: `["${mail}"]` } },
+  "a key's credential of another shape": { rowKey: "key:s-01-001", columns: { credentials00: `["${mail}"]` } },
   "a key's mail that is no JSON": { rowKey: "key:s-01-001", columns: { mail } },
 };
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { Changes, ConnectorDeps } from "../../../../lib/connector/deps.ts";
+import type { ConnectorDeps } from "../../../../lib/connector/deps.ts";
+import type { Changes } from "../../../../lib/connector/model/loaded-request.ts";
 import { endUnconfirmed } from "../../../../lib/connector/recovery/fail-request.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { authenticator, idAt, mixedBody } from "../../../support/connector/on-site.ts";

@@ -106,7 +106,7 @@ test("a write that storage has not made is repeated, and has no effect if it arr
   const replace =
     (table: Table): Table["replace"] =>
     (entity, etag) => {
-      if (arrive !== undefined || !String(entity.credential00).includes('"triedAt"'))
+      if (arrive !== undefined || !String(entity.credentials00).includes('"triedAt"'))
         return table.replace(entity, etag);
       arrive = () => table.replace(entity, etag);
       return Promise.reject(new Fault("unavailable", "Storage is away."));

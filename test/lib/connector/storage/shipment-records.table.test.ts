@@ -13,7 +13,8 @@ const rowOf = (connector: TestConnector, shipmentId: string) =>
 /** What the record says, by the names of version 1's wire. */
 async function recordOf(connector: TestConnector, shipmentId: string) {
   const row = await rowOf(connector, shipmentId);
-  return { state: row?.state, error_kind: row?.error_kind, error_message: row?.error_message };
+  const kind = row?.errorMessage === undefined ? undefined : "GENERAL";
+  return { state: row?.state, error_kind: kind, error_message: row?.errorMessage };
 }
 
 /** What version 1 returns. */

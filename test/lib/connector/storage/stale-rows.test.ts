@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { DueEvents, LoadedRequest } from "../../../../lib/connector/deps.ts";
+import type { DueEvents } from "../../../../lib/connector/events/event-rows.table.ts";
+import { eventStore } from "../../../../lib/connector/events/events.table.ts";
+import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
+import { connectorTables, requestStore } from "../../../../lib/connector/storage/requests.table.ts";
 import { shipmentRecords } from "../../../../lib/connector/storage/shipment-records.table.ts";
-import { connectorStore, connectorTables } from "../../../../lib/connector/storage/store.table.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
 import { openTables, type Tables } from "../../../../lib/platform/tables/tables.ts";
 import { failingTable, withTable } from "../../../support/connector/crashing.ts";
@@ -13,8 +15,11 @@ const { connectionString } = freshStorage();
 const shipmentsTable = "fprshipments";
 const tables = openTables({ connectionString, timeoutMs: 20_000 });
 await Promise.all(connectorTables(shipmentsTable).map(name => tables.createTable(name)));
-const storeOn = (own: Tables) =>
-  connectorStore(own, { shipmentsTable, sinks: [1], now: () => now, log: createLog(() => {}) });
+const storeOn = (own: Tables) => {
+  const options = { now: () => now, log: createLog(() => {}) };
+  const recorded = eventStore(own, { sinks: [1], ...options });
+  return { requests: requestStore(own, { shipmentsTable, events: recorded, ...options }), events: recorded };
+};
 const { requests, events } = storeOn(tables);
 
 const keyId = "s-01-001";
@@ -149,9 +154,9 @@ test("a former index row that cannot be removed fails no urgent save, and a warn
   });
   const due = { queue: "poll", at: now } as const;
   const loaded = await requests.insert({ ...received(`request-${++count}`), due }, [key]);
-  const host = connectorStore(failingTable("due", "remove")(tables), { shipmentsTable, now: () => now, log });
+  const host = requestStore(failingTable("due", "remove")(tables), { shipmentsTable, now: () => now, log });
   const { due: _, ...request } = loaded.request.value;
-  expect(await host.requests.save(loaded, { request }, { isUrgent: true })).toBeDefined();
+  expect(await host.save(loaded, { request }, { isUrgent: true })).toBeDefined();
   await logged.promise;
   expect(lines.map(line => JSON.parse(line))).toMatchObject([
     { event: "index_row_left", credentialRequestId: request.id, error: { message: "storage is away" } },

@@ -7,9 +7,9 @@ import { connectorTasks } from "../../../../functions/connector/start/maintenanc
 import { attributeColumns } from "../../../../lib/auth/attributes/attribute-rows.table.ts";
 import { authBackedUp, verifyAuth } from "../../../../lib/auth/storage/backup-items.table.ts";
 import { authTables, idKey, schemaVersion } from "../../../../lib/auth/storage/tables.table.ts";
-import { claimStore } from "../../../../lib/connector/storage/idempotency.table.ts";
-import { responsesContainer } from "../../../../lib/connector/storage/responses.blob.ts";
-import { connectorStore, connectorTables } from "../../../../lib/connector/storage/store.table.ts";
+import { responsesContainer } from "../../../../lib/connector/collect/responses.blob.ts";
+import { claimStore } from "../../../../lib/connector/create/claims.table.ts";
+import { connectorTables, requestStore } from "../../../../lib/connector/storage/requests.table.ts";
 import type { Blobs } from "../../../../lib/platform/azure/blobs.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
@@ -65,7 +65,7 @@ async function connectorSubject(): Promise<Subject> {
   return subject("connector", connector, async (name, input, deployment) => {
     const { tables, log } = deployment;
     const own = {
-      ...connectorStore(tables, { shipmentsTable, now: connector.now, log }),
+      requests: requestStore(tables, { shipmentsTable, now: connector.now, log }),
       claims: claimStore(tables),
     };
     return runTask(connectorTasks, name, input, { ...connector.context, ...own, log, deployment });

@@ -97,7 +97,7 @@ describe("the version 2 read model (specification section 2)", () => {
           state: "activation_pending",
           relyingPartyId: "login.example",
           retryableUntil: "2026-02-14T10:00:00.000Z",
-          idpState: { secret: 1 },
+          idpState: "secret",
           responseKey: "sealed",
           credentialId: "abc",
           retry: { attempts: 1, nextAt: now, notBefore: now, lastError: "The identity provider does not answer." },

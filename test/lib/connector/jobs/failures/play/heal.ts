@@ -1,4 +1,4 @@
-import type { LoadedRequest } from "../../../../../../lib/connector/deps.ts";
+import type { LoadedRequest } from "../../../../../../lib/connector/model/loaded-request.ts";
 import { between } from "../../../../../../lib/platform/time.ts";
 import type { Stage } from "../stage.ts";
 import { isWork, rowsOf } from "./rows.ts";

@@ -1,7 +1,8 @@
-import type { DueEntry, LoadedRequest } from "../../../../../../lib/connector/deps.ts";
 import { enrollmentId } from "../../../../../../lib/connector/model/ids.ts";
+import type { LoadedRequest } from "../../../../../../lib/connector/model/loaded-request.ts";
 import type { SecurityKey } from "../../../../../../lib/connector/model/request.ts";
 import { isTerminal } from "../../../../../../lib/connector/model/states.ts";
+import type { DueEntry } from "../../../../../../lib/connector/runs/due-index.table.ts";
 import type { Peers } from "../../../../../../local/peers/all.ts";
 import type { TestConnector } from "../../../../../support/connector/test-connector.ts";
 import type { Stage } from "../stage.ts";

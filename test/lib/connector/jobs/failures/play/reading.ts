@@ -1,6 +1,6 @@
 import { readShipmentV1 } from "../../../../../../lib/connector/api/v1/read-shipment.ts";
 import { readV2 } from "../../../../../../lib/connector/api/v2/read-credential-request.ts";
-import type { LoadedRequest } from "../../../../../../lib/connector/deps.ts";
+import type { LoadedRequest } from "../../../../../../lib/connector/model/loaded-request.ts";
 import { between, type Instant } from "../../../../../../lib/platform/time.ts";
 import { isWork, rowsOf } from "./rows.ts";
 

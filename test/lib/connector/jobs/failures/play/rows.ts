@@ -1,6 +1,6 @@
 import { odata, TableClient } from "@azure/data-tables";
-import type { DueEntry, LoadedRequest } from "../../../../../../lib/connector/deps.ts";
-import { fromDueRow } from "../../../../../../lib/connector/storage/rows.table.ts";
+import type { LoadedRequest } from "../../../../../../lib/connector/model/loaded-request.ts";
+import { type DueEntry, dueEntryIn } from "../../../../../../lib/connector/runs/due-index.table.ts";
 import type { Stage } from "../stage.ts";
 
 /** Rows of the index of due work that name the stage's request, of all queues by one call. */
@@ -11,7 +11,7 @@ export async function indexOf({ connector, requestId }: Stage): Promise<readonly
   for await (const { partitionKey = "", rowKey = "", ...row } of due.listEntities({
     queryOptions: { filter: odata`requestId eq ${requestId}` },
   }))
-    entries.push(fromDueRow({ ...row, partitionKey, rowKey } as Parameters<typeof fromDueRow>[0]));
+    entries.push(dueEntryIn({ ...row, partitionKey, rowKey } as Parameters<typeof dueEntryIn>[0]));
   return entries;
 }
 

@@ -1,17 +1,17 @@
 import * as z from "zod";
 import { callerRoles } from "../../platform/caller.ts";
-import { faultKinds } from "../../platform/fault.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
-import type { DueEntry, ListEntry } from "../deps.ts";
-import type { Claim } from "../model/idempotency.ts";
 import { type CredentialRequest, queues, type SecurityKey } from "../model/request.ts";
-import { type ShipmentRecord, shipmentStates } from "../model/shipment.ts";
 import { credentialStates, requestStates, securityKeyStates } from "../model/states.ts";
+
+/** The version of the layout, written into every row of the connector. */
+export const schemaVersion = 1;
 
 const text = z.string();
 const isSet = z.boolean();
 const count = z.int();
-const json = z.record(z.string(), z.unknown());
+
 /** The attempts of one piece of work. */
 export const retrySchema = z.object({
   attempts: count,
@@ -20,12 +20,13 @@ export const retrySchema = z.object({
   lastError: text.exactOptional(),
 });
 
-const due = z.object({
+export const dueSchema = z.object({
   queue: z.enum(queues),
   at: storedInstant,
   notBefore: storedInstant.exactOptional(),
   peer: text.exactOptional(),
 });
+
 export const leaseSchema = z.object({ owner: text, until: storedInstant });
 
 const shipment = z.lazy(() =>
@@ -60,8 +61,8 @@ const delivery = z.lazy(() =>
   }),
 );
 
-/** The row of a request with its JSON parsed. */
-export const requestSchema = z.lazy(() =>
+/** The columns of the row of a request. */
+export const requestColumns = rowColumns<CredentialRequest>({ kind: "request", version: schemaVersion }, () =>
   schemaOf<CredentialRequest>()(
     z.object({
       id: text,
@@ -83,7 +84,7 @@ export const requestSchema = z.lazy(() =>
       errorMessage: text.exactOptional(),
       neverSent: isSet.exactOptional(),
       cancelling: z
-        .object({ before: due.exactOptional(), deleteSentAt: storedInstant.exactOptional() })
+        .object({ before: dueSchema.exactOptional(), deleteSentAt: storedInstant.exactOptional() })
         .exactOptional(),
       claim: text.exactOptional(),
       createdBy: z
@@ -96,7 +97,7 @@ export const requestSchema = z.lazy(() =>
         .exactOptional(),
       events: count.exactOptional(),
       eventSinks: z.array(count).exactOptional(),
-      due: due.exactOptional(),
+      due: dueSchema.exactOptional(),
       attempts: count,
       lease: leaseSchema.exactOptional(),
     }),
@@ -110,8 +111,7 @@ const credential = z.lazy(() =>
     userId: text,
     state: z.enum(credentialStates),
     errorMessage: text.exactOptional(),
-    /** An object in rows of the previous version. */
-    idpState: z.union([text, json]).exactOptional(),
+    idpState: text.exactOptional(),
     binding: z
       .object({ challengeHash: text, origin: text, relyingPartyId: text, userVerification: isSet })
       .exactOptional(),
@@ -140,8 +140,8 @@ const mail = z.lazy(() =>
   }),
 );
 
-/** The row of a security key with its JSON parsed and its credentials in one array. */
-export const keySchema = z.lazy(() =>
+/** The columns of the row of a security key (C18). */
+export const keyColumns = rowColumns<SecurityKey>({ kind: "key", version: schemaVersion, spread: "credentials" }, () =>
   schemaOf<SecurityKey>()(
     z.object({
       id: text,
@@ -167,58 +167,8 @@ export const keySchema = z.lazy(() =>
       mail,
       enrollment: retrySchema.exactOptional(),
       ofShipmentV1: isSet.exactOptional(),
-      due: due.exactOptional(),
+      due: dueSchema.exactOptional(),
       lease: leaseSchema.exactOptional(),
-    }),
-  ),
-);
-
-export const dueSchema = schemaOf<DueEntry>()(
-  due.extend({
-    requestId: text,
-    keyId: text.exactOptional(),
-    writtenAt: storedInstant,
-    lease: leaseSchema.exactOptional(),
-  }),
-);
-
-export const listSchema = schemaOf<ListEntry>()(
-  z.object({ requestId: text, createdAt: storedInstant, writtenAt: storedInstant }),
-);
-
-export const claimSchema = z.lazy(() =>
-  schemaOf<Claim>()(
-    z.object({
-      scope: text,
-      fingerprint: text,
-      requestId: text,
-      claimedAt: storedInstant,
-      endsAt: storedInstant,
-      answer: z
-        .union([
-          z.object({ created: z.object({ requestId: text, shipmentId: text.exactOptional() }) }),
-          z.object({
-            refused: z.object({
-              kind: z.enum(faultKinds),
-              message: text,
-              data: json.exactOptional(),
-              problems: z.array(z.object({ path: text, reason: text })).exactOptional(),
-            }),
-          }),
-          z.literal(["unreconciled", "erased"]),
-        ])
-        .exactOptional(),
-    }),
-  ),
-);
-
-/** The record of a shipment id. Those of the previous version have no status. */
-export const shipmentSchema = z.lazy(() =>
-  schemaOf<ShipmentRecord>()(
-    z.object({
-      requestId: text,
-      state: z.enum(shipmentStates).exactOptional(),
-      errorMessage: text.exactOptional(),
     }),
   ),
 );

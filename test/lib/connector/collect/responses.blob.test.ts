@@ -1,6 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import type { ResponseStore } from "../../../../lib/connector/deps.ts";
-import { responseBlobs, responsesContainer } from "../../../../lib/connector/storage/responses.blob.ts";
+import {
+  type ResponseStore,
+  responseBlobs,
+  responsesContainer,
+} from "../../../../lib/connector/collect/responses.blob.ts";
 import { type Blobs, openBlobs } from "../../../../lib/platform/azure/blobs.ts";
 import { freshStorage } from "../../../support/storage/fresh-storage.ts";
 

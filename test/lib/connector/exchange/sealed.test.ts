@@ -1,7 +1,6 @@
 import { decodeProtectedHeader } from "jose";
 import { describe, expect, test } from "vitest";
 import type { Credential, SecurityKey } from "../../../../lib/connector/model/request.ts";
-import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { days, minutes } from "../../../../lib/platform/time.ts";
 import {
   idpsOf,
@@ -121,17 +120,6 @@ describe("what an IdP needs to continue with a credential", () => {
     await connector.runCredentials();
     expect(back.slice(2)).toEqual(["kept", "kept"]);
     expect(given).toHaveLength(2);
-  });
-
-  test("is taken as it is where the version before wrote it", async () => {
-    const { connector, back } = await watched();
-    const { requestId } = await connector.orderAndPoll();
-    const { userId = "" } = (await connector.keyRow(requestId)).credentials[0] ?? {};
-    const clear: Challenge["idpState"] = { userId, authId: "clear" };
-    await rewrite(connector, requestId, credential => ({ ...credential, idpState: clear }));
-    await connector.runCredentials();
-    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-    expect(back).toEqual(["clear"]);
   });
 
   test("does not open in another place: nothing is sent to the IdP, and the credential stays due", async () => {

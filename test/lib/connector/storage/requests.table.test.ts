@@ -1,17 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { DueEntry, LoadedRequest } from "../../../../lib/connector/deps.ts";
+import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { Credential, CredentialRequest, Queue, SecurityKey } from "../../../../lib/connector/model/request.ts";
-import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
-import {
-  fromKeyRow,
-  fromRequestRow,
-  schemaVersion,
-  toKeyColumns,
-  toRequestColumns,
-} from "../../../../lib/connector/storage/rows.table.ts";
+import { type DueEntry, dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
+import { keyColumns, requestColumns, schemaVersion } from "../../../../lib/connector/storage/request-columns.table.ts";
+import { connectorTables, requestStore } from "../../../../lib/connector/storage/requests.table.ts";
 import { shipmentRecords } from "../../../../lib/connector/storage/shipment-records.table.ts";
-import { connectorStore, connectorTables } from "../../../../lib/connector/storage/store.table.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
 import { openTables } from "../../../../lib/platform/tables/tables.ts";
 import { hours, type Instant, plus } from "../../../../lib/platform/time.ts";
@@ -26,7 +20,7 @@ const tables = openTables({ connectionString, timeoutMs: 20_000 });
 await Promise.all(connectorTables(shipmentsTable).map(name => tables.createTable(name)));
 const index = dueIndex(tables, { now: () => now, log: createLog(() => {}) });
 const shipments = shipmentRecords(tables, shipmentsTable, async () => undefined);
-const store = connectorStore(tables, { shipmentsTable, now: () => now, log: createLog(() => {}) }).requests;
+const store = requestStore(tables, { shipmentsTable, now: () => now, log: createLog(() => {}) });
 
 const least = (id: string): CredentialRequest => ({
   id,
@@ -76,7 +70,7 @@ const credential: Credential = {
   userId: "ネ🔑",
   state: "activation_pending",
   errorMessage: "no",
-  idpState: { userId: "u", nested: { list: [1, null] } },
+  idpState: "sealed",
   binding: { challengeHash: "h", origin: "https://x", relyingPartyId: "x", userVerification: true },
   challengeExpiresAt: now,
   responseKey: "sealed",
@@ -223,7 +217,7 @@ describe("a credential request in Table storage", () => {
         return etag;
       },
     }))(tables);
-    const host = connectorStore(suspending, { shipmentsTable, now: () => time, log: createLog(() => {}) }).requests;
+    const host = requestStore(suspending, { shipmentsTable, now: () => time, log: createLog(() => {}) });
     await host.insert({ ...least("suspended"), due: { queue: "shipment_key", at: now } }, []);
     const due: string[] = [];
     for await (const { requestId } of host.due("shipment_key")) due.push(requestId);
@@ -274,11 +268,37 @@ describe("a credential request in Table storage", () => {
     if (saved !== undefined) await store.remove(saved);
   });
 
+  test("has its new state in the log once it is written, and not after a conflict", async () => {
+    const lines: string[] = [];
+    const log = createLog((_, line) => lines.push(line));
+    const host = requestStore(tables, { shipmentsTable, now: () => now, log });
+    const id = newId();
+    const inserted = await host.insert(least(id), [leastKey("s-01-001")]);
+    const saved = await host.save(inserted, { request: { ...least(id), attempts: 1 } });
+    if (saved !== undefined) await host.save(saved, { request: { ...least(id), state: "started" } });
+    expect(await host.save(inserted, { request: { ...least(id), state: "failed" } })).toBeUndefined();
+    expect(lines.map(line => JSON.parse(line))).toEqual([
+      { event: "request_state", credentialRequestId: id, state: "started", from: "received" },
+    ]);
+  });
+
+  test("is saved if another writer has written the same, and not if it has written anything else", async () => {
+    const id = newId();
+    const inserted = await store.insert(least(id), [leastKey("s-01-001")]);
+    const other = await store.save(inserted, { request: { ...least(id), attempts: 1 } });
+    expect(await store.save(inserted, { request: { ...least(id), attempts: 1 } })).toEqual(other);
+    const both = { request: { ...least(id), attempts: 1 }, keys: [leastKey("s-01-001")] };
+    expect(await store.save(inserted, both)).toBeUndefined();
+  });
+
   test("written by a later version is not misread", async () => {
     const id = newId();
-    await tables
-      .table("credentialrequests")
-      .insert({ partitionKey: id, rowKey: "request", ...toRequestColumns(least(id)), schema: schemaVersion + 1 });
+    await tables.table("credentialrequests").insert({
+      partitionKey: id,
+      rowKey: "request",
+      ...requestColumns.toColumns(least(id)),
+      schema: schemaVersion + 1,
+    });
     await expect(store.load(id)).rejects.toThrow(`schema version ${schemaVersion + 1}`);
   });
 
@@ -292,13 +312,13 @@ describe("a credential request in Table storage", () => {
       fc.record({ name: text, serial: text, credentials: fc.array(anyCredential, { minLength: 1, maxLength: 20 }) }),
       some => {
         const key = { ...fullKey("s-01-001"), ...some };
-        expect(fromKeyRow({ ...row, ...toKeyColumns(key) })).toEqual(key);
+        expect(keyColumns.fromRow({ ...row, ...keyColumns.toColumns(key) })).toEqual(key);
       },
       { numRuns: 50 },
     );
     forAll(text, errorMessage => {
       const request = { ...fullRequest("x"), errorMessage };
-      expect(fromRequestRow({ ...row, ...toRequestColumns(request) })).toEqual(request);
+      expect(requestColumns.fromRow({ ...row, ...requestColumns.toColumns(request) })).toEqual(request);
     });
   });
 
@@ -306,14 +326,14 @@ describe("a credential request in Table storage", () => {
     const large: Credential = {
       ...credential,
       userId: "ネ".repeat(255),
-      idpState: { userId: "ネ".repeat(255) },
+      idpState: "x".repeat(400),
       errorMessage: "ネ".repeat(500),
       refusal: { at: now, reason: "ネ".repeat(500) },
       responseKey: "x".repeat(1000),
       credentialId: "x".repeat(1400),
     };
     const keys = Array.from({ length: 5 }, (_, index) =>
-      toKeyColumns(fullKey(`s-0${index}-001`, Array<Credential>(20).fill(large))),
+      keyColumns.toColumns(fullKey(`s-0${index}-001`, Array<Credential>(20).fill(large))),
     );
     for (const columns of keys) {
       const sizes = Object.entries(columns).map(([name, value]) => 2 * (name.length + String(value).length));

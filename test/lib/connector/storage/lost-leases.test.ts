@@ -1,25 +1,22 @@
 import { expect, test } from "vitest";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
+import { withTable } from "../../../support/connector/crashing.ts";
 import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 
-/** Another host, for which the first save that takes a lease looks like a conflict although it was written. */
+/** Another host, for which the first write that takes a lease looks like a conflict although it was made. */
 const losing = (connector: TestConnector): TestConnector => {
   let isLost = false;
   return connector.anotherInstance({
-    ports: ({ requests }) => ({
-      requests: {
-        ...requests,
-        save: async (loaded, changes, options) => {
-          const saved = await requests.save(loaded, changes, options);
-          const takesLease = [changes.request, ...(changes.keys ?? [])].some(each => each?.lease !== undefined);
-          if (isLost || !takesLease) return saved;
-          isLost = true;
-          return undefined;
-        },
+    tables: withTable("credentialrequests", table => ({
+      replace: async (entity, etag) => {
+        const written = await table.replace(entity, etag);
+        if (isLost || entity.lease === undefined) return written;
+        isLost = true;
+        return undefined;
       },
-    }),
+    })),
   });
 };
 

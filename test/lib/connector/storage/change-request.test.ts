@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
+import { withTable } from "../../../support/connector/crashing.ts";
 import { orderBody, peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
@@ -10,15 +11,12 @@ test.each([1, 2, 3])(
     const connector = await testConnector(peers);
     const { requestId } = await connector.orderAndRun(orderBody(Array(keys).fill(1)));
     const host = connector.anotherInstance({
-      ports: ({ requests }) => ({
-        requests: {
-          ...requests,
-          save: async (loaded, changes, options) => {
-            const saved = await requests.save(loaded, changes, options);
-            return changes.keys?.some(({ lease }) => lease === undefined) ? undefined : saved;
-          },
+      tables: withTable("credentialrequests", table => ({
+        replace: async (entity, etag) => {
+          const written = await table.replace(entity, etag);
+          return entity.lease === undefined ? undefined : written;
         },
-      }),
+      })),
     });
     expect(await resendPin(requestId, host.context)).toEqual({ sent: keys });
     const stored = (await connector.load(requestId)).keys.map(({ value }) => value.mail);

@@ -1,0 +1,120 @@
+import { allSuppressedCode } from "../../platform/peers/mail.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { measure } from "../../platform/telemetry.ts";
+import { between, type Instant, plus } from "../../platform/time.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { mailService } from "../model/peer-names.ts";
+import type { PinMail, SecurityKey } from "../model/request.ts";
+import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
+import type { Outcome } from "../runs/step.ts";
+
+/** Returns the number of the current send, from 1. */
+export const sendNumber = ({ number }: PinMail): number => Math.max(1, number);
+
+const changed = (change: (mail: PinMail) => PinMail): Outcome => ({
+  change: key => ({ ...key, mail: change(key.mail) }),
+});
+
+/** The mail was sent. What only a mail that is due has is dropped. */
+export function sent(keyId: string, { now, log }: ConnectorDeps): Outcome {
+  log.info("pin_mail_sent", { keyId });
+  const at = now();
+  return changed(({ triedAt, accepted, retry, errorCode, ...mail }) => ({
+    ...mail,
+    state: "sent",
+    sentAt: mail.sentAt ?? at,
+  }));
+}
+
+/** The mail waits until a time that the mail service has set. */
+export const mailAt = (at: Instant, change = (mail: PinMail): PinMail => mail): Outcome =>
+  changed(mail => change({ ...mail, retry: waitUntil(at, mail.retry) }));
+
+/** The mail is not sent any more. One that was never sent counts as the first, so that a resend has another number. */
+export function giveUp(
+  { id, mail: { errorCode: former } }: SecurityKey,
+  { log }: ConnectorDeps,
+  { errorCode, lastError }: { readonly errorCode?: string | undefined; readonly lastError?: string } = {},
+  at?: Instant,
+): Outcome {
+  const code = errorCode ?? former;
+  log.error("pin_mail_given_up", { keyId: id, ...(code !== undefined && { errorCode: code }) });
+  return changed(({ triedAt, accepted, ...mail }) => ({
+    ...mail,
+    ...(errorCode !== undefined && { errorCode }),
+    ...(at !== undefined && { retry: waitUntil(at, mail.retry, lastError) }),
+    state: "given_up",
+    number: sendNumber(mail),
+  }));
+}
+
+/**
+ * Gives a mail up whose addresses are all suppressed: each further mail to them extends the suppression, from a day up to 14 days, also
+ * when the mailbox exists by then. A person corrects the mailbox and resends the PIN; until then it stays available (C14).
+ */
+function endSuppressed(key: SecurityKey, deps: ConnectorDeps): Outcome {
+  const lastError =
+    `The PIN mail was not delivered: ${allSuppressedCode}. The mail service sends nothing to these addresses, because ` +
+    "earlier mails came back. Correct the mailbox, then resend the PIN.";
+  return giveUp(key, deps, { errorCode: allSuppressedCode, lastError }, deps.now());
+}
+
+interface Delay {
+  /** Seconds that the peer asked to wait. */
+  readonly retryAfter?: number | undefined;
+  /** Whether the mail service may have accepted a send. It is looked up before the next one. */
+  readonly mayBeSent?: boolean;
+  /** The mail service's error code. */
+  readonly code?: string | undefined;
+  /** Addresses that were left out. */
+  readonly leftOut?: readonly string[];
+}
+
+/** The mail could not be sent and stays due. */
+export function sendLater(
+  lastError: string,
+  { retryAfter, mayBeSent = true, code, leftOut }: Delay,
+  { now, intervals }: ConnectorDeps,
+): Outcome {
+  const at = now();
+  return changed(({ triedAt, errorCode, ...mail }) => ({
+    ...mail,
+    retry: postpone(mail.retry ?? firstAttempt(at), at, intervals.retry, { retryAfter, lastError }),
+    ...(mayBeSent && triedAt !== undefined && { triedAt }),
+    ...(code !== undefined && { errorCode: code }),
+    ...(leftOut && { leftOut }),
+  }));
+}
+
+/** The mail service had accepted the mail, and could not deliver it. The next send is another mail to it. */
+export function notDelivered(key: SecurityKey, code: string | undefined, deps: ConnectorDeps): Outcome {
+  deps.log.warn("mail_failed", { keyId: key.id, error: new PeerFailure(mailService, "send", "refused", { code }) });
+  if (code === allSuppressedCode) return endSuppressed(key, deps);
+  const reason = code === undefined ? "" : `: ${code}`;
+  const message = `The mail service could not deliver the PIN mail${reason}.`;
+  const later = sendLater(message, { code, mayBeSent: false }, deps);
+  const next = changed(({ accepted, ...mail }) => ({ ...mail, number: sendNumber(key.mail) + 1 }));
+  return { change: (of, request) => next.change(later.change(of, request), request) };
+}
+
+/** The mail service did not accept the mail, or did not answer. @param inDoubt whether an earlier send was not answered */
+export function notAccepted(key: SecurityKey, failure: PeerFailure, inDoubt: boolean, deps: ConnectorDeps): Outcome {
+  deps.log.warn("mail_failed", { keyId: key.id, error: failure });
+  const { kind, status = 0, retryAfter, code } = failure;
+  // The mail service may have sent the mail before it answered 5xx, even with Retry-After.
+  if (kind === "unanswered" || status >= 500)
+    return sendLater("The mail service did not answer.", { retryAfter }, deps);
+  if (kind === "throttled") {
+    const nextAt = plus(deps.now(), Math.max(1, retryAfter ?? 60) * 1000);
+    return mailAt(nextAt, inDoubt ? undefined : ({ triedAt, ...mail }) => mail);
+  }
+  if (code === allSuppressedCode) return endSuppressed(key, deps);
+  const lastError = `The PIN mail was not accepted: ${code ?? kind}.`;
+  return sendLater(lastError, { retryAfter, mayBeSent: inDoubt, code }, deps);
+}
+
+/** Measures how long the PIN mail of a security key has been due and not sent. */
+export function measureUnsentMail({ mail }: SecurityKey, now: Instant): void {
+  if (mail.state !== "due" || mail.firstDueAt === undefined) return;
+  measure("pin_mail.unsent.age", between(mail.firstDueAt, now) / 1000);
+}

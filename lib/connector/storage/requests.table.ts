@@ -1,0 +1,207 @@
+import type { Fault } from "../../platform/fault.ts";
+import type { Fields, Log } from "../../platform/log.ts";
+import type { Action, Row, Tables } from "../../platform/tables/tables.ts";
+import { between, type Instant, minutes, type Now } from "../../platform/time.ts";
+import { claimsTable } from "../create/claims.table.ts";
+import { type Changes, type LoadedRequest, valuesOf } from "../model/loaded-request.ts";
+import type { CredentialRequest, RequestValues, SecurityKey } from "../model/request.ts";
+import { listKeyOf, type RequestList } from "../model/request-lists.ts";
+import { type DueEntry, dueIndex, dueTable } from "../runs/due-index.table.ts";
+import { hasNewLists, indexRows } from "./index-rows.table.ts";
+import { type ListedEntry, listsTable, requestLists } from "./lists.table.ts";
+import { requestRows, requestsTable } from "./request-rows.table.ts";
+import { shipmentRecords } from "./shipment-records.table.ts";
+
+/** Returns the names of the connector's tables. A setting names the table of shipments. */
+export const connectorTables = (shipments: string): readonly string[] => [
+  requestsTable,
+  dueTable,
+  claimsTable,
+  listsTable,
+  shipments,
+];
+
+/** The events of a change, and how they are written. */
+export interface EventWrites {
+  /** The changed request, which counts its events. */
+  readonly request: CredentialRequest;
+  /** Writes the index rows by which senders find the events. They come first. */
+  readonly addDue: () => Promise<void>;
+  /** The writes in the transaction of the change. */
+  readonly rows: readonly Action[];
+}
+
+/** An event that a sink has not got. */
+export interface UndeliveredEvent {
+  readonly at: Instant;
+  /** What a log has of it. */
+  readonly fields: Fields;
+}
+
+/** What the events of requests need of other operations. Only `events/` implements it, and everything else works without it. */
+export interface RequestEvents {
+  /** Returns the events of a change; undefined if there are none. They are written in the transaction of the change. */
+  record(before: RequestValues, after: RequestValues): EventWrites | undefined;
+  /** Removes the events of a request with their index rows. Makes no call for a request without events. */
+  removeAll(request: CredentialRequest): Promise<void>;
+  /** Returns the events of a request that a configured sink has not got. */
+  undelivered(request: CredentialRequest): Promise<readonly UndeliveredEvent[]>;
+  /**
+   * Reads the events in the rows of a request in a backup. Returns a function that writes them, and those of the change that the restore
+   * makes to the request: events that are not done are due at once. It returns the changed request with the number of its events.
+   */
+  readBackup(rows: readonly Row[]): (before: RequestValues, after: RequestValues) => Promise<CredentialRequest>;
+}
+
+/**
+ * A host that is suspended for longer between the index rows of a new request and its rows writes the index rows again: a job may have
+ * removed them meanwhile, because they pointed to no request. Less than `dueOrphanMs`.
+ */
+const maxSuspendedMs = minutes(1);
+
+interface StoreOptions {
+  readonly shipmentsTable: string;
+  /** Absent if no events are recorded. */
+  readonly events?: RequestEvents;
+  readonly now: Now;
+  readonly log: Log;
+}
+
+interface SaveOptions {
+  /** Returns before the former index rows are removed. */
+  readonly isUrgent?: boolean;
+  /** Called if storage did not answer the write, which may have been made late then. */
+  readonly onDoubt?: (error: Fault) => void;
+}
+
+/** The credential requests, with the rows that index them. */
+export type RequestStore = ReturnType<typeof requestStore>;
+
+/**
+ * Returns the credential requests. They keep their index rows: the due work, the lists and the records of shipments. New ones are
+ * written before the rows of the request and former ones removed after, so that a crash leaves a row too many and never one too few
+ * (C15, C19, docs/storage.md).
+ */
+export function requestStore(tables: Tables, { shipmentsTable, events, now, log }: StoreOptions) {
+  const rows = requestRows(tables);
+  const due = dueIndex(tables, { now, log });
+  const lists = requestLists(tables, { now, log });
+  const shipments = shipmentRecords(tables, shipmentsTable, rows.load);
+  const index = indexRows({ due, lists, shipments });
+
+  /** Copies the current status of a request to the record of its shipment. */
+  const updateShipment = async ({ request: { value } }: LoadedRequest): Promise<void> => {
+    const { id, delivery } = value;
+    if (delivery?.shipmentId !== undefined) await shipments.update(delivery.shipmentId, id);
+  };
+
+  /** Unlinks the shipments that a crash left linked to the request that had rejected them. */
+  const unlinkRejected = async ({ request: { value } }: LoadedRequest): Promise<void> => {
+    const { shipmentId, rejectedShipmentIds = [] } = value.delivery ?? {};
+    for (const rejected of rejectedShipmentIds) if (rejected !== shipmentId) await shipments.unlink(rejected, value.id);
+  };
+
+  return {
+    /** Inserts all rows in one transaction. Returns the stored request if the id exists. Links its shipment, if no other request has it. */
+    async insert(request: CredentialRequest, keys: readonly SecurityKey[]): Promise<LoadedRequest> {
+      // Only a restored request has a shipment. Two requests of a backup can name the same one, if its link changed
+      // while the backup was made: the first of them keeps it.
+      let addedAt: Instant;
+      do {
+        addedAt = now();
+        await index.add(undefined, { request, keys });
+      } while (between(addedAt, now()) > maxSuspendedMs);
+      return rows.insert(request, keys);
+    },
+
+    load: rows.load,
+
+    /**
+     * Replaces the given rows in one transaction, each by the ETag that was read. Links a new shipment id to the request. Returns the
+     * current request; undefined on a conflict, also if the shipment is linked to another request. No row is replaced then. Succeeds also
+     * if only the response to the write was lost. A failure to remove the former index rows is only logged.
+     */
+    async save(
+      loaded: LoadedRequest,
+      changes: Changes,
+      { isUrgent = false, onDoubt }: SaveOptions = {},
+    ): Promise<LoadedRequest | undefined> {
+      const before = valuesOf(loaded);
+      const recorded = events?.record(before, valuesOf(loaded, changes));
+      const all = recorded === undefined ? changes : { ...changes, request: recorded.request };
+      const after = valuesOf(loaded, all);
+      const [isLinked] = await Promise.all([index.add(before, after), recorded?.addDue()]);
+      if (!isLinked) return undefined;
+      const saved = await rows.save(loaded, all, recorded?.rows, onDoubt);
+      if (saved === undefined) {
+        // The request may have been deleted meanwhile: nothing would remove it from the lists that it was added to now.
+        if (hasNewLists(before, after) && (await rows.load(after.request.id)) === undefined)
+          await index.removeFormer(after, before);
+        return undefined;
+      }
+      const { id, state } = after.request;
+      if (state !== before.request.state)
+        log.info("request_state", { credentialRequestId: id, state, from: before.request.state });
+      // The change is saved already. An error would tell the caller that it is not.
+      const logLeft = (error: unknown) => log.warn("index_row_left", { credentialRequestId: id, error });
+      try {
+        // Comes before the removal of the former index rows: after a crash in between, the job that removes them updates
+        // the record of the shipment, or unlinks it.
+        await index.updateShipment(before, after);
+        const removal = index.removeFormer(before, after);
+        if (isUrgent) removal.catch(logLeft);
+        else await removal;
+      } catch (error) {
+        logLeft(error);
+      }
+      return saved;
+    },
+
+    /**
+     * Deletes the rows of a request. The index rows by which the caller finds the request are removed last: its due work
+     * and, in an erasure, its entry in a list.
+     * @param foundBy set in an erasure: the list by which the request was found
+     */
+    async remove(loaded: LoadedRequest, foundBy?: RequestList): Promise<void> {
+      const values = valuesOf(loaded);
+      await index.removeOthers(values, foundBy);
+      await events?.removeAll(values.request);
+      await rows.remove(loaded);
+      await index.removeFound(values, foundBy);
+    },
+
+    due: due.entries,
+    leaseDue: due.lease,
+    releaseDue: due.release,
+    entries: lists.entries,
+
+    /**
+     * Removes an index row that does not match its request, because its writer is between two writes or stopped there.
+     * The request is rewritten by its ETag before, so that a writer that still runs gets a conflict. Does nothing if the
+     * request has changed meanwhile.
+     * @param loaded undefined if there is no such request
+     */
+    async removeStale(row: DueEntry | ListedEntry, loaded: LoadedRequest | undefined): Promise<void> {
+      const isDueRow = "queue" in row;
+      if (loaded !== undefined) {
+        const { request, keys } = valuesOf(loaded);
+        const key = isDueRow ? keys.find(({ id }) => id === row.keyId) : undefined;
+        const current = (key ?? request).due;
+        if (!isDueRow) await lists.enter(listKeyOf(request), [{ state: request.state }]);
+        else if (current !== undefined) await due.add({ due: current, requestId: request.id, keyId: key?.id });
+        const rewritten = await rows.save(loaded, key === undefined ? { request } : { keys: [key] });
+        if (rewritten === undefined) return;
+        if (isDueRow) {
+          await updateShipment(rewritten);
+          await unlinkRejected(rewritten);
+        }
+      }
+      if (isDueRow) await due.remove({ due: row, requestId: row.requestId, keyId: row.keyId });
+      else await lists.leave(row, [row.list]);
+    },
+
+    findShipment: async (shipmentId: string) => (await shipments.find(shipmentId))?.value,
+    requestOfShipment: async (shipmentId: string) => (await shipments.find(shipmentId))?.value.requestId,
+    updateShipment,
+  };
+}
