@@ -21,15 +21,9 @@ var blobs = 'Microsoft.Storage/storageAccounts/blobServices/containers/blobs'
 var isList = 'ActionMatches{\'${blobs}/read\'} AND SubOperationMatches{\'Blob.List\'}'
 var otherActions = map(['write', 'add/action', 'delete'], action => '!(ActionMatches{\'${blobs}/${action}\'})')
 // A list of blobs has no path but a prefix.
-var isNoCallOfBlob = join(
-  concat(['!(ActionMatches{\'${blobs}/read\'} AND NOT SubOperationMatches{\'Blob.List\'})'], otherActions),
-  ' AND '
-)
+var isNoCallOfBlob = join(concat(['!(ActionMatches{\'${blobs}/read\'} AND NOT SubOperationMatches{\'Blob.List\'})'], otherActions), ' AND ')
 
-var storageBlobDataContributor = subscriptionResourceId(
-  'Microsoft.Authorization/roleDefinitions',
-  'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
-)
+var storageBlobDataContributor = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', 'ba92f5b4-2d11-453d-a403-e96b0029c9fe')
 
 resource account 'Microsoft.Storage/storageAccounts@2026-04-01' existing = {
   name: accountName

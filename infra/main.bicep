@@ -238,28 +238,16 @@ var names = {
 
 var everyApp = union(
   code.settings.everyApp,
-  toObject(
-    filter(items(everyAppSettings), setting => !empty(setting.value)),
-    setting => setting.key,
-    setting => setting.value
-  )
+  toObject(filter(items(everyAppSettings), setting => !empty(setting.value)), setting => setting.key, setting => setting.value)
 )
 var ofAuth = union(
   code.settings.auth,
-  toObject(
-    filter(items(authSettings), setting => !empty(setting.value)),
-    setting => setting.key,
-    setting => setting.value
-  )
+  toObject(filter(items(authSettings), setting => !empty(setting.value)), setting => setting.key, setting => setting.value)
 )
 var ofConnector = union(
   code.settings.connector,
   { IDPA_ONLINE_ENDPOINT: environment().authentication.loginEndpoint },
-  toObject(
-    filter(items(connectorSettings), setting => !empty(setting.value)),
-    setting => setting.key,
-    setting => setting.value
-  )
+  toObject(filter(items(connectorSettings), setting => !empty(setting.value)), setting => setting.key, setting => setting.value)
 )
 
 // An app without a proxy of its own is called directly if the other app has one. With no id at all the number stays as it is given, so
@@ -295,7 +283,14 @@ var grants = concat(
   takesStaticTokens
     ? [
         { app: 'core', kind: 'tokens', role: 'Key Vault Secrets Officer', target: names.authVault, child: 'core-api-tokens', except: [] }
-        { app: 'connector', kind: 'tokens', role: 'Key Vault Secrets Officer', target: names.connectorVault, child: 'connector-api-tokens', except: [] }
+        {
+          app: 'connector'
+          kind: 'tokens'
+          role: 'Key Vault Secrets Officer'
+          target: names.connectorVault
+          child: 'connector-api-tokens'
+          except: []
+        }
       ]
     : []
 )
@@ -304,11 +299,7 @@ var givenSubnets = union(
   { core: '', client: '', connector: '', authEndpoints: '', connectorEndpoints: '', coreEndpoint: '' },
   trial ? {} : existingSubnetIds
 )
-var givenZones = toObject(
-  filter(items(existingDnsZoneIds), zone => !empty(zone.value)),
-  zone => zone.key,
-  zone => zone.value
-)
+var givenZones = toObject(filter(items(existingDnsZoneIds), zone => !empty(zone.value)), zone => zone.key, zone => zone.value)
 var givenIdentities = union({ core: '', client: '', connector: '' }, existingIdentityIds)
 var ownSubnets = !trial && empty(givenSubnets.core)
 // Ids that are known at the start, not outputs of modules: a preview (what-if) shows every resource then.

@@ -87,27 +87,29 @@ var ofServices = [
   'RouteServerSubnet'
 ]
 
-var names = concat(
-  map(planned, subnet => '${subnetPrefix}${subnet.name}'),
-  map(exists ? [] : additionalSubnets, subnet => subnet.name)
-)
+var names = concat(map(planned, subnet => '${subnetPrefix}${subnet.name}'), map(exists ? [] : additionalSubnets, subnet => subnet.name))
 // Every subnet is private. In those of the apps that changes nothing: Azure Functions calls out from addresses of its own, unless there
 // is a NAT gateway or a route table.
 var properties = concat(
-  map(planned, subnet => union(
-    subnet.group == 'apps' ? forApps : { privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled' },
-    {
-      addressPrefix: subnet.addressPrefix
-      networkSecurityGroup: {
-        id: groups.outputs.ids[subnet.group]
-      }
-      defaultOutboundAccess: false
-    }
-  )),
-  map(additionalSubnets, subnet => union(!contains(ofServices, subnet.name) ? forMachines : {}, {
-    addressPrefix: subnet.addressPrefix
-    defaultOutboundAccess: false
-  }))
+  map(
+    planned,
+    subnet =>
+      union(subnet.group == 'apps' ? forApps : { privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled' }, {
+        addressPrefix: subnet.addressPrefix
+        networkSecurityGroup: {
+          id: groups.outputs.ids[subnet.group]
+        }
+        defaultOutboundAccess: false
+      })
+  ),
+  map(
+    additionalSubnets,
+    subnet =>
+      union(!contains(ofServices, subnet.name) ? forMachines : {}, {
+        addressPrefix: subnet.addressPrefix
+        defaultOutboundAccess: false
+      })
+  )
 )
 
 // Without its subnets: Azure then leaves those that it has, also one that was added by hand.

@@ -23,6 +23,7 @@ const allChecks: readonly Check[] = [
   // Several threads check the types of the packages once each, which doubles the CPU time.
   { name: "types", script: [bin("typescript/bin/tsc"), "-p", "tsconfig.json", "--singleThreaded"] },
   { name: "unused code", script: [bin("knip/bin/knip.js")] },
+  { name: "templates", script: ["local/checks/templates.ts"], skippedCode: 2 },
   { name: "dependency audit", script: ["local/checks/audit.ts"], skippedCode: 2 },
 ];
 

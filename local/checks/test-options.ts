@@ -35,6 +35,7 @@ export const slowTests: readonly string[] = [
   "test/functions/telemetry/**",
   "test/host/**",
   "test/infra/{azd,queries,registration}/*.test.ts",
+  "test/infra/compiler.test.ts",
   "test/lib/auth/storage/{crashes,sessions,users,protocols}.test.ts",
   "test/lib/platform/maintenance/**",
   "test/lib/platform/tables/tables.test.ts",

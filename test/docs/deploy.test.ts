@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readAllSettings } from "../../functions/read-all-settings.ts";
-import { azdParameters } from "../infra/azd/parameters.ts";
-import { appSettings, deployed, ofType, required } from "../infra/templates.ts";
+import { appEnvironments } from "../../local/deploy/app-environments.ts";
+import { deployed, ofType, outline } from "../infra/templates.ts";
 
 const page = readFileSync("docs/deploy.md", "utf8");
 
@@ -22,17 +22,9 @@ const valuesIn = (block: string): Readonly<Record<string, string>> =>
     ]),
   );
 
-/** The parameters of the template after these blocks and the hook before a provision. */
-const parametersAfter = (...blocks: readonly string[]) =>
-  azdParameters({
-    AZURE_ENV_NAME: "production",
-    AZURE_LOCATION: "swedencentral",
-    NEW_AUTH_DATA_KEY: required.authDataKey,
-    NEW_AUTH_PEPPER: required.authPepper,
-    NEW_CONNECTOR_DATA_KEY: required.connectorDataKey,
-    NEW_KEYS_EXPIRE_ON: String(required.keysExpireOn),
-    ...Object.assign({}, ...blocks.map(valuesIn)),
-  });
+/** The app settings of an API after these blocks. */
+const settingsAfter = (api: "core" | "client" | "connector", ...blocks: readonly string[]) =>
+  appEnvironments(Object.assign({}, ...blocks.map(valuesIn)))[api];
 
 const [first = "", ...kinds] = blocksOf("First deployment").filter(block => block.includes("azd env set"));
 
@@ -45,19 +37,13 @@ describe("the first deployment of docs/deploy.md", () => {
   it.each(kinds.map(block => [Object.keys(valuesIn(block)).join(", "), block]))(
     "gives settings with which every app starts: %s",
     (_, block) => {
-      const storage = String(deployed(parametersAfter(first, block)).outputs.CONNECTOR_STORAGE_NAME);
-      const byHook = `azd env set IDP_CONFIGURATION_PATH https://${storage}.blob.core.windows.net/configuration/idps.yaml`;
-      const several = block.includes("IDP_ENABLE_MULTI_IDP") ? [byHook] : [];
-      const deployment = deployed(parametersAfter(first, block, ...several));
-      for (const api of ["core", "client", "connector"])
-        expect(readAllSettings(appSettings(deployment, api)).deployment.SERVICE_APIS).toEqual([api]);
+      for (const api of ["core", "client", "connector"] as const)
+        expect(readAllSettings(settingsAfter(api, first, block)).deployment.SERVICE_APIS).toEqual([api]);
     },
   );
 
   it("does not start the connector without the lines of an identity provider, as the page says", () => {
-    expect(() => readAllSettings(appSettings(deployed(parametersAfter(first)), "connector"))).toThrow(
-      "IDPA_FIDO_API_CLIENT_ID: must be set",
-    );
+    expect(() => readAllSettings(settingsAfter("connector", first))).toThrow("IDPA_FIDO_API_CLIENT_ID: must be set");
   });
 
   it("calls check-peers with the key of the app, without which it does not start", () => {
@@ -79,7 +65,7 @@ describe("every block of docs/deploy.md", () => {
   });
 
   it("names outputs of the template in angle brackets", () => {
-    const outputs = Object.keys(deployed().outputs);
+    const outputs = Object.keys(outline["main.bicep"].outputs);
     const variables = readFileSync("infra/main.parameters.json", "utf8");
     const names = [...page.matchAll(/<([A-Z][A-Z_]+)>/g)].map(([, name = ""]) => name);
     expect(names.length).toBeGreaterThan(5);
@@ -121,7 +107,9 @@ describe("every block of docs/deploy.md", () => {
 });
 
 it("names the zones by which a machine of an operator finds vaults and blobs, because their public addresses refuse it", () => {
-  const zones = ofType(deployed(), "Microsoft.Network/privateDnsZones").map(({ name }) => name);
+  const zones = ofType(deployed(), "Microsoft.Network/privateDnsZones").map(({ name }) =>
+    name.replace(/^\[format\('(.*)\{0\}', environment\(\)\.suffixes\.storage\)\]$/, "$1core.windows.net"),
+  );
   const [, section = ""] = page.split("\n### From inside the network\n");
   const named = [...section.matchAll(/`(privatelink\.[a-z.]+)`/g)].map(([, name = ""]) => name);
   expect(named).toEqual(expect.arrayContaining(zones.filter(name => /vault|blob/.test(name))));

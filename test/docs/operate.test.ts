@@ -17,7 +17,7 @@ import { backupsOf } from "../../lib/platform/maintenance/backup-files.ts";
 import { readSettings } from "../../lib/platform/settings/read-settings.ts";
 import { openKusto } from "../infra/queries/kusto.ts";
 import { askedBy } from "../infra/queries/queries.ts";
-import { appSettings, deployed, templates } from "../infra/templates.ts";
+import { deployed, outline, settingsOnceDeployed } from "../infra/templates.ts";
 
 const runbooks = readFileSync("docs/operate.md", "utf8");
 const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = ""]) => found);
@@ -120,8 +120,10 @@ describe("docs/operate.md", () => {
     for (const [, path = "", parameters = ""] of runbooks.matchAll(
       /--template-file infra\/(\S+) \\\n +--parameters ((?:.*\\\n)*.*)/g,
     )) {
-      const declared = templates.get(path)?.declarations.flatMap(({ kind, name }) => (kind === "param" ? [name] : []));
-      expect(matches(parameters, /(\w+)=/g).sort()).toEqual(declared?.sort());
+      const declared = Object.entries(outline).flatMap(([name, each]) =>
+        name === path ? Object.keys(each.parameters) : [],
+      );
+      expect(matches(parameters, /(\w+)=/g).sort()).toEqual(declared.sort());
     }
   });
 
@@ -132,7 +134,7 @@ describe("docs/operate.md", () => {
       yield* [];
     };
     for (const service of ["auth", "connector"] as const) await backupsOf({ list } as unknown as Blobs, service);
-    const paths = matches(templates.get("backup-role.bicep")?.source ?? "", /path: '([^']+)'/g);
+    const paths = matches(readFileSync("infra/backup-role.bicep", "utf8"), /path: '([^']+)'/g);
     expect(prefixes).toEqual(paths.map(path => `backups/${path}`));
   });
 
@@ -168,7 +170,7 @@ describe("docs/operate.md", () => {
       DELIVERY_JWKS_TRANSPORT_ENDPOINT: address,
       EVENT_SINK_URLS: address,
     });
-    const { deployment } = readAllSettings(appSettings(deployed(), "core"));
+    const { deployment } = readAllSettings(settingsOnceDeployed(deployed(), "core"));
     const commands = matches(runbooks, /(az functionapp config appsettings set [\s\S]*?)\n *```/g);
     const stops = Object.fromEntries(
       commands.map(text => [

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { flexFaults } from "./flex.ts";
-import { deployed, planted, sample } from "./templates.ts";
+import { changed, deployed } from "./templates.ts";
 
 it("the templates contain nothing that Flex Consumption refuses or ignores, and all that it needs", () => {
   const { resources } = deployed();
@@ -8,54 +8,27 @@ it("the templates contain nothing that Flex Consumption refuses or ignores, and 
   expect(flexFaults(resources)).toEqual([]);
 });
 
+const site = "Microsoft.Web/sites";
+const scale = "properties.functionAppConfig.scaleAndConcurrency";
 it.each([
   [
-    "a setting that moved",
-    "    SERVICE_APIS: api",
-    "    SERVICE_APIS: api\n    FUNCTIONS_WORKER_RUNTIME: 'node'",
-    "FUNCTIONS_WORKER_RUNTIME is nothing",
-  ],
-  [
-    "a time zone",
-    "    SERVICE_APIS: api",
-    "    SERVICE_APIS: api\n    WEBSITE_TIME_ZONE: 'UTC'",
-    "WEBSITE_TIME_ZONE is nothing",
-  ],
-  [
-    "a connection string of the host",
-    "    AzureWebJobsStorage__credential",
-    "    AzureWebJobsStorage: 'x'\n    AzureWebJobsStorage__credential",
-    "AzureWebJobsStorage is nothing",
-  ],
-  [
     "a version where it does not belong",
-    "      http20Enabled: true",
-    "      http20Enabled: true\n      linuxFxVersion: 'Node|24'",
+    site,
+    "properties.siteConfig.linuxFxVersion",
+    "Node|24",
     "linuxFxVersion is refused",
   ],
-  [
-    "FTP settings",
-    "      http20Enabled: true",
-    "      http20Enabled: true\n      ftpsState: 'Disabled'",
-    "ftpsState is refused",
-  ],
-  ["another plan", "name: 'FC1'", "name: 'EP1'", "no plan of Flex Consumption"],
-  ["Windows", "'functionapp,linux'", "'functionapp'", "no function app on Linux"],
-  ["another runtime", "name: 'node'", "name: 'nodejs'", "no version of Node"],
-  ["memory that is not sold", "instanceMemoryMB: instanceMemoryMB", "instanceMemoryMB: 1024", "512, 2048 or 4096 MB"],
-  [
-    "too many instances",
-    "maximumInstanceCount: maximumInstanceCount",
-    "maximumInstanceCount: 5000",
-    "from 40 to 1000 instances",
-  ],
-  [
-    "settings that are replaced",
-    "      http20Enabled: true",
-    "      http20Enabled: true\n      appSettings: []",
-    "settings stand beside",
-  ],
-])("finds %s", (_, from, to, expected) => {
-  const { resources } = deployed(sample, { files: planted("modules/app.bicep", from, to) });
+  ["FTP settings", site, "properties.siteConfig.ftpsState", "Disabled", "ftpsState is refused"],
+  ["another plan", "Microsoft.Web/serverfarms", "sku.name", "EP1", "no plan of Flex Consumption"],
+  ["Windows", site, "kind", "functionapp", "no function app on Linux"],
+  ["another runtime", site, "properties.functionAppConfig.runtime.name", "nodejs", "no version of Node"],
+  ["memory that is not sold", site, `${scale}.instanceMemoryMB`, 1024, "512, 2048 or 4096 MB"],
+  ["too many instances", site, `${scale}.maximumInstanceCount`, 5000, "from 40 to 1000 instances"],
+  ["settings that are replaced", site, "properties.siteConfig.appSettings", [], "settings stand beside"],
+  ...["FUNCTIONS_WORKER_RUNTIME", "WEBSITE_TIME_ZONE", "AzureWebJobsStorage"].map(
+    name => [name, "Microsoft.Web/sites/config", `properties.${name}`, "x", `${name} is nothing`] as const,
+  ),
+] as const)("finds %s", (_, type, path, value, expected) => {
+  const { resources } = changed(deployed(), type, path, value);
   expect(flexFaults(resources).filter(fault => fault.includes(expected))).toHaveLength(3);
 });

@@ -1,5 +1,5 @@
-import type { Deployed } from "./bicep/deploy.ts";
-import { isObject } from "./bicep/functions.ts";
+import { isObject } from "./json.ts";
+import type { Deployed } from "./templates.ts";
 
 /** App settings that Flex Consumption has moved elsewhere, ignores, or cannot do without keys (Azure's list of deprecations). */
 const settings = [
@@ -41,10 +41,9 @@ const properties = [
 
 /** What in the resources does not fit a Flex Consumption app; the compiler is silent on all of it. */
 export function flexFaults(resources: readonly Deployed[]): readonly string[] {
-  const own = resources.filter(({ existing }) => !existing);
-  const plans = own.filter(({ type }) => type === "Microsoft.Web/serverfarms");
-  const sites = own.filter(({ type }) => type === "Microsoft.Web/sites");
-  const lists = own.filter(({ type, body }) => type === "Microsoft.Web/sites/config" && body.name === "appsettings");
+  const plans = resources.filter(({ type }) => type === "Microsoft.Web/serverfarms");
+  const sites = resources.filter(({ type }) => type === "Microsoft.Web/sites");
+  const lists = resources.filter(({ type, last }) => type === "Microsoft.Web/sites/config" && last === "appsettings");
   return [
     ...plans.flatMap(planFaults),
     ...sites.flatMap(site => siteFaults(site, plans)),

@@ -1,185 +1,148 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { Deployment } from "./bicep/deploy.ts";
-import { isolationFaults, valueAt } from "./isolation.ts";
-import { appSettings, asked, deployed, ofType, planted, sample } from "./templates.ts";
+import type { CaseName } from "./cases.ts";
+import { isolationFaults } from "./isolation.ts";
+import { valueAt } from "./json.ts";
+import { appSettings, changed, type Deployment, deployed, ofType, outline, siteOf, token } from "./templates.ts";
 
-const withTokens = { ...sample, everyAppSettings: { CALLER_STATIC_TOKENS: "true" } };
-const withProxies = { ...sample, clientProxyId: "0f5d1c2e-7a63-4b0e-9d0c-1f2e3d4c5b6a", connectorProxyId: "9b1d" };
-const withRange = { ...sample, coreDeployRange: "203.0.113.7/32" };
+const site = "Microsoft.Web/sites";
+const store = "Microsoft.Storage/storageAccounts";
+const vault = "Microsoft.KeyVault/vaults";
+const subnet = "Microsoft.Network/virtualNetworks/subnets";
+const policy = "Microsoft.Web/sites/basicPublishingCredentialsPolicies";
 
 describe("every door that is to be closed", () => {
-  it.each([
-    ["by default", sample],
-    ["with static tokens", withTokens],
-    ["with a range that deploys Core", withRange],
-    ["with a proxy before Client and the connector", withProxies],
-  ])("is closed %s", (_, given) => {
-    expect(isolationFaults(deployed(given))).toEqual([]);
+  it.each(["base", "static-tokens", "ranges", "proxies", "client-proxy", "prod"] as const)("is closed: %s", name => {
+    expect(isolationFaults(deployed(name))).toEqual([]);
   });
 
   it.each([
+    ["shared keys", store, "properties.allowSharedKeyAccess", true, "allowSharedKeyAccess is true"],
+    ["a store on the internet", store, "properties.publicNetworkAccess", "Enabled", 'publicNetworkAccess is "Enabled"'],
     [
-      "shared keys",
-      "modules/store.bicep",
-      "allowSharedKeyAccess: false",
-      "allowSharedKeyAccess: true",
-      "allowSharedKeyAccess is true",
-    ],
-    [
-      "a store on the internet",
-      "modules/store.bicep",
-      "publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'",
-      "publicNetworkAccess: 'Enabled'",
-      'publicNetworkAccess is "Enabled"',
+      "storage that is encrypted once",
+      store,
+      "properties.encryption.requireInfrastructureEncryption",
+      false,
+      "encryption.requireInfrastructureEncryption is false",
     ],
     [
       "no soft delete",
-      "modules/store.bicep",
-      "deleteRetentionPolicy: {\n      enabled: true",
-      "deleteRetentionPolicy: {\n      enabled: false",
+      `${store}/blobServices`,
+      "properties.deleteRetentionPolicy.enabled",
+      false,
       "deleteRetentionPolicy.enabled is false",
     ],
-    [
-      "a container that is public",
-      "modules/store.bicep",
-      "publicAccess: 'None'",
-      "publicAccess: 'Blob'",
-      'publicAccess is "Blob"',
-    ],
-    [
-      "a vault that can be purged",
-      "modules/vault.bicep",
-      "enablePurgeProtection: true",
-      "enablePurgeProtection: false",
-      "enablePurgeProtection is false",
-    ],
-    [
-      "a vault with access policies",
-      "modules/vault.bicep",
-      "enableRbacAuthorization: true",
-      "enableRbacAuthorization: false",
-      "enableRbacAuthorization is false",
-    ],
+    ["a public container", `${store}/blobServices/containers`, "properties.publicAccess", "Blob", 'Access is "Blob"'],
+    ["a vault that can be purged", vault, "properties.enablePurgeProtection", undefined, "enablePurgeProtection is"],
+    ["a vault with access policies", vault, "properties.enableRbacAuthorization", false, "enableRbacAuthorization is"],
     [
       "a vault for Azure's own services",
-      "modules/vault.bicep",
-      "bypass: 'None'",
-      "bypass: 'AzureServices'",
-      'networkAcls.bypass is "AzureServices"',
+      vault,
+      "properties.networkAcls.bypass",
+      "AzureServices",
+      "networkAcls.bypass is",
     ],
-    [
-      "a secret that each run writes",
-      "modules/vault.bicep",
-      "@onlyIfNotExists()\nresource dataKey",
-      "resource dataKey",
-      "a second run would write it again",
-    ],
-    ["a deployment password", "modules/app.bicep", "    allow: false", "    allow: true", "allow is true"],
-    [
-      "a deployment password that is not turned off",
-      "modules/app.bicep",
-      "name: 'scm'",
-      "name: 'ftp'",
-      "passwords for ftp,ftp alone are off",
-    ],
+    ["a deployment password", policy, "properties.allow", true, "allow is true"],
     [
       "Core on the internet",
-      "modules/app.bicep",
-      "ipSecurityRestrictionsDefaultAction: closed || proxied ? 'Deny' : 'Allow'",
-      "ipSecurityRestrictionsDefaultAction: 'Allow'",
+      site,
+      "properties.siteConfig.ipSecurityRestrictionsDefaultAction",
+      "Allow",
       "Core is open",
     ],
     [
       "Core's deployment site on the internet",
-      "modules/app.bicep",
-      "scmIpSecurityRestrictionsDefaultAction: closed ? 'Deny' : 'Allow'",
-      "scmIpSecurityRestrictionsDefaultAction: 'Allow'",
+      site,
+      "properties.siteConfig.scmIpSecurityRestrictionsDefaultAction",
+      "Allow",
       "Core is open",
     ],
-    ["plain HTTP", "modules/app.bicep", "httpsOnly: true", "httpsOnly: false", "httpsOnly is false"],
+    ["plain HTTP", site, "properties.httpsOnly", false, "httpsOnly is false"],
     [
-      "a store without private endpoint for tables",
-      "modules/store.bicep",
-      "['blob', 'table']",
-      "['blob']",
+      "endpoints of something else",
+      "Microsoft.Network/privateEndpoints",
+      "properties.privateLinkServiceConnections.0.properties.groupIds",
+      ["queue"],
       "table has no private endpoint",
     ],
     [
-      "an endpoint among the other service's",
-      "main.bicep",
-      "subnetId: subnetIds.connectorEndpoints",
-      "subnetId: subnetIds.authEndpoints",
+      "endpoints among those of another service",
+      "Microsoft.Network/privateEndpoints",
+      "properties.subnet.id",
+      "/subnets/auth-endpoints",
       "no private endpoint in connector-endpoints",
     ],
-    ["Core without private endpoint", "main.bicep", "group: 'sites'", "group: 'site'", "sites has no private endpoint"],
     [
-      "an app's subnet that is delegated to something else",
-      "modules/network.bicep",
-      "serviceName: 'Microsoft.App/environments'",
-      "serviceName: 'Microsoft.Web/serverFarms'",
+      "subnets that are delegated to something else",
+      subnet,
+      "properties.delegations",
+      [{ properties: { serviceName: "Microsoft.Web/serverFarms" } }],
       "core is delegated to Microsoft.Web/serverFarms",
     ],
     [
-      "a subnet of endpoints that is delegated",
-      "modules/network.bicep",
-      "{ privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled' }",
-      "{ delegations: [{ name: 'a', properties: { serviceName: 'Microsoft.App/environments' } }] }",
+      "subnets of endpoints that are delegated",
+      subnet,
+      "properties.delegations",
+      [{ properties: { serviceName: "Microsoft.App/environments" } }],
       "auth-endpoints is delegated to Microsoft.App/environments",
     ],
     [
       "a subnet with a way out of its own",
-      "modules/network.bicep",
-      "      defaultOutboundAccess: false\n",
-      "",
-      "core is no private subnet",
-    ],
-    [
-      "storage that is encrypted once",
-      "modules/store.bicep",
-      "requireInfrastructureEncryption: true",
-      "requireInfrastructureEncryption: false",
-      "encryption.requireInfrastructureEncryption is false",
+      subnet,
+      "properties.defaultOutboundAccess",
+      undefined,
+      "is no private subnet",
     ],
     [
       "access logs",
-      "modules/vault.bicep",
-      "category: 'AuditEvent'",
-      "categoryGroup: 'allLogs'",
+      "Microsoft.Insights/diagnosticSettings",
+      "properties.logs",
+      [{ categoryGroup: "allLogs", enabled: true }],
       "a group of categories is collected",
     ],
     [
       "telemetry by key",
-      "modules/monitoring.bicep",
-      "DisableLocalAuth: true",
-      "DisableLocalAuth: false",
+      "Microsoft.Insights/components",
+      "properties.DisableLocalAuth",
+      false,
       "DisableLocalAuth is false",
     ],
     [
       "mail by key",
-      "modules/mail.bicep",
-      "disableLocalAuth: true",
-      "disableLocalAuth: false",
+      "Microsoft.Communication/communicationServices",
+      "properties.disableLocalAuth",
+      false,
       "disableLocalAuth is false",
     ],
     [
       "mails that are tracked",
-      "modules/mail-domain.bicep",
-      "userEngagementTracking: 'Disabled'",
-      "userEngagementTracking: 'Enabled'",
+      "Microsoft.Communication/emailServices/domains",
+      "properties.userEngagementTracking",
+      "Enabled",
       "userEngagementTracking is",
     ],
-  ])("finds %s", (_, path, from, to, expected) => {
-    const faults = isolationFaults(deployed(sample, { files: planted(path, from, to) }));
-    expect(faults.join("\n")).toContain(expected);
+  ])("is found open: %s", (_, type, path, value, expected) => {
+    expect(isolationFaults(changed(deployed(), type, path, value)).join("\n")).toContain(expected);
+  });
+
+  it("is found open: a deployment password that is not turned off", () => {
+    const { resources, outputs } = deployed();
+    const without = resources.filter(({ type, last }) => type !== policy || last === "ftp");
+    expect(isolationFaults({ resources: without, outputs }).join()).toContain("passwords for ftp alone are off");
+  });
+
+  it("is for secrets that each run would write again: a vault gets a secret only where it has none", () => {
+    const secrets = Object.entries(outline["main.bicep"].order).filter(([, { type }]) => type === `${vault}/secrets`);
+    expect(secrets).toHaveLength(6);
+    for (const [name, { options }] of secrets) expect(options, name).toEqual({ onlyIfNotExists: [] });
   });
 });
 
-const without = (id: string, token: string) => id.split("/").at(-1)?.replace(`-${token}`, "").replace(token, "");
+const without = (text: string) => text.replace(`-${token}`, "").replace(token, "");
 
 /** Who may do what, where, in short words. */
 function grantsOf(deployment: Deployment): readonly string[] {
-  const token = deployment.outputs.AUTH_VAULT_NAME?.toString().replace("kv-auth-", "") ?? "";
   const roleNames: Readonly<Record<string, string>> = {
     "b7e6dc6d-f1e8-4753-8033-0f276bb0955b": "Storage Blob Data Owner",
     "0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3": "Storage Table Data Contributor",
@@ -190,14 +153,13 @@ function grantsOf(deployment: Deployment): readonly string[] {
   };
   return ofType(deployment, "Microsoft.Authorization/roleAssignments")
     .map(({ id, body }) => {
-      const who = String(valueAt(body.properties, "principalId"))
-        .replace("principal of id-", "")
-        .replace(`-${token}`, "");
+      const [, who] = /userAssignedIdentities\/id-(\w+)/.exec(String(valueAt(body.properties, "principalId"))) ?? [];
       const role = String(valueAt(body.properties, "roleDefinitionId")).split("/").at(-1) ?? "";
-      const scope = id.slice(0, id.indexOf("/providers/Microsoft.Authorization"));
+      // [extensionResourceId('<scope>', 'Microsoft.Authorization/roleAssignments', guid(…))]
+      const [, scope = ""] = /^\[extensionResourceId\('([^']+)'/.exec(id) ?? [];
       const condition = String(valueAt(body.properties, "condition") ?? "");
       const except = [...condition.matchAll(/StringNotEquals '([^']+)'/g)].map(([, name]) => ` but ${name}`).join("");
-      return `${who}: ${roleNames[role] ?? role} on ${without(scope, token)}${except}`;
+      return `${who}: ${roleNames[role] ?? role} on ${without(scope.split("/").at(-1) ?? "")}${except}`;
     })
     .sort();
 }
@@ -235,9 +197,9 @@ describe("least privilege", () => {
     const actions = ["read", "write", "add/action", "delete", "runAsSuperUser/action"].map(of).join(" AND ");
     const others = [not("package-core"), not("backups")].join(" AND ");
     expect(conditions[0]?.condition).toBe(`((${actions}) OR (${others}))`);
-    const containers = ofType(deployed(), "Microsoft.Storage/storageAccounts/blobServices/containers")
+    const containers = ofType(deployed(), `${store}/blobServices/containers`)
       .filter(({ name }) => name.startsWith("stauth"))
-      .map(({ body }) => body.name);
+      .map(({ last }) => last);
     expect(containers).toEqual(expect.arrayContaining(["package-core", "backups"]));
   });
 
@@ -246,7 +208,7 @@ describe("least privilege", () => {
       "connector: Key Vault Secrets Officer on connector-api-tokens",
       "core: Key Vault Secrets Officer on core-api-tokens",
     ];
-    expect(grantsOf(deployed(withTokens))).toEqual([...usual, ...more].sort());
+    expect(grantsOf(deployed("static-tokens"))).toEqual([...usual, ...more].sort());
   });
 
   it("has an identity, a plan, a subnet, a package and a host id for each app", () => {
@@ -267,12 +229,8 @@ describe("least privilege", () => {
   });
 
   it("keeps the other service from a service's endpoints in the network too, and the public apps from Core", () => {
-    const subnets = ofType(deployed(), "Microsoft.Network/virtualNetworks/subnets").map(({ body }) => body);
-    const prefixOf = (name: string) =>
-      valueAt(
-        subnets.find(subnet => subnet.name === name),
-        "properties.addressPrefix",
-      );
+    const subnetOf = (name: string) => ofType(deployed(), subnet).find(({ last }) => last === name)?.body;
+    const prefixOf = (name: string) => valueAt(subnetOf(name), "properties.addressPrefix");
     const allowed = (group: string) =>
       ofType(deployed(), "Microsoft.Network/networkSecurityGroups")
         .filter(({ name }) => name.endsWith(group))
@@ -296,22 +254,15 @@ describe("least privilege", () => {
     expect(allowed("core-endpoint")).toEqual([
       { access: "Deny", from: [prefixOf("client"), prefixOf("connector")], port: "*" },
     ]);
-    expect(
-      valueAt(
-        subnets.find(({ name }) => name === "core-endpoint"),
-        "properties.networkSecurityGroup.id",
-      ),
-    ).toMatch(/core-endpoint$/);
-    for (const service of ["auth", "connector"]) {
-      const subnet = subnets.find(({ name }) => name === `${service}-endpoints`);
-      expect(valueAt(subnet, "properties.networkSecurityGroup.id")).toMatch(new RegExp(`${service}-endpoints$`));
-      expect(valueAt(subnet, "properties.privateEndpointNetworkPolicies")).toBe("NetworkSecurityGroupEnabled");
+    for (const name of ["core-endpoint", "auth-endpoints", "connector-endpoints"]) {
+      expect(valueAt(subnetOf(name), "properties.networkSecurityGroup.id")).toMatch(new RegExp(`${name}$`));
+      expect(valueAt(subnetOf(name), "properties.privateEndpointNetworkPolicies")).toBe("NetworkSecurityGroupEnabled");
     }
   });
 
   it("lets operators' machines, where a range is named, reach the endpoints of both services on the port of TLS, and no other source", () => {
     const rulesOf = (group: string) =>
-      ofType(deployed({ ...sample, operatorRange: "10.90.1.0/27" }), "Microsoft.Network/networkSecurityGroups")
+      ofType(deployed("ranges"), "Microsoft.Network/networkSecurityGroups")
         .filter(({ name }) => name.endsWith(group))
         .flatMap(({ body }) => valueAt(body.properties, "securityRules") as readonly unknown[]);
     for (const service of ["auth", "connector"]) {
@@ -346,16 +297,15 @@ describe("least privilege", () => {
 });
 
 describe("Core", () => {
-  const coreOf = (given: Readonly<Record<string, unknown>>) =>
-    ofType(deployed(given), "Microsoft.Web/sites").find(({ way }) => way[0] === "core")?.body.properties;
+  const coreOf = (name: CaseName) => siteOf(deployed(name), "core").body.properties;
 
   it("answers inside the network alone", () => {
-    expect(valueAt(coreOf(sample), "publicNetworkAccess")).toBe("Disabled");
-    expect(valueAt(coreOf(sample), "siteConfig.scmIpSecurityRestrictions")).toEqual([]);
+    expect(valueAt(coreOf("base"), "publicNetworkAccess")).toBe("Disabled");
+    expect(valueAt(coreOf("base"), "siteConfig.scmIpSecurityRestrictions")).toEqual([]);
   });
 
   it("takes a package from one address range, on its deployment site alone, where one is named", () => {
-    const core = coreOf(withRange);
+    const core = coreOf("ranges");
     expect(valueAt(core, "publicNetworkAccess")).toBe("Enabled");
     expect(valueAt(core, "siteConfig.ipSecurityRestrictionsDefaultAction")).toBe("Deny");
     expect(valueAt(core, "siteConfig.scmIpSecurityRestrictions")).toEqual([
@@ -364,23 +314,22 @@ describe("Core", () => {
   });
 
   it("leaves Client and the connector as they are", () => {
-    const others = (given: Readonly<Record<string, unknown>>) =>
-      ofType(deployed(given), "Microsoft.Web/sites").filter(({ way }) => way[0] !== "core");
-    expect(others(withRange)).toEqual(others(sample));
-    for (const { body } of others(sample)) expect(valueAt(body.properties, "publicNetworkAccess")).toBe("Enabled");
+    const others = (name: CaseName) => ["client", "connector"].map(api => siteOf(deployed(name), api));
+    expect(others("ranges")).toEqual(others("base"));
+    for (const { body } of others("base")) expect(valueAt(body.properties, "publicNetworkAccess")).toBe("Enabled");
   });
 });
 
 describe("a proxy before Client and the connector", () => {
   const frontDoor = "0f5d1c2e-7a63-4b0e-9d0c-1f2e3d4c5b6a";
-  const access = (given: Readonly<Record<string, unknown>>, api: string) => {
-    const deployment = deployed({ ...sample, ...given });
-    const site = ofType(deployment, "Microsoft.Web/sites").find(({ way }) => way[0] === api);
+  const access = (name: CaseName, api: string) => {
+    const deployment = deployed(name);
+    const { properties } = siteOf(deployment, api).body;
     const { TRUSTED_PROXIES, PROXY_ID, PROXY_ID_HEADER } = appSettings(deployment, api);
     return {
-      otherwise: valueAt(site?.body.properties, "siteConfig.ipSecurityRestrictionsDefaultAction"),
-      rules: valueAt(site?.body.properties, "siteConfig.ipSecurityRestrictions"),
-      deploying: valueAt(site?.body.properties, "siteConfig.scmIpSecurityRestrictionsDefaultAction"),
+      otherwise: valueAt(properties, "siteConfig.ipSecurityRestrictionsDefaultAction"),
+      rules: valueAt(properties, "siteConfig.ipSecurityRestrictions"),
+      deploying: valueAt(properties, "siteConfig.scmIpSecurityRestrictionsDefaultAction"),
       settings: [TRUSTED_PROXIES, PROXY_ID, PROXY_ID_HEADER],
     };
   };
@@ -388,10 +337,10 @@ describe("a proxy before Client and the connector", () => {
   const direct = { otherwise: "Allow", rules: [], deploying: "Allow", settings: ["1", "", "X-Azure-FDID"] };
 
   it.each([
-    ["client", { clientProxyId: frontDoor }],
-    ["connector", { connectorProxyId: frontDoor }],
-  ])("is the only way to %s where its id is given: by service tag and id", (api, given) => {
-    expect(access(given, api)).toEqual({
+    ["client", "proxies", "2"],
+    ["connector", "connector-proxy", "3"],
+  ] as const)("is the only way to %s where its id is given: by service tag and id", (api, name, trusted) => {
+    expect(access(name, api)).toEqual({
       otherwise: "Deny",
       rules: [
         expect.objectContaining({
@@ -402,106 +351,78 @@ describe("a proxy before Client and the connector", () => {
         }),
       ],
       deploying: "Allow",
-      settings: ["2", frontDoor, "X-Azure-FDID"],
+      settings: [trusted, frontDoor, "X-Azure-FDID"],
     });
-    const other = api === "client" ? "connector" : "client";
-    expect(access(given, other)).toEqual(direct);
-    expect(access({}, api)).toEqual(direct);
-    expect(access(given, "core")).toEqual(access({}, "core"));
+    expect(access("base", api)).toEqual(direct);
+    expect(access(name, "core")).toEqual(access("base", "core"));
   });
 
   it("may be of another kind: by its address range, and a header that the app alone compares", () => {
-    const given = {
-      clientProxyId: "a long id of a gateway",
-      proxySource: "203.0.113.0/24",
-      everyAppSettings: { PROXY_ID_HEADER: "X-Gateway-Id", TRUSTED_PROXIES: "3" },
-    };
-    const { rules, settings } = access(given, "client");
+    const { rules, settings } = access("client-proxy", "client");
     expect(rules).toEqual([expect.objectContaining({ ...rule, tag: "Default", ipAddress: "203.0.113.0/24" })]);
     expect(rules).not.toMatchObject([{ headers: {} }]);
     expect(settings).toEqual(["3", "a long id of a gateway", "X-Gateway-Id"]);
   });
 
   it.each([
-    ["client", "connector"],
-    ["connector", "client"],
-  ])(
-    "counts for the app that it is before: %s trusts two more, %s is called directly and trusts none",
-    (api, other) => {
-      const given = { [`${api}ProxyId`]: frontDoor, everyAppSettings: { TRUSTED_PROXIES: "3" } };
-      expect(access(given, api).settings).toEqual(["3", frontDoor, "X-Azure-FDID"]);
-      expect(access(given, other)).toEqual(direct);
+    ["connector", "client-proxy", "X-Gateway-Id"],
+    ["client", "connector-proxy", "X-Azure-FDID"],
+  ] as const)(
+    "counts for the app that it is before: %s is called directly and trusts none: %s",
+    (other, name, header) => {
+      expect(access(name, other)).toEqual({ ...direct, settings: ["1", "", header] });
     },
   );
 
   it("is missed by the app where more proxies are trusted without an id, except by Core, which has none", () => {
-    const given = { everyAppSettings: { TRUSTED_PROXIES: "2" } };
-    expect(access(given, "client").settings.slice(0, 2)).toEqual(["2", ""]);
-    expect(access(given, "core").settings.slice(0, 2)).toEqual(["1", ""]);
+    expect(access("trusted-proxies", "client").settings.slice(0, 2)).toEqual(["2", ""]);
+    expect(access("trusted-proxies", "core").settings.slice(0, 2)).toEqual(["1", ""]);
   });
 });
 
 describe("a second run", () => {
-  it("brings new random keys, and changes nothing with them but what is made only where it is not there", () => {
-    const next = {
-      authDataKey: "D".repeat(43),
-      authPepper: "E".repeat(43),
-      connectorDataKey: "F".repeat(43),
-      keysExpireOn: 2_000_000_000,
-    };
-    const first = deployed(sample).resources;
-    const second = deployed({ ...sample, ...next }).resources;
-    const changed = second.filter((each, position) => JSON.stringify(each) !== JSON.stringify(first[position]));
-    expect(changed.map(({ name }) => name.split("/").at(-1)).sort()).toEqual([
-      "data-encryption-key",
-      "data-encryption-key",
-      "password-pepper",
-    ]);
-    for (const { onlyIfNotExists } of changed) expect(onlyIfNotExists).toBe(true);
+  const secrets = (name: CaseName) => ofType(deployed(name), `${vault}/secrets`);
+  const ends = (name: CaseName) => secrets(name).map(({ body }) => valueAt(body.properties, "attributes.exp"));
+
+  it("brings new random keys with a new end, and changes nothing with them but what is made only where it is not there", () => {
+    expect(ends("base")).toEqual([1_900_000_000, 1_900_000_000, 1_900_000_000]);
+    expect(ends("next-keys")).toEqual([2_000_000_000, 2_000_000_000, 2_000_000_000]);
+    const others = (name: CaseName) => deployed(name).resources.filter(({ type }) => type !== `${vault}/secrets`);
+    expect(others("next-keys")).toEqual(others("base"));
   });
 
   it("makes no empty key where the hook gave none: azd looks at the parameters before it runs a hook", () => {
-    expect(ofType(deployed(asked), "Microsoft.KeyVault/vaults/secrets")).toEqual([]);
-  });
-
-  it("gives each service a key of its own, with an end, and the pepper to the authentication server alone", () => {
-    const secrets = ofType(deployed(), "Microsoft.KeyVault/vaults/secrets").map(({ way, body }) => [
-      way[0],
-      body.name,
-      valueAt(body.properties, "value"),
-      valueAt(body.properties, "attributes.exp"),
-    ]);
-    expect(secrets).toEqual([
-      ["authVault", "data-encryption-key", sample.authDataKey, 1_900_000_000],
-      ["authVault", "password-pepper", sample.authPepper, 1_900_000_000],
-      ["connectorVault", "data-encryption-key", sample.connectorDataKey, 1_900_000_000],
-    ]);
+    expect(secrets("base").map(({ body }) => body.condition)).toEqual(
+      secrets("base").map(({ body }) =>
+        String(valueAt(body.properties, "value")).replace(/^\[(.*)\]$/, "[not(empty($1))]"),
+      ),
+    );
   });
 });
 
 describe("mail", () => {
-  const linkedDomains = (given: object, verified: boolean) =>
-    valueAt(
-      ofType(deployed({ ...sample, ...given }, { verified }), "Microsoft.Communication/communicationServices")[0]?.body
-        .properties,
-      "linkedDomains",
+  const linkedDomains = (name: CaseName) =>
+    String(
+      valueAt(
+        ofType(deployed(name), "Microsoft.Communication/communicationServices")[0]?.body.properties,
+        "linkedDomains",
+      ),
     );
-  const senders = (given: object, verified: boolean) =>
-    ofType(
-      deployed({ ...sample, ...given }, { verified }),
-      "Microsoft.Communication/emailServices/domains/senderUsernames",
-    ).map(({ body }) => body.name);
-  const theDomain = [expect.stringMatching(/domains\/keys\.example\.com$/)];
+  const senders = (name: CaseName) =>
+    ofType(deployed(name), "Microsoft.Communication/emailServices/domains/senderUsernames");
 
   it("is linked to its domain as soon as every DNS record was found", () => {
-    expect(linkedDomains({}, false)).toEqual([]);
-    expect(linkedDomains({}, true)).toEqual(theDomain);
+    const text = linkedDomains("base");
+    expect(text).toMatch(/^\[if\(or\(false\(\), .*, createArray\(.*\), createArray\(\)\)\]$/);
+    for (const record of ["Domain", "SPF", "DKIM", "DKIM2"])
+      expect(text).toContain(`.verificationStates.${record}.status, 'Verified')`);
+    expect(text).toContain("/domains/keys.example.com");
   });
 
   it("is not linked to another domain before that is verified, so docs/deploy.md has it verified first", () => {
-    const other = { mailDomain: "other.example.com", mailDomainLinked: false };
-    expect(linkedDomains(other, false)).toEqual([]);
-    expect(linkedDomains(other, true)).toEqual([expect.stringMatching(/domains\/other\.example\.com$/)]);
+    const text = linkedDomains("other-mail-domain");
+    expect(text).toContain("/domains/other.example.com");
+    expect(text).toMatch(/^\[if\(or\(false\(\), /);
     const [, mail = ""] = readFileSync("docs/deploy.md", "utf8").split("\n## Mail\n");
     const steps = ["az communication email domain create", "azd env set MAIL_DOMAIN <new domain>"].map(step =>
       mail.indexOf(step),
@@ -511,26 +432,26 @@ describe("mail", () => {
   });
 
   it("stays linked to its domain when a DNS record is not found for a moment", () => {
-    expect(linkedDomains({ mailDomainLinked: true }, false)).toEqual(theDomain);
+    expect(linkedDomains("options")).toMatch(/\/domains\/keys\.example\.com$/);
   });
 
   it("comes from donotreply, which every domain has, so that no sender is created that Azure refuses on a new domain", () => {
-    expect(senders({}, true)).toEqual([]);
-    expect(appSettings(deployed(), "connector").EMAIL_SENDER_ADDRESS).toBe("donotreply@keys.example.com");
-  });
-
-  it("creates a sender of another name when one is asked for and the domain is linked", () => {
-    const given = { mailSenderName: "Security-Keys" };
-    expect(senders(given, false)).toEqual([]);
-    expect(senders(given, true)).toEqual(["security-keys"]);
-    expect(senders({ ...given, mailDomainLinked: true }, false)).toEqual(["security-keys"]);
-    expect(appSettings(deployed({ ...sample, ...given }), "connector").EMAIL_SENDER_ADDRESS).toBe(
-      "security-keys@keys.example.com",
+    const [sender] = senders("base");
+    expect(sender?.last ?? "donotreply").toBe("donotreply");
+    expect(sender?.body.condition ?? "").toMatch(/^$|not\(equals\(toLower\(.*\), 'donotreply'\)\)/);
+    expect(appSettings(deployed(), "connector").EMAIL_SENDER_ADDRESS).toMatch(
+      /^\[format\('\{0\}@\{1\}', 'donotreply', reference\(/,
     );
   });
 
+  it("creates a sender of another name when one is asked for and the domain is linked", () => {
+    expect(senders("options").map(({ last, body }) => [last, body.condition])).toEqual([["security-keys", undefined]]);
+    expect(appSettings(deployed("options"), "connector").EMAIL_SENDER_ADDRESS).toMatch(/'security-keys', reference\(/);
+  });
+
   it("returns the DNS records to publish", () => {
-    expect(deployed(sample, { verified: false }).outputs.MAIL_DNS_RECORDS).toHaveLength(4);
-    expect(deployed(sample, { verified: false }).outputs.MAIL_DOMAIN_VERIFIED).toBe(false);
+    const { MAIL_DNS_RECORDS } = deployed().outputs;
+    for (const record of ["Domain", "SPF", "DKIM", "DKIM2"])
+      expect(MAIL_DNS_RECORDS).toMatch(new RegExp(`verificationRecords\\.${record}\\b`));
   });
 });

@@ -1,14 +1,5 @@
-import type { Deployed, Deployment } from "./bicep/deploy.ts";
-import { isObject } from "./bicep/functions.ts";
-import { ofType } from "./templates.ts";
-
-/** Returns the value at a path of names and positions in a resource's body. */
-export function valueAt(value: unknown, path: string): unknown {
-  return path.split(".").reduce<unknown>((at, step) => {
-    if (Array.isArray(at)) return at[Number(step)];
-    return isObject(at) ? at[step] : undefined;
-  }, value);
-}
+import { valueAt } from "./json.ts";
+import { type Deployed, type Deployment, isOf, ofType } from "./templates.ts";
 
 /** What must stand in every resource of a type. */
 const wanted: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
@@ -69,20 +60,20 @@ export function isolationFaults(deployment: Deployment): readonly string[] {
     ...endpointFaults(deployment),
     ...ofType(deployment, "Microsoft.Network/virtualNetworks/subnets").flatMap(subnetFaults),
     ...ofType(deployment, "Microsoft.Insights/diagnosticSettings").flatMap(diagnosticFaults),
-    ...ofType(deployment, "Microsoft.KeyVault/vaults/secrets").flatMap(({ name, onlyIfNotExists }) =>
-      onlyIfNotExists ? [] : [`${name}: a second run would write it again`],
-    ),
   ];
 }
 
-function siteFaults({ name, body, way }: Deployed, deployment: Deployment): readonly string[] {
+const isCore = ({ body }: Deployed): boolean => valueAt(body.tags, "azd-service-name") === "core";
+
+function siteFaults(site: Deployed, deployment: Deployment): readonly string[] {
+  const { name, body } = site;
   const policies = ofType(deployment, "Microsoft.Web/sites/basicPublishingCredentialsPolicies")
     .filter(policy => policy.name.startsWith(`${name}/`))
-    .map(policy => policy.body.name)
+    .map(({ last }) => last)
     .sort();
   const passwords =
     policies.join() === "ftp,scm" ? [] : [`${name}: passwords for ${policies.join() || "nothing"} alone are off`];
-  if (way[0] !== "core") return passwords;
+  if (!isCore(site)) return passwords;
   const main = valueAt(body.properties, "siteConfig.ipSecurityRestrictionsDefaultAction");
   const rules = valueAt(body.properties, "siteConfig.ipSecurityRestrictions");
   const deploySite = valueAt(body.properties, "siteConfig.scmIpSecurityRestrictionsDefaultAction");
@@ -104,12 +95,12 @@ function endpointFaults(deployment: Deployment): readonly string[] {
     ]),
     ...ofType(deployment, "Microsoft.KeyVault/vaults").map(each => [each, "vault"] as const),
     ...ofType(deployment, "Microsoft.Web/sites")
-      .filter(({ way }) => way[0] === "core")
+      .filter(isCore)
       .map(each => [each, "sites"] as const),
   ];
-  return needs.flatMap(([{ id, name, way }, group]) => {
-    const subnet =
-      way[0] === "core" ? "core-endpoint" : way[0]?.startsWith("auth") ? "auth-endpoints" : "connector-endpoints";
+  return needs.flatMap(([target, group]) => {
+    const { id, name } = target;
+    const subnet = isCore(target) ? "core-endpoint" : isOf("auth", target) ? "auth-endpoints" : "connector-endpoints";
     const found = endpoints.filter(each => each.target === id && each.group === group);
     return found.length === 1 && found[0]?.subnet === subnet
       ? []
@@ -121,12 +112,12 @@ function endpointFaults(deployment: Deployment): readonly string[] {
  * Flex Consumption runs in subnets that are delegated to it; private endpoints cannot be in a delegated one. All are
  * private.
  */
-function subnetFaults({ body: { name, properties } }: Deployed): readonly string[] {
+function subnetFaults({ last, body: { properties } }: Deployed): readonly string[] {
   const delegated = valueAt(properties, "delegations.0.properties.serviceName");
-  const wanted = ["core", "client", "connector"].includes(String(name)) ? "Microsoft.App/environments" : undefined;
+  const wanted = ["core", "client", "connector"].includes(last) ? "Microsoft.App/environments" : undefined;
   return [
-    ...(delegated === wanted ? [] : [`${name} is delegated to ${delegated ?? "nothing"}`]),
-    ...(valueAt(properties, "defaultOutboundAccess") === false ? [] : [`${name} is no private subnet`]),
+    ...(delegated === wanted ? [] : [`${last} is delegated to ${delegated ?? "nothing"}`]),
+    ...(valueAt(properties, "defaultOutboundAccess") === false ? [] : [`${last} is no private subnet`]),
   ];
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as z from "zod";
-import { isObject } from "./bicep/functions.ts";
+import { isObject } from "./json.ts";
 
 /** JSON Schema with what the type data adds: `known` values, and variants by one property. */
 export interface Schema {
@@ -71,12 +71,13 @@ export function readType(folder: string, type: string): ResourceType | undefined
   return existsSync(path) ? resourceType.parse(JSON.parse(readFileSync(path, "utf8"))) : undefined;
 }
 
-/** What is wrong with a resource of this type: a sentence with the way to it for each fault. */
+/** What is wrong with a resource of this type: a sentence with the way to it for each fault. Expressions of templates fit every type. */
 export const faultsOf = (body: unknown, { body: wanted, $defs }: ResourceType): readonly string[] =>
   faults(body, wanted, "", $defs);
 
 function faults(value: unknown, given: Schema, way: string, defs: ResourceType["$defs"]): readonly string[] {
   const at = way === "" ? "the body" : way;
+  if (typeof value === "string" && /^\[.*\]$/s.test(value)) return [];
   const wanted = given.$ref === undefined ? given : defs[given.$ref.replace("#/$defs/", "")];
   if (wanted === undefined) return [`${at}: the type data has no ${given.$ref}`];
   if (wanted.discriminator !== undefined) return ofVariant(value, wanted, way, defs);

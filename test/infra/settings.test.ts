@@ -12,9 +12,10 @@ import { bodyLimitBytes } from "../../lib/platform/http/parse/read-body.ts";
 import { backupsContainer } from "../../lib/platform/maintenance/backup-files.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
 import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
-import { azdParameters, parametersFile } from "./azd/parameters.ts";
-import { evaluate } from "./bicep/evaluate.ts";
-import { appSettings, asked, deployed, ofType, planted, required, sample, templates } from "./templates.ts";
+import { parametersFile } from "./azd/parameters.ts";
+import { asked, cases } from "./cases.ts";
+import { valueAt } from "./json.ts";
+import { appSettings, changed, deployed, ofType, outline, settingsOnceDeployed } from "./templates.ts";
 
 const serviceSettings = { core: authSettings, client: authSettings, connector: connectorSettings } as const;
 
@@ -56,21 +57,11 @@ describe("app settings", () => {
   });
 
   it.each([
-    [
-      "a setting that the template does not set",
-      "main.bicep",
-      "CLOUD_TENANT_ID: empty(tenantId)",
-      "CLOUD_TENANT: empty(tenantId)",
-    ],
-    ["the settings of a service", "main.bicep", "  code.settings.auth,\n", "  {},\n"],
-    [
-      "a setting that the code does not have",
-      "modules/app.bicep",
-      "    SERVICE_APIS: api",
-      "    SERVICE_APIS: api\n    SERVICE_API: api",
-    ],
-  ])("are found to drift: %s", (_, path, from, to) => {
-    expect(drift("core", appSettings(deployed(sample, { files: planted(path, from, to) }), "core"))).not.toEqual([]);
+    ["a setting that the template does not set", "CLOUD_TENANT_ID", undefined],
+    ["a setting that the code does not have", "SERVICE_API", "core"],
+  ])("are found to drift: %s", (_, name, value) => {
+    const deployment = changed(deployed(), "Microsoft.Web/sites/config", `properties.${name}`, value);
+    expect(drift("core", appSettings(deployment, "core"))).toEqual([name]);
   });
 
   it.each(apis)(
@@ -83,13 +74,13 @@ describe("app settings", () => {
   );
 
   it.each(apis)("of %s are texts, and the code starts with them", api => {
-    const settings = appSettings(deployed(), api);
+    const settings = settingsOnceDeployed(deployed(), api);
     for (const [name, value] of Object.entries(settings)) expect(typeof value, name).toBe("string");
     expect(readAllSettings(settings).deployment.SERVICE_APIS).toEqual([api]);
   });
 
   it.each(apis)("of %s are the code's own values unless another is given", api => {
-    const settings = appSettings(deployed(required), api);
+    const settings = appSettings(deployed(), api);
     const worked = ["SERVICE_APIS", "CLOUD_TENANT_ID", "IDPA_ONLINE_ENDPOINT"];
     for (const { name, defaultText } of [
       ...describeSettings(deploymentSettings),
@@ -100,45 +91,21 @@ describe("app settings", () => {
   });
 
   it("take what is given, and what is empty leaves the code's own value", () => {
-    const given = {
-      ...sample,
-      everyAppSettings: { LOGGING_LEVEL_COM_SERVICE: "DEBUG", TRUSTED_PROXIES: "" },
-      authSettings: { AUTH_OTP_POLICY: "always" },
-    };
-    for (const api of ["core", "client"]) {
-      expect(appSettings(deployed(given), api)).toMatchObject({
+    for (const api of ["core", "client"])
+      expect(appSettings(deployed("options"), api)).toMatchObject({
         LOGGING_LEVEL_COM_SERVICE: "DEBUG",
         TRUSTED_PROXIES: "1",
         AUTH_OTP_POLICY: "always",
       });
-    }
-    expect(appSettings(deployed(given), "connector")).toMatchObject(sample.connectorSettings);
+    const { EVENT_SINK_URLS } = cases.options;
+    expect(appSettings(deployed("options"), "connector")).toMatchObject({ EVENT_SINK_URLS });
   });
 
-  it("let the host record every call, which the alert of server errors counts, unless another share is given", () => {
-    const sampling = (given: typeof sample) => {
-      const { OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG } = appSettings(deployed(given), "client");
-      return [OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG];
-    };
-    expect(sampling(sample)).toEqual(["microsoft.fixed_percentage", "1.0"]);
-    const given = { ...sample, everyAppSettings: { OTEL_TRACES_SAMPLER_ARG: "0.1" } };
-    expect(sampling(given)).toEqual(["microsoft.fixed_percentage", "0.1"]);
-  });
-
-  it("never name another API, identity or store, with any given settings", () => {
-    const taken = {
-      SERVICE_APIS: "core,client,connector",
-      AZURE_CLIENT_ID: "another",
-      CLOUD_TABLES_ENDPOINT: "https://another.table.core.windows.net/",
-      CLOUD_KEY_VAULT_ENDPOINT: "https://another.vault.azure.net/",
-    };
-    const given = {
-      ...sample,
-      everyAppSettings: taken,
-      authSettings: taken,
-      connectorSettings: { ...sample.connectorSettings, ...taken },
-    };
-    for (const api of apis) expect(appSettings(deployed(given), api)).toEqual(appSettings(deployed(), api));
+  it("let the host record every call, which the alert of server errors counts", () => {
+    expect(appSettings(deployed(), "client")).toMatchObject({
+      OTEL_TRACES_SAMPLER: "microsoft.fixed_percentage",
+      OTEL_TRACES_SAMPLER_ARG: "1.0",
+    });
   });
 
   it("send each service to its own store and vault", () => {
@@ -153,14 +120,17 @@ describe("app settings", () => {
     expect(namesByApi[0]).toContain("stauth");
     expect(namesByApi[2]).toContain("stconn");
     expect(namesByApi[2]).toContain("kv-conn");
+    // The settings of the template come last, so that no given one can send an app elsewhere.
+    const [, ...given] = readFileSync("infra/modules/app.bicep", "utf8").split(/properties: union\(/);
+    expect(given.at(-1)).toMatch(/^[\w, ]*settings, \{\s+SERVICE_APIS: api/);
   });
 });
 
 describe("tables and containers", () => {
-  const made = (type: string, account: string, given: Readonly<Record<string, unknown>> = sample) =>
-    ofType(deployed(given), type)
-      .filter(({ name }) => name.startsWith(account))
-      .map(({ body }) => String(body.name))
+  const made = (type: string, account: string, name: "base" | "options" = "base") =>
+    ofType(deployed(name), type)
+      .filter(each => each.name.startsWith(account))
+      .map(({ last }) => last)
       .sort();
   const tables = "Microsoft.Storage/storageAccounts/tableServices/tables";
   const containers = "Microsoft.Storage/storageAccounts/blobServices/containers";
@@ -175,66 +145,46 @@ describe("tables and containers", () => {
   });
 
   it("follow the setting that names the table of shipments", () => {
-    const given = { ...sample, connectorSettings: { CLOUD_TABLES_SHIPMENTS_TABLE_NAME: "myshipments" } };
-    expect(made(tables, "stconn", given)).toEqual([...connectorTables("myshipments")].sort());
+    expect(made(tables, "stconn", "options")).toEqual([...connectorTables("myshipments")].sort());
   });
 
   it("hold each app's package where the app looks for it", () => {
     const names = ofType(deployed(), containers).map(({ id }) => id.split("/").at(-1));
     for (const { body } of ofType(deployed(), "Microsoft.Web/sites")) {
-      const { functionAppConfig } = body.properties as {
-        functionAppConfig: { deployment: { storage: { value: string } } };
-      };
-      expect(names).toContain(functionAppConfig.deployment.storage.value.split("/").at(-1));
+      const address = String(valueAt(body.properties, "functionAppConfig.deployment.storage.value"));
+      const [, container] =
+        /^\[format\('\{0\}\{1\}', reference\(.*\.primaryEndpoints\.blob, '([^']+)'\)\]$/.exec(address) ?? [];
+      expect(names).toContain(container);
     }
   });
 });
 
 describe("main.parameters.json", () => {
-  const params = (templates.get("main.bicep")?.declarations ?? []).filter(({ kind }) => kind === "param");
-  const paramOf = (name: string) => params.find(each => each.name === name);
-  const constant = { path: "main.bicep", functions: {}, lookup: () => undefined };
+  const { parameters, outputs } = outline["main.bicep"];
 
   it("fills every parameter, so that nobody edits it: the pipelines deploy only a file that the code generates", () => {
-    expect(Object.keys(parametersFile).sort()).toEqual(params.map(({ name }) => name).sort());
+    expect(Object.keys(parametersFile).sort()).toEqual(Object.keys(parameters).sort());
   });
 
   it("leaves nothing without a default but what azd knows and what an administrator is asked for, before any hook has run", () => {
-    const without = params.filter(each => each.kind === "param" && each.default === undefined);
-    expect(without.map(({ name }) => name).sort()).toEqual(Object.keys(asked).sort());
-    // The last hook leaves the variables of keys empty.
-    const cleared = { NEW_AUTH_DATA_KEY: "", NEW_AUTH_PEPPER: "", NEW_CONNECTOR_DATA_KEY: "" };
-    const given = azdParameters({ ...cleared, AZURE_ENV_NAME: asked.environmentName, MAIL_DOMAIN: asked.mailDomain });
-    expect(deployed(given).resources.length).toBeGreaterThan(80);
+    const without = Object.entries(parameters).filter(([, { defaultValue }]) => defaultValue === undefined);
+    const variables = without.map(([name]) => /^\$\{(\w+)\}$/.exec(String(parametersFile[name]?.value))?.[1]);
+    expect([...variables, "AZURE_LOCATION"].sort()).toEqual(Object.keys(asked).sort());
   });
 
   it("has the template's own default where the template has a text that is not empty", () => {
     for (const [name, { value }] of Object.entries(parametersFile)) {
-      const param = paramOf(name);
-      if (param?.kind !== "param" || param.default?.kind !== "text") continue;
+      const { defaultValue = "" } = parameters[name] ?? {};
+      if (typeof defaultValue !== "string" || defaultValue.startsWith("[")) continue;
       const [, otherwise = ""] = /^\$\{\w+=(.*)\}$/.exec(String(value)) ?? [];
-      expect(otherwise, name).toBe(evaluate(param.default, constant));
+      expect(otherwise, name).toBe(defaultValue);
     }
   });
 
-  it("works out with what azd, the preprovision hook and an administrator fill in", () => {
-    const environment = {
-      AZURE_ENV_NAME: required.environmentName,
-      AZURE_LOCATION: "swedencentral",
-      MAIL_DOMAIN: required.mailDomain,
-      NEW_AUTH_DATA_KEY: required.authDataKey,
-      NEW_AUTH_PEPPER: required.authPepper,
-      NEW_CONNECTOR_DATA_KEY: required.connectorDataKey,
-      NEW_KEYS_EXPIRE_ON: String(required.keysExpireOn),
-    };
-    expect(deployed(azdParameters(environment)).resources).toEqual(deployed(required).resources);
-    const more = {
-      ...environment,
-      MAXIMUM_INSTANCE_COUNT: "60",
-      CRON_DATA_CLEANUP_COMPLETED_DAYS: "30",
-      CORE_DEPLOY_RANGE: "203.0.113.7/32",
-    };
-    expect(appSettings(deployed(azdParameters(more)), "connector").CRON_DATA_CLEANUP_COMPLETED_DAYS).toBe("30");
+  it("has a default that is among the allowed values of a parameter", () => {
+    const limited = Object.entries(parameters).filter(([, { allowedValues }]) => allowedValues !== undefined);
+    expect(limited.length).toBeGreaterThan(2);
+    for (const [name, { allowedValues, defaultValue }] of limited) expect(allowedValues, name).toContain(defaultValue);
   });
 
   it("takes variables that docs/deploy.md or docs/settings.md describes", () => {
@@ -251,11 +201,8 @@ describe("main.parameters.json", () => {
   });
 
   it("takes no variable that an output of the template would overwrite", () => {
-    const outputs = (templates.get("main.bicep")?.declarations ?? [])
-      .filter(({ kind }) => kind === "output")
-      .map(({ name }) => name);
     const variables = [...JSON.stringify(parametersFile).matchAll(/\$\{(\w+)/g)].map(([, name]) => name);
-    expect(outputs.filter(name => variables.includes(name))).toEqual([]);
+    expect(Object.keys(outputs).filter(name => variables.includes(name))).toEqual([]);
     expect(variables.length).toBeGreaterThan(100);
   });
 });

@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { appSettings, deployed } from "../../infra/templates.ts";
+import { deployed, settingsOnceDeployed } from "../../infra/templates.ts";
 import { builtPackage } from "../../support/host/built-package.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
 import { type Collector, startCollector } from "../../support/host/telemetry-collector.ts";
@@ -18,7 +18,7 @@ describe("an instance that the platform removes by SIGTERM", () => {
       env: {
         PATH: process.env.PATH,
         ...compileCache,
-        ...appSettings(deployed(), "client"),
+        ...settingsOnceDeployed(deployed(), "client"),
         APPLICATIONINSIGHTS_CONNECTION_STRING: collector.connectionString,
         APPLICATIONINSIGHTS_AUTHENTICATION_STRING: "",
         APPLICATION_INSIGHTS_NO_STATSBEAT: "1",

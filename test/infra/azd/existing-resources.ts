@@ -6,27 +6,21 @@ const identity = (name: string) => `${platform}/Microsoft.ManagedIdentity/userAs
 /** A network of a platform team, in another resource group and subscription. */
 export const existingNetworkId = `${platform}/Microsoft.Network/virtualNetworks/vnet-spoke`;
 
-/** Every resource that a platform team may own, as ids of another resource group and subscription. */
-export const existingResources = {
-  existingSubnetIds: {
-    core: subnet("snet-core"),
-    client: subnet("snet-client"),
-    connector: subnet("snet-connector"),
-    authEndpoints: subnet("snet-auth-endpoints"),
-    connectorEndpoints: subnet("snet-connector-endpoints"),
-    coreEndpoint: subnet("snet-core-endpoint"),
-  },
-  existingDnsZoneIds: {
-    blob: zone("privatelink.blob.core.windows.net"),
-    table: zone("privatelink.table.core.windows.net"),
-    vault: zone("privatelink.vaultcore.azure.net"),
-    sites: zone("privatelink.azurewebsites.net"),
-  },
-  existingIdentityIds: {
-    core: identity("id-core"),
-    client: identity("id-client"),
-    connector: identity("id-connector"),
-  },
-  existingWorkspaceId: `${platform}/Microsoft.OperationalInsights/workspaces/log-platform`,
-  existingActionGroupId: `${platform}/Microsoft.Insights/actionGroups/on-call`,
+/** The variables that name every resource that a platform team may own, in another resource group and subscription. */
+export const existingVariables = {
+  SUBNET_ID_CORE: subnet("snet-core"),
+  SUBNET_ID_CLIENT: subnet("snet-client"),
+  SUBNET_ID_CONNECTOR: subnet("snet-connector"),
+  SUBNET_ID_AUTH_ENDPOINTS: subnet("snet-auth-endpoints"),
+  SUBNET_ID_CONNECTOR_ENDPOINTS: subnet("snet-connector-endpoints"),
+  SUBNET_ID_CORE_ENDPOINT: subnet("snet-core-endpoint"),
+  DNS_ZONE_ID_BLOB: zone("privatelink.blob.core.windows.net"),
+  DNS_ZONE_ID_TABLE: zone("privatelink.table.core.windows.net"),
+  DNS_ZONE_ID_VAULT: zone("privatelink.vaultcore.azure.net"),
+  DNS_ZONE_ID_SITES: zone("privatelink.azurewebsites.net"),
+  IDENTITY_ID_CORE: identity("id-core"),
+  IDENTITY_ID_CLIENT: identity("id-client"),
+  IDENTITY_ID_CONNECTOR: identity("id-connector"),
+  WORKSPACE_ID: `${platform}/Microsoft.OperationalInsights/workspaces/log-platform`,
+  ACTION_GROUP_ID: `${platform}/Microsoft.Insights/actionGroups/on-call`,
 } as const;

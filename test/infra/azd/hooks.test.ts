@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { place } from "../bicep/functions.ts";
-import { deployed, required, templates } from "../templates.ts";
+import { place } from "../../../local/checks/bicep-compiler.ts";
+import { sample } from "../cases.ts";
+import { deployed } from "../templates.ts";
 import { type FakeCommands, fakeCommands } from "./fake-commands.ts";
 
 /** A module of the hooks, which are plain JavaScript: a machine that deploys may have an older Node. */
@@ -23,6 +24,8 @@ const { minimumAz, preflight, providers } = await hook<{
   preflight(environment: object, az: (...words: readonly string[]) => unknown): readonly string[];
   readonly providers: readonly string[];
 }>("preflight");
+
+const sampleGroup = `/subscriptions/${place.subscriptionId}/resourceGroups/${place.resourceGroup}`;
 
 /** Notes the arguments, and of a file of values its text and who may read it. */
 const azd = `
@@ -226,10 +229,9 @@ describe("preflight", () => {
   });
 
   it("checks every provider of the templates", () => {
-    const types = [...templates.values()].flatMap(({ declarations }) =>
-      declarations.flatMap(each => (each.kind === "resource" ? [each.type.split("/")[0]] : [])),
+    const used = [...new Set(deployed().resources.map(({ type }) => type.split("/")[0]))].filter(
+      name => name !== "Microsoft.Authorization",
     );
-    const used = [...new Set(types)].filter(name => name !== "Microsoft.Authorization");
     expect([...used, "Microsoft.App"].sort()).toEqual([...providers].sort());
   });
 
@@ -415,9 +417,8 @@ describe("a vault name that is taken", () => {
     expect(uniqueString("a", "b")).toBe("i3z4v3sp6aooa");
     expect(uniqueString("abcdefghijkl", "mnop")).toBe("wvdcxqdvwbgbi");
     expect(uniqueString("é")).toBe("5i6hbiqzwuby6");
-    const { outputs } = deployed({ ...required, nameSuffix: "second" });
-    const given = { AZURE_ENV_NAME: required.environmentName, NAME_SUFFIX: "second" };
-    expect(vaultNames(nameToken(place.group, given))).toEqual([outputs.AUTH_VAULT_NAME, outputs.CONNECTOR_VAULT_NAME]);
+    const { outputs } = deployed();
+    expect(vaultNames(nameToken(sampleGroup, sample))).toEqual([outputs.AUTH_VAULT_NAME, outputs.CONNECTOR_VAULT_NAME]);
     expect(flown({}).calls.filter(call => call.includes("check-name"))).toEqual([
       expect.stringContaining(`--name ${authVault} `),
       expect.stringContaining(`--name ${connectorVault} `),
@@ -636,8 +637,7 @@ describe("the file of several identity providers", () => {
     expect(valuesOf(notes()[0]?.text).IDP_CONFIGURATION_PATH).toBe(
       `https://stconn${token}.blob.core.windows.net/configuration/idps.yaml`,
     );
-    const ours = nameToken(place.group, { AZURE_ENV_NAME: required.environmentName });
-    expect(deployed(required).outputs.CONNECTOR_STORAGE_NAME).toBe(`stconn${ours}`);
+    expect(deployed().outputs.CONNECTOR_STORAGE_NAME).toBe(`stconn${nameToken(sampleGroup, sample)}`);
   });
 
   it("keeps an address that is given, and is not needed with one identity provider", async () => {

@@ -11,9 +11,8 @@ import { connectorBackedUp } from "../../../lib/connector/storage/restore.table.
 import { metrics } from "../../../lib/platform/metrics.ts";
 import { inTrace, type Labels } from "../../../lib/platform/telemetry.ts";
 import { testTools } from "../../support/connector/peer-tools.ts";
-import type { Deployment } from "../bicep/deploy.ts";
-import { valueAt } from "../isolation.ts";
-import { appSettings, deployed, ofType, sample } from "../templates.ts";
+import { valueAt } from "../json.ts";
+import { type Deployment, deployed, ofType, settingsOnceDeployed } from "../templates.ts";
 import { openKusto } from "./kusto.ts";
 import { askedBy, queries } from "./queries.ts";
 
@@ -188,15 +187,8 @@ describe("the queries of alerts and workbook", () => {
 });
 
 describe("alerts", () => {
-  const withSinks = (sinks: string, backups = "") =>
-    deployed({
-      ...sample,
-      everyAppSettings: { CRON_BACKUP_SCHEDULE: backups },
-      alertMailTo: "a@example.com, b@example.com",
-      connectorSettings: { ...sample.connectorSettings, EVENT_SINK_URLS: sinks },
-    });
   const rulesOf = (deployment: Deployment) => ofType(deployment, "Microsoft.Insights/scheduledQueryRules");
-  const rules = rulesOf(withSinks("none, https://itsm.example.com"));
+  const rules = rulesOf(deployed("options"));
   const queryOf = (id: string) => {
     const rule = rules.find(({ name }) => name.endsWith(`-${id}`));
     return String(valueAt(rule?.body.properties, "criteria.allOf.0.query"));
@@ -207,14 +199,14 @@ describe("alerts", () => {
   };
 
   it.each([
-    ["without a sink of events", "", ""],
-    ["with a removed sink only", "none", ""],
-    ["with a sink", "none, https://itsm.example.com", ""],
-    ["without backups", "", "none"],
-  ])("watch the timer of every job %s", (_, sinks, backups) => {
-    const deployment = withSinks(sinks, backups);
+    ["without a sink of events", "base"],
+    ["with a removed sink only", "connector-proxy"],
+    ["with a sink", "options"],
+    ["without backups", "other-mail-domain"],
+  ] as const)("watch the timer of every job %s", (_, name) => {
+    const deployment = deployed(name);
     const [first, second] = (["client", "connector"] as const).map(api =>
-      readAllSettings(appSettings(deployment, api)),
+      readAllSettings(settingsOnceDeployed(deployment, api)),
     );
     if (first?.auth === undefined || second?.connector === undefined) throw new Error("settings are missing");
     const jobs = [
@@ -344,10 +336,7 @@ describe("alerts", () => {
   });
 
   it("are mailed to every named recipient", () => {
-    const [group] = ofType(
-      deployed({ ...sample, alertMailTo: "a@example.com, b@example.com" }),
-      "Microsoft.Insights/actionGroups",
-    );
+    const [group] = ofType(deployed("options"), "Microsoft.Insights/actionGroups");
     const addresses = valueAt(group?.body.properties, "emailReceivers") as readonly { emailAddress: string }[];
     expect(addresses.map(({ emailAddress }) => emailAddress)).toEqual(["a@example.com", "b@example.com"]);
     for (const { body } of rules) expect(valueAt(body.properties, "actions.actionGroups.0")).toBe(group?.id);

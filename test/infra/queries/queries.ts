@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import * as z from "zod";
-import { valueAt } from "../isolation.ts";
+import { valueAt } from "../json.ts";
 import { deployed, ofType } from "../templates.ts";
 
 /** What a query asks for by name. */

@@ -38,14 +38,14 @@ describe("npm test", () => {
     expect(lines.slice(-3)).toEqual([
       "skipped: 2 tests: no network (one, three)",
       "skipped: 1 test: no tool (two)",
-      "tests: 11 passed, 0 failed, 3 skipped",
+      "tests: 12 passed, 0 failed, 3 skipped",
     ]);
     expect(passed).toBe(true);
   });
 
   it("counts an audit without a report as skipped, not as passed", () => {
     const { passed, lines } = play(["--fast"], { audit: 2 });
-    expect(lines.at(-1)).toBe("tests: 10 passed, 0 failed, 1 skipped");
+    expect(lines.at(-1)).toBe("tests: 11 passed, 0 failed, 1 skipped");
     expect(lines).toContainEqual(expect.stringMatching(/^skipped: dependency audit/));
     expect(passed).toBe(true);
   });
@@ -55,19 +55,19 @@ describe("npm test", () => {
     ["types", 2],
   ])("fails where %s finds something", (script, code) => {
     const { passed, lines } = play(["--fast"], { [script]: code });
-    expect(lines.at(-1)).toBe("tests: 10 passed, 1 failed");
+    expect(lines.at(-1)).toBe("tests: 11 passed, 1 failed");
     expect(passed).toBe(false);
   });
 
   it("fails where the test runner fails and no test did", () => {
     const { passed, lines } = play(["--fast"], { tests: 1 });
-    expect(lines.at(-1)).toBe("tests: 11 passed, 1 failed");
+    expect(lines.at(-1)).toBe("tests: 12 passed, 1 failed");
     expect(passed).toBe(false);
   });
 
   it("fails where the test runner leaves no report", () => {
     const { passed, lines } = play(["--fast"], {}, "none");
-    expect(lines.at(-1)).toBe("tests: 4 passed, 1 failed");
+    expect(lines.at(-1)).toBe("tests: 5 passed, 1 failed");
     expect(passed).toBe(false);
   });
 
@@ -95,7 +95,7 @@ describe("npm test", () => {
 
   it("runs every check and leaves out the slow tests with --fast", () => {
     const { ran } = play(["--fast"]);
-    expect(ran.map(([name]) => name)).toEqual(["format", "types", "unused", "audit", "tests"]);
+    expect(ran.map(([name]) => name)).toEqual(["format", "types", "unused", "templates", "audit", "tests"]);
     expect(ran.at(-1)).toEqual(expect.arrayContaining(["tests", "run", "fast"]));
   });
 

@@ -42,7 +42,7 @@ describe("npm test", () => {
   it("runs every check and every test, and announces how long it takes, after the first time by what it took here", () => {
     const run = project();
     const first = run();
-    expect(first.ran.map(([name]) => name)).toEqual(["format", "types", "unused", "audit", "tests"]);
+    expect(first.ran.map(([name]) => name)).toEqual(["format", "types", "unused", "templates", "audit", "tests"]);
     expect(first.ran.at(-1)).toEqual([
       "tests",
       "run",
@@ -50,7 +50,7 @@ describe("npm test", () => {
       "--reporter=./local/checks/test-reporter.ts",
     ]);
     expect(first.lines[0]).toMatch(/^Expected duration: \d+ to \d+ minutes on two free cores/);
-    expect([first.lines.at(-1), first.code]).toEqual(["tests: 11 passed, 0 failed", 0]);
+    expect([first.lines.at(-1), first.code]).toEqual(["tests: 12 passed, 0 failed", 0]);
     expect(run().lines[0]).toMatch(/^Expected duration: 1 minute, as the last time/);
   });
 

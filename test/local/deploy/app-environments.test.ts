@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { readAllSettings } from "../../../functions/read-all-settings.ts";
 import { appEnvironments, placeholders } from "../../../local/deploy/app-environments.ts";
-import { azdParameters } from "../../infra/azd/parameters.ts";
-import { appSettings, deployed, required } from "../../infra/templates.ts";
+import { cases, sample } from "../../infra/cases.ts";
+import { appSettings, deployed } from "../../infra/templates.ts";
 
 const apis = ["core", "client", "connector"] as const;
 const mail = { AZURE_ENV_NAME: "production", AZURE_LOCATION: "swedencentral", MAIL_DOMAIN: "keys.example.com" };
@@ -12,39 +12,25 @@ const delivery = {
   DELIVERY_JWKS_TRANSPORT_ENDPOINT: "https://delivery.example.com/transport",
   IDPA_MANAGED_IDENTITY: "true",
 };
-const keys = {
-  NEW_AUTH_DATA_KEY: required.authDataKey,
-  NEW_AUTH_PEPPER: required.authPepper,
-  NEW_CONNECTOR_DATA_KEY: required.connectorDataKey,
-  NEW_KEYS_EXPIRE_ON: String(required.keysExpireOn),
-};
-
 describe("the settings that are checked before a provision", () => {
-  it.each<readonly [string, Readonly<Record<string, string>>]>([
-    ["nothing more", {}],
-    [
-      "values of each group",
-      { AUTH_OTP_POLICY: "always", LOGGING_LEVEL_COM_SERVICE: "DEBUG", POLL_AFTER_SECONDS: "60" },
-    ],
-    [
-      "public addresses",
-      { CORE_PUBLIC_BASE_URL: "https://core.example.com", CLIENT_PUBLIC_BASE_URL: "https://a.example.com" },
-    ],
-    ["a proxy before Client", { CLIENT_PROXY_ID: "0123456789abcdef", TRUSTED_PROXIES: "3" }],
-    ["a proxy before the connector", { CONNECTOR_PROXY_ID: "0123456789abcdef" }],
-    ["too many proxies", { TRUSTED_PROXIES: "2" }],
-    ["a quote, as azd writes it", { PIN_MAIL_ORGANIZATION: 'A \\"quoted\\" name' }],
-    ["several identity providers", { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: "configuration.yaml" }],
-  ])("are those that the template gives each app: %s", (_, more) => {
-    const azd = { ...mail, ...delivery, ...more };
-    const deployment = deployed(azdParameters({ ...azd, ...keys }));
-    const environments = appEnvironments(azd);
+  it.each([
+    ["nothing more", "base"],
+    ["values of each group, and a quote as azd writes it", "options"],
+    ["a proxy before Client, and its public address", "client-proxy"],
+    ["a proxy before the connector", "connector-proxy"],
+    ["too many proxies", "trusted-proxies"],
+    ["several identity providers", "existing-network"],
+  ] as const)("are those that the template gives each app: %s", (_, name) => {
+    const deployment = deployed(name);
+    const environments = appEnvironments({ ...sample, ...cases[name] });
     for (const api of apis) {
       const given = appSettings(deployment, api);
       const isCompared = ([name, value = ""]: readonly [string, string | undefined]) =>
         value !== "" &&
         !Object.hasOwn(placeholders, name) &&
-        !/^(AzureWeb|AzureFunctions|FUNCTIONS_|OTEL_TRACES|APPLICATIONINSIGHTS|languageWorkers)/.test(name);
+        !/^(AzureWeb|AzureFunctions|FUNCTIONS_|OTEL_TRACES|OTEL_EXPORTER_OTLP_TIMEOUT|APPLICATIONINSIGHTS|languageWorkers)/.test(
+          name,
+        );
       const compared = (values: Readonly<Record<string, string | undefined>>) =>
         Object.fromEntries(
           Object.entries(values)
