@@ -55,9 +55,9 @@ export function unchecked(what) {
 }
 
 /** Runs a command, shows its output and returns its exit code. */
-export function runToEnd(command, parameters) {
+export function runToEnd(command, parameters, more = {}) {
   const [file, args, options] = commandLine(command, parameters, process.platform);
-  const { status, error } = spawnSync(file, args, { stdio: "inherit", ...options });
+  const { status, error } = spawnSync(file, args, { stdio: "inherit", ...more, ...options });
   if (error !== undefined) console.error(`${command} did not start: ${error.message}`);
   return status ?? 1;
 }
@@ -69,11 +69,11 @@ export function run(command, parameters, more = {}) {
 }
 
 /**
- * Returns how to start a command. On Windows `az` is a script, which only a shell can start: the shell splits at spaces, so each
+ * Returns how to start a command. On Windows `az` and `npm` are scripts, which only a shell can start: the shell splits at spaces, so each
  * argument is quoted. `azd` is a program everywhere and needs no shell.
  */
 export function commandLine(command, parameters, platform) {
-  if (platform !== "win32" || command !== "az") return [command, parameters, { shell: false }];
+  if (platform !== "win32" || !["az", "npm"].includes(command)) return [command, parameters, { shell: false }];
   const quoted = parameters.map(each => `"${each.replaceAll('"', '""')}"`);
   return [[command, ...quoted].join(" "), [], { shell: true }];
 }

@@ -1,6 +1,7 @@
 // Before the resources are made: what would fail is reported, and new keys are made.
 import { randomBytes } from "node:crypto";
 import { createAz, setInEnvironment } from "./command.mjs";
+import { isDomainLinked } from "./mail-domain.mjs";
 import { idpFileAddress } from "./names.mjs";
 import { preflight, tokenOf } from "./preflight.mjs";
 import { settingProblems } from "./settings.mjs";
@@ -38,12 +39,7 @@ function linkedMailDomain({ AZURE_SUBSCRIPTION_ID, AZURE_RESOURCE_GROUP, AZURE_E
   // An answer that azd asked for is no variable, but the first provision has the domain as an output.
   const mailDomain = more.MAIL_DOMAIN || more.MAIL_DOMAIN_NAME;
   if (!AZURE_SUBSCRIPTION_ID || !AZURE_RESOURCE_GROUP || !mailDomain) return {};
-  const group = `/subscriptions/${AZURE_SUBSCRIPTION_ID}/resourceGroups/${AZURE_RESOURCE_GROUP}`;
-  const services = `${group}/providers/Microsoft.Communication/communicationServices?api-version=2023-04-01`;
-  const found = az("rest", "--method", "get", "--url", services)?.value;
-  if (found === undefined) return {};
-  const own = found.filter(({ tags }) => tags?.["azd-env-name"] === AZURE_ENV_NAME);
-  const domains = own.flatMap(({ properties }) => properties.linkedDomains ?? []);
-  const linked = domains.some(id => id.toLowerCase().endsWith(`/domains/${mailDomain.toLowerCase()}`));
+  const linked = isDomainLinked(az, { AZURE_SUBSCRIPTION_ID, AZURE_RESOURCE_GROUP, AZURE_ENV_NAME }, mailDomain);
+  if (linked === undefined) return {};
   return { MAIL_DOMAIN_LINKED: String(linked) };
 }

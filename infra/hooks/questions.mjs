@@ -1,5 +1,6 @@
 // Asks a person at a terminal for what a first deployment needs, and keeps each answer in the azd environment at once.
 import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
 import { brokenValues } from "./values.mjs";
 
 /** By what the settings check recognises each kind of identity provider; it then names what else is missing. */
@@ -75,11 +76,26 @@ export async function askForMissing(environment, { question, check, save, tell }
   return answers;
 }
 
-/** Returns a function that asks at the terminal, and one that ends that. */
+/** Returns a function that asks at the terminal, without showing the answer if that is hidden, and one that ends that. */
 export function terminal() {
-  const lines = createInterface({ input: process.stdin, output: process.stdout });
+  let isHidden = false;
+  const output = new Writable({
+    write(chunk, encoding, done) {
+      if (isHidden) done();
+      else process.stdout.write(chunk, encoding, done);
+    },
+  });
+  const lines = createInterface({ input: process.stdin, output, terminal: true });
   const ended = new Promise(end => {
     lines.once("close", () => end(undefined));
   });
-  return { question: text => Promise.race([lines.question(text), ended]), close: () => lines.close() };
+  const question = async (text, { hidden = false } = {}) => {
+    const answer = lines.question(text);
+    isHidden = hidden;
+    const given = await Promise.race([answer, ended]);
+    if (isHidden) process.stdout.write("\n");
+    isHidden = false;
+    return given;
+  };
+  return { question, close: () => lines.close() };
 }

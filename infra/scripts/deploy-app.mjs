@@ -28,40 +28,36 @@ export async function deployApp(az, { group, name, file, subscription, tell, tim
   if (health === "unreadable") tell(`The health of ${name} cannot be read from this machine, so it was not checked.`);
   else if (health === "healthy") tell(`${name} is healthy.`);
   else throw new Error(`${name} has the package, but ${health}: docs/troubleshooting.md.`);
-  await syncTriggers(ask, { group, name, id: found.id, tell, times });
+  await syncTriggers(az, { group, name, subscription, id: found.id, tell, times });
 }
 
 /**
  * Has Azure read the triggers of an app where it knows none, without which no timer runs (azure-functions-host #10169).
  * Only reports where that fails: the app responds to its callers anyway.
  */
-async function syncTriggers(ask, { group, name, id, tell, times: { pauseMs = 10_000 } = {} }) {
+async function syncTriggers(az, { id, tell, times: { pauseMs = 10_000 } = {}, ...app }) {
   for (let turn = 0; turn < 4; turn++) {
-    const listed = ask(
-      "functionapp",
-      "function",
-      "list",
-      "--resource-group",
-      group,
-      "--name",
-      name,
-      "--query",
-      "[].name",
-    );
-    if (listed === undefined) return tell(`Not checked: whether Azure knows the triggers of ${name}.`);
-    const own = listed.filter(each => !/(^|\/)warmup$/i.test(each));
-    if (own.length > 0) return tell(`Azure knows ${own.length} functions of ${name}.`);
-    if (turn === 0) tell(`Azure knows no function of ${name} yet: synchronising its triggers.`);
-    ask("rest", "--method", "post", "--url", `${id}/host/default/sync?api-version=${apiVersion}`);
+    const known = listFunctions(az, app);
+    if (known === undefined) return tell(`Not checked: whether Azure knows the triggers of ${app.name}.`);
+    if (known.length > 0) return tell(`Azure knows ${known.length} functions of ${app.name}.`);
+    if (turn === 0) tell(`Azure knows no function of ${app.name} yet: synchronising its triggers.`);
+    az("rest", "--method", "post", "--url", `${id}/host/default/sync?api-version=${apiVersion}`);
     await wait(pauseMs);
   }
-  tell(`Azure still knows no function of ${name}, so its timers do not run: docs/operate.md, "Timers do not run".`);
+  tell(`Azure still knows no function of ${app.name}, so its timers do not run: docs/operate.md, "Timers do not run".`);
+}
+
+/** Returns the functions of an app that Azure knows, without its own one; undefined where it does not say. */
+export function listFunctions(az, { group, name, subscription }) {
+  const app = ["--resource-group", group, "--name", name];
+  const listed = askOf(az, subscription)("functionapp", "function", "list", ...app, "--query", "[].name");
+  return listed?.filter(each => !/(^|\/)warmup$/i.test(each));
 }
 
 const askOf =
   (az, subscription) =>
   (...parameters) =>
-    az(...parameters, ...(subscription && parameters[0] !== "rest" ? ["--subscription", subscription] : []));
+    az(...parameters, ...(subscription ? ["--subscription", subscription] : []));
 
 /** Returns the https address of a host; http on the loopback, where tests listen. */
 const addressOf = host => `${/^127\.0\.0\.1:\d+$/.test(host) ? "http" : "https"}://${host}`;

@@ -118,6 +118,14 @@ export async function ensureRole(graph, { principalId: resourceId }, { principal
   tell(`Gave ${title} to ${principalId}.`);
 }
 
+/** Returns whether an identity may register passkeys, with either permission. */
+export async function hasPasskeyPermission(graph, principalId) {
+  const { id, appRoles } = await graph.get(`/servicePrincipals(appId='${microsoftGraph}')?$select=id,appRoles`);
+  const wanted = appRoles.filter(({ value }) => value === narrowPermission || value === broadPermission);
+  const assigned = await graph.list(`/servicePrincipals/${principalId}/appRoleAssignments?$top=999`);
+  return assigned.some(({ resourceId, appRoleId }) => resourceId === id && wanted.some(role => role.id === appRoleId));
+}
+
 /**
  * Lets the connector's identity register passkeys in the tenant (kind B, decision C13), so that no client secret exists.
  * @param broad takes the broad permission even where the narrow one exists

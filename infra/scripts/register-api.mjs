@@ -2,9 +2,7 @@
 // roles.
 import { parseArgs } from "node:util";
 import { run } from "../hooks/command.mjs";
-import { uniqueString } from "../hooks/names.mjs";
-import { ensureApplication, ensurePasskeyPermission, ensureRole } from "./entra-application.mjs";
-import { connectGraph } from "./graph.mjs";
+import { applicationName, environmentVariables, registerApi } from "./register.mjs";
 
 const usage = `node infra/scripts/register-api.mjs [options]        (docs/deploy.md)
 
@@ -54,47 +52,28 @@ async function register() {
   if (wrong !== undefined) throw new Error(`${wrong} is no object id.`);
   if (!/^[\w.-]{1,120}$/.test(name)) throw new Error("The name has 1 to 120 letters, digits, dots, hyphens.");
 
-  const graph = connectGraph(values.graph, tokenOfAz());
-  const api = await ensureApplication(graph, name, { forPeople: values.people, tell });
-  for (const principalId of values["core-admin"]) {
-    await ensureRole(graph, api, { principalId, appRoleId: api.coreAdmin, title: "Core.Admin", tell });
-  }
-  for (const principalId of values["connector-caller"]) {
-    await ensureRole(graph, api, { principalId, appRoleId: api.connectorCall, title: "Connector.Call", tell });
-  }
-  if (values.passkeys !== undefined) {
-    await ensurePasskeyPermission(graph, values.passkeys, { broad: values.broad, tell });
-  }
+  const api = await registerApi({
+    name,
+    coreAdmins: values["core-admin"],
+    connectorCallers: values["connector-caller"],
+    forPeople: values.people,
+    passkeys: values.passkeys,
+    broad: values.broad,
+    graphAddress: values.graph,
+    tell,
+  });
   tell("\nTell the deployment, then run `azd provision`:\n");
   tell(`  azd env set CALLER_AUDIENCES ${api.appId}`);
   if (values.passkeys !== undefined) tell("  azd env set IDPA_MANAGED_IDENTITY true");
 }
 
-/** Environments of one tenant may have the same name, and a caller of one must not become a caller of the other. */
 function nameOfEnvironment() {
-  const [name, ...place] = ["AZURE_ENV_NAME", "AZURE_SUBSCRIPTION_ID", "AZURE_RESOURCE_GROUP"].map(valueOfEnvironment);
-  return `fido-credential-backend-${name}-${uniqueString(...place.map(part => part.toLowerCase()))}`;
+  return applicationName(Object.fromEntries(environmentVariables.map(name => [name, valueOfEnvironment(name)])));
 }
 
 function valueOfEnvironment(variable) {
   const { status, stdout } = run("azd", ["env", "get-value", variable]);
   if (status !== 0 || stdout.trim() === "")
     throw new Error(`There is no azd environment that has ${variable}: give a --name.`);
-  return stdout.trim();
-}
-
-function tokenOfAz() {
-  const asked = [
-    "account",
-    "get-access-token",
-    "--resource",
-    values.graph,
-    "--query",
-    "accessToken",
-    "--output",
-    "tsv",
-  ];
-  const { status, stdout } = run("az", asked);
-  if (status !== 0 || stdout.trim() === "") throw new Error("The Azure CLI gives no token: run `az login`.");
   return stdout.trim();
 }

@@ -26,19 +26,23 @@ const valuesIn = (block: string): Readonly<Record<string, string>> =>
 const settingsAfter = (api: "core" | "client" | "connector", ...blocks: readonly string[]) =>
   appEnvironments(Object.assign({}, ...blocks.map(valuesIn)))[api];
 
-const [first = "", ...kinds] = blocksOf("First deployment").filter(block => block.includes("azd env set"));
+const [first = "", ...others] = blocksOf("First deployment").filter(block => block.includes("azd env set"));
+const kinds = others.filter(block => block.includes("IDP_"));
+const optional = others.filter(block => !block.includes("IDP_"));
 
 describe("the first deployment of docs/deploy.md", () => {
   it("has the lines that every deployment needs, and lines for each kind of identity provider", () => {
     expect(Object.keys(valuesIn(first))).toContain("MAIL_DOMAIN");
     expect(kinds.map(block => valuesIn(block).IDP_DEFAULT)).toEqual(["pingone", "entra", "entra", "entra"]);
+    expect(Object.keys(valuesIn(optional.join("\n")))).toContain("PIN_MAIL_DOMAINS");
   });
 
   it.each(kinds.map(block => [Object.keys(valuesIn(block)).join(", "), block]))(
     "gives settings with which every app starts: %s",
     (_, block) => {
       for (const api of ["core", "client", "connector"] as const)
-        expect(readAllSettings(settingsAfter(api, first, block)).deployment.SERVICE_APIS).toEqual([api]);
+        for (const more of [[], optional])
+          expect(readAllSettings(settingsAfter(api, first, block, ...more)).deployment.SERVICE_APIS).toEqual([api]);
     },
   );
 

@@ -1,0 +1,53 @@
+// The registration of the APIs with Entra, for the script of its own and for the end of a first deployment.
+import { run } from "../hooks/command.mjs";
+import { uniqueString } from "../hooks/names.mjs";
+import { ensureApplication, ensurePasskeyPermission, ensureRole } from "./entra-application.mjs";
+import { connectGraph } from "./graph.mjs";
+
+/** Variables of the azd environment that the name of the application is made of. */
+export const environmentVariables = ["AZURE_ENV_NAME", "AZURE_SUBSCRIPTION_ID", "AZURE_RESOURCE_GROUP"];
+
+/** Environments of one tenant may have the same name, and a caller of one must not become a caller of the other. */
+export function applicationName(environment) {
+  const [name, ...place] = environmentVariables.map(variable => environment[variable]);
+  return `fido-credential-backend-${name}-${uniqueString(...place.map(part => part.toLowerCase()))}`;
+}
+
+/**
+ * Creates the application of the APIs or brings it up to date, and gives its roles. May run again. Returns its ids.
+ * @param name by which the application is found again
+ * @param coreAdmins object ids that get Core.Admin
+ * @param connectorCallers object ids that get Connector.Call
+ * @param passkeys object id of an identity that may register passkeys
+ */
+export async function registerApi({
+  name,
+  coreAdmins,
+  connectorCallers,
+  forPeople,
+  passkeys,
+  broad,
+  graphAddress,
+  tell,
+}) {
+  const graph = connectToGraph(graphAddress);
+  const api = await ensureApplication(graph, name, { forPeople, tell });
+  for (const principalId of coreAdmins) {
+    await ensureRole(graph, api, { principalId, appRoleId: api.coreAdmin, title: "Core.Admin", tell });
+  }
+  for (const principalId of connectorCallers) {
+    await ensureRole(graph, api, { principalId, appRoleId: api.connectorCall, title: "Connector.Call", tell });
+  }
+  if (passkeys !== undefined) await ensurePasskeyPermission(graph, passkeys, { broad, tell });
+  return api;
+}
+
+/** Connects to Microsoft Graph with the account of the Azure CLI. */
+export const connectToGraph = address => connectGraph(address, tokenOfAz(address));
+
+function tokenOfAz(resource) {
+  const asked = ["account", "get-access-token", "--resource", resource, "--query", "accessToken", "--output", "tsv"];
+  const { status, stdout } = run("az", asked);
+  if (status !== 0 || stdout.trim() === "") throw new Error("The Azure CLI gives no token: run `az login`.");
+  return stdout.trim();
+}
