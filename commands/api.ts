@@ -10,8 +10,8 @@ export interface ApiAnswer<T = unknown> {
 }
 
 /**
- * A bearer token, from the environment or a file, never from the arguments, which other users of the machine can read;
- * what returns one for each call; or the host's master key for maintenance.
+ * A bearer token, from the environment or a file, never from the arguments, which other users of the machine can read; a
+ * function that returns one for each call; or the host's master key for maintenance.
  */
 export type Credential = string | (() => Promise<string>) | { readonly functionsKey: string };
 

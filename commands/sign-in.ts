@@ -2,7 +2,6 @@ import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import type { TokenCredential } from "@azure/identity";
 import { singleFlight } from "../lib/platform/async/single-flight.ts";
-import type { Credential } from "./api.ts";
 import { usageError } from "./read-arguments.ts";
 
 /** The options of a command that signs its operator in. */
@@ -33,12 +32,13 @@ export async function signIn(
     variable = "API_TOKEN",
     name,
   }: { readonly command: string; readonly variable?: string; readonly name: string },
-): Promise<Credential> {
-  if (way === undefined)
-    return (
-      process.env[variable]?.trim() ||
-      askHidden(`API token of ${name}: `, usageError(command, `${variable} is not set.`))
-    );
+): Promise<() => Promise<string>> {
+  if (way === undefined) {
+    const question = `API token of ${name}: `;
+    const token =
+      process.env[variable]?.trim() || (await askHidden(question, usageError(command, `${variable} is not set.`)));
+    return async () => token;
+  }
   if (way !== "azure-cli" && way !== "browser") throw usageError(command, "--sign-in must be azure-cli or browser.");
   if (resource === undefined) throw usageError(command, "--resource is missing: api://<application id>.");
   const { AzureCliCredential, InteractiveBrowserCredential } = await import("@azure/identity");

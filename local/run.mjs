@@ -22,6 +22,7 @@ const steps = {
   "import-otpkeys": ["commands/import-otpkeys.ts"],
   users: ["commands/users.ts"],
   requests: ["commands/requests.ts"],
+  console: ["commands/console.ts"],
   format: [bin("@biomejs/biome/bin/biome"), "check", "--write"],
   build: [bin("typescript/bin/tsc"), "-p", "tsconfig.build.json"],
   package: ["local/package/package.ts"],

@@ -1,3 +1,4 @@
+import { timingSafeEqual } from "node:crypto";
 import type { PeerAnswer, PeerCall } from "../../local/peers/http-exchange.ts";
 
 /** The page's scripts send it with every call. A foreign page cannot: its preflight is refused. */
@@ -8,8 +9,9 @@ const scriptHeader = "x-console";
  * from a foreign page, or without the header of the page's scripts. The page's files contain no data and can be loaded
  * from anywhere.
  * @param url the console's own address
+ * @param secret what the header must have, if given: another user of this machine can send any header
  */
-export function refusal({ headers, path }: PeerCall, url: string): PeerAnswer | undefined {
+export function refusal({ headers, path }: PeerCall, url: string, secret?: string): PeerAnswer | undefined {
   const { port } = new URL(url);
   const origin = [`127.0.0.1:${port}`, `localhost:${port}`].find(name => name === headers.host);
   if (origin === undefined) return refused("The console has another host name.");
@@ -18,10 +20,15 @@ export function refusal({ headers, path }: PeerCall, url: string): PeerAnswer | 
   if (isFile(path)) return undefined;
   const site = headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin") return refused("Calls of other pages are refused.");
-  if (path.startsWith("/api/") && headers[scriptHeader] === undefined)
-    return refused("The header of the console's scripts is missing.");
+  const sent = headers[scriptHeader];
+  if (path.startsWith("/api/") && sent === undefined) return refused("The header of the console's scripts is missing.");
+  if (secret !== undefined && !isSame(String(sent), secret))
+    return refused("Open the console at the address that it printed.");
   return undefined;
 }
+
+const isSame = (sent: string, secret: string): boolean =>
+  sent.length === secret.length && timingSafeEqual(Buffer.from(sent), Buffer.from(secret));
 
 const isFile = (path: string): boolean => !path.startsWith("/api/") && !path.startsWith("/mails/");
 

@@ -324,6 +324,16 @@ export interface paths {
       };
     };
   };
+  "/caller": {
+    /** View the caller and its roles */
+    get: {
+      parameters: {};
+      responses: {
+        200: { content: { "application/json": Caller } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
   "/api-tokens/{id}": {
     /** Revoke a static API token */
     delete: {
@@ -810,5 +820,16 @@ export type ApiToken = {
   role?: "read" | "import" | "admin";
   /** The last day, in UTC, on which the token was accepted. Absent: it was never used. */
   last_used_on?: string;
+};
+
+export type Caller = {
+  /** Whether the token is of the tenant, or a static API token. */
+  kind: "tenant" | "api_token";
+  /** Id of the application, or of the static API token. */
+  application: string;
+  /** Whom the token of the tenant was issued for. */
+  subject?: string;
+  /** What the token may do, with the roles that a role includes. */
+  roles: Array<"read" | "import" | "admin">;
 };
 

@@ -1,3 +1,5 @@
+import { enveloped, type Outcome, type OutgoingCall, outcomeOf, passedOn } from "../../commands/console/calls.ts";
+import { createServedApis } from "../../commands/console/served-apis.ts";
 import type { LocalHost } from "../host/host.ts";
 import { withControlBody } from "../peers/control-body.ts";
 import type { PeerAnswer, PeerCall } from "../peers/http-exchange.ts";
@@ -5,10 +7,8 @@ import type { Tokens } from "../start/tokens.ts";
 import { choices } from "./choices.ts";
 import { importKeyFile, keyFile } from "./import-keys.ts";
 import { mailPage } from "./mail-page.ts";
-import { enveloped, type Outcome, type OutgoingCall, outcomeOf } from "./recording/calls.ts";
 import { createRequestList } from "./request-list.ts";
 import { sampleOrder } from "./sample-order.ts";
-import { createServedApis } from "./served-apis.ts";
 import { softwareKeyRoutes } from "./software-keys/routes.ts";
 import type { SoftwareKeys } from "./software-keys/software-keys.ts";
 import { createStories } from "./story.ts";
@@ -37,7 +37,12 @@ export function consoleApi({ connectionString, peers, tokens, host, keys, timeli
     const known = host();
     if (known === undefined) throw new Error("it has not started yet");
     const authorized = { ...headers, ...authorization(path, tokens, known) };
-    return outcomeOf(known.address + path, { ...outgoing, headers: authorized }, gone);
+    // One host serves every API.
+    return outcomeOf(
+      known.address + path.replace(/^\/health\/.*$/, "/health"),
+      { ...outgoing, headers: authorized },
+      gone,
+    );
   };
   const read = (path: string) => callHost(path, { method: "GET" }, closed.signal);
   const closed = new AbortController();
@@ -65,9 +70,10 @@ export function consoleApi({ connectionString, peers, tokens, host, keys, timeli
     switch (area === "api" ? name : "") {
       case "facts": {
         const { address, nextRuns } = host() ?? {};
+        const addresses = address === undefined ? {} : { core: address, connector: address };
         return {
           status: 200,
-          body: { host: address, peers, apis: await servedApis(), nextRuns: nextRuns?.() ?? [] },
+          body: { isSimulated: true, addresses, peers, apis: await servedApis(), nextRuns: nextRuns?.() ?? [] },
         };
       }
       case "tokens":
@@ -120,19 +126,10 @@ export function consoleApi({ connectionString, peers, tokens, host, keys, timeli
 
 /** The APIs, maintenance, and the timers. */
 const callable = new RegExp(
-  `^/(health$|v1/|v2/|core/|client/|maintenance/|admin/functions/(${choices.timers.join("|")})$)`,
+  `^/(health/(core|connector)$|v1/|v2/|core/|client/|maintenance/|admin/functions/(${choices.timers.join("|")})$)`,
 );
 
 const json = { "content-type": "application/json" };
-
-/** Returns those of the page's headers that are meant for the host. */
-const passedOn = ({ headers }: PeerCall): Record<string, string> =>
-  Object.fromEntries(
-    ["content-type", "x-service-session", "idempotency-key"].flatMap(name => {
-      const text = headers[name];
-      return typeof text === "string" ? [[name, text]] : [];
-    }),
-  );
 
 /** Returns the credential for a path of the host; none for public paths. */
 function authorization(path: string, { core, connector }: Tokens, { masterKey }: ApiHost): Record<string, string> {

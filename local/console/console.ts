@@ -1,15 +1,12 @@
-// Development tool, not for production: a page that shows the local system and operates it.
-import { createServer, type IncomingMessage } from "node:http";
+// Development tool, not for production: the console of the local system (commands/console), with what only a simulation has.
 import { dirname, join } from "node:path";
-import { refusal } from "../../commands/console/guard.ts";
-import { openPage } from "../../commands/console/page-files.ts";
-import { listen, type PeerAnswer, readCall, sendAnswer, shut } from "../peers/http-exchange.ts";
+import { serveConsole } from "../../commands/console/server.ts";
 import type { Tokens } from "../start/tokens.ts";
 import { type ApiHost, consoleApi } from "./api.ts";
 import { openReference } from "./reference/reference.ts";
 import { createSoftwareKeys } from "./software-keys/software-keys.ts";
 
-/** The page's server. It has the system's tokens, so it serves only its own page. */
+/** The console of the local system. */
 export interface Console {
   /** `http://127.0.0.1:<port>`, no slash at the end. */
   readonly url: string;
@@ -34,54 +31,24 @@ export interface ConsoleOptions {
 /** Serves the console on 127.0.0.1. */
 export async function startConsole(options: ConsoleOptions): Promise<Console> {
   let host: ApiHost | undefined;
-  let url = "http://127.0.0.1";
-  const page = openPage();
-  const { statePath } = options;
+  const { statePath, port = 0 } = options;
   const keys = createSoftwareKeys(statePath);
   const timelinePath = statePath && join(dirname(statePath), "timeline.json");
   const reference = openReference({ ...options, host: () => host });
   const api = consoleApi({ ...options, keys, timelinePath, host: () => host });
-
-  const answer = async (request: IncomingMessage, gone: AbortSignal): Promise<PeerAnswer> => {
-    try {
-      const call = await readCall(request, url);
-      return (
-        refusal(call, url) ??
-        page(call) ??
-        (await reference(call, gone)) ??
-        (await api.answer(call, gone)) ??
-        noSuchPage
-      );
-    } catch (error) {
-      return { status: 500, body: { error: `The console failed: ${String(error)}` } };
-    }
-  };
-
-  const server = createServer(async (request, response) => {
-    const gone = new AbortController();
-    response.once("close", () => gone.abort());
-    const made = await answer(request, gone.signal);
-    if (!response.destroyed) sendAnswer(response, { ...made, headers: { ...everyAnswer, ...made.headers } });
+  const server = await serveConsole({
+    port,
+    answer: async (call, gone) => (await reference(call, gone)) ?? (await api.answer(call, gone)),
   });
-  url = `http://127.0.0.1:${await listen(server, "console", options.port ?? 0)}`;
   return {
-    url,
+    url: server.url,
     hostIs: (address, own = {}) => {
       host = { address, ...own };
     },
     addLine: api.addLine,
     close: async () => {
       api.close();
-      await shut(server);
+      await server.close();
     },
   };
 }
-
-const noSuchPage: PeerAnswer = { status: 404, body: { error: "There is no such page." } };
-
-const everyAnswer = {
-  "cache-control": "no-store",
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "cross-origin-resource-policy": "same-origin",
-};

@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { outcomeOf } from "../../commands/console/calls.ts";
 import type { PeerAnswer } from "../peers/http-exchange.ts";
-import { outcomeOf } from "./recording/calls.ts";
 
 const mail = z.object({ html: z.string() });
 

@@ -1,3 +1,4 @@
+import type { Outcome } from "../../commands/console/calls.ts";
 import type { CredentialRequest } from "../../lib/connector/model/request.ts";
 import { positionOf } from "../../lib/connector/model/request-lists.ts";
 import { type RequestState, requestStates } from "../../lib/connector/model/states.ts";
@@ -6,7 +7,6 @@ import { requestRows } from "../../lib/connector/storage/request-rows.table.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { openTables } from "../../lib/platform/tables/tables.ts";
 import { instant, seconds } from "../../lib/platform/time.ts";
-import type { Outcome } from "./recording/calls.ts";
 
 /** How many requests there are, and one page of them. */
 export interface RequestPage {

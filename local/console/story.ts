@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import * as z from "zod";
+import type { Outcome } from "../../commands/console/calls.ts";
 import type { CredentialRequest } from "../../lib/connector/model/request.ts";
 import { operationId } from "../../lib/connector/pin/send-pin-mail.ts";
-import type { Outcome } from "./recording/calls.ts";
 import type { Timeline, TimelineEvent } from "./timeline.ts";
 
 const key = z.object({

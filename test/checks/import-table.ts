@@ -136,7 +136,7 @@ export const importTable: readonly Zone[] = [
   {
     name: "commands",
     folder: "commands",
-    zones: [shared, "auth domain", "documents"],
+    zones: [shared, "auth domain", "documents", "console"],
     // The last two read the key files that administrators import.
     packages: ["zod", "node:*", "openapi-fetch", "@azure/identity", "csv-parse", "fast-xml-parser"],
     deployed: false,

@@ -13,6 +13,7 @@ const scripts: Readonly<Record<string, string>> = {
   "import-otpkeys": "commands/import-otpkeys.ts",
   users: "commands/users.ts",
   requests: "commands/requests.ts",
+  console: "commands/console.ts",
   demo: "local/demo/demo.ts",
   package: "local/package/package.ts",
 };

@@ -1,4 +1,4 @@
-import { createStore } from "./store.ts";
+import { createStore, system } from "./store.ts";
 
 /** The response of the host or of a peer. */
 export interface Outcome<T = unknown> {
@@ -34,6 +34,17 @@ export const changes = createStore(0);
 
 const reconnectMs = 1000;
 
+/** The secret in the address that the console of a deployment prints. It leaves the address, and lasts as long as the tab. */
+const secret = () => {
+  const [, key] = /^#key=([\w-]+)$/.exec(location.hash) ?? [];
+  if (key !== undefined) {
+    sessionStorage.setItem("key", key);
+    history.replaceState(undefined, "", "#/");
+  }
+  return sessionStorage.getItem("key") ?? "1";
+};
+const scriptHeader = { "x-console": secret() };
+
 /** Calls the console's server. Throws `CallFailed` with the reason. */
 export async function ask<T>(
   method: string,
@@ -42,13 +53,13 @@ export async function ask<T>(
 ): Promise<T> {
   const response = await fetch(`/api/${path}`, {
     method,
-    headers: { "x-console": "1", ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+    headers: { ...scriptHeader, ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
     ...(signal && { signal }),
     ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
   }).catch(error => {
     if (signal?.aborted) throw error;
     disconnect();
-    throw new NotConnected("The local system is not responding.");
+    throw new NotConnected("The console is not responding.");
   });
   const text = await response.text();
   const answer = text === "" ? undefined : JSON.parse(text);
@@ -61,14 +72,14 @@ function disconnect(): void {
   if (!connected.get()) return;
   connected.set(false);
   const timer = setInterval(async () => {
-    const answered = await fetch("/api/choices", { headers: { "x-console": "1" } }).then(
+    const answered = await fetch("/api/choices", { headers: scriptHeader }).then(
       ({ ok }) => ok,
       () => false,
     );
     if (!answered || connected.get()) return;
     clearInterval(timer);
     connected.set(true);
-    note.set({ name: "Connected again", status: 200, text: "The local system answers again." });
+    note.set({ name: "Connected again", status: 200, text: "The console answers again." });
     changes.set(changes.get() + 1);
   }, reconnectMs);
 }
@@ -86,12 +97,14 @@ export const callHost = <T>(method: string, path: string, options: CallOptions =
     `${method} ${path}`,
     () => ask(method, `host${path}`, options),
     async () => {
-      const [{ host = "" }, tokens] = await Promise.all([
-        ask<{ host?: string }>("GET", "facts"),
-        ask<Record<string, string>>("GET", "tokens"),
-      ]);
-      const token = path.startsWith("/core/") ? tokens.core : /^\/v[12]\//.test(path) ? tokens.connector : undefined;
-      return curlOf({ method, url: host + path, authorization: token && `Bearer ${token}`, ...options });
+      const { isSimulated = false, addresses = {} } = system.get() ?? {};
+      const service = path.startsWith("/core/") ? "core" : /^\/v[12]\//.test(path) ? "connector" : undefined;
+      const tokens = isSimulated ? await ask<Record<string, string>>("GET", "tokens") : {};
+      const token = service && (tokens[service] ?? `$${service.toUpperCase()}_TOKEN`);
+      // The address of a deployed Core API has its path already.
+      const own = service === "core" && !isSimulated ? path.slice("/core".length) : path;
+      const url = `${addresses[service ?? "core"] ?? ""}${own}`;
+      return curlOf({ method, url, authorization: token && `Bearer ${token}`, ...options });
     },
   );
 

@@ -18,8 +18,8 @@ import { OnSite } from "./requests/on-site.ts";
 import { Order } from "./requests/order.ts";
 import { Request } from "./requests/request.ts";
 import { Requests } from "./requests/requests.ts";
-import { useStore } from "./store.ts";
-import { html, useLive } from "./ui.ts";
+import { system, useStore } from "./store.ts";
+import { html, nameOf, useLive } from "./ui.ts";
 
 type View = (props: ViewProps) => unknown;
 
@@ -39,6 +39,11 @@ const views: Readonly<Record<string, View>> = {
   "sign-in": SignIn,
   maintenance: Maintenance,
 };
+
+/** Views of what only the local system has. */
+const simulated: readonly string[] = ["on-site", "mailbox", "peers", "peer", "sign-in", "maintenance", "/reference"];
+
+const isOffered = (view: string, { isSimulated }: Facts): boolean => isSimulated || !simulated.includes(view);
 
 /** A view by its name, or a page of its own by its path. */
 type Entry = readonly [label: string, view: string, ...also: string[]];
@@ -84,10 +89,18 @@ function App() {
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
-  const facts = useLive(signal => ask<Facts>("GET", "facts", { signal }), [], 3000);
+  const facts = useLive(
+    async signal => {
+      const known = await ask<Facts>("GET", "facts", { signal });
+      system.set(known);
+      return known;
+    },
+    [],
+    3000,
+  );
   const choices = useLive(signal => ask<Choices>("GET", "choices", { signal }), [], 600_000);
-  const View = views[view] ?? Overview;
   const isLoaded = facts.data !== undefined && choices.data !== undefined;
+  const View = (facts.data && isOffered(view, facts.data) && views[view]) || Overview;
   return html`
     <a class="skip" href="#main" onClick=${(event: Event) => {
       // The hash is the view's address.
@@ -95,9 +108,9 @@ function App() {
       document.querySelector("main")?.focus();
     }}>Skip to the content</a>
     <header>
-      <a class="brand" href="#/"><img src="icon.svg" alt="" width="28" height="28" /><span>Local console</span></a>
-      <p class="note">Development tool. Every peer is simulated.</p>
-      <${Menu} view=${view} />
+      <a class="brand" href="#/"><img src="icon.svg" alt="" width="28" height="28" /><span>${nameOf(facts.data)}</span></a>
+      <p class="note">${facts.data && (facts.data.isSimulated ? "Development tool. Every peer is simulated." : Object.values(facts.data.addresses).join(" and "))}</p>
+      ${facts.data && html`<${Menu} view=${view} facts=${facts.data} />`}
     </header>
     <main id="main" tabindex="-1">
       <${Connection} />
@@ -112,7 +125,7 @@ function App() {
   `;
 }
 
-function Menu({ view }: { view: string }) {
+function Menu({ view, facts }: { view: string; facts: Facts }) {
   useEffect(() => {
     // On a phone the menu is wider than the screen. `scrollIntoView` would move the focus too.
     const nav = document.querySelector("nav");
@@ -120,8 +133,11 @@ function Menu({ view }: { view: string }) {
     if (nav && current) nav.scrollLeft += current.left + current.width / 2 - innerWidth / 2;
   }, [view]);
   return html`<nav aria-label="Views">
-    ${menu.map(
-      ([group, entries]) => html`<div>
+    ${menu
+      .map(([group, entries]) => [group, entries.filter(([, link]) => isOffered(link, facts))] as const)
+      .filter(([, entries]) => entries.length > 0)
+      .map(
+        ([group, entries]) => html`<div>
         ${group && html`<p class="group" id=${`group-${group}`}>${group}</p>`}
         <ul aria-labelledby=${group ? `group-${group}` : undefined}>
           ${entries.map(
@@ -130,7 +146,7 @@ function Menu({ view }: { view: string }) {
           )}
         </ul>
       </div>`,
-    )}
+      )}
   </nav>`;
 }
 
@@ -138,7 +154,7 @@ function Menu({ view }: { view: string }) {
 function Connection() {
   const isConnected = useStore(connected);
   return html`<div role="alert">
-    ${!isConnected && html`<p class="notice">The local system is not responding. This page reconnects as soon as it runs again.</p>`}
+    ${!isConnected && html`<p class="notice">The console is not responding. This page reconnects as soon as it runs again.</p>`}
   </div>`;
 }
 

@@ -1,9 +1,25 @@
-/** What the console's server knows of the local system. */
+type Service = "connector" | "core";
+
+/** What the console's server knows of the system. */
 export interface Facts {
-  readonly host?: string;
+  /** Whether it is the local system, with simulated peers. */
+  readonly isSimulated: boolean;
+  /** Of the APIs; none before the host has started. */
+  readonly addresses: Readonly<Partial<Record<Service, string>>>;
+  /** Of the operator's tokens; absent for the local system, whose tokens may do everything. */
+  readonly roles?: Readonly<Partial<Record<Service, readonly string[]>>>;
   readonly peers: Readonly<Record<string, string>>;
   readonly apis: Readonly<Record<"connector" | "core" | "client", boolean>>;
   readonly nextRuns: readonly { readonly name: string; readonly at: string }[];
+}
+
+/** A role that a button or a form requires. */
+export type Need = "core.support" | "core.admin" | "connector.support" | "connector.call";
+
+/** Returns whether the operator's token has a role, or the one that includes all others. */
+export function isAllowed({ roles }: Pick<Facts, "roles">, need: Need): boolean {
+  const [service, role = ""] = need.split(".") as [Service, string];
+  return roles === undefined || [role, "admin", "call"].some(each => roles[service]?.includes(each));
 }
 
 type Lists =
@@ -59,6 +75,8 @@ export interface CredentialRequest {
   readonly authenticators?: readonly Key[];
   readonly shipment?: {
     readonly shipment_id?: string;
+    readonly customer_reference?: string;
+    readonly tracking?: { readonly number?: string; readonly link?: string };
     readonly shipment_items: readonly Key[];
     readonly mailing_address: Readonly<Record<string, string | undefined>>;
   };

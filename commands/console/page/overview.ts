@@ -2,19 +2,24 @@ import { ask, callHost, readHost, readPeer, segment } from "./calls.ts";
 import { Button, Copy } from "./forms/button.ts";
 import type { AuthenticatorRequest, CredentialRequest, ViewProps } from "./model.ts";
 import type { MailPage } from "./peers/mailbox.ts";
-import { JobButtons, type RequestPage, reasonOf, usersOf } from "./requests/requests.ts";
+import { JobButtons, OrderLink, type RequestPage, reasonOf, usersOf } from "./requests/requests.ts";
 import { Badge, Card, code, FactList, html, Json, Page, shownLive, Table, time, useLive } from "./ui.ts";
 
 const shownWaiting = 6;
 
 export function Overview({ facts, choices }: ViewProps) {
-  const { host, peers, apis, nextRuns } = facts;
+  const { isSimulated, addresses, peers, apis, nextRuns } = facts;
   const work = useLive(
     async signal => {
       if (!apis.connector) return undefined;
-      const list = (state: string) => ask<RequestPage>("GET", `requests?state=${state}`, { signal });
+      const list = async (state: string) => {
+        const query = new URLSearchParams({ state, $top: String(shownWaiting + 1) });
+        const { body } = await readHost<readonly CredentialRequest[]>(`/v2/credential-requests?${query}`, signal);
+        return Array.isArray(body) ? (body as readonly CredentialRequest[]) : [];
+      };
       const [started, received] = await Promise.all([list("started"), list("received")]);
-      return { byState: started.byState, open: [...received.requests, ...started.requests] };
+      const { byState = undefined } = isSimulated ? await ask<RequestPage>("GET", "requests", { signal }) : {};
+      return { byState, open: [...received, ...started] };
     },
     [apis.connector],
     3000,
@@ -33,18 +38,23 @@ export function Overview({ facts, choices }: ViewProps) {
     3000,
   );
   const health = useLive(
-    async () => (host === undefined ? undefined : (await readHost("/health")).status),
-    [host],
+    async signal =>
+      Object.fromEntries(
+        await Promise.all(
+          Object.keys(addresses).map(async service => [service, (await readHost(`/health/${service}`, signal)).status]),
+        ),
+      ) as Readonly<Record<string, number>>,
+    [Object.values(addresses).join(" ")],
     5000,
   );
-  const actions = html`<${JobButtons} /><a class="button main" href="#/order">Order a key</a>`;
+  const actions = html`<${JobButtons} /><${OrderLink} />`;
   const waiting = onSite.data?.filter(({ state }) => state === "waiting") ?? [];
-  return html`<${Page} title="Overview" lead="The whole system on this machine, and what waits to be done." actions=${actions}>
+  return html`<${Page} title="Overview" lead=${isSimulated ? "The whole system on this machine, and what waits to be done." : "What waits to be done."} actions=${actions}>
     ${
-      work.data &&
+      work.data?.byState &&
       html`<ul class="tiles" aria-label="Requests by state">${choices.requestStates.map(
         state =>
-          html`<li key=${state}><a href=${`#/requests/${state}`}><strong>${work.data?.byState[state]}</strong><${Badge} state=${state} /></a></li>`,
+          html`<li key=${state}><a href=${`#/requests/${state}`}><strong>${work.data?.byState?.[state]}</strong><${Badge} state=${state} /></a></li>`,
       )}</ul>`
     }
     <div class="split">
@@ -53,7 +63,9 @@ export function Overview({ facts, choices }: ViewProps) {
           ${waiting.length > 0 && html`<p class="notice"><a href="#/on-site">${waiting.length} on site</a>: ${waiting.map(({ name }) => name).join(", ")}.</p>`}
           ${shownLive(work, data => html`<${Waiting} open=${data?.open ?? []} />`)}
         <//>
-        <${Card} title="Recent mails">
+        ${
+          isSimulated &&
+          html`<${Card} title="Recent mails">
           ${shownLive(
             mails,
             page => html`<${Table} caption="The latest mails" columns=${["Subject", "To", "At"]}
@@ -64,22 +76,38 @@ export function Overview({ facts, choices }: ViewProps) {
             ])}
             empty="No email has come. PIN emails come when keys with a PIN are activated." />`,
           )}
-        <//>
+        <//>`
+        }
       </div>
       <div>
         <${Card} title="Health">
           <${FactList} rows=${{
-            Host:
-              host === undefined
-                ? "not started yet"
-                : html`${code(host)} <${Copy} text=${host} of="address of the host" />`,
-            Health: shownLive(health, status => html`<${Badge} state=${status === 200 ? "healthy" : "not healthy"} />`),
+            ...Object.fromEntries(
+              Object.entries(addresses).map(([service, address]) => [
+                `Address of ${service === "core" ? "Core" : "the connector"}`,
+                html`${code(address)} <${Copy} text=${address} of=${`address of ${service}`} />`,
+              ]),
+            ),
+            Health: shownLive(health, states =>
+              Object.entries(states).map(
+                ([service, status]) =>
+                  html`<p>${service} <${Badge} state=${status === 200 ? "healthy" : "not healthy"} /></p>`,
+              ),
+            ),
+            ...Object.fromEntries(
+              Object.entries(facts.roles ?? {}).map(([service, roles]) => [
+                `Your role at ${service}`,
+                roles?.join(", ") || "unknown",
+              ]),
+            ),
             Connector: html`<${Badge} state=${apis.connector ? "served" : "not served"} />`,
             "Core API": html`<${Badge} state=${apis.core ? "served" : "not served"} />`,
-            "Client API": html`<${Badge} state=${apis.client ? "served" : "not served"} />`,
+            "Client API": isSimulated && html`<${Badge} state=${apis.client ? "served" : "not served"} />`,
           }} />
         <//>
-        <${Card} title="Tokens" hint="Bearer tokens for programs on this machine.">
+        ${
+          isSimulated &&
+          html`<${Card} title="Tokens" hint="Bearer tokens for programs on this machine.">
           <${Token} name="Connector" of="connector" />
           <${Token} name="Core API" of="core" />
         <//>
@@ -91,7 +119,8 @@ export function Overview({ facts, choices }: ViewProps) {
               html`<${Button} label="Run now" kind="small" title=${`Run ${name} now`} run=${() => callHost("POST", `/admin/functions/${name}`, { body: {} })} />`,
             ])}
             empty="The timers of this host are not known here. Jobs can be run by the buttons above." />
-        <//>
+        <//>`
+        }
       </div>
     </div>
     ${apis.connector && html`<${Settings} />`}

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { type Facts, isAllowed, type Need } from "./model.ts";
 
 /** A value that several components show. */
 export interface Store<T> {
@@ -23,6 +24,9 @@ export function createStore<T>(value: T): Store<T> {
   };
 }
 
+/** What the page knows of the system, for components that no view passes it to. */
+export const system = createStore<Facts | undefined>(undefined);
+
 /** Returns the value of a store, and renders again when it changes. */
 export function useStore<T>(store: Store<T>): T {
   const [value, setValue] = useState(() => store.get());
@@ -31,4 +35,10 @@ export function useStore<T>(store: Store<T>): T {
     return store.subscribe(() => setValue(() => store.get()));
   }, [store]);
   return value;
+}
+
+/** Returns whether the operator's token has a role. */
+export function useAllowed(need: Need | undefined): boolean {
+  const facts = useStore(system);
+  return need === undefined || facts === undefined || isAllowed(facts, need);
 }

@@ -2,6 +2,8 @@ import htm from "htm";
 import { type ComponentChildren, h, type VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { changes, connected, messageOf, NotConnected } from "./calls.ts";
+import type { Facts, Need } from "./model.ts";
+import { system, useAllowed } from "./store.ts";
 
 type Template = (strings: TemplateStringsArray, ...values: unknown[]) => VNode;
 
@@ -68,6 +70,10 @@ export function shownLive<T>({ data, problem }: Live<T>, show: (data: T) => unkn
   return data === undefined ? html`<p class="empty" aria-busy="true">Loading …</p>` : show(data);
 }
 
+/** Returns the name of the console, which tells the local system from a deployment. */
+export const nameOf = (facts: Facts | undefined): string =>
+  facts?.isSimulated === false ? "Console" : "Local console";
+
 let isFirstPage = true;
 
 /** The content of a view under its heading, which gets the focus when the view is opened from another. */
@@ -79,7 +85,7 @@ export function Page({
 }: Children & { title: string; lead?: unknown; actions?: unknown }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${title} · Local console`;
+    document.title = `${title} · ${nameOf(system.get())}`;
     if (!isFirstPage) {
       heading.current?.focus({ preventScroll: true });
       scrollTo(0, 0);
@@ -99,8 +105,10 @@ export const Card = ({
   title,
   hint,
   className = "",
+  needs,
   children,
-}: Children & { title: unknown; hint?: unknown; className?: string }) =>
+}: Children & { title: unknown; hint?: unknown; className?: string; needs?: Need }) =>
+  useAllowed(needs) &&
   html`<section class=${`card ${className}`}><h2>${title}</h2>${hint && html`<p class="hint">${hint}</p>`}${children}</section>`;
 
 /** Names and values. Rows without a value are left out. */
@@ -192,4 +200,4 @@ export const counted = (count: number, one: string): string => `${count} ${one}$
 export const Served = ({ isServed, name, children }: Children & { isServed: boolean; name: string }) =>
   isServed
     ? children
-    : html`<p class="notice">This host does not serve the ${name}. Add it to SERVICE_APIS and start again.</p>`;
+    : html`<p class="notice">The ${name} is not served here. ${system.get()?.isSimulated ? "Add it to SERVICE_APIS and start again." : "Start the console with its address."}</p>`;

@@ -1,5 +1,5 @@
+import { reasonOf } from "../../../commands/console/calls.ts";
 import { createLog } from "../../../lib/platform/log.ts";
-import { reasonOf } from "./calls.ts";
 import { masked } from "./mask.ts";
 
 /** A longer body is cut before it is parsed. */

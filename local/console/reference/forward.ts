@@ -1,5 +1,5 @@
+import { longestMs } from "../../../commands/console/calls.ts";
 import type { PeerAnswer, PeerCall } from "../../peers/http-exchange.ts";
-import { longestMs } from "../recording/calls.ts";
 
 /** Headers of the browser's own connection, which the host must not see: it would refuse a page of another origin. */
 const own = /^(host|connection|content-length|origin|referer|cookie|accept-encoding|sec-.*|x-scalar-.*)$/;

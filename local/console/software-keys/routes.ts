@@ -1,6 +1,6 @@
+import { enveloped, type Outcome } from "../../../commands/console/calls.ts";
 import { withControlBody } from "../../peers/control-body.ts";
 import type { PeerAnswer } from "../../peers/http-exchange.ts";
-import { enveloped, type Outcome } from "../recording/calls.ts";
 import { newSoftwareKey, type SoftwareKey, type SoftwareKeys } from "./software-keys.ts";
 
 /** Imports a key by the Core API (decision A10). */

@@ -274,7 +274,13 @@ describe("every route of the specification", () => {
       `DELETE /${segment}/{user}/otpkeys/{prefix}`,
       `POST /${segment}/{user}/otpkeys/{prefix}/delete`,
     ]);
-    const tokens = ["POST /api-tokens", "GET /api-tokens", "DELETE /api-tokens/{id}", "POST /api-tokens/{id}/delete"];
+    const tokens = [
+      "GET /caller",
+      "POST /api-tokens",
+      "GET /api-tokens",
+      "DELETE /api-tokens/{id}",
+      "POST /api-tokens/{id}/delete",
+    ];
     expect(routes(core)).toEqual(
       [
         ...attributes,

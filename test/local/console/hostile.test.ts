@@ -252,11 +252,11 @@ test("an open page reports that the system does not respond, and continues when 
   await page.getByText("50 of 1001").waitFor();
   await page.getByLabel("Filter").fill("user-12");
   await before.close();
-  await page.getByRole("alert").getByText("The local system is not responding.").waitFor();
+  await page.getByRole("alert").getByText("The console is not responding.").waitFor();
   const after = await startConsole({ ...options, port: Number(new URL(before.url).port) });
   try {
-    await page.getByRole("alert").getByText("The local system is not responding.").waitFor({ state: "detached" });
-    await page.getByRole("status").getByText("The local system answers again.").waitFor();
+    await page.getByRole("alert").getByText("The console is not responding.").waitFor({ state: "detached" });
+    await page.getByRole("status").getByText("The console answers again.").waitFor();
     // What was typed is still there, and the list goes on.
     expect(await page.getByLabel("Filter").inputValue()).toBe("user-12");
     await page.getByText("that match, 1001 in all").waitFor();

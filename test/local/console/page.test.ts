@@ -283,7 +283,7 @@ describe("the connector in the page", () => {
     await page.getByRole("link", { name: /^[1-9]\d* complete$/ }).waitFor();
     await page.getByRole("row").filter({ hasText: "dataCleanup" }).getByRole("button", { name: "Run now" }).click();
     await outcome(page, "202 POST /admin/functions/dataCleanup");
-    await page.getByText("healthy", { exact: true }).waitFor();
+    await page.getByText("healthy", { exact: true }).first().waitFor();
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Copy: token of the Connector" }).click();
     await expect.poll(() => inPage<string>(page, "navigator.clipboard.readText()"), patient).toMatch(/^connector_/);

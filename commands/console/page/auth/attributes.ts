@@ -20,14 +20,14 @@ export function Attributes({ owner, attributes }: Owner & { owner: string }) {
       rows=${Object.entries(attributes).map(([key, value]) => [
         code(key),
         value,
-        html`<${Button} label="Delete" kind="danger" title=${`Delete the attribute ${key}`} run=${() => callHost("DELETE", `${owner}/attributes/${segment(key)}`)} confirm=${{
+        html`<${Button} label="Delete" kind="danger" needs="core.admin" title=${`Delete the attribute ${key}`} run=${() => callHost("DELETE", `${owner}/attributes/${segment(key)}`)} confirm=${{
           title: "Delete the attribute?",
           text: `${key} and its value are deleted.`,
           action: "Delete the attribute",
         }} />`,
       ])}
       empty="No attribute is set." />
-    <${Form} label="Set" send=${set}>
+    <${Form} label="Set" needs="core.admin" send=${set}>
       <div class="grid">
         <${Field} name="key" label="Key" suggestions=${Object.keys(attributes)} />
         <${Field} name="value" label="Value" />

@@ -7,7 +7,7 @@ import type { ViewProps } from "../model.ts";
 import { Badge, Card, code, FactList, html, Page, Served, useLive } from "../ui.ts";
 import { Attributes } from "./attributes.ts";
 import { shownOutcome } from "./shown-outcome.ts";
-import { nextOtp, type Otp, remarkOf, type SoftwareKey, softwareKeys } from "./software-keys.ts";
+import { nextOtp, noSoftwareKeys, type Otp, remarkOf, type SoftwareKey, softwareKeys } from "./software-keys.ts";
 
 interface KeyRecord {
   readonly id: number;
@@ -25,7 +25,9 @@ interface KeyRecord {
 export function OtpKey({ argument: prefix, facts }: ViewProps) {
   const path = `/core/otpkeys/${segment(prefix)}`;
   const live = useLive(signal => readHost<KeyRecord>(path, signal), [path], 3000);
-  const own = useLive(softwareKeys, [], 60_000).data?.find(key => key.prefix === prefix);
+  const own = useLive(facts.isSimulated ? softwareKeys : noSoftwareKeys, [], 60_000).data?.find(
+    key => key.prefix === prefix,
+  );
   const remove = async () => {
     if (!isSuccess(await callHost("DELETE", path))) return;
     if (own !== undefined) await ask("DELETE", `keys/${prefix}`);
@@ -47,9 +49,9 @@ export function OtpKey({ argument: prefix, facts }: ViewProps) {
             Valid: validity(valid_from, valid_until),
           }} />
           <div class="buttons">
-            <${Button} label="Enable" run=${() => callHost("POST", `${path}/enable`)} />
-            <${Button} label="Disable" run=${() => callHost("POST", `${path}/disable`)} />
-            <${Button} label="Delete this key" kind="danger" run=${remove} confirm=${{
+            <${Button} label="Enable" needs="core.support" run=${() => callHost("POST", `${path}/enable`)} />
+            <${Button} label="Disable" needs="core.support" run=${() => callHost("POST", `${path}/disable`)} />
+            <${Button} label="Delete this key" kind="danger" needs="core.admin" run=${remove} confirm=${{
               title: "Delete this key?",
               text: `${prefix} can no longer be used to sign in. Its secret is deleted here and in the service.`,
               action: "Delete the key",
@@ -74,7 +76,7 @@ function Validity({ path }: { path: string }) {
     const limits = Object.entries(values).map(([name, day]) => [name, new Date(day).toISOString()]);
     return callHost("POST", `${path}/validity`, { body: Object.fromEntries(limits) });
   };
-  return html`<${Card} title="Validity" hint="A limit that is left empty is removed.">
+  return html`<${Card} title="Validity" needs="core.admin" hint="A limit that is left empty is removed.">
     <${Form} label="Set the validity" send=${set}>
       <div class="grid">
         <${Field} name="valid_from" label="Valid from" type="date" />
@@ -102,7 +104,7 @@ function TemporaryCode({ path }: { path: string }) {
   const revoke = async () => {
     if (isSuccess(await callHost("DELETE", `${path}/temporary-code`))) setIssued(undefined);
   };
-  return html`<${Card} title="Temporary code" hint="For a lost key: disables the key, and is typed in place of its OTPs.">
+  return html`<${Card} title="Temporary code" needs="core.support" hint="For a lost key: disables the key, and is typed in place of its OTPs.">
     <${Form} label="Issue" send=${issue}>
       <div class="grid">
         <${Field} name="uses" label="Uses" options=${["1", "3", "10"]} />

@@ -6,7 +6,7 @@ import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
 import { Badge, Card, code, html, Page, Served, Table, useLive } from "../ui.ts";
 import { shownOutcome } from "./shown-outcome.ts";
-import { softwareKeys } from "./software-keys.ts";
+import { noSoftwareKeys, softwareKeys } from "./software-keys.ts";
 
 interface Listed {
   readonly prefix: string;
@@ -35,7 +35,7 @@ export function OtpKeys({ facts, choices }: ViewProps) {
     setQuery(filters.size === 0 ? "" : `?${filters}`);
     return undefined;
   };
-  const own = useLive(softwareKeys, [], 3000);
+  const own = useLive(facts.isSimulated ? softwareKeys : noSoftwareKeys, [], 3000);
   const create = async ({ digits, period, ...fields }: Record<string, string>, form: HTMLFormElement) => {
     const body = { ...fields, digits: Number(digits), period: Number(period) };
     const outcome = await shown("POST /core/otpkeys", () => ask<Outcome>("POST", "keys", { body }));
@@ -45,7 +45,9 @@ export function OtpKeys({ facts, choices }: ViewProps) {
   return html`<${Page} title="Keys" lead="Keys that make one-time passwords.">
     <${Served} isServed=${facts.apis.core} name="Core API">
       <div class="columns">
-        <${Card} title="New software key" hint="Its secret is created here, imported, and kept, so that this page can sign in with it.">
+        ${
+          facts.isSimulated &&
+          html`<${Card} title="New software key" hint="Its secret is created here, imported, and kept, so that this page can sign in with it.">
           <${Form} label="Import" send=${create}>
             <div class="grid">
               <${Field} name="kind" label="Kind" options=${choices.softwareKeyKinds} />
@@ -56,7 +58,8 @@ export function OtpKeys({ facts, choices }: ViewProps) {
             </div>
           <//>
         <//>
-        <${ImportFile} />
+        <${ImportFile} />`
+        }
         <${Card} title="Filter">
           <${Form} label="Apply" send=${filter}>
             <${Field} name="state" label="State" options=${states} />

@@ -16,6 +16,9 @@ export interface Otp {
 export const softwareKeys = (signal?: AbortSignal): Promise<readonly SoftwareKey[]> =>
   ask("GET", "keys", signal && { signal });
 
+/** A deployment has none. */
+export const noSoftwareKeys = async (): Promise<readonly SoftwareKey[]> => [];
+
 /** Returns what the key shows next. A code of an event or of a Yubico key is made once. */
 export const nextOtp = (prefix: string): Promise<Otp> => ask("POST", `keys/${prefix}/next`);
 

@@ -35,40 +35,40 @@ export function User({ argument: id, facts }: ViewProps) {
           <${Table} caption="Assigned keys" columns=${["Prefix", ""]}
             rows=${body.otpkeys.map(prefix => [
               html`<a href=${`#/otpkey/${segment(prefix)}`}><code>${prefix}</code></a>`,
-              html`<${Button} label="Unassign" kind="danger" title=${`Unassign ${prefix}`} run=${() => callHost("DELETE", `${path}/otpkeys/${segment(prefix)}`)} confirm=${{
+              html`<${Button} label="Unassign" kind="danger" needs="core.admin" title=${`Unassign ${prefix}`} run=${() => callHost("DELETE", `${path}/otpkeys/${segment(prefix)}`)} confirm=${{
                 title: "Unassign this key?",
                 text: `${name ?? "The user"} can no longer sign in with the key ${prefix}.`,
                 action: "Unassign the key",
               }} />`,
             ])}
             empty="No key is assigned." />
-          <${Form} label="Assign" send=${({ otpkey = "" }: Record<string, string>) => post("otpkeys")({ otpkey })}>
+          <${Form} label="Assign" needs="core.admin" send=${({ otpkey = "" }: Record<string, string>) => post("otpkeys")({ otpkey })}>
             <${Field} name="otpkey" label="Prefix of the key" suggestions=${prefixes.filter(each => !body.otpkeys.includes(each))} />
           <//>
         <//>
         <${Attributes} owner=${path} attributes=${body.attributes} />`,
       )}
       <div class="columns">
-        <${Card} title="Rename the user">
+        <${Card} title="Rename the user" needs="core.admin">
           <${Form} label="Rename" send=${({ username = "" }: Record<string, string>) => post("rename")({ username })}>
             <${Field} name="username" label="New username" hint="Ends the user's sessions." />
           <//>
         <//>
-        <${Card} title="Reset the password">
+        <${Card} title="Reset the password" needs="core.admin">
           <${Form} label="Reset" send=${({ password = "" }: Record<string, string>) => post("reset")({ password })}>
             <${Field} name="password" label="New password" type="password" autocomplete="new-password" hint="Empty: none." />
           <//>
         <//>
         <${Lock} path=${path} />
         <${Validation} path=${path} />
-        <${Card} title="The account">
+        <${Card} title="The account" needs="core.support">
           <div class="buttons">
-            <${Button} label="End all sessions" kind="danger" run=${() => post("sessions/delete")({})} confirm=${{
+            <${Button} label="End all sessions" kind="danger" needs="core.support" run=${() => post("sessions/delete")({})} confirm=${{
               title: "End all sessions?",
               text: `${name ?? "The user"} is signed out everywhere.`,
               action: "End the sessions",
             }} />
-            <${Button} label="Delete this user" kind="danger" run=${remove} confirm=${{
+            <${Button} label="Delete this user" kind="danger" needs="core.admin" run=${remove} confirm=${{
               title: "Delete this user?",
               text: `${name ?? "The user"} can no longer sign in. Attributes and sessions are deleted, keys are unassigned.`,
               action: "Delete the user",
@@ -98,7 +98,7 @@ function Lock({ path }: { path: string }) {
           "Running attempts": lock.running_attempts,
         }} />`,
     )}
-    <div class="buttons"><${Button} label="Unlock" run=${() => callHost("POST", `${path}/unlock`, { body: {} })} /></div>
+    <div class="buttons"><${Button} label="Unlock" needs="core.support" run=${() => callHost("POST", `${path}/unlock`, { body: {} })} /></div>
   <//>`;
 }
 
@@ -115,7 +115,7 @@ function Validation({ path }: { path: string }) {
     setResult(outcome.body);
     return outcome;
   };
-  return html`<${Card} title="Validate">
+  return html`<${Card} title="Validate" needs="core.admin">
     <${Form} label="Validate" send=${validate}>
       <${Field} name="password" label="Password" type="password" />
       <${Field} name="otp" label="OTP" hint="It cannot be used again." />

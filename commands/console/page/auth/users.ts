@@ -32,7 +32,7 @@ export function Users({ facts }: ViewProps) {
   return html`<${Page} title="Users">
     <${Served} isServed=${facts.apis.core} name="Core API">
       <div class="columns">
-        <${Card} title="New user">
+        <${Card} title="New user" needs="core.admin">
           <${Form} label="Create" send=${create}>
             <${Field} name="username" label="Username" />
             <${Field} name="password" label="Password" type="password" autocomplete="new-password" hint="Empty: none." />

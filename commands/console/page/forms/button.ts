@@ -1,5 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { messageOf, note } from "../calls.ts";
+import type { Need } from "../model.ts";
+import { useAllowed } from "../store.ts";
 import { html } from "../ui.ts";
 import { confirmed, type Question } from "./confirm.ts";
 
@@ -30,11 +32,15 @@ interface ButtonProps {
   readonly kind?: "main" | "danger" | "small";
   readonly title?: string;
   readonly confirm?: Question;
+  /** The role without which the button is not offered. */
+  readonly needs?: Need;
 }
 
 /** A button that waits while its work runs. */
-export function Button({ label, run, kind, title, confirm }: ButtonProps) {
+export function Button({ label, run, kind, title, confirm, needs }: ButtonProps) {
+  const isOffered = useAllowed(needs);
   const work = useBusy(async () => (confirm && !(await confirmed(confirm)) ? undefined : run()));
+  if (!isOffered) return undefined;
   return html`<button type="button" class=${kind} title=${title} aria-disabled=${work.isBusy ? "true" : undefined} onClick=${work.run}>${label}</button>`;
 }
 

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isSuccess, type Outcome } from "../calls.ts";
+import type { Need } from "../model.ts";
+import { useAllowed } from "../store.ts";
 import { html } from "../ui.ts";
 import { useBusy } from "./button.ts";
 import { confirmed, type Question } from "./confirm.ts";
@@ -21,11 +23,14 @@ interface FormProps {
   readonly actions?: unknown;
   readonly confirm?: Question | ((values: Values) => Question);
   readonly className?: string;
+  /** The role without which the form is not offered. */
+  readonly needs?: Need;
   readonly children?: ComponentChildren;
 }
 
 /** A form with one button. A refusal is shown at the fields that it names, and the first of them gets the focus. */
-export function Form({ label, send, actions, confirm, className = "", children }: FormProps) {
+export function Form({ label, send, actions, confirm, className = "", needs, children }: FormProps) {
+  const isOffered = useAllowed(needs);
   const [problems, setProblems] = useState<readonly Problem[]>([]);
   const [others, setOthers] = useState<readonly Problem[]>([]);
   const form = useRef<HTMLFormElement>(null);
@@ -46,6 +51,7 @@ export function Form({ label, send, actions, confirm, className = "", children }
     const outcome = await send(values, form.current);
     setProblems(outcome && !isSuccess(outcome) ? problemsOf(outcome) : []);
   });
+  if (!isOffered) return undefined;
   return html`<${Problems.Provider} value=${problems}>
     <form ref=${form} class=${className} onSubmit=${(event: Event) => {
       event.preventDefault();

@@ -35,7 +35,7 @@ export function EventContent({ event, requestPath }: { event: RequestEvent; requ
       ({ sink, state, delivered_at, attempts, next_attempt_at, error_message }) => html`<p key=${sink}>
         Sink ${sink} <${Badge} state=${state} /> ${delivered_at !== undefined && time(delivered_at)}
         ${attempts !== undefined && html` <span class="hint">${attempts} failed, next ${time(next_attempt_at)}</span>`}
-        ${state !== "pending" && html` <${Button} label="Send again" kind="small" title=${`Sends ${type} to sink ${sink} again`} run=${() => resend(sink)} />`}
+        ${state !== "pending" && html` <${Button} label="Send again" kind="small" needs="connector.call" title=${`Sends ${type} to sink ${sink} again`} run=${() => resend(sink)} />`}
         ${error_message !== undefined && html` <span class="problem">${error_message}</span>`}
       </p>`,
     )}`;

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { ask, callHost, isSuccess, readHost } from "../calls.ts";
 import { DropFile } from "../forms/drop-file.ts";
 import { binder, Field } from "../forms/field.ts";
@@ -11,7 +11,11 @@ import { usersOf } from "./requests.ts";
 
 export function Order({ facts, choices }: ViewProps) {
   const known = useLive(
-    async () => ({ sample: await ask<Draft>("GET", "sample"), idps: await idpIds(), users: await knownUsers() }),
+    async () => ({
+      sample: await ask<Draft>("GET", "sample"),
+      idps: await idpIds(),
+      users: facts.isSimulated ? await knownUsers() : [],
+    }),
     [],
     600_000,
   );
@@ -44,14 +48,18 @@ function OrderFields({
   const [text, setText] = useState(() => JSON.stringify(sample, undefined, 2));
   const body = parsed(text);
   const form: OrderForm = { ...known, draft: body ?? {}, changed: () => setText(JSON.stringify(body, undefined, 2)) };
+  const sent = useRef({ text: "", key: "" });
   const send = async () => {
+    // The same order again after a lost response is not a second order.
+    if (sent.current.text !== text) sent.current = { text, key: crypto.randomUUID() };
     const outcome = await callHost<{ data: { credential_request_id: string } }>("POST", "/v2/credential-requests", {
       body: text,
+      headers: { "idempotency-key": sent.current.key },
     });
     if (isSuccess(outcome)) location.hash = `#/request/${encodeURIComponent(outcome.body.data.credential_request_id)}`;
     return outcome;
   };
-  return html`<${Form} className="order" label="Send the order" send=${send} actions=${body === undefined && html`<span class="field-problem">The JSON cannot be parsed.</span>`}>
+  return html`<${Form} className="order" label="Send the order" needs="connector.call" send=${send} actions=${body === undefined && html`<span class="field-problem">The JSON cannot be parsed.</span>`}>
     ${drawn(form)}
     <details class="card">
       <summary>The JSON that is sent</summary>

@@ -43,15 +43,21 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
       onSite: onSite.filter(each => each.id.startsWith(`${id}.`)),
     };
   };
-  const story = useLive(signal => ask<Story>("GET", `stories/${segment(id)}`, { signal }), [id], 2000);
+  const { isSimulated } = facts;
+  const story = useLive<Story>(
+    async signal =>
+      isSimulated ? ask("GET", `stories/${segment(id)}`, { signal }) : { emailsTo: [], events: [], mails: [] },
+    [id],
+    2000,
+  );
   const sent = useLive(signal => readEvents(path, signal), [id], 2000);
   const situation = useLive(read, [id]);
   const known = typeof situation.data === "object" ? situation.data : undefined;
-  const step = known && nextStep(known);
+  const step = known && isSimulated && nextStep(known);
   const others = [
-    { label: "Process shipments", run: processShipments },
-    { label: "Process credential requests", run: processRequests },
-  ].filter(({ label }) => label !== step?.label);
+    { label: "Process shipments", run: processShipments, needs: "connector.call" },
+    { label: "Process credential requests", run: processRequests, needs: "connector.call" },
+  ].filter(({ label }) => !step || label !== step.label);
   const play = () =>
     playToTheEnd(async () => {
       const now = await read();
@@ -70,10 +76,10 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
             <div class="bar">
               <div class="buttons" role="group" aria-label="Jobs">${others.map(each => html`<${Button} key=${each.label} ...${each} />`)}</div>
               <div class="buttons" role="group" aria-label="This request">
-                <${Button} label="Resend PIN emails" run=${() => callHost("POST", `${path}/resend-pin`)} />
+                <${Button} label="Resend PIN emails" needs="connector.support" run=${() => callHost("POST", `${path}/resend-pin`)} />
                 ${
                   !hasEnded(data.request) &&
-                  html`<${Button} label="Cancel" kind="danger" run=${() => callHost("POST", `${path}/cancel`)} confirm=${{
+                  html`<${Button} label="Cancel" kind="danger" needs="connector.support" run=${() => callHost("POST", `${path}/cancel`)} confirm=${{
                     title: "Cancel this request?",
                     text: "Its shipment and its enrollments are deleted at the peers. Credentials that are active stay.",
                     action: "Cancel the request",
@@ -86,7 +92,7 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
                 <${Keys} request=${data.request} />
                 ${data.onSite.map(each => html`<${Authenticator} key=${each.id} request=${each} choices=${choices} />`)}
                 ${story.data?.recipient && html`<${Recipient} story=${story.data} />`}
-                ${data.request.shipment && html`<${ShipmentCard} request=${data.request} shipment=${data.shipment} choices=${choices} />`}
+                ${data.request.shipment && html`<${ShipmentCard} request=${data.request} shipment=${data.shipment} choices=${choices} isSimulated=${isSimulated} />`}
               </div>
               <div>${shownLive(story, ({ events, mails }) => html`<${Timeline} events=${events} mails=${mails} sent=${sent.data ?? []} requestPath=${path} facts=${facts} />`)}</div>
             </div>
@@ -135,14 +141,18 @@ interface ShipmentCardProps {
   readonly request: CredentialRequest;
   readonly shipment?: Shipment;
   readonly choices: ViewProps["choices"];
+  readonly isSimulated: boolean;
 }
 
-const ShipmentCard = ({ request, shipment, choices }: ShipmentCardProps) =>
+const ShipmentCard = ({ request, shipment, choices, isSimulated }: ShipmentCardProps) =>
   html`<${Card} title="Shipment">
     <${FactList} rows=${{
       Id: code(request.shipment?.shipment_id) ?? "none yet",
       Address: addressOf(request.shipment?.mailing_address ?? {}),
-      "At the delivery service": shipment === undefined ? "unknown there" : shipmentState(shipment.state, choices),
+      "Your reference": request.shipment?.customer_reference,
+      Tracking: [request.shipment?.tracking?.number, request.shipment?.tracking?.link].filter(Boolean).join(" "),
+      "At the delivery service":
+        isSimulated && (shipment === undefined ? "unknown there" : shipmentState(shipment.state, choices)),
     }} />
     ${shipment && html`<${ShipmentControls} shipment=${shipment} choices=${choices} />`}
   <//>`;

@@ -1,9 +1,10 @@
-import { useState } from "preact/hooks";
-import { ask, callHost, readHost, refusalOf, segment } from "../calls.ts";
+import { useEffect, useState } from "preact/hooks";
+import { ask, callHost, type Outcome, readHost, refusalOf, segment } from "../calls.ts";
 import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import { type CredentialRequest, hasEnded, keysOf, type ViewProps } from "../model.ts";
+import { useAllowed } from "../store.ts";
 import { Badge, Card, code, counted, html, Page, Served, shownLive, Table, time, useLive } from "../ui.ts";
 
 /** The order of the API is from the oldest to the newest; the console's server turns its pages. */
@@ -16,16 +17,24 @@ export interface RequestPage {
 const pageSize = 50;
 
 export function Requests({ argument, choices, facts }: ViewProps) {
-  const [page, setPage] = useState(0);
   const state = argument;
+  return html`<${Page} title="Requests" actions=${html`<${JobButtons} /><${OrderLink} />`}>
+    <${Served} isServed=${facts.apis.connector} name="connector">
+      ${facts.isSimulated && html`<${AllRequests} state=${state} choices=${choices} />`}
+      <${FindRequests} states=${choices.requestStates} isOpen=${!facts.isSimulated} first=${state} />
+    <//>
+  <//>`;
+}
+
+/** All requests of the local system, the newest first. */
+function AllRequests({ state, choices }: { state: string; choices: ViewProps["choices"] }) {
+  const [page, setPage] = useState(0);
   const live = useLive(
     signal => ask<RequestPage>("GET", `requests?${new URLSearchParams({ state, page: String(page) })}`, { signal }),
     [state, page],
     3000,
   );
-  return html`<${Page} title="Requests" actions=${html`<${JobButtons} /><a class="button main" href="#/order">Order a key</a>`}>
-    <${Served} isServed=${facts.apis.connector} name="connector">
-      <${Card} title=${state ? `Requests in state ${state}, the newest first` : "All requests, the newest first"}>
+  return html`<${Card} title=${state ? `Requests in state ${state}, the newest first` : "All requests, the newest first"}>
         <nav class="tabs" aria-label="States">
           ${["", ...choices.requestStates].map(
             each => html`<a href=${`#/requests/${each}`} aria-current=${each === state ? "page" : undefined} onClick=${() => setPage(0)}>
@@ -49,14 +58,11 @@ export function Requests({ argument, choices, facts }: ViewProps) {
             }
           `,
         )}
-      <//>
-      <${FindRequests} states=${choices.requestStates} />
-    <//>
-  <//>`;
+      <//>`;
 }
 
 /** Finds requests by the API's own filters, page by page. */
-function FindRequests({ states }: { states: readonly string[] }) {
+function FindRequests({ states, isOpen, first }: { states: readonly string[]; isOpen: boolean; first: string }) {
   const [found, setFound] = useState<{ requests: readonly CredentialRequest[]; next?: string | undefined } | string>();
   const show = async (path: string) => {
     const outcome = await readHost<readonly CredentialRequest[]>(path);
@@ -64,11 +70,16 @@ function FindRequests({ states }: { states: readonly string[] }) {
       setFound(refusalOf(outcome));
       return outcome;
     }
-    const [, next] = /^<([^>]+)>; rel="next"$/.exec(outcome.headers.link ?? "") ?? [];
-    setFound({ requests: outcome.body, next: next && pathOf(next) });
+    setFound({ requests: outcome.body, next: nextPage(outcome) });
     return outcome;
   };
-  return html`<details class="card">
+  useEffect(() => {
+    if (isOpen)
+      void show(
+        `/v2/credential-requests?${new URLSearchParams({ ...(first && { state: first }), $top: String(pageSize) })}`,
+      );
+  }, []);
+  return html`<details class="card" open=${isOpen}>
     <summary>Find requests</summary>
     <${Form} label="Find" send=${({ created_after, ...filters }: Record<string, string>) => {
       const query = new URLSearchParams({ ...filters, $top: String(pageSize) });
@@ -76,8 +87,12 @@ function FindRequests({ states }: { states: readonly string[] }) {
       return show(`/v2/credential-requests?${query}`);
     }}>
       <div class="grid">
-        <${Field} name="state" label="State" options=${[["", "any"], ...states]} />
+        <${Field} name="state" label="State" options=${[["", "any"], ...states]} value=${first} />
+        <${Field} name="customer_reference" label="Your reference" hint="Such as the number of a ticket." />
         <${Field} name="user_id" label="User" hint="The whole name." />
+        <${Field} name="email" label="Email of the recipient" />
+        <${Field} name="external_id" label="External id" />
+        <${Field} name="serial_number" label="Serial number of a key" />
         <${Field} name="created_after" label="Created after" type="datetime-local" />
       </div>
     <//>
@@ -92,10 +107,11 @@ function FindRequests({ states }: { states: readonly string[] }) {
   </details>`;
 }
 
-const pathOf = (address: string): string => {
-  const { pathname, search } = new URL(address);
-  return pathname + search;
-};
+/** Returns the path of the next page. Its address can have a prefix that the paths of the console do not have. */
+function nextPage({ headers }: Outcome): string | undefined {
+  const [, next] = /^<([^>]+)>; rel="next"$/.exec(headers.link ?? "") ?? [];
+  return next && `/v2/credential-requests${new URL(next).search}`;
+}
 
 interface RequestTableProps {
   readonly caption: string;
@@ -150,8 +166,13 @@ export function reasonOf(request: CredentialRequest): string {
 export const processShipments = () => callHost("GET", "/v2/operations/process-shipments");
 export const processRequests = () => callHost("POST", "/v2/operations/process-credential-requests");
 
+/** Leads to the order of a key, if the operator may order. */
+export function OrderLink() {
+  return useAllowed("connector.call") ? html`<a class="button main" href="#/order">Order a key</a>` : undefined;
+}
+
 /** The two jobs on demand. */
 export const JobButtons = () => html`<div class="buttons" role="group" aria-label="Jobs">
-  <${Button} label="Process shipments" run=${processShipments} />
-  <${Button} label="Process credential requests" run=${processRequests} />
+  <${Button} label="Process shipments" needs="connector.call" run=${processShipments} />
+  <${Button} label="Process credential requests" needs="connector.call" run=${processRequests} />
 </div>`;

@@ -54,12 +54,12 @@ export function Timeline({
   const shown = entries.filter(({ kind }) => chosen === "" || kind === chosen).sort((a, b) => b.at - a.at);
   return html`<${Card} title="Timeline" className="story">
     <div class="tabs" role="group" aria-label="Kinds of events">
-      ${kinds.map(
+      ${(facts.isSimulated ? kinds : []).map(
         ([kind, label]) =>
           html`<button type="button" aria-pressed=${kind === chosen ? "true" : "false"} onClick=${() => setChosen(kind)}>${label}</button>`,
       )}
     </div>
-    ${shown.length === 0 && html`<p class="empty">Nothing was recorded. The timeline records hosts that run in the process of npm start.</p>`}
+    ${shown.length === 0 && html`<p class="empty">${facts.isSimulated ? "Nothing was recorded. The timeline records hosts that run in the process of npm start." : "No event was recorded. The connector records events if it has an event sink (EVENT_SINK_URLS)."}</p>`}
     <ol class="timeline">
       ${shown.map(({ key, at, kind, content }) => html`<li key=${key} class=${kind}>${time(at)}<div>${content}</div></li>`)}
     </ol>

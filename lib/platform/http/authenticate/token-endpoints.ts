@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type Caller, callerRoles } from "../../caller.ts";
+import { type Caller, callerRoles, hasRole } from "../../caller.ts";
 import { Fault, invalidRequest } from "../../fault.ts";
 import { hasControlCharacters, hasHiddenCharacters } from "../../hidden-characters.ts";
 import type { Log } from "../../log.ts";
@@ -76,7 +76,17 @@ const newTokenSchema = z.lazy(() =>
     .object({ ...tokenFields(), token: z.string().describe("The token. It is shown only once.") })
     .meta({ id: "NewApiToken" }),
 );
-/** Returns the endpoints that create, list and revoke static API tokens (G3). */
+const callerView = z.lazy(() =>
+  z
+    .object({
+      kind: z.enum(["tenant", "api_token"]).describe("Whether the token is of the tenant, or a static API token."),
+      application: z.string().describe("Id of the application, or of the static API token."),
+      subject: z.string().optional().describe("Whom the token of the tenant was issued for."),
+      roles: z.array(z.enum(callerRoles)).describe("What the token may do, with the roles that a role includes."),
+    })
+    .meta({ id: "Caller" }),
+);
+/** Returns the endpoints that create, list and revoke static API tokens, and the one that shows a caller its roles (G3). */
 export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<string, RoleEndpoint<TokenContext>>> {
   return {
     [`${api}CreateApiToken`]: endpoint({
@@ -115,6 +125,21 @@ export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<strin
         "day, and while Key Vault does not respond.",
       answers: { 200: { description: "The valid tokens, without the secret part.", schema: z.array(tokenSchema) } },
       handle: async (_, { tokenHashes }: TokenContext) => ok((await tokenHashes.read()).map(viewOf)),
+    }),
+    [`${api}GetCaller`]: endpoint({
+      routes: ["GET /caller"],
+      access: "caller",
+      role: "read",
+      tag: "API tokens",
+      summary: "View the caller and its roles",
+      description:
+        "Returns who the token of the call is, and what it may do: a user interface offers no more than that.",
+      answers: { 200: { description: "The caller.", schema: callerView } },
+      handle: async (_, __: TokenContext, { caller }) => {
+        const { kind, application, subject } = caller;
+        const roles = callerRoles.filter(role => hasRole(caller, role));
+        return ok({ kind, application, ...omitUndefined({ subject }), roles });
+      },
     }),
     [`${api}RevokeApiToken`]: endpoint({
       routes: ["DELETE /api-tokens/{id}", "POST /api-tokens/{id}/delete"],

@@ -21,6 +21,10 @@ const tokens = (api: "core" | "connector"): Examples => ({
     status: 200,
     answer: [{ id: "0a1b2c3d", name: "Help desk", created_at: "2026-01-31T10:00:00.000Z", last_used_on: "2026-02-28" }],
   },
+  [`${api}GetCaller`]: {
+    status: 200,
+    answer: { kind: "api_token", application: "0a1b2c3d", roles: ["read"] },
+  },
   [`${api}RevokeApiToken`]: { params: { id: "0a1b2c3d" }, ...done },
 });
 

@@ -1,5 +1,5 @@
-import type { PeerAnswer } from "../../peers/http-exchange.ts";
-import { consoleUserAgent } from "../../start/log.ts";
+import type { PeerAnswer, PeerCall } from "../../local/peers/http-exchange.ts";
+import { consoleUserAgent } from "../../local/start/log.ts";
 
 /** The response to a call of the console. The page shows it with any status. */
 export interface Outcome {
@@ -61,6 +61,15 @@ export async function enveloped(name: string, call: () => Promise<Outcome>): Pro
     return { status: 502, body: { error: `${name} is not responding: ${reasonOf(error)}` } };
   }
 }
+
+/** Returns those of the page's headers that are meant for the API. */
+export const passedOn = ({ headers }: PeerCall): Record<string, string> =>
+  Object.fromEntries(
+    ["content-type", "x-service-session", "idempotency-key"].flatMap(name => {
+      const text = headers[name];
+      return typeof text === "string" ? [[name, text]] : [];
+    }),
+  );
 
 /** Returns why a call failed, for people: `fetch` has the reason in the cause of its error. */
 export function reasonOf(error: unknown): string {

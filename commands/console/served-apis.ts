@@ -1,4 +1,4 @@
-import type { Outcome } from "./recording/calls.ts";
+import type { Outcome } from "./calls.ts";
 
 /** A path of each API. A host that does not serve the API answers a bare 404. */
 const probes = {
