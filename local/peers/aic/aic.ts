@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { type AccountsState, createAccounts } from "../idp/accounts.ts";
 import { type IdpControls, idpControlRoutes } from "../idp/control.ts";
+import type { IdpClient, IdpTokensState } from "../idp/tokens.ts";
 import { type Peer, type PeerCall, startPeer } from "../peer.ts";
-import { createPingTokens, type PingClient, type PingTokensState } from "../pingone/tokens.ts";
+import { createPingTokens } from "../pingone/tokens.ts";
 import { openState } from "../state-file.ts";
 import { AIC_FORMS } from "./callbacks.ts";
 import { AmError, asAm, badRequest, journeyFailure } from "./errors.ts";
@@ -20,7 +21,7 @@ const settings = z.strictObject({
 /** A tenant of Advanced Identity Cloud with one journey, under `url`. */
 export interface Aic extends Peer, IdpControls<z.input<typeof settings>> {}
 
-export interface AicOptions extends PingClient, AicJourneyOptions {
+export interface AicOptions extends IdpClient, AicJourneyOptions {
   readonly port?: number | undefined;
   readonly statePath?: string | undefined;
   /** Duration of a journey: by default 300 s, as in AM. */
@@ -29,7 +30,7 @@ export interface AicOptions extends PingClient, AicJourneyOptions {
   readonly authenticationHeader?: string | undefined;
 }
 
-type AicState = AicJourneyState & PingTokensState & AccountsState;
+type AicState = AicJourneyState & IdpTokensState & AccountsState;
 
 /** Starts an AM whose journey registers keys of users for a caller with a token, and enforces attestation. */
 export async function startAic(options: AicOptions): Promise<Aic> {

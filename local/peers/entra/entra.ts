@@ -1,12 +1,13 @@
 import * as z from "zod";
 import { type AccountsState, createAccounts, folded } from "../idp/accounts.ts";
 import { type IdpControls, idpControlRoutes } from "../idp/control.ts";
+import type { IdpClient } from "../idp/tokens.ts";
 import { type Peer, startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
 import { asGraph } from "./errors.ts";
 import { createFidoMethods, type FidoMethodsState, METHOD_IDS, type MethodIds } from "./methods.ts";
 import { graphRoutes } from "./routes.ts";
-import { createEntraTokens, type EntraClient } from "./tokens.ts";
+import { createEntraTokens } from "./tokens.ts";
 import { createEntraUsers } from "./users.ts";
 
 const settings = z.strictObject({
@@ -21,7 +22,8 @@ const settings = z.strictObject({
 /** A tenant of Entra ID: its token endpoint and Graph, both under `url`. */
 export interface Entra extends Peer, IdpControls<z.input<typeof settings>> {}
 
-export interface EntraOptions extends EntraClient {
+export interface EntraOptions extends IdpClient {
+  readonly tenantId: string;
   readonly port?: number | undefined;
   readonly statePath?: string | undefined;
   /** PEM of the only key maker that this tenant trusts. */
@@ -60,8 +62,7 @@ export async function startEntra(options: EntraOptions): Promise<Entra> {
     port: options.port,
     handle: call => {
       const [, tenantId] = call.path.match(/^\/([^/]+)\/oauth2\/v2\.0\/token$/) ?? [];
-      if (tenantId !== undefined && call.method === "POST")
-        return tokens.grant(tenantId, new URLSearchParams(call.body.toString("utf8")), call.url.href);
+      if (tenantId === options.tenantId && call.method === "POST") return tokens.grant(call);
       const clientRequestId = call.headers["client-request-id"];
       return asGraph(typeof clientRequestId === "string" ? clientRequestId : undefined, () =>
         graphRoutes({ tokens, users, methods, grantedMinutes }, call),

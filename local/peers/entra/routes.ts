@@ -1,11 +1,11 @@
+import type { IdpTokens } from "../idp/tokens.ts";
 import type { PeerAnswer, PeerCall } from "../peer.ts";
 import { badRequest, GraphError } from "./errors.ts";
 import type { FidoMethod, FidoMethods } from "./methods.ts";
-import type { EntraTokens } from "./tokens.ts";
 import type { EntraUsers } from "./users.ts";
 
 interface Graph {
-  readonly tokens: EntraTokens;
+  readonly tokens: IdpTokens;
   readonly users: EntraUsers;
   readonly methods: FidoMethods;
   /** The longest challenge that the tenant grants. */

@@ -1,12 +1,13 @@
 import * as z from "zod";
 import { type AccountsState, createAccounts, folded } from "../idp/accounts.ts";
 import { type IdpControls, idpControlRoutes } from "../idp/control.ts";
+import type { IdpClient, IdpTokensState } from "../idp/tokens.ts";
 import { type Peer, startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
 import { createPingOneDevices, PING_BYTES, type PingBytes, type PingOneDevicesState } from "./devices.ts";
 import { asPingOne } from "./errors.ts";
 import { pingOneRoutes } from "./routes.ts";
-import { createPingTokens, type PingClient, type PingTokensState } from "./tokens.ts";
+import { createPingTokens } from "./tokens.ts";
 import { idOfUser } from "./user-id.ts";
 
 const settings = z.strictObject({
@@ -20,7 +21,7 @@ const settings = z.strictObject({
 /** An environment of PingOne: its token endpoint and its API, both under `url`. */
 export interface PingOne extends Peer, IdpControls<z.input<typeof settings>> {}
 
-export interface PingOneOptions extends PingClient {
+export interface PingOneOptions extends IdpClient {
   readonly port?: number | undefined;
   readonly statePath?: string | undefined;
   readonly environmentId: string;
@@ -28,7 +29,7 @@ export interface PingOneOptions extends PingClient {
   readonly attestationRoot: string;
 }
 
-interface PingOneState extends PingOneDevicesState, PingTokensState, AccountsState {
+interface PingOneState extends PingOneDevicesState, IdpTokensState, AccountsState {
   /** By id: all users that were looked up by name. */
   readonly names: Record<string, string>;
 }

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import type { Accounts } from "../idp/accounts.ts";
+import type { IdpTokens } from "../idp/tokens.ts";
 import type { PeerAnswer, PeerCall } from "../peer.ts";
 import type { PingOneDevices } from "./devices.ts";
 import { invalid, notFound, PingOneError } from "./errors.ts";
-import type { PingTokens } from "./tokens.ts";
 
 interface Environment {
   readonly id: string;
-  readonly tokens: PingTokens;
+  readonly tokens: IdpTokens;
   readonly accounts: Accounts;
   readonly devices: PingOneDevices;
   /** Returns the user of a name, and gives it an id. */

@@ -1,4 +1,7 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
 import { aic } from "../../../../lib/connector/idp/aic/aic.ts";
 import type { Idp } from "../../../../lib/connector/idp/contract.ts";
@@ -23,8 +26,14 @@ interface SimulatedIdp extends Peer {
   revokeTokens(): void;
 }
 
+/** A simulated IdP that keeps its state in a file, and that a new one continues on its port. */
+interface Kept {
+  readonly statePath?: string;
+  readonly port?: number;
+}
+
 interface Subject {
-  start(attestationRoot: AuthenticatorKeys["rootCertificate"]): Promise<SimulatedIdp>;
+  start(attestationRoot: AuthenticatorKeys["rootCertificate"], kept?: Kept): Promise<SimulatedIdp>;
   tools(url: string): IdpTools;
   /** Path of the call that registers a security key; its method is POST. */
   readonly activation: string;
@@ -43,7 +52,8 @@ const settingsOf = (url: string) => ({ "api-base-url": url, "auth-base-url": url
 
 const subjects: Record<string, Subject> = {
   entra: {
-    start: attestationRoot => startEntra({ tenantId: "tenant.example", clientId, clientSecret, attestationRoot }),
+    start: (attestationRoot, kept) =>
+      startEntra({ tenantId: "tenant.example", clientId, clientSecret, attestationRoot, ...kept }),
     tools: url =>
       idpTools(entra, () => ({
         type: "entra",
@@ -59,7 +69,7 @@ const subjects: Record<string, Subject> = {
     hasReadBack: true,
   },
   pingone: {
-    start: attestationRoot => startPingOne({ environmentId, clientId, clientSecret, attestationRoot }),
+    start: (attestationRoot, kept) => startPingOne({ environmentId, clientId, clientSecret, attestationRoot, ...kept }),
     tools: url =>
       idpTools(pingone, () => ({
         type: "pingone",
@@ -74,7 +84,7 @@ const subjects: Record<string, Subject> = {
     hasReadBack: true,
   },
   aic: {
-    start: attestationRoot =>
+    start: (attestationRoot, kept) =>
       startAic({
         realm: "alpha",
         journey: "Register Key",
@@ -82,6 +92,7 @@ const subjects: Record<string, Subject> = {
         clientId,
         clientSecret,
         attestationRoot,
+        ...kept,
       }),
     tools: url => idpTools(aic, () => ({ type: "aic", realm: "alpha", journey: "Register Key", ...settingsOf(url) })),
     activation: "/authenticate$",
@@ -207,5 +218,90 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     tools.advance(10_000);
     expect(await askFor(idp)).toBeDefined();
     expect(grants()).toBe(2);
+  });
+
+  const control = (path: string, body: unknown = {}) =>
+    fetch(`${peer.url}/_control/${path}`, { method: "POST", body: JSON.stringify(body) });
+
+  test("is simulated strictly: registers no credential that was not made for its challenge", async () => {
+    const unregistered = createAuthenticator(await createAuthenticatorKeys());
+    const other = await askFor(idp, "other@example.com");
+    const wrong: Record<string, (challenge: Challenge) => Attestation> = {
+      "another maker": challenge => answerBy(unregistered, challenge),
+      "another origin": challenge => answerBy(authenticator, { ...challenge, origin: "https://other.example" }),
+      "another relying party": ({ options, ...rest }) =>
+        answerBy(authenticator, { ...rest, options: { ...options, rp: { ...options.rp, id: "other.example" } } }),
+      "another challenge": () => answerBy(authenticator, other),
+      "another id": challenge => ({ ...answerBy(authenticator, challenge), credentialId: "AAAA" }),
+    };
+    for (const [why, answer] of Object.entries(wrong)) {
+      // Of a person of its own: some count what was begun.
+      const challenge = await askFor(idp, `${why.replace(" ", "-")}@example.com`);
+      expect(await kindOf(activate(idp, challenge, answer(challenge))), why).toBe("refused");
+    }
+    const late = await askFor(idp);
+    expect((await control("expire-challenges")).status).toBe(204);
+    expect(await kindOf(activate(idp, late, answerBy(authenticator, late)))).toBe("refused");
+    expect(peer.registrations()).toEqual([]);
+
+    const challenge = await askFor(idp);
+    const response = answerBy(authenticator, challenge);
+    const twice = await Promise.allSettled([1, 2].map(() => activate(idp, challenge, response)));
+    expect(twice.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect(peer.registrations()).toHaveLength(1);
+  });
+
+  test("is simulated with users who are unknown, or may have no security keys", async () => {
+    for (const name of ["unknown.person@example.com", "Blocked.guest@example.com"])
+      expect(["missing", "refused"], name).toContain(await kindOf(askFor(idp, name)));
+    for (const accountStatus of ["unknown", "forbidden", "blocked"]) {
+      expect((await control(`users/${user}`, { accountStatus: "known" })).status).toBe(204);
+      const challenge = await askFor(idp);
+      expect((await control(`users/${user.toUpperCase()}`, { accountStatus })).status).toBe(204);
+      expect(await kindOf(activate(idp, challenge, answerBy(authenticator, challenge))), accountStatus).toBeDefined();
+    }
+    expect(peer.registrations()).toEqual([]);
+  });
+
+  test("is simulated by a program that other programs control", async () => {
+    const challenge = await askFor(idp);
+    const response = answerBy(authenticator, challenge);
+    await activate(idp, challenge, response);
+    const shown = async (userId: string) =>
+      (await fetch(`${peer.url}/_control/registrations?user_id=${encodeURIComponent(userId)}`)).json();
+    expect(await shown(user.toUpperCase())).toMatchObject([{ userId: user, credentialId: response.credentialId }]);
+    expect(await shown("other@example.com")).toEqual([]);
+    expect((await control("settings", { expiresIn: 0 })).status).toBe(204);
+    expect((await control("settings", { expireIn: 0 })).status).toBe(400);
+    expect((await control(`users/${user}`, { accountStatus: "absent" })).status).toBe(400);
+    expect((await control("revoke-tokens")).status).toBe(204);
+    tools.advance(10_000);
+    // Each token has expired when it comes.
+    expect(await kindOf(askFor(idp))).toBeDefined();
+  });
+
+  test("is simulated with tokens, challenges, users and security keys that a restart keeps", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "idp-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const kept = { statePath: join(folder, "idp.json") };
+    const restart = async (port: number) => {
+      await peer.close();
+      peer = await subject.start(keys.rootCertificate, { ...kept, port });
+    };
+    await restart(0);
+    ({ connect } = subject.tools(peer.url));
+    idp = connect();
+    await control("users/gone@example.com", { accountStatus: "unknown" });
+    const [first, second] = [await askFor(idp), await askFor(idp)];
+    const response = answerBy(authenticator, first);
+    await activate(idp, first, response);
+    await restart(Number(new URL(peer.url).port));
+    // The first call may find a connection of before.
+    await expect.poll(() => askFor(idp).then(Boolean, () => false)).toBe(true);
+    expect(await kindOf(activate(idp, first, response))).toBe("refused");
+    await activate(idp, second, answerBy(authenticator, second));
+    expect(["missing", "refused"]).toContain(await kindOf(askFor(idp, "gone@example.com")));
+    expect(peer.registrations()).toHaveLength(2);
+    expect(grants()).toBe(0);
   });
 });

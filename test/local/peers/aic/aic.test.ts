@@ -1,8 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { decodeJwt, SignJWT } from "jose";
-import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Aic, type AicOptions, startAic } from "../../../../local/peers/aic/aic.ts";
 import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../local/peers/security-key/authenticator-keys.ts";
@@ -89,9 +86,9 @@ const outputOf = (step: Step, output: string) =>
   step.callbacks.flatMap(each => each.output).find(each => each.name === output)?.value;
 const dataOf = (step: Step) => outputOf(step, "data") as Record<string, unknown>;
 
-function outcomeFor(challenge: string, { origin = ORIGIN, maker = authenticator, rpId = "keys.example" } = {}) {
+function outcomeFor(challenge: string) {
   const pubKeyCredParams = [{ type: "public-key", alg: -7 }];
-  const made = maker.create({ rp: { id: rpId }, challenge, pubKeyCredParams }, origin);
+  const made = authenticator.create({ rp: { id: "keys.example" }, challenge, pubKeyCredParams }, ORIGIN);
   const { id, clientDataJSON, attestationObject } = made;
   const signed = [...new Int8Array(Buffer.from(attestationObject, "base64url"))].join(",");
   return { id, parts: [Buffer.from(clientDataJSON, "base64url").toString(), signed, id] };
@@ -144,24 +141,16 @@ describe("a journey", () => {
     expect(await refusal(await authenticate(filled(step, asJson(...parts))))).toEqual([401, undefined]);
     expect(aic.registrations()).toEqual([]);
   });
-
-  test("registers only a key that was created for it", async () => {
-    const unregistered = createAuthenticator(await createAuthenticatorKeys());
-    const other = await ask();
-    const wrong: ((challenge: string) => string)[] = [
-      () => asJson(...outcomeFor(challengeOf(other)).parts),
-      challenge => asJson(...outcomeFor(challenge, { maker: unregistered }).parts),
-      challenge => asJson(...outcomeFor(challenge, { origin: "https://other.example" }).parts),
-      challenge => asJson(...outcomeFor(challenge, { rpId: "other.example" }).parts),
-      challenge => asJson(...outcomeFor(challenge).parts.slice(0, 2), "AAAA"),
-      challenge => asJson(...outcomeFor(challenge).parts.slice(0, 2)),
-      challenge => asJson(...outcomeFor(challenge).parts, "a", "b"),
-      challenge => outcomeFor(challenge).parts.join("::"),
-      challenge => asJson(outcomeFor(challenge).parts[0] ?? "", "163,99", "AAAA"),
+  test("takes the outcome in the form of the node only", async () => {
+    const wrong: ((parts: string[]) => string)[] = [
+      parts => asJson(...parts.slice(0, 2)),
+      parts => asJson(...parts, "a", "b"),
+      parts => parts.join("::"),
+      ([clientData = ""]) => asJson(clientData, "163,99", "AAAA"),
     ];
     for (const outcome of wrong) {
       const step = await ask();
-      const answer = await authenticate(filled(step, outcome(challengeOf(step))));
+      const answer = await authenticate(filled(step, outcome(outcomeFor(challengeOf(step)).parts)));
       expect(await refusal(answer), String(outcome)).toEqual([401, undefined]);
     }
     expect(aic.registrations()).toEqual([]);
@@ -223,17 +212,6 @@ describe("a journey", () => {
       expect((await authenticate(body)).status).toBe(400);
     expect((await authenticate(filled(step, USER))).status).toBe(200);
   });
-
-  test("fails in the same way for unknown and blocked users", async () => {
-    for (const user of ["unknown.person", "Blocked.person"])
-      expect(await refusal(await name(user))).toEqual([401, undefined]);
-    const step = await ask();
-    expect((await control(`users/${USER}`, { accountStatus: "blocked" })).status).toBe(204);
-    const { parts } = outcomeFor(challengeOf(step));
-    expect((await authenticate(filled(step, asJson(...parts)))).status).toBe(401);
-    expect((await name()).status).toBe(401);
-  });
-
   test("fails for users who have as many keys as they may", async () => {
     aic.settings({ maxDevices: 1 });
     const step = await ask();
@@ -242,23 +220,4 @@ describe("a journey", () => {
     expect((await name("other@example.com")).status).toBe(200);
     expect((await control("settings", { maxDevice: 1 })).status).toBe(400);
   });
-});
-
-test("a restarted tenant knows its tokens, steps and keys", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "aic-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const kept = { ...options, statePath: join(folder, "aic.json") };
-  await aic.close();
-  aic = await startAic(kept);
-  token = await newToken();
-  const [first, second] = [await ask(), await ask()];
-  const answer = (step: Step) => authenticate(filled(step, asJson(...outcomeFor(challengeOf(step)).parts)));
-  expect((await answer(first)).status).toBe(200);
-  await aic.close();
-
-  aic = await startAic(kept);
-  expect((await answer(first)).status).toBe(401);
-  expect((await answer(second)).status).toBe(200);
-  expect((await authenticate()).status).toBe(200);
-  expect(aic.registrations(USER)).toHaveLength(2);
 });
