@@ -16,7 +16,7 @@ export function unavailableFault(
   cause: PeerFailure,
   { peer = cause.peer, consequence }: { readonly peer?: string; readonly consequence?: string } = {},
 ): Fault {
-  const message = [`The ${peer} does not answer now`, ...(consequence === undefined ? [] : [consequence])].join("; ");
+  const message = [`The ${peer} is not responding`, ...(consequence === undefined ? [] : [consequence])].join("; ");
   return new Fault("unavailable", `${message}.`, { retryAfter: cause.retryAfter ?? 30, cause });
 }
 
@@ -29,7 +29,7 @@ export const tooLateFault = (): Fault =>
 
 /** Returns the fault of a create whose order intent was not answered by storage: the delivery service was not called. */
 export const intentFault = (cause: Fault): Fault =>
-  new Fault("unavailable", "Storage does not answer now; nothing was ordered.", {
+  new Fault("unavailable", "Storage is not responding; nothing was ordered.", {
     ...(cause.retryAfter !== undefined && { retryAfter: cause.retryAfter }),
     cause,
   });

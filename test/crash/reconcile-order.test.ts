@@ -119,7 +119,7 @@ describe("a create handler that is delayed", () => {
     hold.release();
     expect((await answer).status).toBe(503);
     const end = await outcome(order, requestId, { hosts: [reconciler, creator], system });
-    expect(end).toEqual(failed("The delivery service does not answer now; nothing was ordered."));
+    expect(end).toEqual(failed("The delivery service is not responding; nothing was ordered."));
     expect(deliveryCalls(system)).toBe(0);
   });
 

@@ -7,7 +7,7 @@ import type { LoadedRequest } from "../model/loaded-request.ts";
 import { foldName, personList, positionOf } from "../model/request-lists.ts";
 import { isTerminal, type RequestState } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
-import { isLeasedByAnother, isOver, type Run, startRun } from "../runs/run.ts";
+import { isLeasedByAnother, isPastDeadline, type Run, startRun } from "../runs/run.ts";
 import type { ListEntry } from "../storage/lists.table.ts";
 import { cancelRequest } from "./cancel-request.ts";
 import { removeRequest } from "./remove-request.ts";
@@ -83,7 +83,7 @@ async function eraseOne(
   { who, run, dryRun }: { readonly who: RecipientName; readonly run: Run; readonly dryRun: boolean },
   deps: ConnectorDeps,
 ): Promise<EraseResult> {
-  if (isOver(run, deps)) return { left: "The time for one run was over." };
+  if (isPastDeadline(run, deps)) return { left: "The time for one run was over." };
   const { requests, log } = deps;
   const foundBy = personList(who.name);
   const loaded = await requests.load(entry.requestId);

@@ -7,7 +7,7 @@ import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { deliveryProblem, isShipped } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
-import { isLeasedByAnother, isOver, newLease, type Run } from "../runs/run.ts";
+import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
 import { findShipmentOwner } from "./find-shipment-owner.ts";
 import { removeResponsesIfDeleted } from "./remove-responses-if-deleted.ts";
@@ -17,7 +17,7 @@ import { pollLater, savePoll } from "./save-poll.ts";
  * The result of a poll, which the run uses to decide about the other shipments. `left`: the time of the run was over
  * before the poll, or the delivery service was not to be called.
  */
-export type PollResult = "answered" | "missing" | "refused_us" | "failed" | "skipped" | "left";
+export type PollResult = "answered" | "missing" | "unauthorized" | "failed" | "skipped" | "left";
 
 type BeforeSave = (leased: LoadedRequest, after: readonly SecurityKey[]) => Promise<void>;
 
@@ -45,7 +45,7 @@ export async function pollShipment(
     if (leased === undefined || isTooLateForAll(leased, deps)) return { leased };
     return { leased, answer: await callAndLearn(deliveryService, run, deps, () => delivery.getShipment(shipmentId)) };
   };
-  const made = await callInTurn(deliveryService, run, deps, { mayStart: () => !isOver(run, deps), call });
+  const made = await callInTurn(deliveryService, run, deps, { mayStart: () => !isPastDeadline(run, deps), call });
   if (made === "left") return "left";
   const { leased, answer } = made;
   if (leased === undefined) return "skipped";
@@ -67,7 +67,7 @@ export async function pollShipment(
     const unchanged = error.kind === "unauthorized" || (error.kind === "missing" && error.code !== undefined);
     if (!unchanged) return failed(error);
     await saveWithoutLease(leased, deps);
-    return error.kind === "missing" ? "missing" : "refused_us";
+    return error.kind === "missing" ? "missing" : "unauthorized";
   }
   try {
     await applyShipment(leased, answer.value, deps, beforeSave);

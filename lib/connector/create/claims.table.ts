@@ -117,11 +117,11 @@ export function claimStore(tables: Tables) {
     },
 
     /** Removes claims that ended at or before `until`, by the index sorted by expiry. Returns their number. */
-    async removeEnded(until: Instant, isOver: () => boolean): Promise<number> {
+    async removeEnded(until: Instant, isPastDeadline: () => boolean): Promise<number> {
       let removed = 0;
       for (const partitionKey of partitions) {
         const ended = { partitionKey, from: endsPrefix, before: `${endsPrefix}${until}~` };
-        for (let before = -1; before < removed && !isOver(); ) {
+        for (let before = -1; before < removed && !isPastDeadline(); ) {
           before = removed;
           const expired = await Array.fromAsync(table.query(ended, { limit: 50 }));
           if (expired.length > 0 && (await removeAll(expired))) removed += expired.length;

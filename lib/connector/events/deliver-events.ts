@@ -4,7 +4,7 @@ import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Stored } from "../model/loaded-request.ts";
 import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry.ts";
-import { isLeasedByAnother, isOver, newLease, type Run } from "../runs/run.ts";
+import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import { type Delivery, eventId, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
 import type { DueEvents } from "./event-rows.table.ts";
@@ -45,7 +45,7 @@ const maxKept = 500;
 
 /** Whether the run starts no more calls to the sink. */
 export const hasEnded = ({ isStopped, run, signal }: SinkRun, deps: Pick<DeliverDeps, "now">): boolean =>
-  isStopped || signal?.aborted === true || isOver(run, deps);
+  isStopped || signal?.aborted === true || isPastDeadline(run, deps);
 
 /**
  * Sends the due events of one request to one sink, in order. Stops at the first failure: the event is tried again

@@ -3,7 +3,6 @@ import { hasControlCharacters, withoutHiddenCharacters } from "../../platform/hi
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { CreationOptions } from "../model/webauthn.ts";
-import { optionMembers } from "./option-members.ts";
 import { relyingPartyId } from "./relying-party-id.ts";
 
 /** How a kind of IdP writes binary values. Each schema parses to base64url. */
@@ -69,6 +68,32 @@ const isPublicKey = (entry: unknown) => [undefined, "public-key"].includes(typed
 
 /** A member of a known set. Unknown values must be ignored (WebAuthn Level 3 sections 5.4 and 5.4.4). */
 const oneOf = <const T extends readonly string[]>(...values: T) => z.enum(values).optional().catch(undefined);
+
+/** The maximum nesting depth. */
+const maxDepth = 20;
+
+/**
+ * An object whose members are passed to the key maker unchanged, but without OData's annotations, which Microsoft Graph sends at every
+ * depth (`@odata.type`, `name@odata.type`).
+ */
+const optionMembers = z.lazy(() =>
+  z.record(z.string(), z.unknown()).transform((members, context) => {
+    try {
+      return withoutAnnotations(members, 0) as Record<string, unknown>;
+    } catch {
+      context.addIssue({ code: "custom", message: "is nested too deeply" });
+      return z.NEVER;
+    }
+  }),
+);
+
+function withoutAnnotations(value: unknown, depth: number): unknown {
+  if (depth > maxDepth) throw new RangeError();
+  if (Array.isArray(value)) return value.map(each => withoutAnnotations(each, depth + 1));
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).filter(([name]) => !name.includes("@odata."));
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutAnnotations(member, depth + 1)]));
+}
 
 const requirement = oneOf("discouraged", "preferred", "required");
 const selection = optionMembers.transform(members => {

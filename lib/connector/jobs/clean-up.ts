@@ -4,7 +4,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { forEachDue } from "../runs/queue.ts";
-import { isOver, startRun } from "../runs/run.ts";
+import { isPastDeadline, startRun } from "../runs/run.ts";
 
 export interface CleanUpReport {
   /** Requests that were deleted. */
@@ -33,7 +33,7 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
     }
     return false;
   });
-  const claims = await deps.claims.removeEnded(deps.now(), () => isOver(run, deps));
+  const claims = await deps.claims.removeEnded(deps.now(), () => isPastDeadline(run, deps));
   if (completedDays === 0) return { deleted: 0, purged, claims, left: unvisited };
   const until = plus(deps.now(), -days(completedDays));
   let deleted = 0;

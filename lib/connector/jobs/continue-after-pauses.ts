@@ -1,7 +1,7 @@
 import { between } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { takeEndOfPauses } from "../runs/peer-calls.ts";
-import { isOver, type Run } from "../runs/run.ts";
+import { isPastDeadline, type Run } from "../runs/run.ts";
 
 /**
  * Does the work of a run. A timer run does it again for the peers that have asked to wait, when their wait is over, if
@@ -18,6 +18,6 @@ export async function continueAfterPauses(
     if (until === undefined || until >= run.endsAt) return;
     // It may be over, if the work at other peers took longer.
     if (until > now()) await sleep(between(now(), until));
-    if (now() < until || isOver(run, { now })) return;
+    if (now() < until || isPastDeadline(run, { now })) return;
   }
 }

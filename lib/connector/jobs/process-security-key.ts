@@ -11,7 +11,7 @@ import { measureUnsentMail } from "../pin/mail-outcomes.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
 import { compensateEnded } from "../recovery/compensate-ended.ts";
 import { releaseLease } from "../runs/next-due.ts";
-import { isDue, isLeasedByAnother, isOver, type Run } from "../runs/run.ts";
+import { isDue, isLeasedByAnother, isPastDeadline, type Run } from "../runs/run.ts";
 import { runStep } from "../runs/run-step.ts";
 import type { Step } from "../runs/step.ts";
 
@@ -75,7 +75,7 @@ export async function processSecurityKey(
   }
   const due = dueActivations(current(), run, deps);
   for (const index of due) {
-    if (isOver(run, deps)) return leave();
+    if (isPastDeadline(run, deps)) return leave();
     const activation = await activateCredential({ requestId: loaded.request.value.id, key: current(), index }, deps);
     const isMoreDue = (key: SecurityKey) => index !== due.at(-1) || isMailDue(key, run, deps);
     const done = await doStep(activation, isMoreDue);
@@ -83,7 +83,7 @@ export async function processSecurityKey(
     if (done === "done") processed.add(index);
   }
   if (isMailDue(current(), run, deps)) {
-    if (isOver(run, deps)) return leave();
+    if (isPastDeadline(run, deps)) return leave();
     if ((await doStep(await sendPinMail({ loaded, key: current() }, deps), nothingMore)) === "lost") return result();
   } else if (loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due)) {
     // Another process stopped while it had the lease, and a cancel ended the work: only this run can remove the key

@@ -1,6 +1,6 @@
 import type { ConnectorDeps } from "../deps.ts";
 import { forEachDue, logAndContinue } from "../runs/queue.ts";
-import { isOver, type Run } from "../runs/run.ts";
+import { isPastDeadline, type Run } from "../runs/run.ts";
 import { type KeyCounts, processSecurityKey } from "./process-security-key.ts";
 
 export interface KeysReport extends KeyCounts {
@@ -20,7 +20,7 @@ export async function processSecurityKeys(
     let hasLeft = false;
     for (const { keyId } of entries) {
       if (keyId === undefined) continue;
-      if (isOver(run, deps)) return true;
+      if (isPastDeadline(run, deps)) return true;
       try {
         const result = await processSecurityKey(loaded, keyId, run, deps);
         for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += result.counts[name];

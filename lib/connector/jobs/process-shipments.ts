@@ -5,9 +5,9 @@ import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type Due, isSameDue } from "../model/request.ts";
 import { compensateExpired } from "../recovery/compensate-expired.ts";
 import { countMissingShipment } from "../recovery/missing-shipment.ts";
-import { answersForOthers } from "../recovery/probe-other-shipments.ts";
+import { probeOtherShipments } from "../recovery/probe-other-shipments.ts";
 import { forEachDue, logAndContinue } from "../runs/queue.ts";
-import { isOver, type Run, startRun } from "../runs/run.ts";
+import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
 import { continueAfterPauses } from "./continue-after-pauses.ts";
 import { emptyReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
 
@@ -25,12 +25,19 @@ export interface ShipmentsReport {
 /**
  * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Logs an error and ends the
  * run if the delivery service rejects the connector's token, or if it answers 404 for polled shipments and knows no
- * other one. If it is not known whether it does (`answersForOthers`), the 404s are not counted, and the shipments stay
+ * other one. If it is not known whether it does (`probeOtherShipments`), the 404s are not counted, and the shipments stay
  * due. If a peer throttles, a timer run waits for the end of its Retry-After and continues with the peer's work.
  */
 export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): Promise<ShipmentsReport> {
   const run = startRun(mode, deps);
-  const counts: Record<PollResult, number> = { answered: 0, missing: 0, refused_us: 0, failed: 0, skipped: 0, left: 0 };
+  const counts: Record<PollResult, number> = {
+    answered: 0,
+    missing: 0,
+    unauthorized: 0,
+    failed: 0,
+    skipped: 0,
+    left: 0,
+  };
   /** The requests whose shipments got a 404, by id, each with the poll that was due. A run that continues after a wait polls them again. */
   const missing = new Map<string, Due | undefined>();
   const poll = async (loaded: LoadedRequest): Promise<boolean> => {
@@ -43,20 +50,21 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   };
   let left = 0;
   await continueAfterPauses(run, deps, async () => {
-    left = await forEachDue("poll", run, deps, poll, { stopped: () => counts.refused_us > 0 });
+    left = await forEachDue("poll", run, deps, poll, { stopped: () => counts.unauthorized > 0 });
   });
   const { answered, failed } = counts;
   const polled = { answered, missing: missing.size, failed };
   const isInDoubt = missing.size > 0 && answered === 0;
-  const others = isInDoubt && counts.refused_us === 0 ? await answersForOthers(missing, run, deps) : "answers";
-  const answer = counts.refused_us > 0 ? "refused_us" : others;
-  if (answer === "refused_us" || answer === "knows_none") {
-    if (answer === "refused_us") deps.log.error("delivery_token_refused", {});
+  const others =
+    isInDoubt && counts.unauthorized === 0 ? await probeOtherShipments(missing, run, deps) : "knows_others";
+  const result = counts.unauthorized > 0 ? "unauthorized" : others;
+  if (result === "unauthorized" || result === "knows_none") {
+    if (result === "unauthorized") deps.log.error("delivery_token_refused", {});
     else deps.log.error("all_shipments_missing", { count: missing.size });
     await deps.sendEventsAfterJob();
     return { ...polled, activated: 0, left };
   }
-  if (answer === "answers") left += await countAll(missing, run, deps);
+  if (result === "knows_others") left += await countAll(missing, run, deps);
   let keys = emptyReport;
   await continueAfterPauses(run, deps, async () => {
     keys = plusReport(keys, await processSecurityKeys("shipment_key", run, deps));
@@ -72,7 +80,7 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
 async function countAll(missing: ReadonlyMap<string, Due | undefined>, run: Run, deps: ConnectorDeps): Promise<number> {
   let left = 0;
   for (const [id, due] of missing) {
-    if (isOver(run, deps)) left += 1;
+    if (isPastDeadline(run, deps)) left += 1;
     else
       await withLogFields({ credentialRequestId: id }, async () => {
         try {

@@ -17,8 +17,8 @@ export interface ClientCredentials {
   readonly secret: () => Promise<string>;
   /** The audience of `private_key_jwt`; `tokenUrl` by default. */
   readonly audience?: string | undefined;
-  /** For `private_key_jwt`; PS256 by default. */
-  readonly algorithm?: "PS256" | "RS256" | "ES256" | "ES384" | undefined;
+  /** Returns the algorithm of `private_key_jwt` for a private key; PS256 by default. */
+  readonly algorithmFor?: (key: KeyObject) => "RS256" | "ES256" | "ES384";
 }
 
 /** Gets an access token by the client credentials grant (RFC 6749 section 4.4). Throws PeerFailure, or what `secret` throws. */
@@ -77,7 +77,7 @@ async function assertion(access: PeerAccess, client: ClientCredentials, pem: str
   const now = Math.floor(Date.parse(access.now()) / 1000);
   return new SignJWT({ jti: Buffer.from(access.random(16)).toString("base64url") })
     .setProtectedHeader({
-      alg: client.algorithm ?? "PS256",
+      alg: client.algorithmFor?.(key) ?? "PS256",
       typ: "JWT",
       ...(thumbprint === undefined ? {} : { "x5t#S256": thumbprint }),
     })

@@ -8,7 +8,7 @@ import { isMailable } from "../model/pin-mail.ts";
 import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { isStopped } from "../runs/peer-calls.ts";
-import { isLeasedByAnother, isOver, type Run, retryAfterLease, startRun } from "../runs/run.ts";
+import { isLeasedByAnother, isPastDeadline, type Run, retryAfterLease, startRun } from "../runs/run.ts";
 import { type KeyInRun, runStep, type StepResult } from "../runs/run-step.ts";
 import type { Step } from "../runs/step.ts";
 import { loadRequest } from "../storage/change-request.ts";
@@ -124,7 +124,7 @@ async function resendEach(
   let tried = 0;
   let none = new Fault("conflict", "No PIN response is available for the request.");
   for (const keyId of keyIds) {
-    if (isOver(run, deps)) {
+    if (isPastDeadline(run, deps)) {
       none = timeIsOver();
       break;
     }
@@ -144,7 +144,7 @@ async function resendEach(
     }
     const after = await resend({ loaded, keyId, run }, deps);
     if (after === undefined) none = busy();
-    else if (after.loaded === loaded) none = isOver(run, deps) ? timeIsOver() : mailsPaused(deps);
+    else if (after.loaded === loaded) none = isPastDeadline(run, deps) ? timeIsOver() : mailsPaused(deps);
     else {
       tried++;
       if (securityKeyOf(after.loaded, keyId).mail.state === "sent") sent++;

@@ -3,7 +3,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { Queue } from "../model/request.ts";
 import type { DueEntry, DueRow } from "./due-index.table.ts";
 import { mustLeave } from "./peer-calls.ts";
-import { isDue, isLeasedByAnother, isOver, newLease, type Run } from "./run.ts";
+import { isDue, isLeasedByAnother, isPastDeadline, newLease, type Run } from "./run.ts";
 
 /** The due rows of one request. One worker works on all of them. */
 export interface DueRequest {
@@ -78,7 +78,7 @@ export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps
 
   return {
     async take(free) {
-      while (!isOver(run, deps)) {
+      while (!isPastDeadline(run, deps)) {
         await read(pageRows);
         const chosen = oldestRequests(waiting, free);
         const rows = chosen.flatMap(each => each.rows);

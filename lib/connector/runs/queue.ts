@@ -6,7 +6,7 @@ import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { Due, Queue } from "../model/request.ts";
 import type { DueEntry } from "./due-index.table.ts";
 import { type DueRequest, dueWork } from "./due-work.ts";
-import { isOver, type Run } from "./run.ts";
+import { isPastDeadline, type Run } from "./run.ts";
 
 /**
  * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an item is logged,
@@ -37,7 +37,7 @@ export async function forEachDue(
     return count * 4 > callsAtOnce * 3 ? 0 : callsAtOnce - count;
   };
   let storageError: unknown;
-  const hasEnded = () => storageError !== undefined || stopped() || isOver(run, deps);
+  const hasEnded = () => storageError !== undefined || stopped() || isPastDeadline(run, deps);
   const left = new Set<string>();
   const start = (next: DueRequest): void => {
     const visited = visit(next, run, deps, work)

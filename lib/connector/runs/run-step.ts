@@ -5,7 +5,7 @@ import type { SecurityKey } from "../model/request.ts";
 import { changeSecurityKey } from "../storage/change-request.ts";
 import { releaseLease } from "./next-due.ts";
 import { callInTurn, learnFromCall } from "./peer-calls.ts";
-import { isOver, newLease, type Run } from "./run.ts";
+import { isPastDeadline, newLease, type Run } from "./run.ts";
 import type { PeerCall, PeerRead, Step } from "./step.ts";
 
 /** A security key as this run read it. */
@@ -64,7 +64,7 @@ export async function runStep(
 
 /** Returns the step to continue with if the run must not call the peer, but its time is not over. */
 async function stepWithoutCall(step: PeerRead | PeerCall, run: Run, deps: ConnectorDeps): Promise<Step | undefined> {
-  if (isOver(run, deps)) return undefined;
+  if (isPastDeadline(run, deps)) return undefined;
   return "read" in step ? step.withoutRead?.() : step.withoutCall?.();
 }
 
@@ -80,7 +80,7 @@ function makeCall(
   deps: ConnectorDeps,
 ): Promise<{ readonly loaded: LoadedRequest; readonly next: () => Step | Promise<Step> } | "left" | undefined> {
   const { peer } = step;
-  const mayStart = () => !isFirst || !isOver(key.run, deps);
+  const mayStart = () => !isFirst || !isPastDeadline(key.run, deps);
   const call = async () => {
     if ("read" in step) {
       const { next, failure } = await step.read();

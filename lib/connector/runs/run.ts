@@ -59,4 +59,4 @@ export const isDue = (item: Pick<Due, "at" | "notBefore">, { mode }: Run, now: I
   item.at <= now || (mode === "on_demand" && (item.notBefore ?? now) <= now);
 
 /** Whether the time of the run is over, so that it starts no new item. */
-export const isOver = ({ endsAt }: Run, { now }: Pick<ConnectorDeps, "now">): boolean => now() >= endsAt;
+export const isPastDeadline = ({ endsAt }: Run, { now }: Pick<ConnectorDeps, "now">): boolean => now() >= endsAt;

@@ -6,7 +6,7 @@ import { idpName } from "../../model/peer-names.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
 import type { IdpDeps, IdpKind } from "../kind.ts";
-import { createPingTokens } from "../ping-tokens.ts";
+import { createPingTokens } from "../ping.ts";
 import { type AicSettings, settings } from "./settings.ts";
 import { end, endOf, type Field, fillIn, type Step, step, typesOf } from "./step.ts";
 import { errorOf, journeyOptions, optionsOf, outcomeOf } from "./wire.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Attestation } from "../../model/webauthn.ts";
 import { creationOptionsSchema } from "../creation-options.ts";
-import { pingBinary } from "../ping-values.ts";
+import { pingBinary } from "../ping.ts";
 import { type Callback, outputOf, type Step } from "./step.ts";
 
 /** AM uses the characters of this text as the user handle, without decoding them. */

@@ -8,7 +8,7 @@ import type { TokenCall } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions } from "../creation-options.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
-import { createPingTokens } from "../ping-tokens.ts";
+import { createPingTokens } from "../ping.ts";
 import { asDeviceLeft, asNothingCreated, deviceCapAsRefusal, undefinedIfGone, undefinedIfRefused } from "./failures.ts";
 import { type PingOneSettings, settings } from "./settings.ts";
 import {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Attestation } from "../../model/webauthn.ts";
 import { creationOptionsSchema } from "../creation-options.ts";
-import { pingBinary } from "../ping-values.ts";
+import { pingBinary } from "../ping.ts";
 
 /** Returns a filter by user name. The value is a JSON string (RFC 7644 section 3.4.2.2), so no character in it can end it. */
 export const byUsername = (username: string): string => `username eq ${JSON.stringify(username)}`;

@@ -149,7 +149,7 @@ test("a secret that is missing in the vault has an error event, which an alert r
   closing.push(() => logged.mockRestore());
   const idp = { type: "A", "default-relying-party": "example.com", "environment-id": "e", "client-id": "c" };
   const address = { "api-base-url": peers.pingone.url, "auth-base-url": peers.pingone.url };
-  await expect(registered("nameless", { ...idp, ...address })).rejects.toThrow("does not answer now");
+  await expect(registered("nameless", { ...idp, ...address })).rejects.toThrow("is not responding");
   const [event] = logged.mock.calls.map(([line]) => JSON.parse(String(line)));
   expect(event).toMatchObject({ event: "secret_missing", secret: "idp-nameless-client-secret" });
 });

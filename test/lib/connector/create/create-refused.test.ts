@@ -71,7 +71,7 @@ describe("a create that an identity provider answers no", () => {
     });
     const { status, body } = await refusalOf(connector.order(orderBody([4, 2])));
     expect({ status, asked }).toEqual({ status: 503, asked: 3 });
-    expect(body).toMatchObject({ error_message: expect.stringMatching(/does not answer now/) });
+    expect(body).toMatchObject({ error_message: expect.stringMatching(/is not responding/) });
     expectFailed(await endedRequest(connector), expect.any(String));
     expect(ordered()).toBe(0);
   });
@@ -92,14 +92,14 @@ describe("a create that an identity provider answers no", () => {
       headers: { "retry-after": retryAfter },
       body: { error_code: "api_error", error_data: { error_type: "internal" } },
     });
-    expectFailed(await endedRequest(connector), expect.stringMatching(/does not answer now/));
+    expectFailed(await endedRequest(connector), expect.stringMatching(/is not responding/));
     expect(ordered()).toBe(0);
   });
 
   test("because its connection is refused: 503 with Retry-After", async () => {
     const connector = await testConnector(peers, { settings: graphAt(peers, deadAddress) });
     expect(await refusalOf(connector.order())).toMatchObject({ status: 503, headers: { "retry-after": "30" } });
-    expectFailed(await endedRequest(connector), expect.stringMatching(/does not answer now/));
+    expectFailed(await endedRequest(connector), expect.stringMatching(/is not responding/));
   });
 
   test.each<[string, FaultRule]>([

@@ -32,7 +32,7 @@ const once = ({ context }: TestConnector, body: unknown) =>
 const nothingOrdered = {
   status: 503,
   headers: { "retry-after": "5" },
-  body: { error_message: "Storage does not answer now; nothing was ordered." },
+  body: { error_message: "Storage is not responding; nothing was ordered." },
 };
 
 describe("a create whose order intent is written, but every response to the write is lost", () => {

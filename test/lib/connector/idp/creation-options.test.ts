@@ -4,7 +4,7 @@ import {
   creationOptionsSchema,
   readCreationOptions,
 } from "../../../../lib/connector/idp/creation-options.ts";
-import { pingBinary } from "../../../../lib/connector/idp/ping-values.ts";
+import { pingBinary } from "../../../../lib/connector/idp/ping.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 
 const least = {

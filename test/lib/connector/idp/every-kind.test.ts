@@ -8,9 +8,11 @@ import type { Idp } from "../../../../lib/connector/idp/contract.ts";
 import { entra } from "../../../../lib/connector/idp/entra/entra.ts";
 import { pingone } from "../../../../lib/connector/idp/pingone/pingone.ts";
 import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
+import type { PeerFailureKind } from "../../../../lib/platform/peers/peer-failure.ts";
 import { plus } from "../../../../lib/platform/time.ts";
 import { startAic } from "../../../../local/peers/aic/aic.ts";
 import { startEntra } from "../../../../local/peers/entra/entra.ts";
+import type { FaultRule } from "../../../../local/peers/faults.ts";
 import type { Peer } from "../../../../local/peers/peer.ts";
 import { startPingOne } from "../../../../local/peers/pingone/pingone.ts";
 import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
@@ -19,6 +21,7 @@ import {
   createAuthenticatorKeys,
 } from "../../../../local/peers/security-key/authenticator-keys.ts";
 import { failureOf, kindOf } from "../../../support/connector/peer-tools.ts";
+import { deadAddress } from "../../../support/dead-address.ts";
 import { answerBy, askFor, clientSecret, type IdpTools, idpTools, signal, tag, user } from "./idp-tools.ts";
 
 interface SimulatedIdp extends Peer {
@@ -43,8 +46,27 @@ interface Subject {
   readonly options: { readonly method: string; readonly path: string };
   /** Path of the token. */
   readonly token: string;
+  /** The setting with the address that registers security keys. */
+  readonly api: string;
   readonly hasReadBack: boolean;
 }
+
+/** What an activation can meet, and the kind of failure that it is at every IdP. */
+const failures: readonly (readonly [string, FaultRule, PeerFailureKind])[] = [
+  ...([400, 405, 409, 410, 422] as const).map(
+    status => [`${status}`, { kind: "refuse", status, body: {} }, "refused"] as const,
+  ),
+  ...([401, 403] as const).map(status => [`${status}`, { kind: "refuse", status, body: {} }, "unauthorized"] as const),
+  ["404", { kind: "refuse", status: 404, body: {} }, "missing"],
+  ["404 of a proxy", { kind: "nonsense", status: 404 }, "missing"],
+  ["429", { kind: "throttle", body: {} }, "throttled"],
+  ...([307, 408, 500, 502, 503] as const).map(
+    status => [`${status}`, { kind: "refuse", status, body: {} }, "unanswered"] as const,
+  ),
+  ["a page with 200", { kind: "nonsense" }, "unanswered"],
+  ["a body that breaks off", { kind: "cut" }, "unanswered"],
+  ["a lost connection", { kind: "drop" }, "unanswered"],
+];
 
 const clientId = "3f2b";
 const environmentId = "11111111-2222-3333-4444-555555555555";
@@ -64,6 +86,7 @@ const subjects: Record<string, Subject> = {
       })),
     activation: "/fido2Methods$",
     before: 0,
+    api: "graph-endpoint",
     options: { method: "GET", path: "creationOptions" },
     token: "/oauth2/",
     hasReadBack: true,
@@ -79,6 +102,7 @@ const subjects: Record<string, Subject> = {
       })),
     activation: "/devices/[^/]+$",
     before: 0,
+    api: "api-base-url",
     options: { method: "POST", path: "/devices$" },
     token: "/as/token$",
     hasReadBack: true,
@@ -97,6 +121,7 @@ const subjects: Record<string, Subject> = {
     tools: url => idpTools(aic, () => ({ type: "aic", realm: "alpha", journey: "Register Key", ...settingsOf(url) })),
     activation: "/authenticate$",
     before: 2,
+    api: "api-base-url",
     options: { method: "POST", path: "/authenticate$" },
     token: "/access_token$",
     hasReadBack: false,
@@ -173,6 +198,32 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
       expect(grants()).toBe(1);
     },
   );
+
+  test("reports each failure of an activation as the same kind as every other IdP", async () => {
+    const challenge = await askFor(idp);
+    const response = answerBy(authenticator, challenge);
+    const kinds: [string, PeerFailureKind][] = [];
+    for (const [name, fault] of failures) {
+      peer.fail({ ...fault, method: "POST", path: subject.activation });
+      kinds.push([name, await kindOf(activate(idp, challenge, response))]);
+    }
+    expect(kinds).toEqual(failures.map(([name, , kind]) => [name, kind]));
+    expect(activations()).toBe(subject.before + failures.length);
+    expect(await kindOf(activate(connect({ [subject.api]: deadAddress }), challenge, response))).toBe("unreachable");
+    expect(await kindOf(activate(idp, { ...challenge, idpState: {} }, response))).toBe("refused");
+    expect(activations()).toBe(subject.before + failures.length);
+    await activate(idp, challenge, response);
+  });
+
+  test("repeats a read after temporary failures", async () => {
+    const challenge = await askFor(idp);
+    const response = answerBy(authenticator, challenge);
+    await activate(idp, challenge, response);
+    if (!subject.hasReadBack) return;
+    peer.fail({ kind: "refuse", status: 503, method: "GET" });
+    peer.fail({ kind: "throttle", method: "GET" });
+    expect(await idp.isRegistered(challenge.idpState, queryFor(response.credentialId), signal)).toBe(true);
+  });
 
   test("does not start an activation after notAfter", async () => {
     const challenge = await askFor(idp);

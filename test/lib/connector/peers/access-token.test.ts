@@ -230,7 +230,7 @@ describe("the client credentials grant (RFC 6749 section 4.4)", () => {
     ]);
     await grant(privateKey + certificate);
     await grant(issuer.certificate + certificate + privateKey);
-    await grant(privateKey, { algorithm: "RS256" });
+    await grant(privateKey, { algorithmFor: () => "RS256" });
     const assertions = forms.map(form => form.get("client_assertion") ?? "");
     for (const form of forms) {
       expect(form.get("client_assertion_type")).toBe("urn:ietf:params:oauth:client-assertion-type:jwt-bearer");

@@ -11,7 +11,6 @@ import { createAuthenticator } from "../../../../../local/peers/security-key/aut
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
 import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
 import { measureCpu } from "../../../../support/cpu-time.ts";
-import { deadAddress } from "../../../../support/dead-address.ts";
 import { answerBy, askFor, type IdpTools, idpTools, signal, user } from "../idp-tools.ts";
 
 const authenticator = createAuthenticator(await createAuthenticatorKeys());
@@ -572,14 +571,9 @@ describe("a failure of an IdP of kind C", () => {
     expect(steps()).toBe(2);
   });
 
-  test("happens if no process listens", async () => {
-    expect(await kindOf(ask(connect({ "api-base-url": deadAddress })))).toBe("unreachable");
-  });
-
   test("is a refusal if the stored state has no step", async () => {
     aic.resetRequests();
     for (const handle of [
-      {},
       { step: { authId: "a", callbacks: [] } },
       { step: { authId: "a", callbacks: [metadata(data)] } },
       { step: { authId: "a", callbacks: [{ ...hidden(), input: [] }] } },

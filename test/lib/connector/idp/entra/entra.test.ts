@@ -239,12 +239,6 @@ describe("a failure of an IdP of kind B", () => {
     expect(twice).toMatchObject({ kind: "refused", status: 409 });
   });
 
-  test("is repeated for a read", async () => {
-    entra.fail({ kind: "refuse", status: 503, path: "creationOptions" });
-    entra.fail({ kind: "throttle", retryAfter: 1, path: "creationOptions" });
-    expect(await ask()).toBeDefined();
-  });
-
   test("ends a call at the time limit, which includes the token of the managed identity", async () => {
     const stuck = connect(identity, { timeLimitMs: 50, managedIdentityToken: () => new Promise(() => {}) });
     expect(await kindOf(ask(stuck))).toBe("unreachable");

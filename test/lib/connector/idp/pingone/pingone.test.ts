@@ -9,7 +9,6 @@ import { type PingOne, startPingOne } from "../../../../../local/peers/pingone/p
 import { createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
 import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
-import { deadAddress } from "../../../../support/dead-address.ts";
 import { answerBy, askFor, type IdpTools, idpTools, signal, tag, user } from "../idp-tools.ts";
 
 const environmentId = "11111111-2222-3333-4444-555555555555";
@@ -303,16 +302,6 @@ describe("a failure of an IdP of kind A", () => {
     expect(await kindOf(idp.compensate(challenge.idpState, signal))).toBe("unauthorized");
   });
 
-  test("is temporary for throttling, with the time to wait", async () => {
-    pingone.fail({ kind: "throttle", retryAfter: 17, body: { code: "REQUEST_LIMITED" }, path: "devices$" });
-    expect(await failureOf(ask())).toMatchObject({
-      kind: "throttled",
-      retryAfter: 17,
-      code: "REQUEST_LIMITED",
-      passing: true,
-    });
-  });
-
   test("is not repeated for a new device, because each attempt would leave one", async () => {
     pingone.fail({ kind: "refuse", status: 503, path: "devices$", phase: "after" });
     expect(await kindOf(ask())).toBe("unanswered");
@@ -329,14 +318,6 @@ describe("a failure of an IdP of kind A", () => {
       clientExtensionResults: {},
     };
     expect(await kindOf(odd.activate(handle, attestation, "k", { signal }))).toBe("unanswered");
-  });
-
-  test("is repeated for a read", async () => {
-    const { challenge, attestation } = await activated();
-    pingone.fail({ kind: "refuse", status: 503, method: "GET", times: 2 });
-    expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
-    pingone.fail({ kind: "throttle", method: "GET", path: "/users$" });
-    expect(await ask()).toBeDefined();
   });
 
   test("leaves a security key without a name after notAfter, but registered", async () => {
@@ -365,8 +346,7 @@ describe("a failure of an IdP of kind A", () => {
     expect(pingone.count("DELETE", device)).toBe(0);
   });
 
-  test("happens if no process listens, or if a proxy responds", async () => {
-    expect(await kindOf(ask(connect({ "api-base-url": deadAddress })))).toBe("unreachable");
+  test("is thrown for the 404 of a proxy, which says nothing about the device", async () => {
     const { challenge } = await activated();
     pingone.fail({ kind: "nonsense", status: 404, method: "GET", times: 2 });
     expect(await kindOf(idp.isRegistered(challenge.idpState, queryFor("aWQ"), signal))).toBe("missing");
