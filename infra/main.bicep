@@ -1,5 +1,7 @@
 metadata description = 'An authentication server and a credential connector on Azure Functions: three apps, two services that cannot reach each other.'
 
+import { ByApp, DnsRecord, given, listed, pairs, Subnets, Texts, Zones } from 'types.bicep'
+
 targetScope = 'resourceGroup'
 
 // Settings with the code's own values, tables and containers: made from the code by `npm run settings`.
@@ -32,7 +34,8 @@ param nodeVersion string = '24'
 param maximumInstanceCount int = 40
 
 @description('Memory of an instance, in MB. A password hash takes 19 MiB and a core.')
-@allowed([512, 2048, 4096])
+// Of 512 MB the service has refused apps (Azure/azure-rest-api-specs#40898).
+@allowed([2048, 4096])
 param instanceMemoryMB int = 2048
 
 @description('Instances of Client that are kept ready, so that no sign-in waits for a start. They are paid for all the time.')
@@ -72,66 +75,77 @@ param operatorRange string = ''
 @description('Address range that may deploy to Core over the internet, as in 203.0.113.7/32. It reaches the deployment site alone, with an Entra token. Empty: only from inside.')
 param coreDeployRange string = ''
 
-@description('Id of a NAT gateway of yours for the subnets of the apps and of machines in additionalSubnets, which then have no other way out.')
-param natGatewayId string = ''
+@description('Ids of resources of yours that are used in place of new ones; empty ones are made.')
+type ExistingIds = {
+  @description('Virtual network, in the region of the deployment, for the subnets and their security groups.')
+  network: string
+  @description('Subnets. All or none; then no network is made.')
+  subnets: Subnets
+  @description('Private DNS zones. With subnets of yours all are needed, unless privateDns is none.')
+  dnsZones: Zones
+  @description('NAT gateway for the subnets of the apps and of machines in additionalSubnets, which then have no other way out.')
+  natGateway: string
+  @description('Route table for the same subnets, as to a firewall, which then have no other way out.')
+  routeTable: string
+  @description('Identities of the apps.')
+  identities: ByApp
+  @description('Log Analytics workspace.')
+  workspace: string
+  @description('Action group that alerts go to.')
+  actionGroup: string
+}
 
-@description('Id of a route table of yours for the same subnets, as to a firewall, which then have no other way out.')
-param routeTableId string = ''
-
-@description('Id of a virtual network of yours, in the region of the deployment, for the subnets and their security groups. Empty: one is created.')
-param existingNetworkId string = ''
-
-@description('Ids of subnets of yours, by use: core, client, connector, authEndpoints, connectorEndpoints, coreEndpoint. All or none; then no network is made.')
-param existingSubnetIds object = {}
-
-@description('Ids of private DNS zones of yours, by use: blob, table, vault, sites. With a network of the template an empty one is made; with subnets of yours all are needed. Unless privateDns is none.')
-param existingDnsZoneIds object = {}
+@description('Ids of resources of yours.')
+param existingIds ExistingIds = {
+  network: ''
+  subnets: { core: '', client: '', connector: '', authEndpoints: '', connectorEndpoints: '', coreEndpoint: '' }
+  dnsZones: { blob: '', table: '', vault: '', sites: '' }
+  natGateway: ''
+  routeTable: ''
+  identities: { core: '', client: '', connector: '' }
+  workspace: ''
+  actionGroup: ''
+}
 
 @description('none: no DNS record of a private endpoint is made, because a policy of yours makes them.')
 @allowed(['own', 'none'])
 param privateDns string = 'own'
-
-@description('Ids of identities of yours, by app: core, client, connector. An empty one is made.')
-param existingIdentityIds object = {}
-
-@description('Id of a Log Analytics workspace of yours; empty makes one.')
-param existingWorkspaceId string = ''
-
-@description('Id of an action group of yours that alerts go to; empty makes one.')
-param existingActionGroupId string = ''
 
 // Of the callers
 
 @description('The Entra tenant whose tokens are taken; empty: the tenant of the subscription.')
 param tenantId string = ''
 
-@description('Address of Core that answers name, where it is not the app\'s own.')
-param corePublicBaseUrl string = ''
+@description('Addresses of the apps that answers name, where these are not their own.')
+param publicBaseUrls ByApp = { core: '', client: '', connector: '' }
 
-@description('Address of Client that answers name, where it is not the app\'s own.')
-param clientPublicBaseUrl string = ''
+@description('Ids that proxies send with every call.')
+type ProxyIds = {
+  @description('Of the proxy before Client, as the Front Door id of its profile. Client then refuses every other call. Empty: callers reach Client directly.')
+  client: string
+  @description('The same for the proxy before the connector.')
+  connector: string
+}
 
-@description('Address of the connector that answers name, where it is not the app\'s own.')
-param connectorPublicBaseUrl string = ''
-
-@description('Id that the proxy before Client sends with every call, as the Front Door id of its profile. Client then refuses every other call. Empty: callers reach Client directly.')
-param clientProxyId string = ''
-
-@description('The same for the proxy before the connector.')
-param connectorProxyId string = ''
+@description('Ids of the proxies before the apps.')
+param proxyIds ProxyIds = { client: '', connector: '' }
 
 @description('Where calls of these proxies come from: a service tag, or an address range as in 203.0.113.0/24.')
 @minLength(1)
 param proxySource string = 'AzureFrontDoor.Backend'
 
-@description('Settings of every app that differ from the code\'s own values, by name (docs/settings.md). Empty ones count as not given.')
-param everyAppSettings object = {}
+@description('Settings that differ from the code\'s own values, by name (docs/settings.md). Empty ones count as not given.')
+type Settings = {
+  @description('Of every app.')
+  everyApp: Texts
+  @description('Of the authentication server.')
+  auth: Texts
+  @description('Of the connector.')
+  connector: Texts
+}
 
-@description('Settings of the authentication server that differ, by name.')
-param authSettings object = {}
-
-@description('Settings of the connector that differ, by name.')
-param connectorSettings object = {}
+@description('Settings of the apps.')
+param settings Settings = { everyApp: {}, auth: {}, connector: {} }
 
 // Of the mail
 
@@ -139,12 +153,16 @@ param connectorSettings object = {}
 @minLength(3)
 param mailDomain string
 
-@description('What is before the @ in the address that PIN mails come from. Every domain has donotreply; any other name is refused until the sending limits of the domain are raised.')
-@minLength(1)
-param mailSenderName string = 'donotreply'
+@description('The address that PIN mails come from.')
+type MailSender = {
+  @description('What is before the @. Every domain has donotreply; any other name is refused until the sending limits of the domain are raised.')
+  name: string
+  @description('The name that recipients see.')
+  displayName: string
+}
 
-@description('The name that recipients of PIN mails see.')
-param mailSenderDisplayName string = 'Security keys'
+@description('Who PIN mails come from.')
+param mailSender MailSender = { name: 'donotreply', displayName: 'Security keys' }
 
 @description('Where the mail service keeps its data.')
 param mailDataLocation string = 'Europe'
@@ -169,57 +187,30 @@ param dailyCapGb int = 0
 @description('Whether /health of both public apps is called from several places every 15 minutes. Before the first deployment of a package no app responds, so switch it on afterwards.')
 param availabilityTests bool = false
 
-@description('How the host sends telemetry: OpenTelemetry joins its spans with the app\'s, ApplicationInsights is the older way.')
-@allowed(['OpenTelemetry', 'ApplicationInsights'])
-param telemetryMode string = 'OpenTelemetry'
-
 @description('A job that has not run for this long raises an alert. Longer than the longest interval of the CRON schedules.')
 @allowed(['PT2H', 'PT3H', 'PT4H', 'PT6H', 'P1D'])
 param alertJobWindow string = 'PT3H'
 
-@description('Age in hours at which an unsent PIN mail raises an alert.')
-@minValue(1)
-param alertUnsentMailHours int = 24
-
-@description('Days before its end at which a secret raises an alert.')
-@minValue(1)
-param alertExpiryDays int = 30
-
-@description('Throttled calls of one peer in an hour that raise an alert.')
-@minValue(1)
-param alertThrottledCalls int = 50
-
 // Made by the preprovision hook, new in each run; used only where the vault has none yet. They have defaults, because `azd up` asks a
 // person for every parameter that has none, and does so before it runs a hook.
 
-@description('Random key that seals the authentication server\'s secrets: 32 bytes, base64url. Empty makes none.')
+@description('Random keys of 32 bytes, base64url; an empty one is not made.')
 @secure()
-param authDataKey string = ''
-
-@description('Random pepper of password hashes: 32 bytes, base64url. Empty makes none.')
-@secure()
-param authPepper string = ''
-
-@description('Random key that seals the connector\'s secrets: 32 bytes, base64url. Empty makes none.')
-@secure()
-param connectorDataKey string = ''
+param newKeys {
+  @description('Seals the secrets of the authentication server.')
+  authData: string?
+  @description('Pepper of password hashes.')
+  authPepper: string?
+  @description('Seals the secrets of the connector.')
+  connectorData: string?
+} = {}
 
 @description('When keys that are made in this run expire, in seconds since 1970.')
 param keysExpireOn int = 0
 
 var token = uniqueString(resourceGroup().id, environmentName, nameSuffix)
-var allTags = union(
-  toObject(
-    filter(split(resourceTags, ','), pair => contains(pair, '=')),
-    pair => trim(split(pair, '=')[0]),
-    pair => trim(join(skip(split(pair, '='), 1), '='))
-  ),
-  { 'azd-env-name': environmentName }
-)
-var furtherSubnets = map(filter(split(additionalSubnets, ','), pair => contains(pair, '=')), pair => {
-  name: trim(split(pair, '=')[0])
-  addressPrefix: trim(split(pair, '=')[1])
-})
+var allTags = union(pairs(resourceTags), { 'azd-env-name': environmentName })
+var furtherSubnets = map(items(pairs(additionalSubnets)), subnet => { name: subnet.key, addressPrefix: subnet.value })
 
 var names = {
   core: 'func-core-${token}'
@@ -236,77 +227,31 @@ var names = {
   communication: 'acs-${token}'
 }
 
-var everyApp = union(
-  code.settings.everyApp,
-  toObject(filter(items(everyAppSettings), setting => !empty(setting.value)), setting => setting.key, setting => setting.value)
-)
-var ofAuth = union(
-  code.settings.auth,
-  toObject(filter(items(authSettings), setting => !empty(setting.value)), setting => setting.key, setting => setting.value)
-)
+var everyApp = union(code.settings.everyApp, given(settings.everyApp))
+var ofAuth = union(code.settings.auth, given(settings.auth))
 var ofConnector = union(
   code.settings.connector,
   { IDPA_ONLINE_ENDPOINT: environment().authentication.loginEndpoint },
-  toObject(filter(items(connectorSettings), setting => !empty(setting.value)), setting => setting.key, setting => setting.value)
+  given(settings.connector)
 )
 
 // An app without a proxy of its own is called directly if the other app has one. With no id at all the number stays as it is given, so
 // that an app that trusts more proxies than the platform's own refuses to start.
-var clientTrustedProxies = empty(clientProxyId) && !empty(connectorProxyId) ? '1' : everyApp.TRUSTED_PROXIES
-var connectorTrustedProxies = empty(connectorProxyId) && !empty(clientProxyId) ? '1' : everyApp.TRUSTED_PROXIES
+var clientTrustedProxies = empty(proxyIds.client) && !empty(proxyIds.connector) ? '1' : everyApp.TRUSTED_PROXIES
+var connectorTrustedProxies = empty(proxyIds.connector) && !empty(proxyIds.client) ? '1' : everyApp.TRUSTED_PROXIES
 
 var takesStaticTokens = everyApp.CALLER_STATIC_TOKENS == 'true'
 
-var apps = [
-  'core'
-  'client'
-  'connector'
-]
-
-// Who may do what, where. Nothing else is allowed to any app.
-var grants = concat(
-  flatten(map(
-    [
-      { app: 'core', store: names.authStore, vault: names.authVault, except: [] }
-      // Who breaks the public app must not put a package of their own into Core's place, nor take the backups along.
-      { app: 'client', store: names.authStore, vault: names.authVault, except: ['package-core', 'backups'] }
-      { app: 'connector', store: names.connectorStore, vault: names.connectorVault, except: [] }
-    ],
-    service => [
-      // The host makes containers of its own and holds leases in them.
-      { app: service.app, kind: 'storage', role: 'Storage Blob Data Owner', target: service.store, child: 'none', except: service.except }
-      { app: service.app, kind: 'storage', role: 'Storage Table Data Contributor', target: service.store, child: 'none', except: [] }
-      { app: service.app, kind: 'vault', role: 'Key Vault Secrets User', target: service.vault, child: 'none', except: [] }
-      { app: service.app, kind: 'component', role: 'Monitoring Metrics Publisher', target: names.component, child: 'none', except: [] }
-    ]
-  )),
-  takesStaticTokens
-    ? [
-        { app: 'core', kind: 'tokens', role: 'Key Vault Secrets Officer', target: names.authVault, child: 'core-api-tokens', except: [] }
-        {
-          app: 'connector'
-          kind: 'tokens'
-          role: 'Key Vault Secrets Officer'
-          target: names.connectorVault
-          child: 'connector-api-tokens'
-          except: []
-        }
-      ]
-    : []
-)
-
-var givenSubnets = union(
-  { core: '', client: '', connector: '', authEndpoints: '', connectorEndpoints: '', coreEndpoint: '' },
-  trial ? {} : existingSubnetIds
-)
-var givenZones = toObject(filter(items(existingDnsZoneIds), zone => !empty(zone.value)), zone => zone.key, zone => zone.value)
-var givenIdentities = union({ core: '', client: '', connector: '' }, existingIdentityIds)
+var givenSubnets = trial
+  ? { core: '', client: '', connector: '', authEndpoints: '', connectorEndpoints: '', coreEndpoint: '' }
+  : existingIds.subnets
 var ownSubnets = !trial && empty(givenSubnets.core)
 // Ids that are known at the start, not outputs of modules: a preview (what-if) shows every resource then.
-var networkId = empty(existingNetworkId) ? resourceId('Microsoft.Network/virtualNetworks', names.network) : existingNetworkId
+var networkId = empty(existingIds.network) ? resourceId('Microsoft.Network/virtualNetworks', names.network) : existingIds.network
 // '', subscriptions, its id, resourceGroups, its name, providers, Microsoft.Network, virtualNetworks, its name.
 var networkParts = split(networkId, '/')
-var subnetPrefix = empty(existingNetworkId) ? '' : 'snet-${token}-'
+var subnetPrefix = empty(existingIds.network) ? '' : 'snet-${token}-'
+var givenZones = given(existingIds.dnsZones)
 var makesZones = ownSubnets && privateDns == 'own'
 var zoneNames = {
   blob: 'privatelink.blob.${environment().suffixes.storage}'
@@ -327,26 +272,28 @@ var subnetIds = ownSubnets
     }
   : givenSubnets
 
-module identities 'modules/identity.bicep' = [
-  for app in apps: {
-    params: {
-      name: 'id-${app}-${token}'
-      location: location
-      tags: allTags
-      existingId: givenIdentities[app]
-    }
+// Modules have names that do not change: without, each is another deployment in each run. Azure keeps 800 in a group, and deletes none
+// while a lock is on the group (Azure/bicep#18621, #2529; MicrosoftDocs/azure-docs#13113).
+module identities 'modules/identities.bicep' = {
+  name: 'identities-${token}'
+  params: {
+    token: token
+    location: location
+    tags: allTags
+    existingIds: existingIds.identities
   }
-]
+}
 
 module network 'modules/network.bicep' = if (ownSubnets) {
+  name: 'network-${token}'
   scope: resourceGroup(networkParts[2], networkParts[4])
   params: {
     name: networkParts[8]
-    exists: !empty(existingNetworkId)
+    exists: !empty(existingIds.network)
     subnetPrefix: subnetPrefix
     groupPrefix: 'nsg-${token}-'
-    natGatewayId: natGatewayId
-    routeTableId: routeTableId
+    natGatewayId: existingIds.natGateway
+    routeTableId: existingIds.routeTable
     location: location
     tags: allTags
     addressPrefix: networkPrefix
@@ -356,6 +303,7 @@ module network 'modules/network.bicep' = if (ownSubnets) {
 }
 
 module dns 'modules/dns.bicep' = if (makesZones) {
+  name: 'dns-${token}'
   params: {
     linkName: names.network
     tags: allTags
@@ -368,6 +316,7 @@ module dns 'modules/dns.bicep' = if (makesZones) {
 }
 
 module monitoring 'modules/monitoring.bicep' = {
+  name: 'monitoring-${token}'
   params: {
     workspaceName: names.workspace
     componentName: names.component
@@ -375,12 +324,14 @@ module monitoring 'modules/monitoring.bicep' = {
     tags: allTags
     retentionDays: retentionDays
     dailyCapGb: dailyCapGb
-    existingWorkspaceId: existingWorkspaceId
+    existingWorkspaceId: existingIds.workspace
     workbookTitle: 'Credentials: ${environmentName}'
+    senders: map(identities.outputs.identities, identity => identity.principalId)
   }
 }
 
 module authStore 'modules/store.bicep' = {
+  name: 'auth-store-${token}'
   params: {
     name: names.authStore
     location: location
@@ -392,6 +343,11 @@ module authStore 'modules/store.bicep' = {
     softDeleteDays: softDeleteDays
     subnetId: subnetIds.authEndpoints
     zoneIds: zoneIds
+    grants: [
+      { principalId: identities.outputs.identities[0].principalId, exceptContainers: [] }
+      // Who breaks the public app must not put a package of their own into Core's place, nor take the backups along.
+      { principalId: identities.outputs.identities[1].principalId, exceptContainers: ['package-core', 'backups'] }
+    ]
   }
   dependsOn: [
     network
@@ -400,6 +356,7 @@ module authStore 'modules/store.bicep' = {
 }
 
 module connectorStore 'modules/store.bicep' = {
+  name: 'connector-store-${token}'
   params: {
     name: names.connectorStore
     location: location
@@ -411,6 +368,9 @@ module connectorStore 'modules/store.bicep' = {
     softDeleteDays: softDeleteDays
     subnetId: subnetIds.connectorEndpoints
     zoneIds: zoneIds
+    grants: [
+      { principalId: identities.outputs.identities[2].principalId, exceptContainers: [] }
+    ]
   }
   dependsOn: [
     network
@@ -419,6 +379,7 @@ module connectorStore 'modules/store.bicep' = {
 }
 
 module authVault 'modules/vault.bicep' = {
+  name: 'auth-vault-${token}'
   params: {
     name: names.authVault
     location: location
@@ -428,10 +389,12 @@ module authVault 'modules/vault.bicep' = {
     locked: resourceLocks
     trial: trial
     workspaceId: monitoring.outputs.workspaceId
-    dataEncryptionKey: authDataKey
-    passwordPepper: authPepper
+    dataEncryptionKey: newKeys.?authData ?? ''
+    passwordPepper: newKeys.?authPepper ?? ''
     keysExpireOn: keysExpireOn
     tokenHashesName: takesStaticTokens ? 'core-api-tokens' : ''
+    tokenWriter: identities.outputs.identities[0].principalId
+    readers: [identities.outputs.identities[0].principalId, identities.outputs.identities[1].principalId]
   }
   dependsOn: [
     network
@@ -442,6 +405,7 @@ module authVault 'modules/vault.bicep' = {
 }
 
 module connectorVault 'modules/vault.bicep' = {
+  name: 'connector-vault-${token}'
   params: {
     name: names.connectorVault
     location: location
@@ -451,9 +415,11 @@ module connectorVault 'modules/vault.bicep' = {
     locked: resourceLocks
     trial: trial
     workspaceId: monitoring.outputs.workspaceId
-    dataEncryptionKey: connectorDataKey
+    dataEncryptionKey: newKeys.?connectorData ?? ''
     keysExpireOn: keysExpireOn
     tokenHashesName: takesStaticTokens ? 'connector-api-tokens' : ''
+    tokenWriter: identities.outputs.identities[2].principalId
+    readers: [identities.outputs.identities[2].principalId]
   }
   dependsOn: [
     network
@@ -464,6 +430,7 @@ module connectorVault 'modules/vault.bicep' = {
 }
 
 module mailOrigin 'modules/mail-domain.bicep' = {
+  name: 'mail-origin-${token}'
   params: {
     name: names.mailService
     tags: allTags
@@ -473,6 +440,7 @@ module mailOrigin 'modules/mail-domain.bicep' = {
 }
 
 module mail 'modules/mail.bicep' = {
+  name: 'mail-${token}'
   params: {
     name: names.communication
     tags: allTags
@@ -481,54 +449,23 @@ module mail 'modules/mail.bicep' = {
     domainName: mailDomain
     domainId: mailOrigin.outputs.domainId
     linked: mailDomainLinked || mailOrigin.outputs.verified
-    senderName: mailSenderName
-    senderDisplayName: mailSenderDisplayName
+    senderName: mailSender.name
+    senderDisplayName: mailSender.displayName
+    principalId: identities.outputs.identities[2].principalId
   }
-}
-
-module roles 'modules/role.bicep' = [
-  for grant in grants: {
-    params: {
-      principalId: identities[indexOf(apps, grant.app)].outputs.principalId
-      role: grant.role
-      kind: grant.kind
-      targetName: grant.target
-      targetChild: grant.child
-      exceptContainers: grant.except
-    }
-    dependsOn: [
-      monitoring
-      authStore
-      connectorStore
-      authVault
-      connectorVault
-    ]
-  }
-]
-
-// Apart from the other roles, so that Core and Client do not wait for mail, and do not fail with it.
-module mailRole 'modules/role.bicep' = {
-  params: {
-    principalId: identities[2].outputs.principalId
-    // No narrower role of Azure's own can send.
-    role: 'Communication and Email Service Owner'
-    kind: 'mail'
-    targetName: names.communication
-  }
-  dependsOn: [
-    mail
-  ]
 }
 
 module core 'modules/app.bicep' = {
+  name: 'core-${token}'
   params: {
     name: names.core
     location: location
     tags: allTags
     api: 'core'
-    identityId: identities[0].outputs.id
-    identityClientId: identities[0].outputs.clientId
+    identity: identities.outputs.identities[0]
     subnetId: subnetIds.core
+    endpointSubnetId: trial ? '' : subnetIds.coreEndpoint
+    endpointZoneId: zoneIds.sites
     nodeVersion: nodeVersion
     maximumInstanceCount: maximumInstanceCount
     bodyLimitBytes: code.hostBodyLimitBytes
@@ -536,52 +473,33 @@ module core 'modules/app.bicep' = {
     alwaysReadyInstances: 0
     zoneRedundant: zoneRedundant
     trial: trial
+    storageName: names.authStore
     blobEndpoint: authStore.outputs.blobEndpoint
     tableEndpoint: authStore.outputs.tableEndpoint
     packageContainer: 'package-core'
     hostId: 'core-${token}'
     insightsConnectionString: monitoring.outputs.connectionString
-    telemetryMode: telemetryMode
     proxyId: ''
     proxyIdHeader: everyApp.PROXY_ID_HEADER
     proxySource: proxySource
     trustedProxies: everyApp.TRUSTED_PROXIES
     deployRange: coreDeployRange
     settings: union(everyApp, ofAuth, {
-      PUBLIC_BASE_URL: corePublicBaseUrl
+      PUBLIC_BASE_URL: publicBaseUrls.core
       CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId
       CLOUD_KEY_VAULT_ENDPOINT: authVault.outputs.endpoint
     })
   }
-  dependsOn: [
-    roles
-  ]
-}
-
-module corePrivateEndpoint 'modules/private-endpoint.bicep' = if (!trial) {
-  params: {
-    name: '${names.core}-site'
-    location: location
-    tags: allTags
-    subnetId: subnetIds.coreEndpoint
-    targetId: core.outputs.id
-    group: 'sites'
-    zoneId: zoneIds.sites
-  }
-  dependsOn: [
-    network
-    dns
-  ]
 }
 
 module client 'modules/app.bicep' = {
+  name: 'client-${token}'
   params: {
     name: names.client
     location: location
     tags: allTags
     api: 'client'
-    identityId: identities[1].outputs.id
-    identityClientId: identities[1].outputs.clientId
+    identity: identities.outputs.identities[1]
     subnetId: subnetIds.client
     nodeVersion: nodeVersion
     maximumInstanceCount: maximumInstanceCount
@@ -590,36 +508,33 @@ module client 'modules/app.bicep' = {
     alwaysReadyInstances: clientAlwaysReadyInstances
     zoneRedundant: zoneRedundant
     trial: trial
+    storageName: names.authStore
     blobEndpoint: authStore.outputs.blobEndpoint
     tableEndpoint: authStore.outputs.tableEndpoint
     packageContainer: 'package-client'
     hostId: 'client-${token}'
     insightsConnectionString: monitoring.outputs.connectionString
-    telemetryMode: telemetryMode
-    proxyId: clientProxyId
+    proxyId: proxyIds.client
     proxyIdHeader: everyApp.PROXY_ID_HEADER
     proxySource: proxySource
     trustedProxies: clientTrustedProxies
     deployRange: ''
     settings: union(everyApp, ofAuth, {
-      PUBLIC_BASE_URL: clientPublicBaseUrl
+      PUBLIC_BASE_URL: publicBaseUrls.client
       CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId
       CLOUD_KEY_VAULT_ENDPOINT: authVault.outputs.endpoint
     })
   }
-  dependsOn: [
-    roles
-  ]
 }
 
 module connector 'modules/app.bicep' = {
+  name: 'connector-${token}'
   params: {
     name: names.connector
     location: location
     tags: allTags
     api: 'connector'
-    identityId: identities[2].outputs.id
-    identityClientId: identities[2].outputs.clientId
+    identity: identities.outputs.identities[2]
     subnetId: subnetIds.connector
     nodeVersion: nodeVersion
     maximumInstanceCount: maximumInstanceCount
@@ -628,32 +543,29 @@ module connector 'modules/app.bicep' = {
     alwaysReadyInstances: 0
     zoneRedundant: zoneRedundant
     trial: trial
+    storageName: names.connectorStore
     blobEndpoint: connectorStore.outputs.blobEndpoint
     tableEndpoint: connectorStore.outputs.tableEndpoint
     packageContainer: 'package-connector'
     hostId: 'connector-${token}'
     insightsConnectionString: monitoring.outputs.connectionString
-    telemetryMode: telemetryMode
-    proxyId: connectorProxyId
+    proxyId: proxyIds.connector
     proxyIdHeader: everyApp.PROXY_ID_HEADER
     proxySource: proxySource
     trustedProxies: connectorTrustedProxies
     deployRange: ''
     settings: union(everyApp, ofConnector, {
-      PUBLIC_BASE_URL: connectorPublicBaseUrl
+      PUBLIC_BASE_URL: publicBaseUrls.connector
       CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId
       CLOUD_KEY_VAULT_ENDPOINT: connectorVault.outputs.endpoint
       EMAIL_API_SEND_ENDPOINT: mail.outputs.endpoint
-      EMAIL_SENDER_ADDRESS: '${toLower(mailSenderName)}@${mailOrigin.outputs.senderDomain}'
+      EMAIL_SENDER_ADDRESS: '${toLower(mailSender.name)}@${mailOrigin.outputs.senderDomain}'
     })
   }
-  dependsOn: [
-    roles
-    mailRole
-  ]
 }
 
 module alerts 'modules/alerts.bicep' = {
+  name: 'alerts-${token}'
   params: {
     name: 'alert-${token}'
     location: location
@@ -661,7 +573,7 @@ module alerts 'modules/alerts.bicep' = {
     componentId: monitoring.outputs.componentId
     workspaceId: monitoring.outputs.workspaceId
     vaultNames: [names.authVault, names.connectorVault]
-    mailTo: filter(map(split(alertMailTo, ','), address => trim(address)), address => !empty(address))
+    mailTo: listed(alertMailTo)
     jobWindow: alertJobWindow
     appNames: {
       core: names.core
@@ -671,33 +583,28 @@ module alerts 'modules/alerts.bicep' = {
     backups: everyApp.CRON_BACKUP_SCHEDULE != 'none'
     // The timer is registered only if there is a sink; 'none' keeps the number of a removed one.
     events: !empty(filter(split(ofConnector.EVENT_SINK_URLS, ','), sink => !contains(['', 'none'], trim(sink))))
-    unsentMailHours: alertUnsentMailHours
-    expiryDays: alertExpiryDays
-    throttledCalls: alertThrottledCalls
-    existingActionGroupId: existingActionGroupId
+    existingActionGroupId: existingIds.actionGroup
   }
 }
 
-// A proxy keeps the tests from the app's own address.
-module clientAvailability 'modules/availability.bicep' = {
+module availability 'modules/availability.bicep' = {
+  name: 'availability-${token}'
   params: {
-    name: 'health-client-${token}'
-    enabled: availabilityTests && (empty(clientProxyId) || !empty(clientPublicBaseUrl))
+    // A proxy keeps the tests from the app's own address.
+    tests: [
+      {
+        name: 'health-client-${token}'
+        enabled: availabilityTests && (empty(proxyIds.client) || !empty(publicBaseUrls.client))
+        url: empty(publicBaseUrls.client) ? client.outputs.url : publicBaseUrls.client
+      }
+      {
+        name: 'health-connector-${token}'
+        enabled: availabilityTests && (empty(proxyIds.connector) || !empty(publicBaseUrls.connector))
+        url: empty(publicBaseUrls.connector) ? connector.outputs.url : publicBaseUrls.connector
+      }
+    ]
     location: location
     tags: allTags
-    url: empty(clientPublicBaseUrl) ? client.outputs.url : clientPublicBaseUrl
-    componentId: monitoring.outputs.componentId
-    actionGroupId: alerts.outputs.actionGroupId
-  }
-}
-
-module connectorAvailability 'modules/availability.bicep' = {
-  params: {
-    name: 'health-connector-${token}'
-    enabled: availabilityTests && (empty(connectorProxyId) || !empty(connectorPublicBaseUrl))
-    location: location
-    tags: allTags
-    url: empty(connectorPublicBaseUrl) ? connector.outputs.url : connectorPublicBaseUrl
     componentId: monitoring.outputs.componentId
     actionGroupId: alerts.outputs.actionGroupId
   }
@@ -737,10 +644,10 @@ output AUTH_STORAGE_NAME string = names.authStore
 output CONNECTOR_STORAGE_NAME string = names.connectorStore
 
 @description('Object id of the identity of Core, for roles on resources of yours, as a second storage account for backups.')
-output CORE_PRINCIPAL_ID string = identities[0].outputs.principalId
+output CORE_PRINCIPAL_ID string = identities.outputs.identities[0].principalId
 
 @description('Object id of the identity of the connector, which an identity provider of kind B trusts.')
-output CONNECTOR_PRINCIPAL_ID string = identities[2].outputs.principalId
+output CONNECTOR_PRINCIPAL_ID string = identities.outputs.identities[2].principalId
 
 @description('Name of the mail service, for the verification of its domain.')
 output MAIL_SERVICE_NAME string = names.mailService
@@ -752,4 +659,4 @@ output MAIL_DOMAIN_NAME string = mailDomain
 output MAIL_DOMAIN_VERIFIED bool = mailOrigin.outputs.verified
 
 @description('DNS records of the mail domain to publish, each with type, name, value and ttl.')
-output MAIL_DNS_RECORDS array = mailOrigin.outputs.dnsRecords
+output MAIL_DNS_RECORDS DnsRecord[] = mailOrigin.outputs.dnsRecords

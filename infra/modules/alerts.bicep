@@ -1,5 +1,7 @@
 metadata description = 'Alerts for operators. The names in the queries are those of docs/telemetry.md.'
 
+import { ByApp, Texts } from '../types.bicep'
+
 @description('First part of the names.')
 param name string
 
@@ -7,7 +9,7 @@ param name string
 param location string
 
 @description('Tags of every resource.')
-param tags object
+param tags Texts
 
 @description('Id of the Application Insights component.')
 param componentId string
@@ -26,16 +28,7 @@ param mailTo string[]
 param jobWindow string
 
 @description('Names of the apps by API, which run the jobs.')
-param appNames object
-
-@description('Age in hours at which an unsent PIN mail raises an alert.')
-param unsentMailHours int
-
-@description('Days before its end at which a secret raises an alert.')
-param expiryDays int
-
-@description('Throttled calls of one peer in an hour that raise an alert.')
-param throttledCalls int
+param appNames ByApp
 
 @description('Id of an action group of yours; empty makes one.')
 param existingActionGroupId string
@@ -84,17 +77,24 @@ var jobRules = map(concat(hourlyJobs, backupJobs), job => {
   title: 'Job ${job.name} has not run'
   text: 'The timer of ${job.name} has not completed a run for ${job.age}. Look for its failures, and whether its app is up.'
   severity: 1
-  scope: componentId
   query: 'traces | where cloud_RoleName =~ "${job.app}" | summarize runs = countif(timestamp > ago(${job.age}) and message == "job" and tostring(customDimensions.job) == "${job.name}" and tostring(customDimensions.trigger) == "timer"), earlier = countif(timestamp < ago(${job.age})) | where earlier > 0'
   column: 'runs'
-  aggregation: 'Maximum'
   operator: 'LessThan'
   threshold: 1
   window: 'PT6H'
   lookBack: 'P2D'
   frequency: 'PT30M'
-  dimension: ''
 })
+
+// What a rule does not say itself.
+var defaults = {
+  enabled: true
+  scope: componentId
+  aggregation: 'Maximum'
+  operator: 'GreaterThan'
+  threshold: 0
+  dimension: ''
+}
 
 var otherRules = [
   {
@@ -102,12 +102,8 @@ var otherRules = [
     title: 'A job failed'
     text: 'A job ended with an error. Its event job_failed has it.'
     severity: 1
-    scope: componentId
     query: 'traces | where message == "job_failed" | summarize failures = count() by job = tostring(customDimensions.job)'
     column: 'failures'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: 0
     window: 'PT30M'
     frequency: 'PT15M'
     dimension: 'job'
@@ -117,27 +113,18 @@ var otherRules = [
     title: 'An app refuses to serve'
     text: 'Settings are wrong, or the app did not start: it answers 503 to everything. The event names every problem.'
     severity: 0
-    scope: componentId
     query: 'traces | where message has "\\"event\\":\\"bad_settings\\"" or message has "\\"event\\":\\"not_started\\"" | summarize starts = count()'
     column: 'starts'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: 0
     window: 'PT15M'
     frequency: 'PT5M'
-    dimension: ''
   }
   {
     id: 'idp-configuration'
     title: 'The file of identity providers cannot be used'
     text: 'A file that cannot be read at the start, or is wrong at any time. The connector keeps the last valid one; if it has none, it answers 503. The event names every wrong key.'
     severity: 1
-    scope: componentId
     query: 'traces | where message == "bad_idp_configuration" or (message == "idp_configuration_unread" and tostring(customDimensions.kept) == "false") | summarize reads = count() by event = message'
     column: 'reads'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: 0
     window: 'PT2H'
     frequency: 'PT15M'
     dimension: 'event'
@@ -147,11 +134,8 @@ var otherRules = [
     title: 'Calls or deliveries of events fail by bugs or outages'
     text: 'Calls were answered by a bare 500, or runs could not read or store deliveries of events. The events failed and event_sink_failed have the errors. A few of them in an outage need no action.'
     severity: 2
-    scope: componentId
     query: 'traces | where message in ("failed", "event_sink_failed") | summarize failures = count() by event = message'
     column: 'failures'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
     threshold: 5
     window: 'PT15M'
     frequency: 'PT15M'
@@ -164,12 +148,8 @@ var otherRules = [
     title: 'A row, a request or a task failed, or a secret is missing'
     text: 'A row or a sealed value cannot be read, a secret is not in the vault, work on a request failed, or a maintenance task ended with an error. The event names what failed; docs/telemetry.md explains it.'
     severity: 2
-    scope: componentId
     query: 'traces | where message in ("row_failed", "work_failed", "task_failed", "reseal_failed", "sealed_value_unreadable", "secret_missing", "abort_failed", "reconcile_not_scheduled") | summarize failures = count() by event = message'
     column: 'failures'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: 0
     window: 'PT6H'
     frequency: 'PT30M'
     dimension: 'event'
@@ -179,11 +159,8 @@ var otherRules = [
     title: 'Calls are answered by 5xx'
     text: 'Counted by the platform, not by the apps. Refused sign-ins do not count as failures.'
     severity: 2
-    scope: componentId
     query: 'requests | where toint(resultCode) >= 500 | summarize failures = sum(itemCount) by app = cloud_RoleName'
     column: 'failures'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
     threshold: 20
     window: 'PT15M'
     frequency: 'PT5M'
@@ -194,12 +171,8 @@ var otherRules = [
     title: 'An order needs a person'
     text: 'A shipment is in doubt, or a PIN mail was given up. The event has the credential request id.'
     severity: 2
-    scope: componentId
     query: 'traces | where message in ("delivery_unanswered", "start_failed", "shipment_not_found", "shipment_link_rejected", "shipment_after_end", "all_shipments_missing", "pin_mail_given_up") | summarize orders = count() by event = message'
     column: 'orders'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: 0
     window: 'PT1H'
     frequency: 'PT30M'
     dimension: 'event'
@@ -209,12 +182,8 @@ var otherRules = [
     title: 'Events do not reach their receiver'
     text: 'An event was given up, or its receiver answered 410. The receiver must read the requests itself; docs/operate.md says how to resume it.'
     severity: 2
-    scope: componentId
     query: 'traces | where message in ("event_given_up", "event_sink_stopped") | summarize events = count() by event = message'
     column: 'events'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: 0
     window: 'PT1H'
     frequency: 'PT30M'
     dimension: 'event'
@@ -224,27 +193,20 @@ var otherRules = [
     title: 'A PIN mail waits too long'
     text: 'A PIN mail is due and could not be sent. Look at mail_failed and at the quota of the mail service.'
     severity: 2
-    scope: componentId
     query: 'customMetrics | where name == "pin_mail.unsent.age" | summarize oldestHours = max(valueMax) / 3600.0'
     column: 'oldestHours'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: unsentMailHours
+    threshold: 24
     window: 'PT6H'
     frequency: 'PT1H'
-    dimension: ''
   }
   {
     id: 'throttled-peer'
     title: 'A peer throttles us'
     text: 'A peer refuses calls for a while. Work stays due; if it lasts, spread the load or ask for a higher limit.'
     severity: 3
-    scope: componentId
     query: 'customMetrics | where name == "peer.call.duration" and tostring(customDimensions.outcome) == "throttled" | summarize calls = sum(valueCount) by peer = tostring(customDimensions.peer)'
     column: 'calls'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: throttledCalls
+    threshold: 50
     window: 'PT1H'
     frequency: 'PT30M'
     dimension: 'peer'
@@ -254,15 +216,10 @@ var otherRules = [
     title: 'The delivery service or the enrollment side refuses our token'
     text: 'Nothing of it moves until the secret delivery-api-token or enrollment-credential is replaced; the event says which.'
     severity: 1
-    scope: componentId
     query: 'traces | where message in ("delivery_token_refused", "enrollment_refused") | summarize refusals = count()'
     column: 'refusals'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: 0
     window: 'PT2H'
     frequency: 'PT30M'
-    dimension: ''
   }
   // An activation is tried every 6 hours at least. An answer to a call with a token may concern one user, and is not counted.
   {
@@ -270,12 +227,8 @@ var otherRules = [
     title: 'An identity provider refuses our secret'
     text: 'It gives the connector no access token: the client secret or certificate in the vault is not the one that it knows, has expired or cannot be read, or its application is disabled. Orders fail and credentials are not activated until it is replaced.'
     severity: 1
-    scope: componentId
     query: 'customMetrics | where name == "peer.call.duration" and tostring(customDimensions.peer) startswith "IdP " and tostring(customDimensions.operation) == "access token" and tostring(customDimensions.outcome) in ("unauthorized", "refused", "missing") | summarize refusals = sum(valueCount) by peer = tostring(customDimensions.peer)'
     column: 'refusals'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: 0
     window: 'PT6H'
     frequency: 'PT30M'
     dimension: 'peer'
@@ -285,12 +238,11 @@ var otherRules = [
     title: 'A secret in use is near its end'
     text: 'Replace it. The vault still returns an expired secret, but the system that issued it may refuse it.'
     severity: 2
-    scope: componentId
     query: 'customMetrics | where name == "secret.days_left" | summarize daysLeft = min(valueMin) by secret = tostring(customDimensions.secret)'
     column: 'daysLeft'
     aggregation: 'Minimum'
     operator: 'LessThan'
-    threshold: expiryDays
+    threshold: 30
     window: 'P1D'
     frequency: 'PT6H'
     dimension: 'secret'
@@ -303,9 +255,6 @@ var otherRules = [
     scope: workspaceId
     query: 'AzureDiagnostics | where ResourceProvider == "MICROSOFT.KEYVAULT" and Resource in~ (${quotedVaults}) and OperationName in ("SecretNearExpiryEventGridNotification", "SecretExpiredEventGridNotification") | summarize notices = count() by vault = Resource'
     column: 'notices'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: 0
     window: 'P1D'
     frequency: 'PT6H'
     dimension: 'vault'
@@ -318,42 +267,28 @@ var otherRules = [
     scope: workspaceId
     query: '_LogOperation | where Category =~ "Ingestion" and Detail contains "OverQuota" | summarize stops = count()'
     column: 'stops'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: 0
     window: 'P1D'
     frequency: 'PT1H'
-    dimension: ''
   }
   {
     id: 'api-token-expires'
     title: 'A static API token expires within two weeks'
     text: 'After its expiry the calls of its application are refused. Create another token and give it to the application.'
     severity: 3
-    scope: componentId
     query: 'traces | where message == "api_token_expires" | summarize tokens = dcount(tostring(customDimensions.id))'
     column: 'tokens'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: 0
     window: 'P1D'
     frequency: 'PT6H'
-    dimension: ''
   }
   {
     id: 'otpkey-stopped'
     title: 'A one-time-password key was stopped'
     text: 'A caller with the right password sent wrong OTPs until the key was stopped. Its user cannot sign in before an administrator enables it.'
     severity: 3
-    scope: componentId
     query: 'traces | where message == "otpkey_stopped" | summarize keys = count()'
     column: 'keys'
-    aggregation: 'Maximum'
-    operator: 'GreaterThan'
-    threshold: 0
     window: 'PT1H'
     frequency: 'PT30M'
-    dimension: ''
   }
 ]
 
@@ -377,7 +312,7 @@ resource group 'Microsoft.Insights/actionGroups@2023-01-01' = if (empty(existing
 var actionGroupId = empty(existingActionGroupId) ? group!.id : existingActionGroupId
 
 resource rules 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
-  for rule in concat(jobRules, map(otherRules, rule => union({ enabled: true, lookBack: rule.window }, rule))): {
+  for rule in map(concat(jobRules, otherRules), rule => union(defaults, { lookBack: rule.window }, rule)): {
     name: '${name}-${rule.id}'
     location: location
     tags: tags

@@ -1,5 +1,7 @@
 metadata description = 'One function app with its plan. It serves exactly one API, so Core never runs together with a public API.'
 
+import { Identity, Texts } from '../types.bicep'
+
 @description('Name of the app.')
 param name string
 
@@ -7,16 +9,13 @@ param name string
 param location string
 
 @description('Tags of every resource.')
-param tags object
+param tags Texts
 
 @description('The API that the app serves.')
 param api 'core' | 'client' | 'connector'
 
-@description('Id of the identity of the app.')
-param identityId string
-
-@description('Client id of the identity of the app.')
-param identityClientId string
+@description('The identity of the app.')
+param identity Identity
 
 @description('Subnet from which the app calls out; empty: the app is in no network.')
 param subnetId string
@@ -42,6 +41,9 @@ param instanceMemoryMB int
 @description('Instances that are kept ready for HTTP calls.')
 param alwaysReadyInstances int
 
+@description('Name of the storage account of the service.')
+param storageName string
+
 @description('Address of the blobs of the service, with a slash at the end.')
 param blobEndpoint string
 
@@ -58,11 +60,14 @@ param hostId string
 @description('Connection string of Application Insights. It is no secret: the component takes tokens of identities alone.')
 param insightsConnectionString string
 
-@description('How the host sends telemetry.')
-param telemetryMode string
-
 @description('Settings of the code.')
-param settings object
+param settings Texts
+
+@description('Subnet of a private endpoint; empty: the app has none.')
+param endpointSubnetId string = ''
+
+@description('Private DNS zone of apps; empty: something else makes the records.')
+param endpointZoneId string = ''
 
 @description('Core alone: the address range that may deploy to it over the internet; empty closes it.')
 param deployRange string
@@ -104,15 +109,6 @@ var byRange = contains(proxySource, '/')
 // The platform compares a few headers only, so another one is left to the app.
 var byId = toLower(proxyIdHeader) == 'x-azure-fdid'
 
-// The host takes about 190 MB. The process of the app takes 200 MB with these limits, and 320 MB or more without
-// (bench/README.md), for which larger instances have room. They get no arguments: with arguments the platform cannot use
-// the process that it has started in advance, and a cold start takes longer.
-var heapLimits = instanceMemoryMB > 512
-  ? {}
-  : {
-      languageWorkers__node__arguments: '--max-old-space-size=128 --max-semi-space-size=8'
-    }
-
 // Newer exporters record 5 traces a second by default. The alert of server errors counts recorded calls.
 var everyTrace = {
   OTEL_TRACES_SAMPLER: 'microsoft.fixed_percentage'
@@ -142,10 +138,11 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
   identity: {
     type: 'UserAssigned'
     userAssignedIdentities: {
-      '${identityId}': {}
+      '${identity.id}': {}
     }
   }
-  properties: union(inNetwork, {
+  properties: {
+    ...inNetwork
     serverFarmId: plan.id
     httpsOnly: true
     clientAffinityEnabled: false
@@ -157,7 +154,7 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
           value: '${blobEndpoint}${packageContainer}'
           authentication: {
             type: 'UserAssignedIdentity'
-            userAssignedIdentityResourceId: identityId
+            userAssignedIdentityResourceId: identity.id
           }
         }
       }
@@ -186,24 +183,22 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
       ipSecurityRestrictionsDefaultAction: closed || proxied ? 'Deny' : 'Allow'
       ipSecurityRestrictions: proxied
         ? [
-            union(
-              {
-                name: 'proxy'
-                description: 'Callers come through the proxy.'
-                priority: 100
-                action: 'Allow'
-                tag: byRange ? 'Default' : 'ServiceTag'
-                ipAddress: proxySource
-              },
-              byId ? { headers: { 'x-azure-fdid': [proxyId] } } : {}
-            )
+            {
+              name: 'proxy'
+              description: 'Callers come through the proxy.'
+              priority: 100
+              action: 'Allow'
+              tag: byRange ? 'Default' : 'ServiceTag'
+              ipAddress: proxySource
+              ...(byId ? { headers: { 'x-azure-fdid': [proxyId] } } : {})
+            }
           ]
         : trial ? fromRange : []
       scmIpSecurityRestrictionsUseMain: false
       scmIpSecurityRestrictionsDefaultAction: closed ? 'Deny' : 'Allow'
       scmIpSecurityRestrictions: fromRange
     }
-  })
+  }
 }
 
 resource noFtpPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
@@ -226,31 +221,51 @@ resource noDeployPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicie
 resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: site
   name: 'appsettings'
-  properties: union(heapLimits, everyTrace, settings, {
+  properties: union(everyTrace, settings, {
     SERVICE_APIS: api
     TRUSTED_PROXIES: closed || (proxied && trustedProxies == '1') ? (proxied ? '2' : '1') : trustedProxies
     PROXY_ID: proxied ? proxyId : ''
-    AZURE_CLIENT_ID: identityClientId
+    AZURE_CLIENT_ID: identity.clientId
     CLOUD_STORAGE_BLOB_ENDPOINT: blobEndpoint
     CLOUD_TABLES_ENDPOINT: tableEndpoint
+    // Beside the addresses: without the name the host may build its client before it has read all of them, and stays unhealthy or
+    // refuses keys with 401 (Azure/azure-functions-host#11787, #11782, #11636).
+    AzureWebJobsStorage__accountName: storageName
     AzureWebJobsStorage__blobServiceUri: blobEndpoint
     AzureWebJobsStorage__tableServiceUri: tableEndpoint
     AzureWebJobsStorage__credential: 'managedidentity'
-    AzureWebJobsStorage__clientId: identityClientId
+    AzureWebJobsStorage__clientId: identity.clientId
     AzureFunctionsWebHost__hostid: hostId
-    AzureFunctionsJobHost__telemetryMode: telemetryMode
+    // The host joins its spans with those of the app.
+    AzureFunctionsJobHost__telemetryMode: 'OpenTelemetry'
     AzureWebJobsDisableHomepage: 'true'
-    // The host reads a body into memory before the app can refuse it. Without a limit, a few anonymous bodies of 99 MB end it.
+    // The host reads a body into memory before the app can refuse it. Without a limit, a few anonymous bodies of 99 MB end it
+    // (setting: Azure/azure-functions-host#7204).
     FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: bodyLimitBytes
     // The host waits as long for its last spans when it stops; by default 10 s if the collector hangs.
     OTEL_EXPORTER_OTLP_TIMEOUT: '2000'
     APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString
-    APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
+    APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identity.clientId};Authorization=AAD'
   })
 }
 
-@description('Id of the app.')
-output id string = site.id
+resource endpoint 'Microsoft.Network/privateEndpoints@2025-09-01' = if (!empty(endpointSubnetId)) {
+  name: '${name}-site'
+  location: location
+  tags: tags
+  properties: {
+    subnet: { id: endpointSubnetId }
+    privateLinkServiceConnections: [{ name: 'sites', properties: { privateLinkServiceId: site.id, groupIds: ['sites'] } }]
+  }
+}
+
+resource endpointRecords 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-09-01' = if (!empty(endpointSubnetId) && !empty(endpointZoneId)) {
+  parent: endpoint
+  name: 'default'
+  properties: {
+    privateDnsZoneConfigs: [{ name: 'sites', properties: { privateDnsZoneId: endpointZoneId } }]
+  }
+}
 
 @description('Address of the app.')
 output url string = 'https://${site.properties.defaultHostName}'

@@ -1,10 +1,12 @@
 metadata description = 'Private DNS zones of the private endpoints, linked to the network.'
 
+import { Texts } from '../types.bicep'
+
 @description('Name of the links.')
 param linkName string
 
 @description('Tags of every resource.')
-param tags object
+param tags Texts
 
 @description('Id of the network.')
 param networkId string

@@ -1,10 +1,12 @@
 metadata description = 'The domain that PIN mails come from, and the DNS records that prove it is yours.'
 
+import { DnsRecord, Texts } from '../types.bicep'
+
 @description('Name of the mail service.')
 param name string
 
 @description('Tags of every resource.')
-param tags object
+param tags Texts
 
 @description('The domain, as in keys.example.com.')
 param domainName string
@@ -40,7 +42,7 @@ var records = domain.properties.verificationRecords
 output verified bool = states.Domain.status == 'Verified' && states.SPF.status == 'Verified' && states.DKIM.status == 'Verified' && states.DKIM2.status == 'Verified'
 
 @description('DNS records to publish, each with type, name, value and ttl.')
-output dnsRecords array = [
+output dnsRecords DnsRecord[] = [
   records.Domain
   records.SPF
   records.DKIM

@@ -1,10 +1,12 @@
 metadata description = 'The service that sends PIN mails. The domain is linked when it is verified, in a later run, and stays linked.'
 
+import { roleIds, Texts } from '../types.bicep'
+
 @description('Name of the communication service.')
 param name string
 
 @description('Tags of every resource.')
-param tags object
+param tags Texts
 
 @description('Where the service keeps its data; the same as of the domain.')
 param dataLocation string
@@ -26,6 +28,9 @@ param senderName string
 
 @description('The name that recipients see.')
 param senderDisplayName string
+
+@description('Object id of the identity that sends.')
+param principalId string
 
 resource communication 'Microsoft.Communication/communicationServices@2026-03-18' = {
   name: name
@@ -53,6 +58,18 @@ resource sender 'Microsoft.Communication/emailServices/domains/senderUsernames@2
   properties: {
     username: toLower(senderName)
     displayName: senderDisplayName
+  }
+}
+
+// No narrower role of Azure's own can send.
+resource owner 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  scope: communication
+  name: guid(communication.id, principalId, 'Communication and Email Service Owner')
+  properties: {
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roleIds.communicationAndEmailServiceOwner)
+    principalId: principalId
+    // Else an identity that was just made may be unknown to the directory that is asked.
+    principalType: 'ServicePrincipal'
   }
 }
 

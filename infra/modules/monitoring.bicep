@@ -1,5 +1,7 @@
 metadata description = 'Where telemetry goes, and the workbook that draws it.'
 
+import { roleIds, Texts } from '../types.bicep'
+
 @description('Name of the workspace.')
 param workspaceName string
 
@@ -10,7 +12,7 @@ param componentName string
 param location string
 
 @description('Tags of every resource.')
-param tags object
+param tags Texts
 
 @description('For how many days telemetry is kept.')
 param retentionDays int
@@ -23,6 +25,9 @@ param existingWorkspaceId string
 
 @description('Title of the workbook.')
 param workbookTitle string
+
+@description('Object ids of the identities that send telemetry.')
+param senders string[]
 
 resource workspace 'Microsoft.OperationalInsights/workspaces@2026-03-01' = if (empty(existingWorkspaceId)) {
   name: workspaceName
@@ -56,6 +61,19 @@ resource component 'Microsoft.Insights/components@2020-02-02' = {
     DisableLocalAuth: true
   }
 }
+
+resource metricsPublishers 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for sender in senders: {
+    scope: component
+    name: guid(component.id, sender, 'Monitoring Metrics Publisher')
+    properties: {
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roleIds.monitoringMetricsPublisher)
+      principalId: sender
+      // Else an identity that was just made may be unknown to the directory that is asked.
+      principalType: 'ServicePrincipal'
+    }
+  }
+]
 
 resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
   name: guid(resourceGroup().id, componentName, 'workbook')

@@ -1,4 +1,14 @@
-metadata description = 'A subnet for each app, and subnets of private endpoints by service: in a network of their own, or in one of yours.'
+metadata description = 'A subnet for each app, and subnets of private endpoints by service: in a network of their own, or in one of yours. Security groups say who reaches the private endpoints of which service.'
+
+import { Texts } from '../types.bicep'
+
+@description('A subnet.')
+type Subnet = {
+  @description('Its name.')
+  name: string
+  @description('Its address range.')
+  addressPrefix: string
+}
 
 @description('Name of the network.')
 param name string
@@ -16,7 +26,7 @@ param groupPrefix string
 param location string
 
 @description('Tags of every resource.')
-param tags object
+param tags Texts
 
 @description('Addresses of the subnets: the first /24 of it. All of it are the addresses of a new network.')
 param addressPrefix string
@@ -24,8 +34,8 @@ param addressPrefix string
 @description('Addresses of operators, in the network or in one that is peered with it; empty: none.')
 param operatorRange string
 
-@description('Further subnets of a new network, each with name and addressPrefix.')
-param additionalSubnets array
+@description('Further subnets of a new network.')
+param additionalSubnets Subnet[]
 
 @description('Id of a NAT gateway for the subnets of the apps and for further subnets of machines; empty: none.')
 param natGatewayId string
@@ -45,16 +55,126 @@ var endpoints = [
 ]
 var planned = concat(apps, endpoints)
 
-module groups 'security-groups.bicep' = {
-  params: {
-    prefix: groupPrefix
+var services = [
+  {
+    name: 'auth-endpoints'
+    apps: [apps[0].addressPrefix, apps[1].addressPrefix]
+    allows: 'Core and Client reach the storage and the vault of the authentication server.'
+    refuses: 'A broken connector does not even reach them.'
+  }
+  {
+    name: 'connector-endpoints'
+    apps: [apps[2].addressPrefix]
+    allows: 'The connector reaches its storage and its vault.'
+    refuses: 'A broken Client API does not even reach them.'
+  }
+]
+
+var operatorRules = empty(operatorRange)
+  ? []
+  : [
+      {
+        name: 'operators'
+        properties: {
+          description: 'Files and secrets are put in place from here. Roles say by whom.'
+          priority: 200
+          direction: 'Inbound'
+          access: 'Allow'
+          protocol: 'Tcp'
+          sourceAddressPrefix: operatorRange
+          sourcePortRange: '*'
+          destinationAddressPrefix: '*'
+          destinationPortRange: '443'
+        }
+      }
+    ]
+
+resource appGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
+  name: '${groupPrefix}apps'
+  location: location
+  tags: tags
+  properties: {
+    securityRules: []
+  }
+}
+
+resource serviceGroups 'Microsoft.Network/networkSecurityGroups@2025-09-01' = [
+  for service in services: {
+    name: '${groupPrefix}${service.name}'
     location: location
     tags: tags
-    corePrefix: apps[0].addressPrefix
-    clientPrefix: apps[1].addressPrefix
-    connectorPrefix: apps[2].addressPrefix
-    operatorRange: operatorRange
+    properties: {
+      securityRules: concat(
+        [
+          {
+            name: 'apps-of-the-service'
+            properties: {
+              description: service.allows
+              priority: 100
+              direction: 'Inbound'
+              access: 'Allow'
+              protocol: 'Tcp'
+              sourceAddressPrefixes: service.apps
+              sourcePortRange: '*'
+              destinationAddressPrefix: '*'
+              destinationPortRange: '443'
+            }
+          }
+        ],
+        operatorRules,
+        [
+          {
+            name: 'deny-other-sources'
+            properties: {
+              description: service.refuses
+              priority: 4000
+              direction: 'Inbound'
+              access: 'Deny'
+              protocol: '*'
+              sourceAddressPrefix: '*'
+              sourcePortRange: '*'
+              destinationAddressPrefix: '*'
+              destinationPortRange: '*'
+            }
+          }
+        ]
+      )
+    }
   }
+]
+
+resource coreGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
+  name: '${groupPrefix}core-endpoint'
+  location: location
+  tags: tags
+  properties: {
+    securityRules: [
+      {
+        name: 'no-other-app'
+        properties: {
+          description: 'Core is for administrators: a broken public app does not reach it from its subnet.'
+          priority: 100
+          direction: 'Inbound'
+          access: 'Deny'
+          protocol: '*'
+          sourceAddressPrefixes: [
+            apps[1].addressPrefix
+            apps[2].addressPrefix
+          ]
+          sourcePortRange: '*'
+          destinationAddressPrefix: '*'
+          destinationPortRange: '*'
+        }
+      }
+    ]
+  }
+}
+
+var groupIds = {
+  apps: appGroup.id
+  'auth-endpoints': serviceGroups[0].id
+  'connector-endpoints': serviceGroups[1].id
+  'core-endpoint': coreGroup.id
 }
 
 var wayOut = union(
@@ -75,7 +195,7 @@ var forApps = union(wayOut, {
 // A policy may refuse a subnet without a security group. Without rules it admits what comes from the network and its peers.
 var forMachines = union(wayOut, {
   networkSecurityGroup: {
-    id: groups.outputs.ids.apps
+    id: groupIds.apps
   }
 })
 // For these Azure refuses a route table or a security group that is not made for them.
@@ -97,7 +217,7 @@ var properties = concat(
       union(subnet.group == 'apps' ? forApps : { privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled' }, {
         addressPrefix: subnet.addressPrefix
         networkSecurityGroup: {
-          id: groups.outputs.ids[subnet.group]
+          id: groupIds[subnet.group]
         }
         defaultOutboundAccess: false
       })

@@ -1,5 +1,7 @@
 metadata description = 'The storage account of one service, closed to the internet, with its tables and containers.'
 
+import { Grant, roleIds, Texts, Zones } from '../types.bicep'
+
 @description('Name of the storage account.')
 @minLength(3)
 @maxLength(24)
@@ -9,7 +11,7 @@ param name string
 param location string
 
 @description('Tags of every resource.')
-param tags object
+param tags Texts
 
 @description('How many copies are kept, and where.')
 param sku string
@@ -30,7 +32,10 @@ param locked bool
 param subnetId string
 
 @description('Private DNS zones by part.')
-param zoneIds object
+param zoneIds Zones
+
+@description('Which apps have access.')
+param grants Grant[]
 
 var isPrivate = !empty(subnetId)
 
@@ -116,22 +121,76 @@ resource serviceTables 'Microsoft.Storage/storageAccounts/tableServices/tables@2
 ]
 
 // Last, and one after the other: an endpoint writes to the account, which refuses that while something else does.
+var parts = isPrivate ? ['blob', 'table'] : []
+
 @batchSize(1)
-module endpoints 'private-endpoint.bicep' = [
-  for part in isPrivate ? ['blob', 'table'] : []: {
-    params: {
-      name: '${name}-${part}'
-      location: location
-      tags: tags
-      subnetId: subnetId
-      targetId: account.id
-      group: part
-      zoneId: zoneIds[part]
+resource endpoints 'Microsoft.Network/privateEndpoints@2025-09-01' = [
+  for part in parts: {
+    name: '${name}-${part}'
+    location: location
+    tags: tags
+    properties: {
+      subnet: { id: subnetId }
+      privateLinkServiceConnections: [{ name: part, properties: { privateLinkServiceId: account.id, groupIds: [part] } }]
     }
     dependsOn: [
       serviceContainers
       serviceTables
     ]
+  }
+]
+
+resource endpointRecords 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-09-01' = [
+  for (part, position) in parts: if (!empty(zoneIds[part])) {
+    parent: endpoints[position]
+    name: 'default'
+    properties: {
+      privateDnsZoneConfigs: [{ name: part, properties: { privateDnsZoneId: zoneIds[part] } }]
+    }
+  }
+]
+
+var blobActions = map(
+  ['read', 'write', 'add/action', 'delete', 'runAsSuperUser/action'],
+  action => '!(ActionMatches{\'Microsoft.Storage/storageAccounts/blobServices/containers/blobs/${action}\'})'
+)
+var conditions = map(
+  grants,
+  grant =>
+    join(
+      map(
+        grant.exceptContainers,
+        container => '@Resource[Microsoft.Storage/storageAccounts/blobServices/containers:name] StringNotEquals \'${container}\''
+      ),
+      ' AND '
+    )
+)
+
+// The host makes containers of its own and holds leases in them.
+resource blobOwners 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for (grant, position) in grants: {
+    scope: account
+    name: guid(account.id, grant.principalId, 'Storage Blob Data Owner')
+    properties: {
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roleIds.storageBlobDataOwner)
+      principalId: grant.principalId
+      // Else an identity that was just made may be unknown to the directory that is asked.
+      principalType: 'ServicePrincipal'
+      condition: empty(conditions[position]) ? null : '((${join(blobActions, ' AND ')}) OR (${conditions[position]}))'
+      conditionVersion: empty(conditions[position]) ? null : '2.0'
+    }
+  }
+]
+
+resource tableContributors 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for grant in grants: {
+    scope: account
+    name: guid(account.id, grant.principalId, 'Storage Table Data Contributor')
+    properties: {
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roleIds.storageTableDataContributor)
+      principalId: grant.principalId
+      principalType: 'ServicePrincipal'
+    }
   }
 ]
 

@@ -1,5 +1,7 @@
 metadata description = 'The vault of one service, closed to the internet, and the secrets that are made once.'
 
+import { roleIds, Texts } from '../types.bicep'
+
 @description('Name of the vault.')
 @minLength(3)
 @maxLength(24)
@@ -9,7 +11,7 @@ param name string
 param location string
 
 @description('Tags of every resource.')
-param tags object
+param tags Texts
 
 @description('Whether the vault cannot be deleted before its lock is.')
 param locked bool
@@ -40,15 +42,18 @@ param keysExpireOn int
 @description('Name of the secret whose versions hold the hashes of static API tokens; empty where no such tokens are accepted.')
 param tokenHashesName string
 
-var isPrivate = !empty(subnetId)
-// Once on, it cannot be switched off.
-var kept = trial ? {} : { enablePurgeProtection: true }
+@description('Object ids of the identities that read the secrets.')
+param readers string[]
 
+@description('Object id of the identity that writes the secret of the token hashes.')
+param tokenWriter string
+
+var isPrivate = !empty(subnetId)
 resource vault 'Microsoft.KeyVault/vaults@2026-02-01' = {
   name: name
   location: location
   tags: tags
-  properties: union(kept, {
+  properties: {
     tenantId: tenant().tenantId
     sku: {
       family: 'A'
@@ -56,6 +61,8 @@ resource vault 'Microsoft.KeyVault/vaults@2026-02-01' = {
     }
     enableRbacAuthorization: true
     enableSoftDelete: true
+    // Once on, it cannot be switched off.
+    enablePurgeProtection: trial ? null : true
     // The same in a trial: it cannot be changed later.
     softDeleteRetentionInDays: 90
     publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
@@ -63,7 +70,7 @@ resource vault 'Microsoft.KeyVault/vaults@2026-02-01' = {
       bypass: 'None'
       defaultAction: isPrivate ? 'Deny' : 'Allow'
     }
-  })
+  }
 }
 
 resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
@@ -135,21 +142,50 @@ resource audit 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   }
 }
 
-module endpoint 'private-endpoint.bicep' = if (isPrivate) {
-  params: {
-    name: '${name}-vault'
-    location: location
-    tags: tags
-    subnetId: subnetId
-    targetId: vault.id
-    group: 'vault'
-    zoneId: zoneId
+resource endpoint 'Microsoft.Network/privateEndpoints@2025-09-01' = if (isPrivate) {
+  name: '${name}-vault'
+  location: location
+  tags: tags
+  properties: {
+    subnet: { id: subnetId }
+    privateLinkServiceConnections: [{ name: 'vault', properties: { privateLinkServiceId: vault.id, groupIds: ['vault'] } }]
   }
   dependsOn: [
     dataKey
     pepper
     tokenHashes
   ]
+}
+
+resource endpointRecords 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-09-01' = if (isPrivate && !empty(zoneId)) {
+  parent: endpoint
+  name: 'default'
+  properties: {
+    privateDnsZoneConfigs: [{ name: 'vault', properties: { privateDnsZoneId: zoneId } }]
+  }
+}
+
+resource secretReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for reader in readers: {
+    scope: vault
+    name: guid(vault.id, reader, 'Key Vault Secrets User')
+    properties: {
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roleIds.keyVaultSecretsUser)
+      principalId: reader
+      // Else an identity that was just made may be unknown to the directory that is asked.
+      principalType: 'ServicePrincipal'
+    }
+  }
+]
+
+resource tokenOfficer 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(tokenHashesName)) {
+  scope: tokenHashes
+  name: guid(vault.id, tokenHashesName, tokenWriter, 'Key Vault Secrets Officer')
+  properties: {
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roleIds.keyVaultSecretsOfficer)
+    principalId: tokenWriter
+    principalType: 'ServicePrincipal'
+  }
 }
 
 @description('Address of the vault.')

@@ -15,14 +15,9 @@ export const placeholders: Readonly<Record<string, string>> = {
 };
 
 const texts = z.record(z.string(), z.string());
-const code = z.object({ settings: z.object({ everyApp: texts, auth: texts, connector: texts }) });
-const given = z.object({
-  parameters: z.object({
-    everyAppSettings: z.object({ value: texts }),
-    authSettings: z.object({ value: texts }),
-    connectorSettings: z.object({ value: texts }),
-  }),
-});
+const groups = z.object({ everyApp: texts, auth: texts, connector: texts });
+const code = z.object({ settings: groups });
+const given = z.object({ parameters: z.object({ settings: z.object({ value: groups }) }) });
 
 /** Variables that the template gives one app as a setting with another name, by app and setting. */
 export const ownVariables: Readonly<Record<ApiName, Readonly<Record<string, string>>>> = {
@@ -38,10 +33,10 @@ export const ownVariables: Readonly<Record<ApiName, Readonly<Record<string, stri
 export function appEnvironments(azd: Environment): Readonly<Record<ApiName, Environment>> {
   const { settings } = code.parse(JSON.parse(readFileSync("infra/code.json", "utf8")));
   const { parameters } = given.parse(JSON.parse(readFileSync("infra/main.parameters.json", "utf8")));
-  const filled = (group: keyof typeof parameters) => withoutEmpty(fill(parameters[group].value, azd));
-  const everyApp: Environment = { ...settings.everyApp, ...filled("everyAppSettings") };
-  const auth: Environment = { ...everyApp, ...settings.auth, ...filled("authSettings") };
-  const connector: Environment = { ...everyApp, ...settings.connector, ...filled("connectorSettings") };
+  const filled = (group: keyof typeof settings) => withoutEmpty(fill(parameters.settings.value[group], azd));
+  const everyApp: Environment = { ...settings.everyApp, ...filled("everyApp") };
+  const auth: Environment = { ...everyApp, ...settings.auth, ...filled("auth") };
+  const connector: Environment = { ...everyApp, ...settings.connector, ...filled("connector") };
   const of = (api: ApiName, values: Environment): Environment => ({
     ...values,
     ...placeholders,

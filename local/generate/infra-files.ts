@@ -27,12 +27,17 @@ const notGiven: readonly string[] = [
   "EMAIL_CONNECTION_STRING",
 ];
 
+/** Values of parameters, or of their members, by the azd variable that fills each. */
+interface Variables {
+  readonly [name: string]: string | Variables;
+}
+
 /**
  * Parameters of `main.bicep` by their azd variables; the variable of a setting has its name. For azd an unset variable is an empty
  * text, which would replace the default of the template, so the defaults of texts are repeated here. If the azd environment does not
  * have a variable, azd reads it from the shell, so no name is one that images and shells use for something else.
  */
-const variables: Readonly<Record<string, string>> = {
+const variables: Variables = {
   environmentName: "AZURE_ENV_NAME",
   location: "AZURE_LOCATION",
   nameSuffix: "NAME_SUFFIX",
@@ -50,56 +55,48 @@ const variables: Readonly<Record<string, string>> = {
   additionalSubnets: "ADDITIONAL_SUBNETS",
   operatorRange: "OPERATOR_RANGE",
   coreDeployRange: "CORE_DEPLOY_RANGE",
-  natGatewayId: "NAT_GATEWAY_ID",
-  routeTableId: "ROUTE_TABLE_ID",
+  existingIds: {
+    network: "NETWORK_ID",
+    subnets: {
+      core: "SUBNET_ID_CORE",
+      client: "SUBNET_ID_CLIENT",
+      connector: "SUBNET_ID_CONNECTOR",
+      authEndpoints: "SUBNET_ID_AUTH_ENDPOINTS",
+      connectorEndpoints: "SUBNET_ID_CONNECTOR_ENDPOINTS",
+      coreEndpoint: "SUBNET_ID_CORE_ENDPOINT",
+    },
+    dnsZones: {
+      blob: "DNS_ZONE_ID_BLOB",
+      table: "DNS_ZONE_ID_TABLE",
+      vault: "DNS_ZONE_ID_VAULT",
+      sites: "DNS_ZONE_ID_SITES",
+    },
+    natGateway: "NAT_GATEWAY_ID",
+    routeTable: "ROUTE_TABLE_ID",
+    identities: { core: "IDENTITY_ID_CORE", client: "IDENTITY_ID_CLIENT", connector: "IDENTITY_ID_CONNECTOR" },
+    workspace: "WORKSPACE_ID",
+    actionGroup: "ACTION_GROUP_ID",
+  },
   privateDns: "PRIVATE_DNS=own",
-  existingNetworkId: "NETWORK_ID",
-  existingWorkspaceId: "WORKSPACE_ID",
-  existingActionGroupId: "ACTION_GROUP_ID",
   tenantId: "CLOUD_TENANT_ID",
-  corePublicBaseUrl: "CORE_PUBLIC_BASE_URL",
-  clientPublicBaseUrl: "CLIENT_PUBLIC_BASE_URL",
-  connectorPublicBaseUrl: "CONNECTOR_PUBLIC_BASE_URL",
-  clientProxyId: "CLIENT_PROXY_ID",
-  connectorProxyId: "CONNECTOR_PROXY_ID",
+  publicBaseUrls: {
+    core: "CORE_PUBLIC_BASE_URL",
+    client: "CLIENT_PUBLIC_BASE_URL",
+    connector: "CONNECTOR_PUBLIC_BASE_URL",
+  },
+  proxyIds: { client: "CLIENT_PROXY_ID", connector: "CONNECTOR_PROXY_ID" },
   proxySource: "PROXY_SOURCE=AzureFrontDoor.Backend",
   mailDomain: "MAIL_DOMAIN",
-  mailSenderName: "MAIL_SENDER_NAME=donotreply",
-  mailSenderDisplayName: "MAIL_SENDER_DISPLAY_NAME=Security keys",
+  mailSender: { name: "MAIL_SENDER_NAME=donotreply", displayName: "MAIL_SENDER_DISPLAY_NAME=Security keys" },
   mailDataLocation: "MAIL_DATA_LOCATION=Europe",
   mailDomainLinked: "MAIL_DOMAIN_LINKED",
   alertMailTo: "ALERT_MAIL_TO",
   retentionDays: "RETENTION_DAYS",
   dailyCapGb: "DAILY_CAP_GB",
   availabilityTests: "AVAILABILITY_TESTS",
-  telemetryMode: "TELEMETRY_MODE=OpenTelemetry",
   alertJobWindow: "ALERT_JOB_WINDOW=PT3H",
-  alertUnsentMailHours: "ALERT_UNSENT_MAIL_HOURS",
-  alertExpiryDays: "ALERT_EXPIRY_DAYS",
-  alertThrottledCalls: "ALERT_THROTTLED_CALLS",
-  authDataKey: "NEW_AUTH_DATA_KEY",
-  authPepper: "NEW_AUTH_PEPPER",
-  connectorDataKey: "NEW_CONNECTOR_DATA_KEY",
+  newKeys: { authData: "NEW_AUTH_DATA_KEY", authPepper: "NEW_AUTH_PEPPER", connectorData: "NEW_CONNECTOR_DATA_KEY" },
   keysExpireOn: "NEW_KEYS_EXPIRE_ON",
-};
-
-/** Objects of `main.bicep` whose members are ids of resources that exist already, by the variable that fills each. */
-const existing: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  existingSubnetIds: {
-    core: "SUBNET_ID_CORE",
-    client: "SUBNET_ID_CLIENT",
-    connector: "SUBNET_ID_CONNECTOR",
-    authEndpoints: "SUBNET_ID_AUTH_ENDPOINTS",
-    connectorEndpoints: "SUBNET_ID_CONNECTOR_ENDPOINTS",
-    coreEndpoint: "SUBNET_ID_CORE_ENDPOINT",
-  },
-  existingDnsZoneIds: {
-    blob: "DNS_ZONE_ID_BLOB",
-    table: "DNS_ZONE_ID_TABLE",
-    vault: "DNS_ZONE_ID_VAULT",
-    sites: "DNS_ZONE_ID_SITES",
-  },
-  existingIdentityIds: { core: "IDENTITY_ID_CORE", client: "IDENTITY_ID_CLIENT", connector: "IDENTITY_ID_CONNECTOR" },
 };
 
 /** Returns the files of `infra/` that are generated from the code, by path. */
@@ -118,16 +115,14 @@ export const infraFiles = (): Readonly<Record<string, string>> => ({
     $schema: "https://schema.management.azure.com/schemas/2019-04-01/deploymentParameters.json#",
     contentVersion: "1.0.0.0",
     parameters: {
-      ...Object.fromEntries(Object.entries(variables).map(([name, variable]) => [name, { value: filledBy(variable) }])),
-      ...Object.fromEntries(
-        Object.entries(existing).map(([name, members]) => [
-          name,
-          { value: Object.fromEntries(Object.entries(members).map(([use, variable]) => [use, filledBy(variable)])) },
-        ]),
-      ),
-      everyAppSettings: { value: givenOf(deploymentSettings) },
-      authSettings: { value: givenOf(authSettings) },
-      connectorSettings: { value: givenOf(connectorSettings) },
+      ...Object.fromEntries(Object.entries(variables).map(([name, inner]) => [name, { value: filled(inner) }])),
+      settings: {
+        value: {
+          everyApp: givenOf(deploymentSettings),
+          auth: givenOf(authSettings),
+          connector: givenOf(connectorSettings),
+        },
+      },
     },
   }),
 });
@@ -148,6 +143,11 @@ const givenOf = (schema: Schema): Readonly<Record<string, string>> =>
       .filter(({ name }) => !notGiven.includes(name))
       .map(({ name }) => [name, filledBy(name)]),
   );
+
+const filled = (variable: string | Variables): unknown =>
+  typeof variable === "string"
+    ? filledBy(variable)
+    : Object.fromEntries(Object.entries(variable).map(([name, inner]) => [name, filled(inner)]));
 
 const filledBy = (variable: string): string => `\${${variable}}`;
 

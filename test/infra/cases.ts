@@ -58,6 +58,8 @@ export const cases = {
     NETWORK_ID: existingNetworkId,
     NETWORK_PREFIX: "10.20.4.0/24",
     DNS_ZONE_ID_BLOB: existingVariables.DNS_ZONE_ID_BLOB,
+    IDP_ENABLE_MULTI_IDP: "true",
+    IDP_CONFIGURATION_PATH: "configuration.yaml",
   },
   "ways-out": {
     NAT_GATEWAY_ID: `${networkProvider}/natGateways/nat`,
@@ -76,6 +78,7 @@ export const cases = {
     CLOUD_TABLES_SHIPMENTS_TABLE_NAME: "myshipments",
     LOGGING_LEVEL_COM_SERVICE: "DEBUG",
     AUTH_OTP_POLICY: "always",
+    PIN_MAIL_ORGANIZATION: 'A \\"quoted\\" name',
     INSTANCE_MEMORY_MB: "4096",
   },
   "other-mail-domain": { MAIL_DOMAIN: "other.example.com", CRON_BACKUP_SCHEDULE: "none" },

@@ -5,7 +5,7 @@ import { existingNetworkId, existingVariables } from "./azd/existing-resources.t
 import { type CaseName, cases } from "./cases.ts";
 import { stageVariables } from "./compiled.ts";
 import { valueAt } from "./json.ts";
-import { appSettings, type Deployment, deployed, ofType, siteOf, token } from "./templates.ts";
+import { appSettings, type Deployment, deployed, ofType, outline, siteOf, token } from "./templates.ts";
 
 const group = `/subscriptions/${place.subscriptionId}/resourceGroups/${place.resourceGroup}`;
 
@@ -87,16 +87,20 @@ describe("existing resources of a platform team", () => {
 });
 
 describe("the memory of an instance", () => {
-  const argumentsOf = (name: CaseName) =>
-    ["core", "client", "connector"].map(api => appSettings(deployed(name), api).languageWorkers__node__arguments);
+  const memoryOf = (name: CaseName) =>
+    ["core", "client", "connector"].map(api =>
+      valueAt(siteOf(deployed(name), api).body.properties, "functionAppConfig.scaleAndConcurrency.instanceMemoryMB"),
+    );
 
-  it("limits the heap if it is 512 MB", () => {
-    expect(argumentsOf("dev")).toEqual(Array(3).fill("--max-old-space-size=128 --max-semi-space-size=8"));
+  it("is 2048 MB in every stage: of 512 MB the service has refused apps", () => {
+    for (const stage of ["dev", "test", "prod"] as const) expect(memoryOf(stage)).toEqual([2048, 2048, 2048]);
+    expect(memoryOf("options")).toEqual([4096, 4096, 4096]);
+    expect(outline["main.bicep"].parameters.instanceMemoryMB?.allowedValues).toEqual([2048, 4096]);
   });
 
-  it("is not limited by arguments otherwise, which would make a cold start longer", () => {
-    for (const name of ["base", "options"] as const)
-      expect(argumentsOf(name)).toEqual([undefined, undefined, undefined]);
+  it("is not limited by arguments, which would make a cold start longer", () => {
+    for (const api of ["core", "client", "connector"])
+      expect(appSettings(deployed("dev"), api).languageWorkers__node__arguments).toBeUndefined();
   });
 });
 
@@ -158,9 +162,9 @@ describe("tags and further subnets", () => {
       for (const { body } of ofType(given, type)) expect(body.tags).toEqual(tags);
     const subnets = ofType(given, "Microsoft.Network/virtualNetworks/subnets");
     expect(subnets.slice(6).map(({ last, body }) => [last, valueAt(body.properties, "addressPrefix")])).toEqual([
-      ["runners", "10.90.1.0/26"],
       ["AzureBastionSubnet", "10.90.1.64/26"],
       ["GatewaySubnet", "10.90.1.128/27"],
+      ["runners", "10.90.1.0/26"],
     ]);
   });
 
@@ -187,7 +191,8 @@ describe("a way out", () => {
   });
 
   it("and a security group are those of a further subnet of machines, and not those that Bastion and gateways refuse", () => {
-    const [runners, ...ofServices] = subnets.slice(6);
+    const ofServices = subnets.slice(6, 8);
+    const runners = subnets.at(8);
     expect(valueAt(runners?.properties, "networkSecurityGroup.id")).toMatch(/networkSecurityGroups\/nsg-\w+-apps$/);
     expect(ofServices.map(({ properties }) => Object.keys(properties))).toEqual(
       Array(2).fill(["addressPrefix", "defaultOutboundAccess"]),

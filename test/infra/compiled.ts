@@ -116,10 +116,11 @@ function orderOf(template: Json): Json {
     parts.flatMap(([way, { resources }]) =>
       Object.entries(resources as Readonly<Record<string, Json>>)
         .filter(([, { existing }]) => existing !== true)
-        .map(([name, { type, dependsOn, copy, "@options": options }]) => [
-          way + name,
+        .map(([symbol, { type, name, dependsOn, copy, "@options": options }]) => [
+          way + symbol,
           {
             type,
+            name: type === "Microsoft.Resources/deployments" ? name : undefined,
             dependsOn,
             loop: isObject(copy) ? { mode: copy.mode, batchSize: copy.batchSize } : undefined,
             options,

@@ -22,7 +22,7 @@ it.each([
   ["another plan", "Microsoft.Web/serverfarms", "sku.name", "EP1", "no plan of Flex Consumption"],
   ["Windows", site, "kind", "functionapp", "no function app on Linux"],
   ["another runtime", site, "properties.functionAppConfig.runtime.name", "nodejs", "no version of Node"],
-  ["memory that is not sold", site, `${scale}.instanceMemoryMB`, 1024, "512, 2048 or 4096 MB"],
+  ["memory that the service has refused", site, `${scale}.instanceMemoryMB`, 512, "2048 or 4096 MB"],
   ["too many instances", site, `${scale}.maximumInstanceCount`, 5000, "from 40 to 1000 instances"],
   ["settings that are replaced", site, "properties.siteConfig.appSettings", [], "settings stand beside"],
   ...["FUNCTIONS_WORKER_RUNTIME", "WEBSITE_TIME_ZONE", "AzureWebJobsStorage"].map(

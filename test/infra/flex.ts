@@ -83,6 +83,6 @@ function siteFaults({ name, body }: Deployed, plans: readonly Deployed[]): reado
       "no version of Node that it offers",
     ),
     ...say(!(instances >= 40 && instances <= 1000), "from 40 to 1000 instances"),
-    ...say(![512, 2048, 4096].includes(Number(scale.instanceMemoryMB)), "512, 2048 or 4096 MB"),
+    ...say(![2048, 4096].includes(Number(scale.instanceMemoryMB)), "2048 or 4096 MB"),
   ];
 }

@@ -71,13 +71,13 @@ export function readType(folder: string, type: string): ResourceType | undefined
   return existsSync(path) ? resourceType.parse(JSON.parse(readFileSync(path, "utf8"))) : undefined;
 }
 
-/** What is wrong with a resource of this type: a sentence with the way to it for each fault. Expressions of templates fit every type. */
+/** What is wrong with a resource of this type: a sentence with the way to it for each fault. Expressions of templates fit every type, and null is a value that is not given. */
 export const faultsOf = (body: unknown, { body: wanted, $defs }: ResourceType): readonly string[] =>
   faults(body, wanted, "", $defs);
 
 function faults(value: unknown, given: Schema, way: string, defs: ResourceType["$defs"]): readonly string[] {
   const at = way === "" ? "the body" : way;
-  if (typeof value === "string" && /^\[.*\]$/s.test(value)) return [];
+  if (value === null || (typeof value === "string" && /^\[.*\]$/s.test(value))) return [];
   const wanted = given.$ref === undefined ? given : defs[given.$ref.replace("#/$defs/", "")];
   if (wanted === undefined) return [`${at}: the type data has no ${given.$ref}`];
   if (wanted.discriminator !== undefined) return ofVariant(value, wanted, way, defs);
@@ -121,7 +121,9 @@ function ofObject(
   way: string,
   defs: ResourceType["$defs"],
 ): readonly string[] {
-  const missing = required.filter(name => value[name] === undefined).map(name => `${way || "the body"} has no ${name}`);
+  const missing = required
+    .filter(name => (value[name] ?? undefined) === undefined)
+    .map(name => `${way || "the body"} has no ${name}`);
   const held = Object.entries(value).flatMap(([name, inner]) => {
     const step = way === "" ? name : `${way}.${name}`;
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined;

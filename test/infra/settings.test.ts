@@ -12,10 +12,10 @@ import { bodyLimitBytes } from "../../lib/platform/http/parse/read-body.ts";
 import { backupsContainer } from "../../lib/platform/maintenance/backup-files.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
 import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
-import { parametersFile } from "./azd/parameters.ts";
+import { azdParameters, parametersFile } from "./azd/parameters.ts";
 import { asked, cases } from "./cases.ts";
-import { valueAt } from "./json.ts";
-import { appSettings, changed, deployed, ofType, outline, settingsOnceDeployed } from "./templates.ts";
+import { isObject, valueAt } from "./json.ts";
+import { appSettings, changed, deployed, ofType, outline, settingsOnceDeployed, token } from "./templates.ts";
 
 const serviceSettings = { core: authSettings, client: authSettings, connector: connectorSettings } as const;
 
@@ -24,6 +24,7 @@ const localOnly = ["CLOUD_STORAGE_CONNECTION_STRING", "EMAIL_CONNECTION_STRING"]
 
 /** What the Functions host reads. */
 const hostSettings = [
+  "AzureWebJobsStorage__accountName",
   "AzureWebJobsStorage__blobServiceUri",
   "AzureWebJobsStorage__tableServiceUri",
   "AzureWebJobsStorage__credential",
@@ -100,6 +101,20 @@ describe("app settings", () => {
     const { EVENT_SINK_URLS } = cases.options;
     expect(appSettings(deployed("options"), "connector")).toMatchObject({ EVENT_SINK_URLS });
   });
+
+  it.each([
+    ["core", "stauth"],
+    ["client", "stauth"],
+    ["connector", "stconn"],
+  ])(
+    "of %s name the storage account of the host beside its addresses, without which the host may not find it",
+    (api, name) => {
+      const settings = appSettings(deployed(), api);
+      expect(settings.AzureWebJobsStorage__accountName).toBe(`${name}${token}`);
+      for (const part of ["blob", "table"])
+        expect(settings[`AzureWebJobsStorage__${part}ServiceUri`]).toContain(`/storageAccounts/${name}${token}'`);
+    },
+  );
 
   it("let the host record every call, which the alert of server errors counts", () => {
     expect(appSettings(deployed(), "client")).toMatchObject({
@@ -179,6 +194,22 @@ describe("main.parameters.json", () => {
       const [, otherwise = ""] = /^\$\{\w+=(.*)\}$/.exec(String(value)) ?? [];
       expect(otherwise, name).toBe(defaultValue);
     }
+  });
+
+  it("has the template's own defaults in objects of texts, where they are not settings", () => {
+    const filled = azdParameters({});
+    const objects = Object.entries(parameters).filter(
+      ([name, { defaultValue }]) => isObject(defaultValue) && name !== "settings",
+    );
+    expect(objects.map(([name]) => name)).toEqual([
+      "existingIds",
+      "publicBaseUrls",
+      "proxyIds",
+      "mailSender",
+      "newKeys",
+    ]);
+    for (const [name, { type, defaultValue }] of objects)
+      if (type !== "secureObject") expect(filled[name], name).toEqual(defaultValue);
   });
 
   it("has a default that is among the allowed values of a parameter", () => {

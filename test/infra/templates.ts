@@ -20,6 +20,8 @@ export interface Deployment {
 /** What a resource waits for before it is created, and how its loop runs. */
 interface Order {
   readonly type: string;
+  /** Of a module. */
+  readonly name?: string;
   readonly dependsOn?: readonly string[];
   readonly loop?: { readonly mode?: string; readonly batchSize?: number };
   readonly options?: { readonly onlyIfNotExists?: boolean };
@@ -29,7 +31,7 @@ interface Outline {
   readonly parameters: Readonly<
     Record<
       string,
-      { readonly type: string; readonly defaultValue?: unknown; readonly allowedValues?: readonly unknown[] }
+      { readonly type?: string; readonly defaultValue?: unknown; readonly allowedValues?: readonly unknown[] }
     >
   >;
   readonly outputs: Readonly<Record<string, string>>;
