@@ -384,7 +384,7 @@ export type CredentialRequestOrder = {
   recipient: Recipient;
   /** Who receives the PIN mail. */
   enrollment_contacts: {
-    /** The PIN is mailed here. Addresses must differ in more than letter case. */
+    /** The PIN is sent here. Addresses must differ in more than letter case. */
     emails_to: Array<string>;
   };
   /** Keys that are programmed and shipped. Required without `authenticators`. */
@@ -554,7 +554,7 @@ export type Credential = {
   state: "processing" | "activation_pending" | "active" | "failed" | "cancelled";
   /** Until then a failing activation is tried again. */
   retryable_until?: string;
-  /** What went wrong last, with the activation or the PIN mail. */
+  /** The last error of the activation or of the PIN email. */
   error_message?: string;
 };
 
@@ -660,14 +660,14 @@ export type CredentialRequestOrderV1 = {
   };
   /** In the order in which the authenticator gets them. */
   credentials: Array<{
-    /** The user at the identity provider, as that knows it. */
+    /** The user, as the identity provider knows them. */
     user_id: string;
   }>;
   /** The PIN of the authenticator. */
   pin_request: {
     /** Least number of PIN characters. */
     min_length?: number;
-    /** Generated beforehand and mailed, or entered at the enrollment on site. */
+    /** Generated beforehand and sent by email, or entered at the enrollment on site. */
     entry_method?: "generated" | "user_entered";
   };
   /** Custom name, shown as `<name>: <serial>`. By default `Pre-Reg Key`. */
@@ -676,7 +676,7 @@ export type CredentialRequestOrderV1 = {
   customization_id?: string;
   /** Who receives the PIN mail. */
   enrollment_contacts: {
-    /** The PIN is mailed here. Addresses must differ in more than letter case. */
+    /** The PIN is sent here. Addresses must differ in more than letter case. */
     emails_to: Array<string>;
   };
 };

@@ -79,7 +79,7 @@ export function deletionFault(error: PeerFailure, isUnknown: boolean): Fault {
 
 /** Returns the fault of a cancel whose shipment is in production. */
 export const tooLateToDelete = (cause: PeerFailure): Fault =>
-  new Fault("conflict", "The delivery service cannot delete the shipment any more.", { cause });
+  new Fault("conflict", "The delivery service can no longer delete the shipment.", { cause });
 
 /** Returns the fault of a cancel that a job continues, because a peer, storage or Key Vault failed. */
 export function cancelFault(cause: unknown): Fault {
@@ -100,7 +100,7 @@ export const unconfirmedMessage = "The delivery service has not confirmed the sh
 
 /** The error message of a request whose order was never confirmed. */
 export const neverConfirmedMessage =
-  "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
+  "The delivery service never confirmed the shipment. Search there for the customer reference before you order again.";
 
 /** Returns the fault of a call whose Idempotency-Key was used before. */
 export function claimFault(verdict: FinalVerdict, { requestId }: Claim): Fault {

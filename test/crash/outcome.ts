@@ -198,7 +198,7 @@ export const fulfilled: Outcome = {
 
 export const neverSent = "The request was interrupted and never sent to the delivery service.";
 export const neverConfirmed =
-  "The delivery service never confirmed the shipment. Look there for the customer reference before ordering again.";
+  "The delivery service never confirmed the shipment. Search there for the customer reference before you order again.";
 
 /** An order that never became a shipment. */
 export const failed = (reason: string): Outcome => ({

@@ -114,7 +114,7 @@ async function mergeImport(
   }
   const replaced = there.kind !== undefined;
   if (replaced && !replace) {
-    const why = isSame === "unreadable" ? "The stored secret cannot be opened." : "The otpkey has another secret.";
+    const why = isSame === "unreadable" ? "The stored secret cannot be decrypted." : "The otpkey has another secret.";
     throw new Fault("conflict", `${why} Set \`replace\` to replace it.`);
   }
   const { sealedSecret: _, ...kept } = there;

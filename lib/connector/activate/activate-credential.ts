@@ -36,11 +36,11 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
     isOverdue(credential, deps)
       ? endOverdue(target, { isInDoubt: credential.triedAt !== undefined, lastError }, deps)
       : retryLater(index, { lastError }, deps);
-  if (idp === undefined) return cannotBeSent("Its identity provider is not configured any more.");
+  if (idp === undefined) return cannotBeSent("Its identity provider is no longer configured.");
 
   const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps);
   // The next credential of the security key and its PIN mail do not wait for it.
-  if (idpState === undefined) return cannotBeSent("What its identity provider needs cannot be opened.");
+  if (idpState === undefined) return cannotBeSent("The stored state for the identity provider cannot be decrypted.");
   const open = { ...target, credential, idp, idpState };
   if (credential.triedAt === undefined) return afterReadBack(open, false, deps);
   const name = hasOwnName(target) ? registeredName(key) : undefined;
@@ -86,7 +86,7 @@ async function afterReadBack(
   const isLate = isOverdue(credential, deps);
   if (registered === true) return end(target, "activated", undefined, deps);
   if (registered instanceof PeerFailure && !isLate) {
-    const lastError = `${idp.id} could not be asked for the credential.`;
+    const lastError = `${idp.id} could not be queried for the credential.`;
     return retryLater(index, { lastError, retryAfter: registered.retryAfter }, deps);
   }
   if (registered === false && credential.refusal !== undefined)
@@ -128,7 +128,12 @@ function endOverdue(
   deps: ConnectorDeps,
 ): Step {
   if (!isInDoubt) return endUnregistered(target, "expired", `Not activated in time. ${lastError}`.trim(), deps);
-  return end(target, "expired", `Not activated in time. It may be registered, check. ${lastError}`.trim(), deps);
+  return end(
+    target,
+    "expired",
+    `Not activated in time. It may have been registered: check at the identity provider. ${lastError}`.trim(),
+    deps,
+  );
 }
 
 const withCredential =
@@ -169,7 +174,7 @@ async function attestationOf(
     return { lastError: error.message, retryAfter: error.retryAfter };
   });
   // The signing key may be back later: the signature was valid when the response was received.
-  if (opened === "unknown_key") return { lastError: "The key maker's signing key is not known at present." };
+  if (opened === "unknown_key") return { lastError: "The key maker's signing key is currently unknown." };
   if (opened === sealedResponseKey) return { lastError: `The key maker's response cannot be used: ${opened}.` };
   return typeof opened === "string" ? `The key maker's response cannot be used: ${opened}.` : opened;
 }
@@ -227,7 +232,11 @@ function afterFailure(
     return { ...retryLater(index, delay, deps), failure };
   }
   if (!wasTried) return endUnregistered(target, "refused", reason, deps, failure);
-  if (!canReadBack) return { ...end(target, "refused", `${reason} (may be registered, check)`, deps), failure };
+  if (!canReadBack)
+    return {
+      ...end(target, "refused", `${reason} (may have been registered: check at the identity provider)`, deps),
+      failure,
+    };
   const at = deps.now();
   const readBackAt = plus(at, deps.intervals.readBackAfterMs);
   const refused = (credential: Credential): Credential => ({

@@ -83,7 +83,7 @@ async function eraseOne(
   { who, run, dryRun }: { readonly who: RecipientName; readonly run: Run; readonly dryRun: boolean },
   deps: ConnectorDeps,
 ): Promise<EraseResult> {
-  if (isPastDeadline(run, deps)) return { left: "The time for one run was over." };
+  if (isPastDeadline(run, deps)) return { left: "The run timed out." };
   const { requests, log } = deps;
   const foundBy = personList(who.name);
   const loaded = await requests.load(entry.requestId);
@@ -105,7 +105,7 @@ async function eraseOne(
     if (error instanceof Fault && error.kind !== "internal") return { left: error.message };
     if (!(error instanceof PeerFailure)) throw error;
     log.warn("not_erased", { error });
-    return { left: `The ${error.peer} ${error.passing ? "does not answer" : "refused the call"}.` };
+    return { left: `The ${error.peer} ${error.passing ? "is not responding" : "refused the call"}.` };
   }
   log.info("request_erased", {});
   return erased;

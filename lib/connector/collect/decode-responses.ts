@@ -52,7 +52,7 @@ export async function decodeResponses(
 const noResponseKey = "no response key";
 
 /** Why a response cannot be used yet: its response key may open when the vault has its key version again. */
-export const sealedResponseKey = "its response key does not open";
+export const sealedResponseKey = "its response key cannot be decrypted";
 
 const unopenedReasons = ["undecryptable", "malformed", noResponseKey, sealedResponseKey];
 

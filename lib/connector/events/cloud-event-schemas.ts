@@ -28,7 +28,7 @@ const dataSchemas = {
     .describe("The identity provider accepted the credential."),
   "credential.failed": z
     .object({ ...ofCredential, state: z.literal("failed") })
-    .describe("The credential cannot become active any more. The read model has the reason."),
+    .describe("The credential can no longer become active. The read model has the reason."),
   "pin_mail.sent": z.object(ofMail).describe("The mail service sent the PIN mail of the key."),
   "pin_mail.given_up": z
     .object({

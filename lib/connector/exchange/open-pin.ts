@@ -17,7 +17,7 @@ export async function openPin(
 ): Promise<{ readonly pin: string } | { readonly problem: string; readonly passing?: boolean }> {
   if (pinKey === undefined) return { problem: "The key has no PIN." };
   const privateJwk = await openSealed<PrivateKey>(pinKey, { requestId, keyId: id, purpose: pinKeyPurpose }, deps);
-  if (privateJwk === undefined) return { problem: "The response key of the PIN does not open.", passing: true };
+  if (privateJwk === undefined) return { problem: "The response key of the PIN cannot be decrypted.", passing: true };
   try {
     return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
   } catch (error) {

@@ -172,7 +172,7 @@ export const unusable = (peer: string, detail: string): PeerFailure =>
 
 function problemsOf({ issues }: z.ZodError): string {
   const problems = issues.map(({ code, path, message }) => {
-    const reason = code === "custom" ? message : "is missing or not readable";
+    const reason = code === "custom" ? message : "is missing or cannot be read";
     return `${path.join(".") || "the object"} ${reason}`;
   });
   return [...new Set(problems)].slice(0, 5).join("; ");

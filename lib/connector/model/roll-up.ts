@@ -10,7 +10,7 @@ export function afterEvent(credential: Credential, event: CredentialEvent, error
   // Only after a restore, a credential without a response counts as attempted: it may have been activated since the backup.
   const isInDoubt = credential.state === "processing" && triedAt !== undefined && isTerminal(state);
   const message = isInDoubt
-    ? [errorMessage, "The credential may be registered, check."].join(" ").trim()
+    ? [errorMessage, "The credential may have been registered: check at the identity provider."].join(" ").trim()
     : errorMessage;
   return {
     ...kept,

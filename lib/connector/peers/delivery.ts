@@ -145,7 +145,7 @@ export function connectDelivery({
           const isWhole = isLast || (total !== undefined && seen >= total);
           if (found.size > 0 || !hasUnreadable)
             return { shipments: [...found.values()], isComplete: isWhole && !hasUnreadable };
-          const detail = "A shipment is not readable.";
+          const detail = "A shipment cannot be read.";
           throw new PeerFailure(access.peer, call.operation, "unanswered", { detail });
         }
         return "cannot_tell";

@@ -96,13 +96,12 @@ function openKeys(
 const busy = (): Fault =>
   new Fault("conflict", "A job is working on the keys of the request.", { retryAfter: retryAfterLease });
 
-const timeIsOver = (): Fault =>
-  new Fault("unavailable", "The time of the call was over before every PIN was mailed.", { retryAfter: 30 });
+const timeIsOver = (): Fault => new Fault("unavailable", "Timed out before all PINs were sent.", { retryAfter: 30 });
 
 function mailsPaused({ now, peerLimits }: ConnectorDeps): Fault {
   const { pausedUntil } = peerLimits.of(mailService);
   const retryAfter = pausedUntil === undefined ? 30 : Math.ceil(between(now(), pausedUntil) / 1000);
-  return new Fault("unavailable", "The mail service takes no mails now.", { retryAfter });
+  return new Fault("unavailable", "The mail service is temporarily unavailable.", { retryAfter });
 }
 
 /** Whether no other run has the lease of the key, and its limit allows one more mail. */

@@ -54,7 +54,7 @@ function afterNoLookUp(target: Target, failure: PeerFailure, deps: ConnectorDeps
   deps.log.warn("mail_look_up_failed", { keyId: target.key.id, error: failure });
   if (isOverdue(target, deps)) return giveUp(target.key, deps);
   const { code, passing, retryAfter } = failure;
-  if (passing || code === undefined) return sendLater("The mail service does not answer.", { retryAfter }, deps);
+  if (passing || code === undefined) return sendLater("The mail service is not responding.", { retryAfter }, deps);
   return sendLater(`The mail service refused the look-up of the PIN mail: ${code}.`, { retryAfter, code }, deps);
 }
 

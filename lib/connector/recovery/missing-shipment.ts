@@ -32,7 +32,7 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps
   const ordered = securityKeysOf(leased).filter(key => !isOnSite(key));
   const failure = await compensateInTurn(leased, ordered, run, deps);
   if (failure?.passing === true) {
-    const message = `The shipment was deleted at the delivery service. ${failure.peer} does not answer yet.`;
+    const message = `The shipment was deleted at the delivery service. ${failure.peer} is not responding yet.`;
     return pollLater(leased, { delivery, errorMessage: message }, deps, failure.retryAfter);
   }
   log.warn("shipment_cancelled", { shipmentId: delivery.shipmentId });

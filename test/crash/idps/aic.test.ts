@@ -55,7 +55,7 @@ describe("a host that is killed while it activates at Advanced Identity Cloud", 
     const doubt = {
       state: "partial",
       credentials: ["failed", "active"],
-      errors: ["Login failure (may be registered, check)"],
+      errors: ["Login failure (may have been registered: check at the identity provider)"],
       registrations: [1, 1],
     };
     expect(await outcome(name)).toEqual({ ...fulfilledKey, ...(name in doubtful && doubt) });

@@ -17,14 +17,14 @@ const bodyV1 = z.lazy(() =>
       })
       .describe("Who gets the authenticator."),
     credentials: listOf(
-      z.object({ user_id: nonEmptyLine().describe("The user at the identity provider, as that knows it.") }),
+      z.object({ user_id: nonEmptyLine().describe("The user, as the identity provider knows them.") }),
       requestLimits.credentialsPerKey,
     ).describe("In the order in which the authenticator gets them."),
     pin_request: z
       .object({
         min_length: withDefault(pinLength(), defaultPinLength).describe("Least number of PIN characters."),
         entry_method: withDefault(z.enum(["generated", "user_entered"]), "generated").describe(
-          "Generated beforehand and mailed, or entered at the enrollment on site.",
+          "Generated beforehand and sent by email, or entered at the enrollment on site.",
         ),
       })
       .describe("The PIN of the authenticator."),
@@ -32,7 +32,7 @@ const bodyV1 = z.lazy(() =>
     customization_id: optionalLine().describe("Customization of the key."),
     enrollment_contacts: z
       .object({
-        emails_to: emailsTo().describe("The PIN is mailed here. Addresses must differ in more than letter case."),
+        emails_to: emailsTo().describe("The PIN is sent here. Addresses must differ in more than letter case."),
       })
       .describe("Who receives the PIN mail."),
   }),

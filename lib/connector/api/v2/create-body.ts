@@ -123,7 +123,7 @@ export const bodyV2 = z.lazy(() =>
       recipient: recipient.describe("Who gets the keys."),
       enrollment_contacts: z
         .object({
-          emails_to: emailsTo().describe("The PIN is mailed here. Addresses must differ in more than letter case."),
+          emails_to: emailsTo().describe("The PIN is sent here. Addresses must differ in more than letter case."),
         })
         .describe("Who receives the PIN mail."),
       shipment: optional(shipment).describe("Keys that are programmed and shipped. Required without `authenticators`."),

@@ -20,7 +20,7 @@ const credentialV2 = z.lazy(() =>
       user_id: z.string().describe("The user at the relying party."),
       state: z.enum(credentialStates).describe("`activation_pending`: on the key, not yet accepted by the IdP."),
       retryable_until: z.iso.datetime().optional().describe("Until then a failing activation is tried again."),
-      error_message: z.string().optional().describe("What went wrong last, with the activation or the PIN mail."),
+      error_message: z.string().optional().describe("The last error of the activation or of the PIN email."),
     })
     .meta({ id: "Credential", description: "A credential on a security key, for one user at one identity provider." }),
 );

@@ -229,7 +229,7 @@ describe("retryable_until", () => {
     await connector.runCredentials("timer");
     expect(await credential()).toMatchObject({
       state: "failed",
-      error_message: expect.stringContaining("may be registered, check"),
+      error_message: expect.stringContaining("may have been registered: check at the identity provider"),
     });
     expect(posts()).toBe(1);
   });
@@ -452,7 +452,7 @@ describe("an activation that is not answered", () => {
     await connector.runCredentials();
     expect(await credential()).toMatchObject({
       state: "failed",
-      error_message: expect.stringContaining("It may be registered, check."),
+      error_message: expect.stringContaining("It may have been registered: check at the identity provider."),
     });
   });
 
@@ -474,7 +474,9 @@ describe("an activation that is not answered", () => {
       await connector.runCredentials();
       expect(await credential()).toMatchObject({
         state: "failed",
-        error_message: expect.stringMatching(/already registered.*\(may be registered, check\)$/),
+        error_message: expect.stringMatching(
+          /already registered.*\(may have been registered: check at the identity provider\)$/,
+        ),
       });
       expect(posts()).toBe(2);
     });
@@ -531,7 +533,7 @@ describe("credentials of one key", () => {
     expect(await without.runCredentials()).toMatchObject({ processed: 1, pending: 1 });
     expect(await credential()).toMatchObject({
       state: "activation_pending",
-      error_message: "Its identity provider is not configured any more.",
+      error_message: "Its identity provider is no longer configured.",
     });
     const { retryableUntil = "" } = (await connector.keyRow(requestId)).credentials[0] ?? {};
     connector.advance(between(connector.now(), retryableUntil) - 1);
@@ -540,7 +542,7 @@ describe("credentials of one key", () => {
     expect(await without.runCredentials("timer")).toMatchObject({ processed: 1, failed: 1 });
     expect(await credential()).toMatchObject({
       state: "failed",
-      error_message: "Not activated in time. Its identity provider is not configured any more.",
+      error_message: "Not activated in time. Its identity provider is no longer configured.",
     });
     expect(await connector.queue("key")).toEqual([]);
   });

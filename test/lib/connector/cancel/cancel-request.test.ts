@@ -83,7 +83,7 @@ describe("a cancel", () => {
     expect(await refusalOf(cancel())).toMatchObject({
       status: 409,
       body: {
-        error_message: "The delivery service cannot delete the shipment any more.",
+        error_message: "The delivery service can no longer delete the shipment.",
         error_data: { error_type: "conflict" },
       },
     });

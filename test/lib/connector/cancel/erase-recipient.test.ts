@@ -153,9 +153,7 @@ describe("erasing one recipient", () => {
     const inProduction = await order(102);
     expect(await eraseRecipient({ by: "email", name: email }, connector.context)).toMatchObject({
       erased: 1,
-      left: [
-        { requestId: inProduction.requestId, reason: "The delivery service cannot delete the shipment any more." },
-      ],
+      left: [{ requestId: inProduction.requestId, reason: "The delivery service can no longer delete the shipment." }],
     });
     expect((await peers.delivery.shipments()).map(({ id }) => id)).not.toContain(open.shipmentId);
     await peers.delivery.control(inProduction.shipmentId ?? "", { ship: true });
@@ -241,7 +239,7 @@ describe("erasing one recipient", () => {
     expect(await erase()).toMatchObject(left("A job is working on the request."));
     connector.advance(minutes(3));
     peers.rfpr.fail({ kind: "refuse", status: 500, method: "DELETE", times: 100 });
-    expect(await erase()).toMatchObject(left("The pre-registration API does not answer."));
+    expect(await erase()).toMatchObject(left("The pre-registration API is not responding."));
     expect(connector.events("not_erased")).toMatchObject([
       { credentialRequestId: requestId, error: { name: "PeerFailure" } },
     ]);

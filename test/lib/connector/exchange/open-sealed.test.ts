@@ -45,7 +45,7 @@ describe("a response key that does not open", () => {
     expect(await items()).toEqual(["processing", "active"]);
     const read = await connector.read(requestId);
     expect(read.shipment?.shipment_items[0]?.credentials[0]?.error_message).toBe(
-      "The key maker's response cannot be used: its response key does not open.",
+      "The key maker's response cannot be used: its response key cannot be decrypted.",
     );
     expect(other.events("sealed_value_unreadable")).toMatchObject([
       { credentialRequestId: requestId, keyId: "s-01-001", purpose: "response-key-0", error: { name: "SealError" } },
@@ -85,7 +85,10 @@ describe("a response key that does not open", () => {
     expect(await items()).toEqual(["activation_pending", "active"]);
     expect(other.events("sealed_value_unreadable")).toHaveLength(1);
     const { credentials } = await connector.keyRow(requestId, "s-01-001");
-    expect(credentials[0]?.retry).toMatchObject({ attempts: 1, lastError: expect.stringMatching(/does not open/) });
+    expect(credentials[0]?.retry).toMatchObject({
+      attempts: 1,
+      lastError: expect.stringMatching(/cannot be decrypted/),
+    });
     connector.advance(days(14));
     await other.runCredentials("timer");
     expect(await items()).toEqual(["failed", "active"]);
@@ -101,7 +104,7 @@ describe("a response key of a PIN that does not open", () => {
     expect([(await mailOf("s-01-001")).state, (await mailOf("s-02-001")).state]).toEqual(["due", "sent"]);
     expect((await mailOf("s-01-001")).retry).toMatchObject({
       attempts: 1,
-      lastError: "The response key of the PIN does not open.",
+      lastError: "The response key of the PIN cannot be decrypted.",
     });
     expect(other.events("work_failed")).toEqual([]);
     connector.advance(minutes(2));

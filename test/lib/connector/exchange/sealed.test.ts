@@ -167,9 +167,9 @@ describe("what an IdP needs to continue with a credential", () => {
     expect(back).toEqual([]);
     const read = await connector.read(requestId);
     expect(read).toMatchObject({ state: "failed" });
-    const reason = "What its identity provider needs cannot be opened.";
+    const reason = "The stored state for the identity provider cannot be decrypted.";
     expect(read.shipment?.shipment_items[0]?.credentials.map(credential => credential.error_message)).toEqual([
-      `Not activated in time. It may be registered, check. ${reason}`,
+      `Not activated in time. It may have been registered: check at the identity provider. ${reason}`,
       `Not activated in time. ${reason}`,
     ]);
     expect(await connector.queue("key")).toEqual([]);

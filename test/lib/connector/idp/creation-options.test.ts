@@ -150,7 +150,7 @@ describe("creation options", () => {
 
   test("are refused as a whole if they are no object, and the refusal names every member otherwise", () => {
     expect(wrongIn(() => readCreationOptions(schema, undefined, { peer: "IdP main" }))).toBe(
-      "the object is missing or not readable",
+      "the object is missing or cannot be read",
     );
     expect(wrongIn(() => read({ challenge: "a b", rp: { id: "a b" } }))).toBe(
       "rp.id must be a domain in lower case, without scheme, port and path; the relying party is no domain; challenge must be base64url",

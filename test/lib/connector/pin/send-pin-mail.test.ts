@@ -633,7 +633,7 @@ describe("a PIN mail that is not answered", () => {
     await connector.runCredentials();
     peers.mail.fail({ kind: "throttle", method: "GET", retryAfter: 600 });
     await connector.runCredentials();
-    expect(await errorMessage()).toBe("The mail service does not answer.");
+    expect(await errorMessage()).toBe("The mail service is not responding.");
     expect(connector.events("mail_look_up_failed")).toMatchObject([{ keyId: "s-01-001" }]);
     connector.advance(seconds(599));
     await connector.runCredentials("on_demand");

@@ -88,7 +88,7 @@ describe("a device that PingOne began without its answer being read", () => {
     expect(await refusalOf(connector.order(orderFor(user)))).toMatchObject({ status: 503 });
     expect(await stateOf(connector)).toMatchObject({
       state: "received",
-      error_message: expect.stringMatching(/does not answer/),
+      error_message: expect.stringMatching(/is not responding/),
     });
     // The call arrives late: the same device under the same nickname.
     const [
@@ -102,7 +102,7 @@ describe("a device that PingOne began without its answer being read", () => {
     await connector.runCredentials();
     expect(await stateOf(connector)).toMatchObject({
       state: "failed",
-      error_message: expect.stringMatching(/does not answer/),
+      error_message: expect.stringMatching(/is not responding/),
     });
     expect(removals()).toBe(1);
   });
@@ -124,7 +124,7 @@ describe("a device that PingOne began without its answer being read", () => {
 
 describe("a device with unusable creation options that PingOne does not remove", () => {
   test.each<[string, (options: string) => string, string]>([
-    ["are not readable", () => "{", "the object is missing or not readable"],
+    ["are not readable", () => "{", "the object is missing or cannot be read"],
     [
       "are of another relying party",
       options => JSON.stringify({ ...JSON.parse(options), rp: { id: "other.example" } }),
@@ -376,7 +376,15 @@ describe("the device of a credential that is not made", () => {
     expect(await connector.read(requestId)).toMatchObject({
       state: "failed",
       shipment: {
-        shipment_items: [{ credentials: [{ error_message: expect.stringContaining("It may be registered, check.") }] }],
+        shipment_items: [
+          {
+            credentials: [
+              {
+                error_message: expect.stringContaining("It may have been registered: check at the identity provider."),
+              },
+            ],
+          },
+        ],
       },
     });
     expect(removals()).toBe(0);

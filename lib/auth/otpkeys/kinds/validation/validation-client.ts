@@ -43,7 +43,7 @@ export function createValidationClient(options: ValidationOptions): ValidationCl
         const { host } = new URL(server);
         const url = addressOf(server, { ...query, h: signatureOf(query, key) });
         const result = signal.aborted
-          ? "not called, time is up"
+          ? "not called: timed out"
           : await callPeer(access, { operation, method: "GET", url, reads: "text", response, signal }).catch(reasonOf);
         if (typeof result !== "string") return { ...result, detail: `${host}: ${result.detail}` };
         failures.push(`${host}: ${result}`);

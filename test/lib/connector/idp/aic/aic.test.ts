@@ -394,8 +394,8 @@ describe("creation options of kind C", () => {
   test("are rejected by their length and read in one pass, so that a malicious step takes no time", async () => {
     const cpuMs = measureCpu();
     for (const [piece, failure] of [
-      ["new Int8Array([".repeat(450), { kind: "refused", detail: "excludeCredentials is missing or not readable" }],
-      [`id: "${" ".repeat(7_000)}x`, { kind: "refused", detail: "excludeCredentials is missing or not readable" }],
+      ["new Int8Array([".repeat(450), { kind: "refused", detail: "excludeCredentials is missing or cannot be read" }],
+      [`id: "${" ".repeat(7_000)}x`, { kind: "refused", detail: "excludeCredentials is missing or cannot be read" }],
       ["a".repeat(17_000), { kind: "refused", detail: "The journey's step is too long to be stored." }],
       ["a".repeat(70_000), { kind: "unanswered" }],
     ] as const) {

@@ -360,7 +360,7 @@ describe("responses of Graph in some tenants", () => {
       [{ publicKey: { ...publicKey, challenge: "" } }, "challenge must be base64url"],
       [
         { value: { publicKey: { ...publicKey, user: {} } } },
-        "user.id is missing or not readable; user.name is missing or not readable",
+        "user.id is missing or cannot be read; user.name is missing or cannot be read",
       ],
       [{ publicKey, challengeTimeoutDateTime: "soon" }, "challengeTimeoutDateTime is not readable"],
       [

@@ -211,7 +211,7 @@ describe("several validation servers", () => {
     const good = await server(statusAnswer("OK"));
     expect(await clientOf([silent, good], { timeLimitMs: 600_000, totalTimeLimitMs: 50 }).validate(otp)).toEqual({
       outcome: "unavailable",
-      detail: `${silent.host}: no response; ${good.host}: not called, time is up`,
+      detail: `${silent.host}: no response; ${good.host}: not called: timed out`,
     });
     expect(good.asked).toEqual([]);
   });

@@ -80,7 +80,9 @@ function wrongRegistrations(loaded: LoadedRequest, { entra, pingone, aic }: Peer
     value.credentials.flatMap(({ userId, state, errorMessage }) => {
       const times = all.filter(each => each.userId === userId).length;
       // The only message that says that the state at the IdP is not known.
-      const mayBe = state === "failed" && errorMessage?.includes("may be registered, check") === true;
+      const mayBe =
+        state === "failed" &&
+        errorMessage?.includes("may have been registered: check at the identity provider") === true;
       if (times === (state === "active" ? 1 : 0) || (times === 1 && mayBe)) return [];
       return [`a credential that is ${state} is registered ${times} times`];
     }),
