@@ -66,17 +66,14 @@ describeOnAzureHost("Azure's host answers: a request with", () => {
     for (const { name, sent } of rows) azure.set(name, await answerOf(azureHost, sent));
   });
 
-  test.each(rows)("$name", ({ name, answer }) => {
-    expect(azure.get(name)).toMatchObject(answer);
-  });
-
-  test.each(rows.filter(row => row.local === undefined))("$name, and the whole answer is the local host's", row => {
+  test.each(rows.filter(row => row.local === undefined))("$name as the local host does, in every header", row => {
     expect(local.get(row.name)).toEqual(azure.get(row.name));
   });
 
   test.each(rows.filter(row => row.local !== undefined))(
     "$name, which is still a difference of the local host",
     row => {
+      expect(azure.get(row.name)).toMatchObject(row.answer);
       expect(local.get(row.name)).not.toEqual(azure.get(row.name));
     },
   );
