@@ -18,6 +18,7 @@ describe("the settings that are checked before a provision", () => {
     ["values of each group, and a quote as azd writes it", "options"],
     ["a proxy before Client, and its public address", "client-proxy"],
     ["a proxy before the connector", "connector-proxy"],
+    ["proxies before both, without a number", "proxies"],
     ["too many proxies", "trusted-proxies"],
     ["several identity providers", "existing-network"],
   ] as const)("are those that the template gives each app: %s", (_, name) => {
