@@ -125,8 +125,8 @@ describe("maintenance over HTTP", () => {
 });
 
 describe("the host's admin endpoint", () => {
-  const start = (name: string, key = host.masterKey) =>
-    host.call(`POST /admin/functions/${name}`, { body: {}, headers: { "x-functions-key": key } });
+  const start = (name: string) =>
+    host.call(`POST /admin/functions/${name}`, { body: {}, headers: { "x-functions-key": host.masterKey } });
 
   it.each(["scheduledAuthBackUp", "scheduledConnectorBackUp"])(
     "starts the timer %s, which creates a backup",

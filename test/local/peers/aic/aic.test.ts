@@ -141,6 +141,7 @@ describe("a journey", () => {
     expect(await refusal(await authenticate(filled(step, asJson(...parts))))).toEqual([401, undefined]);
     expect(aic.registrations()).toEqual([]);
   });
+
   test("takes the outcome in the form of the node only", async () => {
     const wrong: ((parts: string[]) => string)[] = [
       parts => asJson(...parts.slice(0, 2)),
@@ -212,6 +213,7 @@ describe("a journey", () => {
       expect((await authenticate(body)).status).toBe(400);
     expect((await authenticate(filled(step, USER))).status).toBe(200);
   });
+
   test("fails for users who have as many keys as they may", async () => {
     aic.settings({ maxDevices: 1 });
     const step = await ask();

@@ -80,6 +80,7 @@ describe("a shipment's control", () => {
     await expect(delivery.control("unknown", { ship: true })).rejects.toThrow("no shipment unknown");
   });
 });
+
 describe("keys that are rotated", () => {
   test("are new in both sets; requests and responses on their way still open", async () => {
     const { id, customizations } = await ordered([{}]);

@@ -83,6 +83,7 @@ const refusal = async (answer: Response) => {
   });
   return [answer.status, error.code];
 };
+
 describe("creation options", () => {
   test("come with a large challenge that lasts as long as asked, and no longer than 30 days", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
@@ -175,11 +176,13 @@ describe("a key", () => {
     const spelled = { ...publicKeyCredential, response: { ...response, clientDataJson: clientDataJSON } };
     expect((await register({ publicKeyCredential: spelled })).status).toBe(201);
   });
+
   test("keeps its challenge when it is refused", async () => {
     const given = await creationOptions();
     expect((await register(credentialFor(given, "https://evil.example"))).status).toBe(400);
     expect((await register(credentialFor(given))).status).toBe(201);
   });
+
   test("is refused where the body is wrong", async () => {
     const good = credentialFor(await creationOptions());
     const { publicKeyCredential } = good;

@@ -68,50 +68,6 @@ describe("the mail service", () => {
     expect(mail.mails()).toEqual([]);
   });
 
-  test("accepts the caller's operation id, and sends one more mail if it is repeated", async () => {
-    const operationId = randomUUID();
-    await client.beginSend(message, { operationId });
-    await client.beginSend(message, { operationId });
-    expect(mail.mails().map(sent => sent.operationId)).toEqual([operationId, operationId]);
-  });
-
-  test("returns an operation by its id without sending", async () => {
-    const operationId = randomUUID();
-    await client.beginSend(message, { operationId });
-    mail.resetRequests();
-    expect(await lookUp(operationId)).toMatchObject({ status: 200, body: { id: operationId, status: "Succeeded" } });
-    expect(mail.requests()).toMatchObject([{ method: "GET", path: `/emails/operations/${operationId}` }]);
-    expect(mail.mails()).toHaveLength(1);
-  });
-
-  test("responds 404 for an operation that was never sent", async () => {
-    expect(await lookUp(randomUUID())).toMatchObject({ status: 404, body: { error: { code: "NotFound" } } });
-  });
-
-  test("keeps an operation running for the set number of look-ups", async () => {
-    const operationId = randomUUID();
-    mail.outcome({ runningPolls: 3 });
-    await client.beginSend(message, { operationId });
-    const statuses = [];
-    for (let n = 0; n < 3; n++) statuses.push((await lookUp(operationId))?.body.status);
-    expect(statuses).toEqual(["Running", "Running", "Succeeded"]);
-  });
-
-  test("fails an operation if set so, and delivers nothing", async () => {
-    const error = { code: "EmailDropped", message: "suppressed" };
-    await fetch(`${mail.url}/_control/outcomes`, {
-      method: "POST",
-      body: JSON.stringify({ status: "Failed", error, runningPolls: 0, times: 2 }),
-    });
-    const operationId = randomUUID();
-    await expect(client.beginSend(message, { operationId })).rejects.toThrow("EmailDropped");
-    expect(await lookUp(operationId)).toMatchObject({ status: 200, body: { status: "Failed", error } });
-    await expect(client.beginSend(message)).rejects.toThrow("EmailDropped");
-    expect(mail.mails()).toEqual([]);
-    await client.beginSend(message);
-    expect(mail.mails()).toHaveLength(1);
-  });
-
   test("fails a mail to suppressed addresses only, and leaves them out of the others", async () => {
     await fetch(`${mail.url}/_control/suppressed`, { method: "POST", body: '{"address":"one@example.org"}' });
     await client.beginSend(message);

@@ -106,6 +106,7 @@ describe("users", () => {
     for (const filter of ["", 'email eq "x"', 'username sw "x"', 'username eq "a" or username eq "b"', "username eq a"])
       expect(await refusal(await search(filter))).toEqual([400, "INVALID_FILTER"]);
   });
+
   test("of another environment are not found", async () => {
     const answer = await fetch(`${pingone.url}/v1/environments/other/users`, {
       headers: { authorization: `Bearer ${token}` },
@@ -136,6 +137,7 @@ describe("a device", () => {
     const excluded = Buffer.from(Int8Array.from(again.excludeCredentials[0].id)).toString("base64url");
     expect(excluded).toBe(credential.id);
   });
+
   test("requires the origin that the key signed, and one of its relying party", async () => {
     const pending = await begin();
     const elsewhere = "https://login.keys.example";
@@ -165,6 +167,7 @@ describe("a device", () => {
     const pending = await begin();
     expect((await activate(pending, credentialFor(pending), ORIGIN, "application/json")).status).toBe(415);
   });
+
   test("is one of few: the cap is answered as throttling with a detail, and pending ones count", async () => {
     expect((await control("settings", { maxDevices: 1 })).status).toBe(204);
     const pending = await begin();
