@@ -159,12 +159,26 @@ function Connection() {
 }
 
 const shortMs = 8000;
+/** What an action that leads to another view reported stays there: the view changes at once. */
+const sameActionMs = 1000;
 
 /** The outcome of the last call. A refusal stays until the next call, or until it is closed. */
 function Corner() {
   const last = useStore(note);
   const count = useStore(changes);
   const isGood = last?.status !== undefined && last.status < 400;
+  useEffect(() => {
+    let since = Date.now();
+    const unsubscribe = note.subscribe(() => {
+      since = Date.now();
+    });
+    const leave = () => Date.now() - since > sameActionMs && note.set(undefined);
+    addEventListener("hashchange", leave);
+    return () => {
+      unsubscribe();
+      removeEventListener("hashchange", leave);
+    };
+  }, []);
   useEffect(() => {
     if (!isGood) return;
     const close = () =>

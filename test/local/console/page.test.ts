@@ -192,6 +192,9 @@ describe("the connector in the page", () => {
     const open = await visit("order");
     const { page } = open;
     await press(page, "Ship nothing");
+    await press(page, "Ship keys after all");
+    await page.getByLabel("Street", { exact: true }).waitFor();
+    await press(page, "Ship nothing");
     for (const _ of [1, 2, 3]) await press(page, "Add an on-site authenticator");
     const card = (title: string) => page.locator("section.card", { has: page.getByRole("heading", { name: title }) });
     const [entered, shown] = [card("On-site authenticator 1"), card("On-site authenticator 2")];
@@ -205,6 +208,12 @@ describe("the connector in the page", () => {
     await card("On-site authenticator 3").getByLabel("Identity provider").selectOption("aic");
     await press(page, "Send the order");
     await outcome(page, "201 POST /v2/credential-requests");
+    await page.getByRole("heading", { name: "Entered processing" }).waitFor();
+    // What was reported belongs to this view.
+    await page.waitForTimeout(1100);
+    await go(page, "peers", "Peers");
+    await page.getByRole("status").getByText("201 POST").waitFor({ state: "detached" });
+    await page.goBack();
     await page.getByRole("heading", { name: "Entered processing" }).waitFor();
     expect(await page.locator(".key .hint").filter({ hasText: "on site" }).count()).toBe(3);
 
@@ -620,6 +629,21 @@ describe("any user of the page", () => {
   });
 });
 
+test.each([
+  [1280, 600],
+  [320, 640],
+])("no field or button that gets the focus by the keyboard is hidden under a bar, %i × %i", async (width, height) => {
+  const { page } = await visit("order", { viewport: { width, height } });
+  await page.getByRole("button", { name: "Send the order" }).waitFor();
+  await page.getByLabel("First name").focus();
+  const hidden: string[] = [];
+  for (let count = 0; count < 45; count++) {
+    await page.keyboard.press(count < 30 ? "Tab" : "Shift+Tab");
+    hidden.push(...(await inPage<string[]>(page, coveredFocus)));
+  }
+  expect(hidden).toEqual([]);
+});
+
 describe("the PIN mail", () => {
   const longest = "a.person.with.a.name.that.knows.no.end".repeat(2);
   const { html } = composePinMail(
@@ -645,6 +669,15 @@ describe("the PIN mail", () => {
     expect(troubles).toEqual([]);
   });
 });
+
+/** The element with the focus, if no part of its middle can be seen. */
+const coveredFocus = `
+  (() => {
+    const { activeElement } = document;
+    const { left, top, width, height } = activeElement.getBoundingClientRect();
+    const shown = document.elementFromPoint(left + width / 2, top + height / 2);
+    return activeElement.contains(shown) ? [] : [activeElement.outerHTML];
+  })()`;
 
 const namelessElements = `
   [...document.querySelectorAll("input, select, textarea, button, iframe, a")]

@@ -4,7 +4,7 @@ import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import { Card, code, html, Table } from "../ui.ts";
 
-export interface Owner {
+interface Owner {
   readonly attributes: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { TemporaryCode as IssuedCode, OtpKey as OtpKeyView } from "../../../../docs/openapi/core.ts";
 import { ask, callHost, isSuccess, readHost, segment } from "../calls.ts";
 import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
@@ -9,22 +10,9 @@ import { Attributes } from "./attributes.ts";
 import { shownOutcome } from "./shown-outcome.ts";
 import { nextOtp, noSoftwareKeys, type Otp, remarkOf, type SoftwareKey, softwareKeys } from "./software-keys.ts";
 
-interface KeyRecord {
-  readonly id: number;
-  readonly prefix: string;
-  readonly enabled: boolean;
-  readonly stopped?: boolean;
-  readonly stopped_since?: string;
-  readonly failures?: number;
-  readonly last_used?: string;
-  readonly valid_from?: string;
-  readonly valid_until?: string;
-  readonly attributes: Readonly<Record<string, string>>;
-}
-
 export function OtpKey({ argument: prefix, facts }: ViewProps) {
   const path = `/core/otpkeys/${segment(prefix)}`;
-  const live = useLive(signal => readHost<KeyRecord>(path, signal), [path], 3000);
+  const live = useLive(signal => readHost<OtpKeyView>(path, signal), [path], 3000);
   const own = useLive(facts.isSimulated ? softwareKeys : noSoftwareKeys, [], 60_000).data?.find(
     key => key.prefix === prefix,
   );
@@ -84,11 +72,6 @@ function Validity({ path }: { path: string }) {
       </div>
     <//>
   <//>`;
-}
-
-interface IssuedCode {
-  readonly code: string;
-  readonly valid_until: string;
 }
 
 /** Issues a code in place of the OTPs of a lost key. */

@@ -1,21 +1,18 @@
 import { useState } from "preact/hooks";
+import type { OtpKeySummary } from "../../../../docs/openapi/core.ts";
 import { ask, changes, isSuccess, type Outcome, readHost, segment, shown } from "../calls.ts";
 import { DropFile } from "../forms/drop-file.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
 import { Badge, Card, code, html, Page, Served, Table, useLive } from "../ui.ts";
+import { usePages } from "./pages.ts";
 import { shownOutcome } from "./shown-outcome.ts";
 import { noSoftwareKeys, softwareKeys } from "./software-keys.ts";
 
-interface Listed {
-  readonly prefix: string;
-  readonly enabled: boolean;
-}
-
-/** Returns the prefixes of all keys. */
+/** Returns the prefixes of the first keys, as suggestions. */
 export function usePrefixes(): readonly string[] {
-  const live = useLive(signal => readHost<readonly { prefix: string }[]>("/core/otpkeys", signal), [], 60_000);
+  const live = useLive(signal => readHost<readonly OtpKeySummary[]>("/core/otpkeys?%24top=50", signal), [], 60_000);
   return live.data?.status === 200 ? live.data.body.map(({ prefix }) => prefix) : [];
 }
 
@@ -28,11 +25,11 @@ const states = [
 
 export function OtpKeys({ facts, choices }: ViewProps) {
   const [query, setQuery] = useState("");
-  const live = useLive(signal => readHost<readonly Listed[]>(`/core/otpkeys${query}`, signal), [query], 3000);
+  const { live, pager } = usePages<OtpKeySummary>("/core/otpkeys", query);
   const filter = async ({ state = "", since }: Record<string, string>) => {
     const filters = new URLSearchParams(state);
     if (since) filters.set("unused_since", new Date(since).toISOString());
-    setQuery(filters.size === 0 ? "" : `?${filters}`);
+    setQuery(String(filters));
     return undefined;
   };
   const own = useLive(facts.isSimulated ? softwareKeys : noSoftwareKeys, [], 3000);
@@ -76,8 +73,9 @@ export function OtpKeys({ facts, choices }: ViewProps) {
             html`<${Badge} state=${enabled ? "enabled" : "disabled"} />`,
             own.data?.find(key => key.prefix === prefix)?.kind ?? "no",
           ])}
-          empty=${query ? "No key matches the filter." : "There is no key. Create a software key, or drop a file of keys."} />`,
+          empty=${query ? "No key on this page matches the filter." : "There is no key."} />`,
         )}
+        ${pager}
       <//>
     <//>
   <//>`;

@@ -1,25 +1,19 @@
 import { useState } from "preact/hooks";
+import type { Lock as LockView, User as UserView, ValidationResult } from "../../../../docs/openapi/core.ts";
 import { callHost, isSuccess, readHost, segment } from "../calls.ts";
 import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form, type Values } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
 import { Badge, Card, FactList, html, Page, Served, Table, useLive } from "../ui.ts";
-import { Attributes, type Owner } from "./attributes.ts";
+import { Attributes } from "./attributes.ts";
 import { usePrefixes } from "./otpkeys.ts";
 import { shownOutcome } from "./shown-outcome.ts";
-
-interface UserRecord extends Owner {
-  readonly id: number;
-  readonly name: string;
-  readonly otpkeys: readonly string[];
-  readonly last_login?: string;
-}
 
 export function User({ argument: id, facts }: ViewProps) {
   const path = `/core/users/${segment(id)}`;
   const prefixes = usePrefixes();
-  const live = useLive(signal => readHost<UserRecord>(path, signal), [path], 3000);
+  const live = useLive(signal => readHost<UserView>(path, signal), [path], 3000);
   const post = (what: string) => (body: object) => callHost("POST", `${path}/${what}`, { body });
   const remove = async () => {
     if (isSuccess(await callHost("DELETE", path))) location.hash = "#/users";
@@ -80,14 +74,8 @@ export function User({ argument: id, facts }: ViewProps) {
   <//>`;
 }
 
-interface LockRecord {
-  readonly failures: number;
-  readonly locked_until: string | null;
-  readonly running_attempts: number;
-}
-
 function Lock({ path }: { path: string }) {
-  const live = useLive(signal => readHost<LockRecord>(`${path}/lock`, signal), [path], 3000);
+  const live = useLive(signal => readHost<LockView>(`${path}/lock`, signal), [path], 3000);
   return html`<${Card} title="Lock">
     ${shownOutcome(
       live,
@@ -102,16 +90,11 @@ function Lock({ path }: { path: string }) {
   <//>`;
 }
 
-interface Validated {
-  readonly valid_password?: boolean;
-  readonly valid_otp?: boolean;
-}
-
 function Validation({ path }: { path: string }) {
-  const [result, setResult] = useState<Validated>();
+  const [result, setResult] = useState<ValidationResult>();
   const badge = (isValid: boolean | undefined) => html`<${Badge} state=${isValid ? "valid" : "not valid"} />`;
   const validate = async (values: Values) => {
-    const outcome = await callHost<Validated>("POST", `${path}/validate`, { body: values });
+    const outcome = await callHost<ValidationResult>("POST", `${path}/validate`, { body: values });
     setResult(outcome.body);
     return outcome;
   };

@@ -1,19 +1,17 @@
 import { useState } from "preact/hooks";
-import { callHost, isSuccess, readHost, segment } from "../calls.ts";
+import type { UserSummary } from "../../../../docs/openapi/core.ts";
+import { callHost, isSuccess, segment } from "../calls.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
-import { Card, html, Page, Served, Table, useLive } from "../ui.ts";
+import { Card, html, Page, Served, Table } from "../ui.ts";
 import { usePrefixes } from "./otpkeys.ts";
+import { usePages } from "./pages.ts";
 import { shownOutcome } from "./shown-outcome.ts";
 
 export function Users({ facts }: ViewProps) {
   const [query, setQuery] = useState("");
-  const live = useLive(
-    signal => readHost<readonly { id: number; name: string }[]>(`/core/users${query}`, signal),
-    [query],
-    3000,
-  );
+  const { live, pager } = usePages<UserSummary>("/core/users", query);
   const create = async ({ username = "", password = "" }: Record<string, string>, form: HTMLFormElement) => {
     const outcome = await callHost("POST", "/core/users", { body: { username, password } });
     if (isSuccess(outcome)) form.reset();
@@ -26,7 +24,7 @@ export function Users({ facts }: ViewProps) {
       ...(since && { $unused_since: new Date(since).toISOString() }),
       ...(attribute && { [attribute]: value }),
     };
-    setQuery(Object.keys(filters).length === 0 ? "" : `?${new URLSearchParams(filters)}`);
+    setQuery(String(new URLSearchParams(filters)));
     return undefined;
   };
   return html`<${Page} title="Users">
@@ -53,8 +51,9 @@ export function Users({ facts }: ViewProps) {
           live,
           users => html`<${Table} caption="Users" columns=${["Name", "Id"]}
           rows=${users.map(({ id, name }) => [html`<a class="strong" href=${`#/user/${segment(String(id))}`}>${name}</a>`, id])}
-          empty=${query ? "No user matches the filter." : "There is no user. Create one above."} />`,
+          empty=${query ? "No user on this page matches the filter." : "There is no user."} />`,
         )}
+        ${pager}
       <//>
     <//>
   <//>`;

@@ -1,3 +1,4 @@
+import { useRef } from "preact/hooks";
 import { Button } from "../forms/button.ts";
 import { binder } from "../forms/field.ts";
 import type { Choices } from "../model.ts";
@@ -43,14 +44,21 @@ export function AddButtons({ draft, changed }: OrderForm) {
     owner[list] = [...(owner[list] ?? []), structuredClone(key)];
     changed();
   };
+  const left = useRef<Draft>(undefined);
   const shipNothing = async () => {
+    left.current = draft.shipment;
     delete draft.shipment;
+    changed();
+  };
+  const shipAgain = async () => {
+    draft.shipment = left.current;
     changed();
   };
   return html`<div class="buttons">
     ${draft.shipment && html`<${Button} label="Add a shipped key" run=${add(draft.shipment, "shipment_items", newItem)} />`}
     <${Button} label="Add an on-site authenticator" run=${add(draft, "authenticators", newAuthenticator)} />
-    ${draft.shipment && html`<${Button} label="Ship nothing" kind="danger" run=${shipNothing} />`}
+    ${draft.shipment && html`<${Button} label="Ship nothing" run=${shipNothing} />`}
+    ${!draft.shipment && left.current && html`<${Button} label="Ship keys after all" run=${shipAgain} />`}
   </div>`;
 }
 
