@@ -23,7 +23,7 @@ export interface ModelRequest {
   readonly ongoing: DeliveryShipment;
   /** The shipment is to be polled. */
   readonly ordered: Snapshot;
-  /** The security key is to be activated, and its PIN mail to be sent. */
+  /** The security key is to be activated, and its PIN email to be sent. */
   readonly programmed: Snapshot;
   /** Nothing is left to do. */
   readonly ended: Snapshot;

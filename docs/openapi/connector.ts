@@ -382,7 +382,7 @@ export type Problem = {
 export type CredentialRequestOrder = {
   /** Who gets the keys. */
   recipient: Recipient;
-  /** Who receives the PIN mail. */
+  /** Who receives the PIN email. */
   enrollment_contacts: {
     /** The PIN is sent here. Addresses must differ in more than letter case. */
     emails_to: Array<string>;
@@ -674,7 +674,7 @@ export type CredentialRequestOrderV1 = {
   authenticator_name?: string;
   /** Customization of the key. */
   customization_id?: string;
-  /** Who receives the PIN mail. */
+  /** Who receives the PIN email. */
   enrollment_contacts: {
     /** The PIN is sent here. Addresses must differ in more than letter case. */
     emails_to: Array<string>;

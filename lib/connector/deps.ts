@@ -30,9 +30,9 @@ export interface ConnectorDeps {
   /** The pre-registration API. Absent if the deployment has no on-site enrollment. */
   readonly rfpr?: Rfpr;
   readonly idps: Idps;
-  /** Domains to which PIN mails may be sent, in lower case. An empty list allows any domain. */
+  /** Domains to which PIN emails may be sent, in lower case. An empty list allows any domain. */
   readonly pinMailDomains: readonly string[];
-  /** What PIN mails say about their sender, and their language. */
+  /** What PIN emails say about their sender, and their language. */
   readonly pinMailSender: PinMailSender;
   readonly intervals: Intervals;
   /** The number of calls that are made at once for one request. */

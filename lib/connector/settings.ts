@@ -18,7 +18,7 @@ export const noSink = "none";
 /** Returns the name of the secret by which events for a sink are signed. */
 export const sinkSecretName = (number: number): string => `event-sink-${number}`;
 
-/** Returns the schema of a text that PIN mails contain. */
+/** Returns the schema of a text that PIN emails contain. */
 const mailText = (description: string) =>
   setting.text(description).regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u, {
     error: "must be one line of 1 to 200 characters without control characters",

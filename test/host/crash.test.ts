@@ -71,7 +71,7 @@ describeOnAzureHost("two of Azure's Functions hosts on one storage", () => {
     await untilFulfilled(order, 1);
   });
 
-  test("finish the job of a host that is killed while it activates a credential, with one PIN mail", async () => {
+  test("finish the job of a host that is killed while it activates a credential, with one PIN email", async () => {
     const { peers, call, startHost } = product;
     const order = newOrder([1]);
     expect((await call(survivor, "POST", "/v2/credential-requests", order.body)).status).toBe(201);

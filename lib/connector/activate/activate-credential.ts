@@ -39,7 +39,7 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
   if (idp === undefined) return cannotBeSent("Its identity provider is no longer configured.");
 
   const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps);
-  // The next credential of the security key and its PIN mail do not wait for it.
+  // The next credential of the security key and its PIN email do not wait for it.
   if (idpState === undefined) return cannotBeSent("The stored state for the identity provider cannot be decrypted.");
   const open = { ...target, credential, idp, idpState };
   if (credential.triedAt === undefined) return afterReadBack(open, false, deps);

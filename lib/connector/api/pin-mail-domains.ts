@@ -2,7 +2,7 @@ import type { Problem } from "../../platform/fault.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import type { DraftLocation } from "./create-wire.ts";
 
-/** Returns a problem for each address of a create that no PIN mail may go to. */
+/** Returns a problem for each address of a create that no PIN email may go to. */
 export function pinMailProblems(
   emailsTo: readonly string[],
   domains: readonly string[],
@@ -11,6 +11,6 @@ export function pinMailProblems(
   return emailsTo.flatMap((email, index) =>
     isMailable(email, domains)
       ? []
-      : [{ path: pathOf({ field: "emailTo", index }), reason: "is not in a domain that PIN mails may go to" }],
+      : [{ path: pathOf({ field: "emailTo", index }), reason: "is not in a domain that PIN emails may go to" }],
   );
 }

@@ -53,7 +53,7 @@ export const email = () =>
     .check(z.email({ pattern: emailPattern, error: "must be an email address" }))
     .refine(value => value.indexOf("@") <= 64, { error: "must have at most 64 characters before the @" });
 
-/** Who gets the PIN mail: each address once. */
+/** Who gets the PIN email: each address once. */
 export const emailsTo = () =>
   listOf(email(), requestLimits.emailsTo).superRefine(differentAddresses, {
     when: ({ value }) => Array.isArray(value),

@@ -52,7 +52,7 @@ export function checkRequest<D extends RequestDraft>(
   }
 }
 
-/** Returns the problems of a request that depend on the deployment's settings: enrollment service, IdPs and PIN mail domains. */
+/** Returns the problems of a request that depend on the deployment's settings: enrollment service, IdPs and PIN email domains. */
 export const requestProblems = (
   draft: Decidable,
   pathOf: (field: DraftLocation) => string,

@@ -15,7 +15,7 @@ const ofCredential = {
 const ofMail = {
   ...common,
   key_id: keyId,
-  mail: z.int().min(1).describe("1 for the first PIN mail of the key, one more for each resend."),
+  mail: z.int().min(1).describe("1 for the first PIN email of the key, one more for each resend."),
 };
 
 const dataSchemas = {
@@ -29,7 +29,7 @@ const dataSchemas = {
   "credential.failed": z
     .object({ ...ofCredential, state: z.literal("failed") })
     .describe("The credential can no longer become active. The read model has the reason."),
-  "pin_mail.sent": z.object(ofMail).describe("The mail service sent the PIN mail of the key."),
+  "pin_mail.sent": z.object(ofMail).describe("The mail service sent the PIN email of the key."),
   "pin_mail.given_up": z
     .object({
       ...ofMail,
@@ -39,12 +39,12 @@ const dataSchemas = {
         .describe("The mail service's error code of the last attempt. Absent if it gave none."),
     })
     .describe(
-      "The PIN mail of the key was not sent in time, or all its addresses are suppressed at the mail service. It can " +
+      "The PIN email of the key was not sent in time, or all its addresses are suppressed at the mail service. It can " +
         "be sent again with resend-pin.",
     ),
   "request.ended": z
     .object({ ...common, state: z.enum(endStates).describe("The state of the request.") })
-    .describe("Every credential of the request has ended. PIN mails may follow."),
+    .describe("Every credential of the request has ended. PIN emails may follow."),
 } as const satisfies Record<EventType, z.ZodObject>;
 
 /** The schema of an event on the wire: CloudEvents 1.0 in structured JSON. */

@@ -25,9 +25,9 @@ export interface Occurrence {
   /** The position of the credential on its security key, from 1. */
   readonly credential?: number;
   readonly idpId?: string;
-  /** The number of the PIN mail: 1 for the first mail of a security key, one more for each resend. */
+  /** The number of the PIN email: 1 for the first email of a security key, one more for each resend. */
   readonly mail?: number;
-  /** The mail service's error code of the last attempt to send the mail. */
+  /** The mail service's error code of the last attempt to send the email. */
   readonly errorCode?: string;
   /** The state in which the request ended. */
   readonly state?: (typeof endStates)[number];

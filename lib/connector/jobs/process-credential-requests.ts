@@ -8,7 +8,7 @@ import { emptyReport, type KeysReport, plusReport, processSecurityKeys } from ".
 
 /**
  * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due
- * credentials and sends due PIN mails (C15). If a peer throttles, a timer run waits for the end of its Retry-After and
+ * credentials and sends due PIN emails (C15). If a peer throttles, a timer run waits for the end of its Retry-After and
  * continues with the peer's work.
  */
 export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {

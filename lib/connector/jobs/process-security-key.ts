@@ -25,7 +25,7 @@ export interface KeyCounts {
 
 /**
  * Does the due work of one security key: polls a waiting authenticator, activates pending credentials one after another
- * in array order, and sends the PIN mail. A credential that must wait, or whose IdP must not be called, does not delay
+ * in array order, and sends the PIN email. A credential that must wait, or whose IdP must not be called, does not delay
  * the next one. Stops if the lease is lost. When the time of the run is over, starts no further step and releases the
  * lease.
  */

@@ -8,7 +8,7 @@ export interface KeysReport extends KeyCounts {
   readonly left: number;
 }
 
-/** Processes the due security keys of a queue: polls authenticators, activates credentials and sends PIN mails. */
+/** Processes the due security keys of a queue: polls authenticators, activates credentials and sends PIN emails. */
 export async function processSecurityKeys(
   queue: "key" | "shipment_key",
   run: Run,

@@ -23,7 +23,7 @@ export interface ShipmentsReport {
 }
 
 /**
- * Polls every due shipment, and activates and mails the security keys of version 1 shipments. Logs an error and ends the
+ * Polls every due shipment; of version 1 shipments it also activates the security keys and sends their PINs. Logs an error and ends the
  * run if the delivery service rejects the connector's token, or if it answers 404 for polled shipments and knows no
  * other one. If it is not known whether it does (`probeOtherShipments`), the 404s are not counted, and the shipments stay
  * due. If a peer throttles, a timer run waits for the end of its Retry-After and continues with the peer's work.

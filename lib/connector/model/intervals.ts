@@ -36,7 +36,7 @@ export const fixedIntervals = {
   retry: { minMs: minutes(1), maxMs: hours(6) },
   /** Time between a refused activation and its second read-back: IdPs list new credentials with a delay. */
   readBackAfterMs: minutes(1),
-  /** Time between two queries of the status of a running mail, which takes seconds to minutes. */
+  /** Time between two queries of the status of a running email, which takes seconds to minutes. */
   mailRunningMs: minutes(1),
   /** Age at which a credential without challenge expiry counts as expired. Longer than the challenges of all IdPs. */
   credentialMaxMs: days(180),

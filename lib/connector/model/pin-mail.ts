@@ -1,11 +1,11 @@
 import type { PinMail } from "./request.ts";
 
-/** The languages of PIN mails, as BCP 47 tags. */
+/** The languages of PIN emails, as BCP 47 tags. */
 export const pinMailLanguages = ["en", "de"] as const;
 
 export type PinMailLanguage = (typeof pinMailLanguages)[number];
 
-/** Who sends PIN mails and in which language, from the settings. Empty texts are left out of the mail. */
+/** Who sends PIN emails and in which language, from the settings. Empty texts are left out of the email. */
 export interface PinMailSender {
   readonly language: PinMailLanguage;
   readonly organization: string;
@@ -13,14 +13,16 @@ export interface PinMailSender {
   readonly signInUrl: string;
 }
 
-/** Whether PIN mails may be sent to the address. @param domains in lower case; an empty list allows any domain */
+/** Whether PIN emails may be sent to the address. @param domains in lower case; an empty list allows any domain */
 export function isMailable(email: string, domains: readonly string[]): boolean {
   return domains.length === 0 || domains.includes(email.slice(email.lastIndexOf("@") + 1).toLowerCase());
 }
 
-/** Returns the message of a PIN mail in reads: why it was not sent, and which addresses were left out. */
+/** Returns the message of a PIN email in reads: why it was not sent, and which addresses were left out. */
 export function pinMailMessage({ retry, leftOut = [] }: PinMail): string | undefined {
   const note =
-    leftOut.length === 0 ? undefined : `Not in a domain that PIN mails may go to, and left out: ${leftOut.join(", ")}.`;
+    leftOut.length === 0
+      ? undefined
+      : `Not in a domain that PIN emails may go to, and left out: ${leftOut.join(", ")}.`;
   return [retry?.lastError, note].filter(text => text !== undefined).join(" ") || undefined;
 }

@@ -24,7 +24,7 @@ export const listKeyOf = ({ id, createdAt }: Pick<CredentialRequest, "id" | "cre
 });
 
 /**
- * Returns the list of the person with this e-mail address, external id or user id. The name is folded and hashed, because a row key does
+ * Returns the list of the person with this email address, external id or user id. The name is folded and hashed, because a row key does
  * not allow every character of an address.
  */
 export const personList = (name: string): RequestList => nameList(foldName(name));

@@ -157,7 +157,7 @@ export interface Credential {
   readonly retry?: Retry;
 }
 
-/** The PIN mail of a security key. */
+/** The PIN email of a security key. */
 export interface PinMail {
   readonly state: "waiting" | "due" | "sent" | "given_up" | "none";
   /** The number of sends, 0 before the first. The operation id of a send is computed from it. */
@@ -220,17 +220,17 @@ export interface RequestValues {
 /** Whether the security key is programmed on site and not shipped. */
 export const isOnSite = ({ provisioning }: Pick<SecurityKey, "provisioning">): boolean => provisioning === "on_site";
 
-/** Returns the queue for the activations and the PIN mail of a security key. */
+/** Returns the queue for the activations and the PIN email of a security key. */
 export const queueOf = ({ ofShipmentV1 }: Pick<SecurityKey, "ofShipmentV1">): "key" | "shipment_key" =>
   ofShipmentV1 === true ? "shipment_key" : "key";
 
-/** Whether the key maker generates a PIN that is to be sent by mail. */
+/** Whether the key maker generates a PIN that is to be sent by email. */
 export const hasPinMail = ({ pinRequest }: Pick<SecurityKey, "pinRequest">): boolean =>
   pinRequest?.entryMethod === "generated" && pinRequest.deliveryMethod === "email";
 
 /** Returns the name that reads show. */
 export const displayName = (key: SecurityKey): string => key.name ?? "Pre-Reg Key";
 
-/** Returns the name that the IdP and the PIN mail show. */
+/** Returns the name that the IdP and the PIN email show. */
 export const registeredName = (key: SecurityKey): string =>
   key.serial === undefined ? displayName(key) : `${displayName(key)}: ${key.serial}`;

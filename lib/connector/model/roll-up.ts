@@ -22,7 +22,7 @@ export function afterEvent(credential: Credential, event: CredentialEvent, error
   };
 }
 
-/** Returns the security key with its rolled-up state. The first active credential makes its PIN mail due. */
+/** Returns the security key with its rolled-up state. The first active credential makes its PIN email due. */
 export function withRollUp(key: SecurityKey, now: Instant): SecurityKey {
   const state = rollUpSecurityKey(key.credentials.map(credential => credential.state));
   const anyActive = key.credentials.some(credential => credential.state === "active");

@@ -1,7 +1,7 @@
 import type { PinMailLanguage, PinMailSender } from "../model/pin-mail.ts";
 import { type PinMailTexts, pinMailTexts } from "./pin-mail-texts.ts";
 
-/** The values of the PIN mail of one security key. */
+/** The values of the PIN email of one security key. */
 export interface PinMailContent {
   /** Empty if the delivery service reports none. */
   readonly serial: string;
@@ -20,7 +20,7 @@ export interface MailText {
   readonly html: string;
 }
 
-/** Returns the PIN mail as plain text and HTML. All values are escaped, and the subject never contains the PIN. */
+/** Returns the PIN email as plain text and HTML. All values are escaped, and the subject never contains the PIN. */
 export function composePinMail(content: PinMailContent, sender: PinMailSender): MailText {
   const texts = pinMailTexts[sender.language];
   const pin = oneLine(content.pin);
@@ -71,7 +71,7 @@ const textBody = ({ pin, introduction, rows, texts }: PinMail): string =>
   ].join("\r\n");
 
 /**
- * Uses no colours, so that the mail follows the reader's light or dark scheme, no fixed widths, and loads nothing. The sign-in
+ * Uses no colours, so that the email follows the reader's light or dark scheme, no fixed widths, and loads nothing. The sign-in
  * address is not a link, because readers should not get used to signing in through links in mails. Telephones are asked not to
  * turn serial number and PIN into links.
  */

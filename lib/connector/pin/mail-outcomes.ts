@@ -15,7 +15,7 @@ const changed = (change: (mail: PinMail) => PinMail): Outcome => ({
   change: key => ({ ...key, mail: change(key.mail) }),
 });
 
-/** The mail was sent. What only a mail that is due has is dropped. */
+/** The email was sent. What only an email that is due has is dropped. */
 export function sent(keyId: string, { now, log }: ConnectorDeps): Outcome {
   log.info("pin_mail_sent", { keyId });
   const at = now();
@@ -26,11 +26,11 @@ export function sent(keyId: string, { now, log }: ConnectorDeps): Outcome {
   }));
 }
 
-/** The mail waits until a time that the mail service has set. */
+/** The email waits until a time that the mail service has set. */
 export const mailAt = (at: Instant, change = (mail: PinMail): PinMail => mail): Outcome =>
   changed(mail => change({ ...mail, retry: waitUntil(at, mail.retry) }));
 
-/** The mail is not sent any more. One that was never sent counts as the first, so that a resend has another number. */
+/** The email is not sent any more. One that was never sent counts as the first, so that a resend has another number. */
 export function giveUp(
   { id, mail: { errorCode: former } }: SecurityKey,
   { log }: ConnectorDeps,
@@ -49,13 +49,13 @@ export function giveUp(
 }
 
 /**
- * Gives a mail up whose addresses are all suppressed: each further mail to them extends the suppression, from a day up to 14 days, also
+ * Gives an email up whose addresses are all suppressed: each further email to them extends the suppression, from a day up to 14 days, also
  * when the mailbox exists by then. A person corrects the mailbox and resends the PIN; until then it stays available (C14).
  */
 function endSuppressed(key: SecurityKey, deps: ConnectorDeps): Outcome {
   const lastError =
-    `The PIN mail was not delivered: ${allSuppressedCode}. The mail service sends nothing to these addresses, because ` +
-    "earlier mails came back. Correct the mailbox, then resend the PIN.";
+    `The PIN email was not delivered: ${allSuppressedCode}. The mail service sends nothing to these addresses, because ` +
+    "earlier emails came back. Correct the mailbox, then resend the PIN.";
   return giveUp(key, deps, { errorCode: allSuppressedCode, lastError }, deps.now());
 }
 
@@ -70,7 +70,7 @@ interface Delay {
   readonly leftOut?: readonly string[];
 }
 
-/** The mail could not be sent and stays due. */
+/** The email could not be sent and stays due. */
 export function sendLater(
   lastError: string,
   { retryAfter, mayBeSent = true, code, leftOut }: Delay,
@@ -86,22 +86,22 @@ export function sendLater(
   }));
 }
 
-/** The mail service had accepted the mail, and could not deliver it. The next send is another mail to it. */
+/** The mail service had accepted the email, and could not deliver it. The next send is another email to it. */
 export function notDelivered(key: SecurityKey, code: string | undefined, deps: ConnectorDeps): Outcome {
   deps.log.warn("mail_failed", { keyId: key.id, error: new PeerFailure(mailService, "send", "refused", { code }) });
   if (code === allSuppressedCode) return endSuppressed(key, deps);
   const reason = code === undefined ? "" : `: ${code}`;
-  const message = `The mail service could not deliver the PIN mail${reason}.`;
+  const message = `The mail service could not deliver the PIN email${reason}.`;
   const later = sendLater(message, { code, mayBeSent: false }, deps);
   const next = changed(({ accepted, ...mail }) => ({ ...mail, number: sendNumber(key.mail) + 1 }));
   return { change: (of, request) => next.change(later.change(of, request), request) };
 }
 
-/** The mail service did not accept the mail, or did not answer. @param inDoubt whether an earlier send was not answered */
+/** The mail service did not accept the email, or did not answer. @param inDoubt whether an earlier send was not answered */
 export function notAccepted(key: SecurityKey, failure: PeerFailure, inDoubt: boolean, deps: ConnectorDeps): Outcome {
   deps.log.warn("mail_failed", { keyId: key.id, error: failure });
   const { kind, status = 0, retryAfter, code } = failure;
-  // The mail service may have sent the mail before it answered 5xx, even with Retry-After.
+  // The mail service may have sent the email before it answered 5xx, even with Retry-After.
   if (kind === "unanswered" || status >= 500)
     return sendLater("The mail service did not answer.", { retryAfter }, deps);
   if (kind === "throttled") {
@@ -109,11 +109,11 @@ export function notAccepted(key: SecurityKey, failure: PeerFailure, inDoubt: boo
     return mailAt(nextAt, inDoubt ? undefined : ({ triedAt, ...mail }) => mail);
   }
   if (code === allSuppressedCode) return endSuppressed(key, deps);
-  const lastError = `The PIN mail was not accepted: ${code ?? kind}.`;
+  const lastError = `The PIN email was not accepted: ${code ?? kind}.`;
   return sendLater(lastError, { retryAfter, mayBeSent: inDoubt, code }, deps);
 }
 
-/** Measures how long the PIN mail of a security key has been due and not sent. */
+/** Measures how long the PIN email of a security key has been due and not sent. */
 export function measureUnsentMail({ mail }: SecurityKey, now: Instant): void {
   if (mail.state !== "due" || mail.firstDueAt === undefined) return;
   measure("pin_mail.unsent.age", between(mail.firstDueAt, now) / 1000);

@@ -1,12 +1,12 @@
 import type { PinMailLanguage } from "../model/pin-mail.ts";
 
-/** The fixed texts of the PIN mail in one language. They contain no markup; the caller escapes them. */
+/** The fixed texts of the PIN email in one language. They contain no markup; the caller escapes them. */
 export interface PinMailTexts {
   /** @param key name and serial number of the security key */
   readonly subject: (key: string) => string;
   /** The subject if name or serial number contains the digits of the PIN. */
   readonly shortSubject: string;
-  /** The sentence before the PIN. @param organization who sends the mail; empty if the settings do not name it */
+  /** The sentence before the PIN. @param organization who sends the email; empty if the settings do not name it */
   readonly introduction: (organization: string) => string;
   readonly securityKey: string;
   readonly serialNumber: string;
@@ -14,7 +14,7 @@ export interface PinMailTexts {
   readonly trackingNumber: string;
   readonly signInAddress: string;
   readonly support: string;
-  /** What the PIN is for, how to keep it, and what to do if the mail was not expected. */
+  /** What the PIN is for, how to keep it, and what to do if the email was not expected. */
   readonly advice: readonly string[];
 }
 
@@ -34,8 +34,8 @@ export const pinMailTexts: Readonly<Record<PinMailLanguage, PinMailTexts>> = {
     support: "Support",
     advice: [
       "You need the PIN when you sign in with the security key.",
-      "Give the PIN only to the person who uses the security key, and keep it apart from the key. Support will never ask for it, neither by mail nor by telephone.",
-      "If you did not expect this mail, do not use the PIN and do not pass it on: report the mail to your support.",
+      "Give the PIN only to the person who uses the security key, and keep it apart from the key. Support will never ask for it, neither by email nor by telephone.",
+      "If you did not expect this email, do not use the PIN and do not pass it on: report the email to your support.",
     ],
   },
   de: {

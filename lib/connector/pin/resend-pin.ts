@@ -15,12 +15,12 @@ import { loadRequest } from "../storage/change-request.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 
-/** How often the PIN of a security key may be resent within an hour: more mails help no recipient. */
+/** How often the PIN of a security key may be resent within an hour: more emails help no recipient. */
 const resendsPerHour = 5;
 
 /**
- * Mails the PINs of a request again, for each security key whose PIN response is available and whose limit allows it (C1, C14). A mail that
- * fails stays due for the job. Returns the number of mails sent.
+ * Emails the PINs of a request again, for each security key whose PIN response is available and whose limit allows it (C1, C14). An email that
+ * fails stays due for the job. Returns the number of emails sent.
  * Throws Fault: `not_found`; `conflict` if no PIN response is available, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with
  * `retryAfter` while a job has the lease of a key, after a wait of 2 seconds at most; `unavailable` if a peer does not answer; `throttled`
  * if every security key has reached its limit.
@@ -82,7 +82,7 @@ function openKeys(
   if (mailed.length > 0 && !emailsTo.some(email => isMailable(email, deps.pinMailDomains)))
     throw new Fault(
       "conflict",
-      "PIN mails may go to no address of the request: PIN_MAIL_DOMAINS allows none of their domains.",
+      "PIN emails may go to no address of the request: PIN_MAIL_DOMAINS allows none of their domains.",
     );
   const open = mailed.filter(key => mayResend(key, run, deps));
   if (mailed.length > 0 && open.length === 0) {
@@ -104,12 +104,12 @@ function mailsPaused({ now, peerLimits }: ConnectorDeps): Fault {
   return new Fault("unavailable", "The mail service is temporarily unavailable.", { retryAfter });
 }
 
-/** Whether no other run has the lease of the key, and its limit allows one more mail. */
+/** Whether no other run has the lease of the key, and its limit allows one more email. */
 const mayResend = (key: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
   !isLeasedByAnother(key.lease, run, now()) && recent(key, now()).length < resendsPerHour;
 
 /**
- * Mails each key whose PIN is available until the time is over or the mail service throttles. Returns the number of mails sent. Throws a
+ * Emails each key whose PIN is available until the time is over or the mail service throttles. Returns the number of emails sent. Throws a
  * Fault if no send was tried.
  */
 async function resendEach(
@@ -155,8 +155,8 @@ async function resendEach(
 }
 
 /**
- * Returns ports that get each shipment and each authenticator once: a PIN is fetched before its mail is recorded and again
- * for the mail, and the delivery service returns all security keys of a shipment in one response.
+ * Returns ports that get each shipment and each authenticator once: a PIN is fetched before its email is recorded and again
+ * for the email, and the delivery service returns all security keys of a shipment in one response.
  */
 function withCachedResponses({ delivery, rfpr, ...deps }: ConnectorDeps): ConnectorDeps {
   return {
@@ -179,7 +179,7 @@ function once<T>(get: (id: string) => Promise<T>): (id: string) => Promise<T> {
 const recent = ({ mail }: SecurityKey, now: Instant): readonly Instant[] =>
   (mail.resentAt ?? []).filter(at => between(at, now) < hours(1));
 
-/** Makes the mail due under the next number, so that it is a new mail to the mail service, and sends it as the job does. */
+/** Makes the email due under the next number, so that it is a new email to the mail service, and sends it as the job does. */
 function resend({ loaded, keyId, run }: KeyInRun, deps: ConnectorDeps): Promise<StepResult | undefined> {
   const at = deps.now();
   const step: Step = {

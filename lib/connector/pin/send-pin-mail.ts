@@ -13,12 +13,12 @@ import { fetchPin, openStoredPin } from "./fetch-pin.ts";
 import { giveUp, mailAt, notAccepted, notDelivered, sendLater, sendNumber, sent } from "./mail-outcomes.ts";
 
 /**
- * The waits before the look-ups of an accepted mail; afterwards it is left to the next run. The mail service allows two look-ups for each
+ * The waits before the look-ups of an accepted email; afterwards it is left to the next run. The mail service allows two look-ups for each
  * mail: 60 a minute and 200 an hour on a new domain, against 30 and 100 mails.
  */
 const lookUpWaitsMs = [300, 900];
 
-/** Accepted sends after which a mail that the mail service does not know counts as sent: each of them may be one more mail. */
+/** Accepted sends after which an email that the mail service does not know counts as sent: each of them may be one more email. */
 const mostAccepted = 2;
 
 /** The security key whose PIN is mailed, and its request as loaded. */
@@ -28,10 +28,10 @@ interface Target {
 }
 
 /**
- * Returns the step that sends the PIN mail of a security key. The send is stored before the call, under an id computed
- * from key and number. After a send without an answer, the mail service is asked for it before another mail is sent.
+ * Returns the step that sends the PIN email of a security key. The send is stored before the call, under an id computed
+ * from key and number. After a send without an answer, the mail service is asked for it before another email is sent.
  * The PIN is fetched for the send and not stored. Addresses that `PIN_MAIL_DOMAINS` no longer allows are left out; with
- * none left, the mail stays due, as after a failure (C14).
+ * none left, the email stays due, as after a failure (C14).
  */
 export async function sendPinMail(target: Target, deps: ConnectorDeps): Promise<Step> {
   if (target.key.mail.triedAt === undefined) return fetchAndSend(target, false, deps);
@@ -46,7 +46,7 @@ export async function sendPinMail(target: Target, deps: ConnectorDeps): Promise<
   };
 }
 
-/** Whether the mail has been due for longer than it is tried. */
+/** Whether the email has been due for longer than it is tried. */
 const isOverdue = ({ key: { mail } }: Target, { now, intervals }: ConnectorDeps): boolean =>
   between(mail.firstDueAt ?? now(), now()) > intervals.retryForMs;
 
@@ -55,7 +55,7 @@ function afterNoLookUp(target: Target, failure: PeerFailure, deps: ConnectorDeps
   if (isOverdue(target, deps)) return giveUp(target.key, deps);
   const { code, passing, retryAfter } = failure;
   if (passing || code === undefined) return sendLater("The mail service is not responding.", { retryAfter }, deps);
-  return sendLater(`The mail service refused the look-up of the PIN mail: ${code}.`, { retryAfter, code }, deps);
+  return sendLater(`The mail service refused the look-up of the PIN email: ${code}.`, { retryAfter, code }, deps);
 }
 
 /** Returns the step after the look-up of a send that was not answered. */
@@ -77,7 +77,7 @@ async function afterLookUp(target: Target, { status, code }: MailStatus, deps: C
 }
 
 /**
- * Returns the step that fetches the PIN and sends the mail, or the outcome if no mail is sent now.
+ * Returns the step that fetches the PIN and sends the email, or the outcome if no email is sent now.
  * @param inDoubt whether an earlier send was not answered, and the mail service does not know it
  */
 async function fetchAndSend(target: Target, inDoubt: boolean, deps: ConnectorDeps): Promise<Step> {
@@ -89,7 +89,7 @@ async function fetchAndSend(target: Target, inDoubt: boolean, deps: ConnectorDep
   const leftOut = emailsTo.filter(email => !to.includes(email));
   if (leftOut.length > 0)
     log.warn("pin_mail_addresses_left_out", { keyId: key.id, count: leftOut.length, of: emailsTo.length });
-  if (to.length === 0) return sendLater("No PIN mail was sent.", { leftOut, mayBeSent: inDoubt }, deps);
+  if (to.length === 0) return sendLater("No PIN email was sent.", { leftOut, mayBeSent: inDoubt }, deps);
   const send = (pin: string): Step => {
     const triedAt = now();
     return {
@@ -155,7 +155,7 @@ async function deliver(target: Target, { to, pin, inDoubt }: Send, deps: Connect
 }
 
 /**
- * Looks up an accepted mail until it is sent or a look-up fails. Most are sent within a second; a later run looks up the
+ * Looks up an accepted email until it is sent or a look-up fails. Most are sent within a second; a later run looks up the
  * others.
  */
 async function awaitSent(key: SecurityKey, operation: string, deps: ConnectorDeps): Promise<Outcome> {

@@ -36,7 +36,7 @@ export function postponeRequest(
   return { ...request, attempts, due };
 }
 
-/** Returns the security key, due for the deletion of its copy of the responses if it has ended and no mail is due. */
+/** Returns the security key, due for the deletion of its copy of the responses if it has ended and no email is due. */
 export function withPurgeDue(key: SecurityKey, clock: Clock): SecurityKey {
   const due = key.mail.state === "due" ? undefined : purgeDue(key, clock);
   return due === undefined ? key : { ...key, due };

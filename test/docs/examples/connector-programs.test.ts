@@ -187,7 +187,7 @@ describe("a client of version 1", () => {
     await host.call("GET /v1/operations/process-shipments");
     expect(await v1(["follow", shipment]).ended).toMatchObject({
       code: 2,
-      out: expect.stringMatching(`^${shipment} pending_pin_sending: The PIN mail was not accepted`),
+      out: expect.stringMatching(`^${shipment} pending_pin_sending: The PIN email was not accepted`),
     });
     expect(await v1(["resend-pin", shipment]).ended).toEqual({ code: 0, out: "sent\n", error: "" });
     expect(await following.ended).toMatchObject({ code: 0, error: "", out: expect.stringMatching(/ complete\n$/) });

@@ -276,7 +276,7 @@ describe(create, () => {
 });
 
 describe("the story of one request over HTTP (specification section 4)", () => {
-  it("goes from create to a PIN mail by process-shipments, 204, and process-credential-requests, 200", async () => {
+  it("goes from create to a PIN email by process-shipments, 204, and process-credential-requests, 200", async () => {
     await call("GET /v2/operations/process-shipments");
     await call("POST /v2/operations/process-credential-requests");
     const body = orderBody([2]);
@@ -425,7 +425,7 @@ it("an unknown path or a wrong method is the host's 404", async () => {
   }
 });
 
-it("a PIN mail goes to the allowed domains alone", async () => {
+it("a PIN email goes to the allowed domains alone", async () => {
   const body = altered(orderBody(), { "enrollment_contacts.emails_to": [newUser(), "ada@elsewhere.example"] });
   const { status, body: reply } = await call(create, { body });
   expect(status).toBe(400);

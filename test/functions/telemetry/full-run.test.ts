@@ -187,7 +187,7 @@ describe("metrics", () => {
     );
   });
 
-  it("measures the age of a PIN mail that could not be sent", () => {
+  it("measures the age of a PIN email that could not be sent", () => {
     const [point] = points("pin_mail.unsent.age");
     expect(point?.count).toBeGreaterThan(0);
     expect(point?.max).toBeGreaterThan(0);

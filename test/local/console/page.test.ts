@@ -103,7 +103,7 @@ async function expectEvents(page: Page): Promise<void> {
   await press(page, "Events");
   const entries = page.locator(".timeline li");
   const delivered = entries.filter({ hasText: "Sink 1 delivered" });
-  // The start and end of the request, two keys shipped and their PIN mails, and three active credentials.
+  // The start and end of the request, two keys shipped and their PIN emails, and three active credentials.
   await expect.poll(() => delivered.count(), patient).toBe(9);
   const ended = delivered.filter({ hasText: "fido-connector.request.ended" });
   const received = async () => {
@@ -120,7 +120,7 @@ async function expectEvents(page: Page): Promise<void> {
 }
 
 describe("the connector in the page", () => {
-  test("a key is ordered, made, activated by the buttons, and its PIN mail comes", async () => {
+  test("a key is ordered, made, activated by the buttons, and its PIN email comes", async () => {
     const open = await visit("order");
     const { page } = open;
     await page.getByLabel("First name").fill("Grace");
@@ -644,7 +644,7 @@ test.each([
   expect(hidden).toEqual([]);
 });
 
-describe("the PIN mail", () => {
+describe("the PIN email", () => {
   const longest = "a.person.with.a.name.that.knows.no.end".repeat(2);
   const { html } = composePinMail(
     {

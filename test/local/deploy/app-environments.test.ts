@@ -53,7 +53,7 @@ describe("the settings that are checked before a provision", () => {
     expect(() => start("https://elsewhere.example.com/configuration/idps.yaml")).toThrow("CLOUD_STORAGE_BLOB_ENDPOINT");
   });
 
-  it("are refused with a scheme or an @ in the domains of PIN mails, to which no address would belong", () => {
+  it("are refused with a scheme or an @ in the domains of PIN emails, to which no address would belong", () => {
     for (const domains of ["https://example.com", "example.org, @example.com"])
       expect(() =>
         readAllSettings(appEnvironments({ ...mail, ...delivery, PIN_MAIL_DOMAINS: domains }).connector),

@@ -262,7 +262,7 @@ export const graphAt = (peers: Peers, address: string): Record<string, string> =
 /** A user whom no other test knows. */
 export const newUser = (): string => `user-${randomUUID().slice(0, 13)}@example.com`;
 
-/** Removes the PINs of shipped keys from a create body: it takes half as many encrypted messages, and no PIN mail is sent. */
+/** Removes the PINs of shipped keys from a create body: it takes half as many encrypted messages, and no PIN email is sent. */
 export function withoutPins<B extends ReturnType<typeof orderBody>>(body: B) {
   const shipment_items = body.shipment.shipment_items.map(({ pin_request: _, ...item }) => item);
   return { ...body, shipment: { ...body.shipment, shipment_items } };

@@ -34,7 +34,7 @@ const bodyV1 = z.lazy(() =>
       .object({
         emails_to: emailsTo().describe("The PIN is sent here. Addresses must differ in more than letter case."),
       })
-      .describe("Who receives the PIN mail."),
+      .describe("Who receives the PIN email."),
   }),
 );
 

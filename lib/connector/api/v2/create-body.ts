@@ -125,7 +125,7 @@ export const bodyV2 = z.lazy(() =>
         .object({
           emails_to: emailsTo().describe("The PIN is sent here. Addresses must differ in more than letter case."),
         })
-        .describe("Who receives the PIN mail."),
+        .describe("Who receives the PIN email."),
       shipment: optional(shipment).describe("Keys that are programmed and shipped. Required without `authenticators`."),
       authenticators: optional(listOf(authenticator, requestLimits.keys)).describe(
         "Keys or passkeys that are programmed on site. Required without `shipment`.",

@@ -151,7 +151,7 @@ const readKey = (key: SecurityKey): z.output<typeof keyV2> =>
     credentials: key.credentials.map(credential => readCredential(credential, key)),
   });
 
-/** Returns a credential as in reads. A failed PIN mail does not change states, so it is shown at the active credentials (C14). */
+/** Returns a credential as in reads. A failed PIN email does not change states, so it is shown at the active credentials (C14). */
 const readCredential = (credential: Credential, key: SecurityKey): z.output<typeof credentialV2> =>
   omitUndefined({
     idp_id: credential.idpId,

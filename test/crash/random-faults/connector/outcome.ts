@@ -66,7 +66,7 @@ async function wrongKey(id: string, key: SecurityKey, { peers, orders }: EndedRu
   const isActive = key.credentials.some(({ state }) => state === "active");
   const mails = peers.mail.mails().filter(({ text = "" }) => text.includes(`Serial number: ${key.serial}`));
   if (isActive && key.mail.state !== "none" && key.mail.state !== "sent")
-    wrong.push(`the PIN mail of ${name} is ${key.mail.state}`);
+    wrong.push(`the PIN email of ${name} is ${key.mail.state}`);
   if (isActive && key.mail.state === "sent" && mails.length === 0) wrong.push(`the PIN of ${name} was not mailed`);
   const { resends = 0 } = orders.find(({ requestId }) => requestId === id) ?? {};
   if (mails.length > 1 + resends) wrong.push(`the PIN of ${name} was mailed ${mails.length} times`);

@@ -73,7 +73,7 @@ describe("erasing one recipient", () => {
     },
   );
 
-  test("finds no request by a recipient's address as user id, or by an address that only receives PIN mails", async () => {
+  test("finds no request by a recipient's address as user id, or by an address that only receives PIN emails", async () => {
     const connector = await testConnector(peers);
     const [email, user, desk] = [newUser(), newUser(), newUser()];
     const body = altered(named(email, user), { "enrollment_contacts.emails_to": [desk] });

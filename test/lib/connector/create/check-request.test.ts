@@ -35,7 +35,7 @@ describe("what a create is checked against besides its own tables", () => {
         reason: "is not the identity provider's relying party",
       },
       { path: "authenticators[1].credentials[0].idp_id", reason: "is not a configured identity provider" },
-      { path: "enrollment_contacts.emails_to[1]", reason: "is not in a domain that PIN mails may go to" },
+      { path: "enrollment_contacts.emails_to[1]", reason: "is not in a domain that PIN emails may go to" },
     ]);
   });
 

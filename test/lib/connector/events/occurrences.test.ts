@@ -92,14 +92,14 @@ describe("the occurrences between two versions of a request", () => {
     expect(occurrencesBetween(before, after)).toEqual([{ type: "request.ended", state: "cancelled" }]);
   });
 
-  test.each(["sent", "given_up"] as const)("have the number of a PIN mail that is %s", state => {
+  test.each(["sent", "given_up"] as const)("have the number of a PIN email that is %s", state => {
     const keys = (mail: SecurityKey["mail"]) => [key("s-01-001", ["active"], { mail })];
     const before = { request: request(), keys: keys({ state: "due", number: 2 }) };
     const after = { request: request(), keys: keys({ state, number: 2 }) };
     expect(occurrencesBetween(before, after)).toEqual([{ type: `pin_mail.${state}`, keyId: "s-01-001", mail: 2 }]);
   });
 
-  test("have the mail service's error code of a PIN mail that is given up", () => {
+  test("have the mail service's error code of a PIN email that is given up", () => {
     const errorCode = "DomainNotLinked";
     const keys = (mail: SecurityKey["mail"]) => [key("s-01-001", ["active"], { mail })];
     const before = { request: request(), keys: keys({ state: "due", number: 1, errorCode }) };

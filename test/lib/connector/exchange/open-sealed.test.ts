@@ -96,7 +96,7 @@ describe("a response key that does not open", () => {
 });
 
 describe("a response key of a PIN that does not open", () => {
-  test("holds back nothing but its PIN mail, which is sent with back-off when it opens again", async () => {
+  test("holds back nothing but its PIN email, which is sent with back-off when it opens again", async () => {
     const { connector, requestId } = await shipped();
     const other = withUnreadable(connector, ":s-01-001", "pin-key");
     await other.runJobs();

@@ -140,7 +140,7 @@ describe("what an IdP needs to continue with a credential", () => {
     expect(await connector.queue("key")).toHaveLength(1);
   });
 
-  test("does not hold back the next credential of the key or the PIN mail if it does not open", async () => {
+  test("does not hold back the next credential of the key or the PIN email if it does not open", async () => {
     const { connector, given, back } = await watched();
     const { requestId } = await connector.orderAndPoll(orderBody([2]));
     await rewrite(connector, requestId, (credential, index, { credentials }) => {

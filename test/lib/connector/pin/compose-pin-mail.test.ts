@@ -58,7 +58,7 @@ const anySender = fc.record({
   signInUrl: word,
 });
 
-describe("the PIN mail", () => {
+describe("the PIN email", () => {
   test("shows serial, key name, user ids separated by commas and the PIN, as text and as HTML", () => {
     const { subject, text, html } = composePinMail(content);
     expect(subject).toBe("PIN for security key Desk key: 30000001");
@@ -101,7 +101,7 @@ describe("the PIN mail", () => {
     for (const row of ["Sign in at: https://sign-in.example.com", "Support: support@example.com"])
       expect(text).toContain(`${row}\r\n`);
     for (const value of [">https://sign-in.example.com<", ">support@example.com<"]) expect(html).toContain(value);
-    for (const body of [text, html]) expect(body).toContain("If you did not expect this mail, do not use the PIN");
+    for (const body of [text, html]) expect(body).toContain("If you did not expect this email, do not use the PIN");
   });
 
   test("leaves out what the settings do not name", () => {

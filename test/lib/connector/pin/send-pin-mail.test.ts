@@ -58,7 +58,7 @@ const pauseDelivery = ({ context }: Pick<TestConnector, "context">): void => {
 const madeKeys = async (shipmentId: string) =>
   (await peers.delivery.shipments()).find(({ id }) => id === shipmentId)?.keys ?? [];
 
-describe("the PIN mail", () => {
+describe("the PIN email", () => {
   test("names a user once who has several credentials on the key", async () => {
     const to = newUser();
     const body = orderBody([2], to);
@@ -261,13 +261,13 @@ describe("PIN_MAIL_DOMAINS at the time of a send", () => {
     failing({ kind: "drop", phase: "after" });
     await connector.anotherInstance(bounded).runCredentials();
     expect(await errorMessage()).toBe(
-      `The mail service did not answer. Not in a domain that PIN mails may go to, and left out: ${gone}.`,
+      `The mail service did not answer. Not in a domain that PIN emails may go to, and left out: ${gone}.`,
     );
     for (const _ of [1, 2]) {
       connector.advance(minutes(1));
       await connector.runCredentials("timer");
     }
-    expect(await errorMessage()).toBe(`Not in a domain that PIN mails may go to, and left out: ${gone}.`);
+    expect(await errorMessage()).toBe(`Not in a domain that PIN emails may go to, and left out: ${gone}.`);
   });
 
   test("keeps the mail due with back-off where it allows no address, until RFPR_RETRY_NUMBER_DAYS are over", async () => {
@@ -279,7 +279,7 @@ describe("PIN_MAIL_DOMAINS at the time of a send", () => {
       expect(await later.keyRow(requestId)).toMatchObject({ mail: { state: "due", retry: { attempts: run + 1 } } });
       expect(await later.read(requestId)).toMatchObject({ state: "complete" });
       expect(await errorMessage()).toBe(
-        `No PIN mail was sent. Not in a domain that PIN mails may go to, and left out: ${to}.`,
+        `No PIN email was sent. Not in a domain that PIN emails may go to, and left out: ${to}.`,
       );
       later.advance(hours(1));
     }
@@ -341,7 +341,7 @@ describe("a mail service that is throttling", () => {
   });
 });
 
-describe("a PIN mail that is refused", () => {
+describe("a PIN email that is refused", () => {
   test("keeps the credential's state, sets error_message, and repeats only the mail, with back-off", async () => {
     const { connector, requestId, to, errorMessage } = await ready();
     failing({ kind: "refuse", status: 400, times: 8 });
@@ -351,7 +351,7 @@ describe("a PIN mail that is refused", () => {
       const { mail } = await connector.keyRow(requestId);
       waits.push(between(connector.now(), mail.retry?.nextAt ?? ""));
       expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-      expect(await errorMessage()).toMatch(/^The PIN mail was not accepted/);
+      expect(await errorMessage()).toMatch(/^The PIN email was not accepted/);
       connector.advance(waits.at(-1) ?? 0);
     }
     expect(waits.map(wait => wait / minutes(1))).toEqual([1, 2, 4, 8, 16, 32, 64, 128]);
@@ -372,7 +372,7 @@ describe("a PIN mail that is refused", () => {
     const { connector, requestId, to, errorMessage } = await ready();
     failing({ kind: "refuse", status, body: { error: { code, message: `about ${to}` } } });
     await connector.runCredentials();
-    expect(await errorMessage()).toBe(`The PIN mail was not accepted: ${code}.`);
+    expect(await errorMessage()).toBe(`The PIN email was not accepted: ${code}.`);
     expect(connector.events("mail_failed")).toMatchObject([{ keyId: "s-01-001", error: { code } }]);
     expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "due", errorCode: code });
     connector.advance(minutes(1));
@@ -386,7 +386,7 @@ describe("a PIN mail that is refused", () => {
     const { connector, to, errorMessage } = await ready();
     failing({ kind: "refuse", status: 404, body: { error: { code: to, message: "" } } });
     await connector.runCredentials();
-    expect(await errorMessage()).toBe("The PIN mail was not accepted: missing.");
+    expect(await errorMessage()).toBe("The PIN email was not accepted: missing.");
     expect(connector.lines.join()).not.toContain(to);
   });
 
@@ -415,7 +415,7 @@ describe("a PIN mail that is refused", () => {
   });
 });
 
-describe("a PIN mail to suppressed addresses", () => {
+describe("a PIN email to suppressed addresses", () => {
   const withSink: ConnectorOptions = {
     settings: { EVENT_SINK_URLS: "https://events.example/hook" },
     ports: () => ({ sendEventsAfterJob: async () => {} }),
@@ -486,7 +486,7 @@ describe("a PIN mail to suppressed addresses", () => {
   });
 });
 
-describe("a PIN mail that is not answered", () => {
+describe("a PIN email that is not answered", () => {
   // jobs/failures/mails.test.ts has the other reasons.
   test("because it is answered 503 is looked up, and not sent again where it succeeded", async () => {
     const { connector, requestId, to, errorMessage } = await ready();
@@ -609,7 +609,7 @@ describe("a PIN mail that is not answered", () => {
       await connector.runCredentials("timer");
       if (sends() > before) sentAt.push(minute);
       if (minute === 1)
-        expect(await errorMessage()).toBe("The mail service could not deliver the PIN mail: QuotaExceeded.");
+        expect(await errorMessage()).toBe("The mail service could not deliver the PIN email: QuotaExceeded.");
       connector.advance(minutes(1));
     }
     // A look-up after one minute, then a back-off of 1, 2, 4 and 8 minutes.
@@ -624,7 +624,7 @@ describe("a PIN mail that is not answered", () => {
     const body = { error: { code: "Denied", message: "" } };
     peers.mail.fail({ kind: "refuse", method: "GET", status: 401, body });
     await connector.runCredentials();
-    expect(await errorMessage()).toBe("The mail service refused the look-up of the PIN mail: Denied.");
+    expect(await errorMessage()).toBe("The mail service refused the look-up of the PIN email: Denied.");
   });
 
   test("is not sent again while it cannot be looked up", async () => {
@@ -657,7 +657,7 @@ describe("a PIN mail that is not answered", () => {
     connector.advance(1);
     await connector.runCredentials();
     expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "given_up", number: 1 });
-    expect(await errorMessage()).toBe("The mail service refused the look-up of the PIN mail: Refused.");
+    expect(await errorMessage()).toBe("The mail service refused the look-up of the PIN email: Refused.");
     expect(connector.events("pin_mail_given_up")).toHaveLength(1);
     expect([sends(), mailsTo(to).length]).toEqual([1, 1]);
     connector.advance(days(1));

@@ -6,7 +6,7 @@ import { orderBody, peersOfFile, testConnector } from "../../../support/connecto
 const peers = await peersOfFile();
 
 test.each([1, 2, 3])(
-  "a PIN mail is counted as sent if the response of the write of its outcome is lost: %d keys",
+  "a PIN email is counted as sent if the response of the write of its outcome is lost: %d keys",
   async keys => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.orderAndRun(orderBody(Array(keys).fill(1)));

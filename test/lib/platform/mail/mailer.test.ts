@@ -43,7 +43,7 @@ const answeredBy = async (answer: PeerAnswer, use: (mailer: Mailer, asked: () =>
   }
 };
 
-describe("a PIN mail", () => {
+describe("a PIN email", () => {
   test("goes to all recipients as one message, in text and HTML, by exactly one request", async () => {
     const mail = pinMail();
     await mailer.send(mail);

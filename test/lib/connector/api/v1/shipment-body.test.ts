@@ -56,7 +56,7 @@ describe("version 1 shipments (specification sections 2 and 4)", () => {
     expect(new Set(mailsTo(to).map(({ subject }) => subject)).size).toBe(3);
   });
 
-  it("are pending_pin_sending while the PIN mail fails, and process-shipments sends it later", async () => {
+  it("are pending_pin_sending while the PIN email fails, and process-shipments sends it later", async () => {
     const connector = await testConnector(peers);
     const to = newUser();
     const made = await order(connector, shipmentBodyV1(to));
@@ -81,12 +81,12 @@ describe("version 1 shipments (specification sections 2 and 4)", () => {
   it.each([
     ["the recipient's address", undefined, "delivery_shipment_request.recipient.recipient_email"],
     ["the list's", { emails_to: ["one@example.com", "two@elsewhere.org"] }, "enrollment_contacts.emails_to[1]"],
-  ])("name %s as they wrote it where PIN mails may not go there", async (_, contacts, path) => {
+  ])("name %s as they wrote it where PIN emails may not go there", async (_, contacts, path) => {
     const connector = await testConnector(peers, { settings: { PIN_MAIL_DOMAINS: "example.com" } });
     const body = { ...shipmentBodyV1("ada@elsewhere.org"), ...(contacts && { enrollment_contacts: contacts }) };
     expect(await refusalOf(order(connector, body))).toMatchObject({
       status: 400,
-      body: { error_data: { fields: [{ path, reason: "is not in a domain that PIN mails may go to" }] } },
+      body: { error_data: { fields: [{ path, reason: "is not in a domain that PIN emails may go to" }] } },
     });
     expect(await connector.queue("reconcile")).toEqual([]);
   });

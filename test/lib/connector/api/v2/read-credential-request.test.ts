@@ -160,16 +160,16 @@ describe("the version 2 read model (specification section 2)", () => {
     }
   });
 
-  it("reports a failing PIN mail with the active credentials of its key", () => {
+  it("reports a failing PIN email with the active credentials of its key", () => {
     const failed = { ...credential, state: "failed", errorMessage: "The user is gone." } as const;
     const mail = {
       ...key.mail,
       state: "due",
-      retry: { attempts: 1, nextAt: now, lastError: "The PIN mail could not be sent." },
+      retry: { attempts: 1, nextAt: now, lastError: "The PIN email could not be sent." },
     } as const;
     const read = readV2(request, [{ ...key, state: "partial", credentials: [credential, failed], mail }]);
     expect(read.shipment?.shipment_items[0]?.credentials.map(({ error_message }) => error_message)).toEqual([
-      "The PIN mail could not be sent.",
+      "The PIN email could not be sent.",
       "The user is gone.",
     ]);
     const waiting = { ...credential, state: "activation_pending" } as const;

@@ -6,7 +6,7 @@ import { isWork, rowsOf } from "./rows.ts";
 
 /** What a request shows of itself, in the words of the table. */
 export interface Shown {
-  /** Of the request and its credentials, and of a PIN mail that is not sent. */
+  /** Of the request and its credentials, and of a PIN email that is not sent. */
   readonly state: string;
   readonly message: string;
   /** When a job looks at it again. */

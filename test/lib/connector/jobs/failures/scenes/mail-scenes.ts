@@ -26,7 +26,7 @@ const lookUp = {
 
 export const mailScenes: readonly Scene[] = [
   {
-    title: "PIN mail of a shipped key, process-credential-requests",
+    title: "PIN email of a shipped key, process-credential-requests",
     body: shipped(),
     before: programmed,
     act: processCredentialRequests,
@@ -37,7 +37,7 @@ export const mailScenes: readonly Scene[] = [
     ],
   },
   {
-    title: "PIN mail of an authenticator, process-credential-requests",
+    title: "PIN email of an authenticator, process-credential-requests",
     body: onSite(),
     before: enrolled,
     act: processCredentialRequests,
@@ -45,7 +45,7 @@ export const mailScenes: readonly Scene[] = [
     steps: [briefly(later(1, as("PIN response", enrollment.read)))],
   },
   {
-    title: "Look-up of a PIN mail that was taken and not answered, process-credential-requests",
+    title: "Look-up of a PIN email that was taken and not answered, process-credential-requests",
     body: shipped(),
     before: afterBroken(programmed, ({ peers }) => peers.mail.fail({ kind: "drop", phase: "after", method: "POST" })),
     act: processCredentialRequests,
