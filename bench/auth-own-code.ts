@@ -41,6 +41,7 @@ function stores() {
       id: 5,
       name: "anna",
       epoch: 1,
+      enabled: true,
       otpkeys: withKey ? [{ prefix, id: 7 }] : [],
       createdAt: now(),
       password: { hash: "", pepper: "1" },

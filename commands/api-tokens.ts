@@ -1,5 +1,5 @@
 // Creates, lists and revokes static API tokens of an API (G3, G13).
-import type { NewApiToken, paths } from "../docs/openapi/core.ts";
+import type { paths } from "../docs/openapi/core.ts";
 import { omitUndefined } from "../lib/platform/omit-undefined.ts";
 import { connectApi, dataOf, Refused } from "./api.ts";
 import { readArguments, usageError } from "./read-arguments.ts";
@@ -12,10 +12,10 @@ const command = {
 
 Usage: API_TOKEN=<token> npm run api-tokens -- <action> --url URL
   create NAME   create a token for the caller NAME and print it; it is shown only once
-  list          list id, time of creation, expiry, role (admin: every call), day of the last use (UTC), name
+  list          list id, time of creation, expiry, role (all: every call), day of the last use (UTC), name
   revoke ID     revoke a token; hosts refuse it within minutes
   --expires TIME  create: the token is accepted before this time, such as 2031-01-31T12:00:00Z
-  --role ROLE   create, Core only: read, import or admin (the default)
+  --role ROLE   create: at Core read, support, import or admin (the default); at the connector read, support or call (the default)
   --url URL     address of the API, such as https://core.example.com/core or https://connector.example.com
 ${signInHelp}
   --help        show this text
@@ -29,6 +29,8 @@ Core.Admin or Connector.Call, because a static API token cannot create or revoke
   options: { ...signInOptions, url: { type: "string" }, expires: { type: "string" }, role: { type: "string" } },
   allowPositionals: true,
 } as const;
+
+type Fields = NonNullable<paths["/core/api-tokens"]["post"]["requestBody"]>["content"]["application/json"];
 
 await main().catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : String(error));
@@ -58,7 +60,7 @@ async function main(): Promise<void> {
       );
   } else if (action === "create") {
     // The API checks the role: not each of them has the same.
-    const limits = { expires_at: values.expires, role: values.role as NewApiToken["role"] };
+    const limits = { expires_at: values.expires, role: values.role as Fields["role"] };
     const body = { name: argument, ...omitUndefined(limits) };
     const made = await dataOf(api.POST("/core/api-tokens", { body })).catch(asManagement);
     console.error(`API token ${made.id} for ${made.name}. It is shown only now:`);

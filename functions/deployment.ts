@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Blobs, openBlobs } from "../lib/platform/azure/blobs.ts";
 import { isLocalService, localCredential, managedIdentity } from "../lib/platform/azure/service-access.ts";
-import type { Caller } from "../lib/platform/caller.ts";
+import type { Caller, RoleApi } from "../lib/platform/caller.ts";
 import { writeToHost } from "../lib/platform/functions-host/functions-app.ts";
 import type { TokenHashes } from "../lib/platform/http/authenticate/api-tokens.ts";
 import { createBearerCheck } from "../lib/platform/http/authenticate/bearer.ts";
@@ -203,12 +203,11 @@ export const tokenHashesOf = (
 /** Returns the bearer token check of an API. */
 export function callerCheck(
   { settings, fetch, now, log }: Deployment,
-  { api, role, hashes }: { api: "core" | "connector"; role: string; hashes: TokenHashes },
+  { api, hashes }: { api: RoleApi; hashes: TokenHashes },
 ): (headers: RequestHeaders) => Promise<Caller> {
   const tenant = tenantTokens(settings);
   return createBearerCheck({
     api,
-    role,
     ...(tenant && { tenant }),
     ...(settings.CALLER_STATIC_TOKENS && { tokens: hashes }),
     fetch,

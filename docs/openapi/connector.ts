@@ -307,8 +307,8 @@ export interface paths {
         name: string;
         /** The token is accepted before this time, ISO 8601; default: until it is revoked. */
         expires_at?: string;
-        /** Refused: API tokens of the connector have no roles. */
-        role?: unknown;
+        /** What the token may do: `read`, `support` (also send PIN emails again, cancel), `call` (everything, the default). */
+        role?: "read" | "support" | "call";
       } } };
       responses: {
         201: { content: { "application/json": NewApiToken } };
@@ -799,8 +799,8 @@ export type NewApiToken = {
   created_at: string;
   /** The token is accepted before this time. Absent: until it is revoked. */
   expires_at?: string;
-  /** What the token may do in Core. Absent: everything. */
-  role?: "read" | "import" | "admin";
+  /** What the token may do. Absent: everything. */
+  role?: "read" | "support" | "import" | "admin" | "call";
   /** The last day, in UTC, on which the token was accepted. Absent: it was never used. */
   last_used_on?: string;
   /** The token. It is shown only once. */
@@ -816,8 +816,8 @@ export type ApiToken = {
   created_at: string;
   /** The token is accepted before this time. Absent: until it is revoked. */
   expires_at?: string;
-  /** What the token may do in Core. Absent: everything. */
-  role?: "read" | "import" | "admin";
+  /** What the token may do. Absent: everything. */
+  role?: "read" | "support" | "import" | "admin" | "call";
   /** The last day, in UTC, on which the token was accepted. Absent: it was never used. */
   last_used_on?: string;
 };
@@ -830,6 +830,6 @@ export type Caller = {
   /** Whom the token of the tenant was issued for. */
   subject?: string;
   /** What the token may do, with the roles that a role includes. */
-  roles: Array<"read" | "import" | "admin">;
+  roles: Array<"read" | "support" | "import" | "admin" | "call">;
 };
 

@@ -28,6 +28,8 @@ export interface paths {
           $skiptoken?: string;
           /** Beginning of the username, ignoring case. The list is then sorted by name. */
           $prefix?: string;
+          /** Only users who are not suspended, or only suspended ones. */
+          $enabled?: boolean;
           /** Only users who were created before this time and have not signed in since. */
           $unused_since?: string;
         };
@@ -112,6 +114,30 @@ export interface paths {
   };
   "/core/users/{user}/sessions/delete": {
     /** End all sessions of a user */
+    post: {
+      parameters: {
+        path: { user: string };
+      };
+      responses: {
+        204: { content?: never };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/core/users/{user}/disable": {
+    /** Suspend a user */
+    post: {
+      parameters: {
+        path: { user: string };
+      };
+      responses: {
+        204: { content?: never };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/core/users/{user}/enable": {
+    /** End the suspension of a user */
     post: {
       parameters: {
         path: { user: string };
@@ -315,6 +341,10 @@ export interface paths {
           enabled?: boolean;
           /** Only otpkeys that wrong OTPs stopped, or only others. */
           stopped?: boolean;
+          /** Only otpkeys that a user has, or only those of the stock. An assignment that failed half-way counts for an hour. */
+          assigned?: boolean;
+          /** Beginning of the prefix. */
+          $prefix?: string;
           /** Only otpkeys that were created before this time and have had no valid OTP since. */
           unused_since?: string;
         };
@@ -498,8 +528,8 @@ export interface paths {
         name: string;
         /** The token is accepted before this time, ISO 8601; default: until it is revoked. */
         expires_at?: string;
-        /** What the token may do: `read`, `import` (also import OTP keys), `admin` (everything, the default). */
-        role?: "read" | "import" | "admin";
+        /** What the token may do: `read`, `support` (also unlock, suspend, disable OTP keys, issue temporary codes, end sessions), `import` (also import OTP keys), `admin` (everything, the default). */
+        role?: "read" | "support" | "import" | "admin";
       } } };
       responses: {
         201: { content: { "application/json": NewApiToken } };
@@ -559,12 +589,24 @@ export type User = {
   id: number;
   /** Unique username. */
   name: string;
+  /** False if the user is suspended: every sign-in is refused. */
+  enabled: boolean;
   /** Time of the last sign-in that was granted. Absent if there was none. */
   last_login?: string;
+  last_refusal?: LastRefusal;
+  /** Time until which every sign-in with the username is refused. Absent if none is. */
+  locked_until?: string;
 };
 
 /** Values of attributes by their keys. */
 export type Attributes = Record<string, string>;
+
+/** The last sign-in that was checked and refused. Absent if there was none for a day, or since `unlock`. */
+export type LastRefusal = {
+  at: string;
+  /** `wrong_password`, `no_password`, `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, `disabled`, or `unknown_user`. */
+  reason: string;
+};
 
 export type ValidationResult = {
   valid_password: boolean;
@@ -578,6 +620,7 @@ export type Lock = {
   locked_until: string | null;
   /** Number of sign-ins that have not ended. */
   running_attempts: number;
+  last_refusal?: LastRefusal;
 };
 
 export type OtpKey = {
@@ -588,6 +631,8 @@ export type OtpKey = {
   enabled: boolean;
   /** Unique number, which never changes. */
   id: number;
+  /** Users who have the otpkey, at most ten; `GET /users?otpkey=` lists all. Only in the view of an otpkey. */
+  users?: Array<UserSummary>;
   /** Present if wrong OTPs stopped the otpkey. Enabling it again starts it. */
   stopped?: true;
   /** Time at which the otpkey was stopped. Absent if it is not stopped. */
@@ -686,8 +731,8 @@ export type NewApiToken = {
   created_at: string;
   /** The token is accepted before this time. Absent: until it is revoked. */
   expires_at?: string;
-  /** What the token may do in Core. Absent: everything. */
-  role?: "read" | "import" | "admin";
+  /** What the token may do. Absent: everything. */
+  role?: "read" | "support" | "import" | "admin" | "call";
   /** The last day, in UTC, on which the token was accepted. Absent: it was never used. */
   last_used_on?: string;
   /** The token. It is shown only once. */
@@ -703,8 +748,8 @@ export type ApiToken = {
   created_at: string;
   /** The token is accepted before this time. Absent: until it is revoked. */
   expires_at?: string;
-  /** What the token may do in Core. Absent: everything. */
-  role?: "read" | "import" | "admin";
+  /** What the token may do. Absent: everything. */
+  role?: "read" | "support" | "import" | "admin" | "call";
   /** The last day, in UTC, on which the token was accepted. Absent: it was never used. */
   last_used_on?: string;
 };
@@ -717,6 +762,6 @@ export type Caller = {
   /** Whom the token of the tenant was issued for. */
   subject?: string;
   /** What the token may do, with the roles that a role includes. */
-  roles: Array<"read" | "import" | "admin">;
+  roles: Array<"read" | "support" | "import" | "admin" | "call">;
 };
 

@@ -24,6 +24,7 @@ import { issueTemporaryCode, revokeTemporaryCode } from "./core/otpkeys/temporar
 import { unassignOtpkey } from "./core/otpkeys/unassign-otpkey.ts";
 import { createUser } from "./core/users/create-user.ts";
 import { deleteUser } from "./core/users/delete-user.ts";
+import { disableUser, enableUser } from "./core/users/enable-user.ts";
 import { endSessions } from "./core/users/end-sessions.ts";
 import { getLock } from "./core/users/get-lock.ts";
 import { getUser } from "./core/users/get-user.ts";
@@ -51,6 +52,8 @@ export const core: Api<AuthContext & TokenContext> = {
     coreResetPassword: resetPassword,
     coreValidateUser: validateUser,
     coreEndSessions: endSessions,
+    coreDisableUser: disableUser,
+    coreEnableUser: enableUser,
     coreGetLock: getLock,
     coreUnlockUser: unlockUser,
     coreAssignOtpkey: assignOtpkey,

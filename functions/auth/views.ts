@@ -13,6 +13,22 @@ const time = (description: string) => z.iso.datetime().optional().describe(descr
 export const attributesView = z
   .record(z.string(), z.string())
   .meta({ id: "Attributes", description: "Values of attributes by their keys." });
+/** The last refused sign-in (A12). */
+export const lastRefusal = z
+  .object({
+    at: z.iso.datetime(),
+    reason: z
+      .string()
+      .describe(
+        "`wrong_password`, `no_password`, `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, `disabled`, " +
+          "or `unknown_user`.",
+      ),
+  })
+  .meta({
+    id: "LastRefusal",
+    description:
+      "The last sign-in that was checked and refused. Absent if there was none for a day, or since `unlock`.",
+  });
 export const userSummary = z.object({ id, name }).meta({ id: "UserSummary" });
 export const userView = z
   .object({
@@ -20,7 +36,10 @@ export const userView = z
     otpkeys: z.array(z.string()).describe("Prefixes of the assigned OTP keys."),
     id,
     name,
+    enabled: z.boolean().describe("False if the user is suspended: every sign-in is refused."),
     last_login: time("Time of the last sign-in that was granted. Absent if there was none."),
+    last_refusal: lastRefusal.optional(),
+    locked_until: time("Time until which every sign-in with the username is refused. Absent if none is."),
   })
   .meta({ id: "User" });
 export const otpkeyView = z
@@ -29,6 +48,12 @@ export const otpkeyView = z
     prefix,
     enabled,
     id,
+    users: z
+      .array(userSummary)
+      .optional()
+      .describe(
+        "Users who have the otpkey, at most ten; `GET /users?otpkey=` lists all. Only in the view of an otpkey.",
+      ),
     stopped: z
       .literal(true)
       .optional()

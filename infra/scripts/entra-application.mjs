@@ -14,7 +14,40 @@ const roles = [
     displayName: "Order credentials",
     description: "May call the connector: order keys and credentials for any person.",
   },
+  {
+    id: "5e0d1f52-4c36-4d0e-9a6c-6d1c6f3b8a04",
+    value: "Core.Read",
+    displayName: "Read users and keys",
+    description: "May make the calls of the Core API that only read.",
+  },
+  {
+    id: "5e0d1f52-4c36-4d0e-9a6c-6d1c6f3b8a05",
+    value: "Core.Support",
+    displayName: "Help users",
+    description: "May also unlock and suspend users, end sessions, disable keys and issue temporary codes.",
+  },
+  {
+    id: "5e0d1f52-4c36-4d0e-9a6c-6d1c6f3b8a06",
+    value: "Core.Import",
+    displayName: "Import keys",
+    description: "May also import one-time-password keys, and assign them during the import.",
+  },
+  {
+    id: "5e0d1f52-4c36-4d0e-9a6c-6d1c6f3b8a07",
+    value: "Connector.Read",
+    displayName: "Read orders",
+    description: "May make the calls of the connector that only read.",
+  },
+  {
+    id: "5e0d1f52-4c36-4d0e-9a6c-6d1c6f3b8a08",
+    value: "Connector.Support",
+    displayName: "Help recipients",
+    description: "May also send PIN emails again and cancel orders.",
+  },
 ];
+
+/** Names of the roles. */
+export const roleNames = roles.map(({ value }) => value);
 
 /** What a person's token is asked for with; it allows nothing by itself. */
 const scope = {
@@ -69,12 +102,10 @@ export async function ensureApplication(graph, name, { forPeople, tell }) {
 
   const principal = await ensurePrincipal(graph, there.appId, tell);
   const allRoles = [...there.appRoles, ...missing(there.appRoles, roles)];
-  const idOf = value => allRoles.find(role => role.value === value)?.id;
   return {
     appId: there.appId,
     principalId: principal.id,
-    coreAdmin: idOf("Core.Admin"),
-    connectorCall: idOf("Connector.Call"),
+    roleId: value => allRoles.find(role => role.value === value)?.id,
   };
 }
 

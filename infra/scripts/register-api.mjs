@@ -2,17 +2,19 @@
 // roles.
 import { parseArgs } from "node:util";
 import { run } from "../hooks/command.mjs";
+import { roleNames } from "./entra-application.mjs";
 import { applicationName, environmentVariables, registerApi } from "./register.mjs";
 
 const usage = `node infra/scripts/register-api.mjs [options]        (docs/deploy.md)
 
-Makes the application whose tokens Core and the connector take, with the roles Core.Admin and Connector.Call, or brings it up to
-date. It may run again. Object ids are those of service principals, managed identities, people or groups.
+Makes the application whose tokens Core and the connector take, with its roles, or brings it up to date. It may run again. Object ids are those of service principals, managed identities, people or groups.
 
   --name <name>                 by which the application is found again; by default from the azd environment, its subscription and
                                 its resource group
   --core-admin <object id>      gives Core.Admin; may stand several times
   --connector-caller <id>       gives Connector.Call; may stand several times
+  --role <role>=<object id>     gives another role: Core.Read, Core.Support, Core.Import, Connector.Read or Connector.Support; may
+                                stand several times
   --people                      lets people who hold a role get tokens by the Azure CLI
   --passkeys <object id>        lets the connector's identity register passkeys in this tenant (identity provider of kind B);
                                 its id is CONNECTOR_PRINCIPAL_ID of the azd environment
@@ -24,6 +26,7 @@ const { values } = parseArgs({
     name: { type: "string" },
     "core-admin": { type: "string", multiple: true, default: [] },
     "connector-caller": { type: "string", multiple: true, default: [] },
+    role: { type: "string", multiple: true, default: [] },
     people: { type: "boolean", default: false },
     passkeys: { type: "string" },
     broad: { type: "boolean", default: false },
@@ -45,9 +48,15 @@ else {
 async function register() {
   const tell = sentence => console.log(sentence);
   const name = values.name ?? nameOfEnvironment();
-  const principals = [...values["core-admin"], ...values["connector-caller"], values.passkeys].filter(
-    id => id !== undefined,
-  );
+  const otherRoles = values.role.map(text => text.split("="));
+  const unknown = otherRoles.find(([title]) => !roleNames.includes(title));
+  if (unknown !== undefined) throw new Error(`${unknown[0]} is no role: ${roleNames.join(", ")}.`);
+  const principals = [
+    ...values["core-admin"],
+    ...values["connector-caller"],
+    ...otherRoles.map(([, id]) => id ?? ""),
+    ...(values.passkeys === undefined ? [] : [values.passkeys]),
+  ];
   const wrong = principals.find(id => !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id));
   if (wrong !== undefined) throw new Error(`${wrong} is no object id.`);
   if (!/^[\w.-]{1,120}$/.test(name)) throw new Error("The name has 1 to 120 letters, digits, dots, hyphens.");
@@ -56,6 +65,7 @@ async function register() {
     name,
     coreAdmins: values["core-admin"],
     connectorCallers: values["connector-caller"],
+    otherRoles,
     forPeople: values.people,
     passkeys: values.passkeys,
     broad: values.broad,

@@ -18,12 +18,14 @@ export function applicationName(environment) {
  * @param name by which the application is found again
  * @param coreAdmins object ids that get Core.Admin
  * @param connectorCallers object ids that get Connector.Call
+ * @param otherRoles pairs of a role and an object id that gets it
  * @param passkeys object id of an identity that may register passkeys
  */
 export async function registerApi({
   name,
   coreAdmins,
   connectorCallers,
+  otherRoles = [],
   forPeople,
   passkeys,
   broad,
@@ -32,11 +34,13 @@ export async function registerApi({
 }) {
   const graph = connectToGraph(graphAddress);
   const api = await ensureApplication(graph, name, { forPeople, tell });
-  for (const principalId of coreAdmins) {
-    await ensureRole(graph, api, { principalId, appRoleId: api.coreAdmin, title: "Core.Admin", tell });
-  }
-  for (const principalId of connectorCallers) {
-    await ensureRole(graph, api, { principalId, appRoleId: api.connectorCall, title: "Connector.Call", tell });
+  const given = [
+    ...coreAdmins.map(id => ["Core.Admin", id]),
+    ...connectorCallers.map(id => ["Connector.Call", id]),
+    ...otherRoles,
+  ];
+  for (const [title, principalId] of given) {
+    await ensureRole(graph, api, { principalId, appRoleId: api.roleId(title), title, tell });
   }
   if (passkeys !== undefined) await ensurePasskeyPermission(graph, passkeys, { broad, tell });
   return api;

@@ -26,6 +26,8 @@ export interface User extends UserSummary {
   readonly password?: StoredPassword;
   /** Credential epoch: 48 random bits, new with every change that ends the user's sessions. */
   readonly epoch: number;
+  /** False: suspended, so that no sign-in is granted. */
+  readonly enabled: boolean;
   readonly otpkeys: readonly AssignedKey[];
   readonly createdAt: Instant;
 }
@@ -40,6 +42,7 @@ export interface AssignedKey {
 export const maxAssignedKeys = 256;
 
 export interface UserView extends UserSummary {
+  readonly enabled: boolean;
   readonly attributes: Attributes;
   /** Prefixes of the assigned OTP keys. */
   readonly otpkeys: readonly string[];
@@ -95,6 +98,7 @@ export interface UserFilter {
   readonly attributes: ReadonlyMap<string, string>;
   /** Prefix of an assigned OTP key. */
   readonly otpkey?: string;
+  readonly enabled?: boolean;
   /** Only users who were created before this time and have not signed in since. */
   readonly unusedSince?: Instant;
 }
@@ -103,6 +107,10 @@ export interface UserFilter {
 export interface OtpKeyFilter {
   readonly enabled?: boolean;
   readonly stopped?: boolean;
+  /** Whether a user may have the OTP key: there is an index row of a holder. */
+  readonly assigned?: boolean;
+  /** Beginning of the prefix. */
+  readonly beginning?: string;
   /** Only OTP keys that were created before this time and have had no valid OTP since. */
   readonly unusedSince?: Instant;
 }

@@ -1,8 +1,17 @@
 import type { Fields } from "./log.ts";
 
-/** The roles of static API tokens of Core. Each role includes the ones before it. */
-export const callerRoles = ["read", "import", "admin"] as const;
-export type CallerRole = (typeof callerRoles)[number];
+/** The roles of callers of each API. The last one includes all others, and each includes `read`. */
+export const apiRoles = {
+  core: ["read", "support", "import", "admin"],
+  connector: ["read", "support", "call"],
+} as const;
+export type RoleApi = keyof typeof apiRoles;
+export type CallerRole = (typeof apiRoles)[RoleApi][number];
+export const callerRoles = ["read", "support", "import", "admin", "call"] as const satisfies readonly CallerRole[];
+
+/** Returns the app role of the tenant that stands for a role, such as `Core.Support`. */
+export const appRoleOf = (api: RoleApi, role: CallerRole): string =>
+  [api, role].map(word => word.charAt(0).toUpperCase() + word.slice(1)).join(".");
 
 /** The authenticated caller of Core or the connector: an application and, if the token has one, the subject that it acts for (G3). */
 export interface Caller {
@@ -12,13 +21,13 @@ export interface Caller {
   readonly application: string;
   /** `oid`, else `sub`, of the JWT. A static API token has no subject. */
   readonly subject?: string;
-  /** The role of a static API token of Core. Absent: `admin`. */
-  readonly role?: CallerRole;
+  /** The roles of the token. Absent: a static API token without a role, which may do everything. */
+  readonly roles?: readonly CallerRole[];
 }
 
-/** Returns whether a caller has at least this role. */
-export const hasRole = ({ role = "admin" }: Caller, minimum: CallerRole): boolean =>
-  callerRoles.indexOf(role) >= callerRoles.indexOf(minimum);
+/** Returns whether a caller has a role, or one that includes it. */
+export const hasRole = ({ roles = ["admin"] }: Caller, role: CallerRole): boolean =>
+  roles.some(own => own === role || own === "admin" || own === "call" || role === "read");
 
 /** Returns the log fields that identify a caller. */
 export const callerFields = ({ kind, application, subject }: Caller): Fields => ({

@@ -59,15 +59,17 @@ describe("the command for static API tokens", () => {
     expect(await tokens("two words", "list")).toMatchObject({ code: 1, out: "" });
   });
 
-  it("creates no token with a role for the connector, where it could make every call", async () => {
+  it("creates tokens with the roles of the connector, and none with a role of Core only", async () => {
     const connector = (...args: readonly string[]) => tokensAt(auth.connectorUrl, auth.tenantToken, ...args);
     const before = (await connector("list")).out;
-    expect(await connector("create", "reader", "--role", "read")).toMatchObject({
+    expect(await connector("create", "reader", "--role", "admin")).toMatchObject({
       code: 1,
       out: "",
-      error: expect.stringContaining("this API has no roles"),
+      error: expect.stringContaining("role must be one of read, support, call"),
     });
     expect((await connector("list")).out).toBe(before);
+    expect(await connector("create", "desk", "--role", "support")).toMatchObject({ code: 0 });
+    expect((await connector("list")).out).toMatch(/ {2}support {2}never used {2}desk$/m);
     expect(await connector("create", "orders")).toMatchObject({ code: 0, out: expect.stringMatching(/^connector_/) });
   });
 });

@@ -48,7 +48,7 @@ const checkOf = (environment: Readonly<Record<string, string>>, limits: Limits =
       return fetch(String(input).startsWith("https://login.microsoftonline.com/") ? issuer.jwksUri : input, init);
     },
   };
-  const check = callerCheck(deployment, { api: "connector", role, hashes: tokenHashesOf(deployment, "connector") });
+  const check = callerCheck(deployment, { api: "connector", hashes: tokenHashesOf(deployment, "connector") });
   return (token: string) =>
     check(new Headers({ authorization: `Bearer ${token}` })).then(
       ({ kind, application }) => `${kind}:${application}`,

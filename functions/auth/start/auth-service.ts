@@ -41,7 +41,7 @@ function register(deployment: Deployment, settings: AuthSettings, auth: ReturnTy
   const common = servingOf(deployment);
   if (SERVICE_APIS.includes("core")) {
     const hashes = tokenHashesOf(deployment, "core");
-    const identify = bearer(callerCheck(deployment, { api: "core", role: "Core.Admin", hashes }));
+    const identify = bearer(callerCheck(deployment, { api: "core", hashes }));
     registerApi(core, CORE_PATH, { ...common, deps: { ...auth, tokenHashes: hashes }, identify });
     registerJobs(backUpJobs(authBackedUp, deployment.settings), { deployment }, log);
     registerTasks("auth", authTasks, { ...common, deps: { ...auth, deployment } });

@@ -45,10 +45,7 @@ function register(deployment: Deployment, { settings }: ConnectorStart, context:
   registerApi(connector, deployment.settings.CONNECTOR_PATH, {
     ...common,
     deps: { ...context, tokenHashes: hashes },
-    identify: thenReady(
-      bearer(callerCheck(deployment, { api: "connector", role: "Connector.Call", hashes })),
-      context.ready,
-    ),
+    identify: thenReady(bearer(callerCheck(deployment, { api: "connector", hashes })), context.ready),
   });
   registerJobs(connectorJobs(settings), context, log);
   registerJobs(backUpJobs(connectorBackedUp, deployment.settings), { deployment }, log);

@@ -10,6 +10,7 @@ import { requestIdPath } from "../request-id.ts";
 export const getCredentialRequestV1 = endpoint({
   routes: ["GET /v1/credential-requests/{credential_request_id}"],
   access: "caller",
+  role: "read",
   tag: "Credential requests",
   summary: "Read a credential request",
   description: "Returns the states of the request and of its credentials.",

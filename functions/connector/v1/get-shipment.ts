@@ -11,6 +11,7 @@ import type { ConnectorContext } from "../context.ts";
 export const getShipment = endpoint({
   routes: ["GET /v1/fpr/shipments/{shipment_id}"],
   access: "caller",
+  role: "read",
   tag: "Shipments",
   summary: "Read the state of a shipment",
   description:

@@ -8,6 +8,7 @@ import type { ConnectorContext } from "../context.ts";
 export const getStatusV1 = endpoint({
   routes: ["GET /v1/status"],
   access: "caller",
+  role: "read",
   tag: "Settings",
   summary: "Read the settings of this deployment",
   description: "Returns the settings of this deployment and of the default identity provider, without secrets.",

@@ -10,6 +10,7 @@ import { requestIdPath } from "../request-id.ts";
 export const resendPinOfRequest = endpoint({
   routes: ["POST /v1/credential-requests/{credential_request_id}/resend-pin"],
   access: "caller",
+  role: "support",
   tag: "Credential requests",
   summary: "Resend the PIN emails of a credential request",
   description: "Sends the PIN email of every key of the request again, if its PIN is known.",
@@ -26,6 +27,7 @@ export const resendPinOfRequest = endpoint({
 export const resendPinOfShipment = endpoint({
   routes: ["GET /v1/operations/resend-pin/{shipment_id}"],
   access: "caller",
+  role: "support",
   tag: "Shipments",
   summary: "Resend the PIN emails of a shipment",
   description: "Sends the PIN email of every shipped key again, if its PIN is known.",

@@ -11,6 +11,7 @@ import { requestIdPath } from "../request-id.ts";
 export const cancelCredentialRequest = endpoint({
   routes: ["POST /v2/credential-requests/{credential_request_id}/cancel"],
   access: "caller",
+  role: "support",
   tag: "Credential requests",
   summary: "Cancel what is not produced yet; a shipment only while the delivery service can still delete it",
   description:

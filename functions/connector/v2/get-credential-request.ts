@@ -11,6 +11,7 @@ import { requestIdPath } from "../request-id.ts";
 export const getCredentialRequest = endpoint({
   routes: ["GET /v2/credential-requests/{credential_request_id}"],
   access: "caller",
+  role: "read",
   tag: "Credential requests",
   summary: "Read a credential request with the state of every key and credential",
   description:

@@ -17,6 +17,7 @@ const statusAnswer = z.lazy(() =>
 export const getStatus = endpoint({
   routes: ["GET /v2/status"],
   access: "caller",
+  role: "read",
   tag: "Settings",
   summary: "Read the settings of this deployment",
   description:

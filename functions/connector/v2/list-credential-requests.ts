@@ -62,6 +62,7 @@ const query = z.lazy(() => {
 export const listCredentialRequests = endpoint({
   routes: ["GET /v2/credential-requests"],
   access: "caller",
+  role: "read",
   tag: "Credential requests",
   summary: "List credential requests, all or those that match every filter",
   description:

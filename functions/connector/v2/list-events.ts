@@ -9,6 +9,7 @@ import { requestIdPath } from "../request-id.ts";
 export const listEvents = endpoint({
   routes: ["GET /v2/credential-requests/{credential_request_id}/events"],
   access: "caller",
+  role: "read",
   tag: "Credential requests",
   summary: "List the events of a credential request with their deliveries",
   description:

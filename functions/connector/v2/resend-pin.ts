@@ -11,6 +11,7 @@ const resentV2 = z.object({ data: z.object({ sent: z.int().min(0).meta({ descrip
 export const resendPinMails = endpoint({
   routes: ["POST /v2/credential-requests/{credential_request_id}/resend-pin"],
   access: "caller",
+  role: "support",
   tag: "Credential requests",
   summary: "Resend the PIN email of every key that has a PIN response",
   description:

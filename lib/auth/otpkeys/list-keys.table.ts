@@ -1,5 +1,6 @@
 import { readOrLog } from "../../platform/tables/row-schema.ts";
-import type { Page as RowPage } from "../../platform/tables/tables.ts";
+import type { Row, Page as RowPage, Table } from "../../platform/tables/tables.ts";
+import { holderPrefix } from "../storage/hints.table.ts";
 import type { AuthTables } from "../storage/tables.table.ts";
 import type { OtpKey, OtpKeyFilter, OtpKeySummary, Page, Range } from "../store.ts";
 import { keyIn, keyRow } from "./key-rows.table.ts";
@@ -13,7 +14,8 @@ export async function listKeys(
   { after, top }: Range<string>,
   filter: OtpKeyFilter,
 ): Promise<Page<OtpKeySummary, string>> {
-  const isFiltered = Object.values(filter).some(value => value !== undefined);
+  const { beginning, ...conditions } = filter;
+  const isFiltered = Object.values(conditions).some(value => value !== undefined);
   const entries: OtpKeySummary[] = [];
   let examined = 0;
   let last = after;
@@ -21,12 +23,15 @@ export async function listKeys(
   do {
     const read = isFiltered ? maxExamined : top + 1 - entries.length;
     const page: RowPage = await otpkeys.scanPage(
-      { afterPartition: after, rowKeys: [keyRow] },
+      { afterPartition: after, partitionPrefix: beginning, rowKeys: [keyRow] },
       { top: Math.min(1000, read), continuation },
     );
+    const assigned =
+      filter.assigned === undefined ? undefined : await assignedIn(otpkeys, { after: last, rows: page.rows });
     for (const row of page.rows) {
       const key = await readOrLog(log, () => keyIn(row).value);
-      if (key !== undefined && isMatch(key, filter)) {
+      const isWanted = assigned === undefined || assigned.has(row.partitionKey) === filter.assigned;
+      if (key !== undefined && isWanted && isMatch(key, filter)) {
         const { id, prefix, enabled } = key;
         entries.push({ id, prefix, enabled });
       }
@@ -38,6 +43,20 @@ export async function listKeys(
   const shown = entries.slice(0, top);
   const next = entries.length > top ? shown.at(-1)?.prefix : continuation && last;
   return { entries: shown, ...(next !== undefined && { next }) };
+}
+
+/** Returns the prefixes of those rows that have a holder, from a scan of the holders' rows in their range. */
+async function assignedIn(
+  otpkeys: Table,
+  { after, rows }: { readonly after: string | undefined; readonly rows: readonly Row[] },
+): Promise<ReadonlySet<string>> {
+  const last = rows.at(-1)?.partitionKey;
+  if (last === undefined) return new Set();
+  // No prefix sorts between a prefix and the same one with a space.
+  const range = { afterPartition: after, beforePartition: `${last} `, rowKeyPrefix: holderPrefix };
+  const found = new Set<string>();
+  for await (const { partitionKey } of otpkeys.scan(range, { select: [] })) found.add(partitionKey);
+  return found;
 }
 
 const isMatch = (

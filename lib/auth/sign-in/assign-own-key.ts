@@ -90,8 +90,8 @@ async function decide(
     // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not
     // reveal whether the password was right.
     if (!result?.written) await padTiming(attempt, deps);
-    await concludeAttempt(attempt, "failed", deps);
     const reason = isRight ? "wrong_otp" : "wrong_password";
+    await concludeAttempt(attempt, { refused: reason }, deps);
     return { outcome: "refused", reason, ...found, fault: new Fault("unauthenticated", "Invalid credentials!") };
   }
   const { prefix } = result.key;

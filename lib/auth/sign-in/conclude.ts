@@ -6,7 +6,7 @@ import { createUserSession, endSession } from "../sessions/manage-sessions.ts";
 import type { Stored, User, UserSummary } from "../store.ts";
 import type { Checked } from "./check-factors.ts";
 import type { Credentials, Identified } from "./identify.ts";
-import { BusyFault, concludeAttempt, padTiming, type Taken, uncountAddress } from "./limit-attempts.ts";
+import { BusyFault, concludeAttempt, padTiming, recordOnName, type Taken, uncountAddress } from "./limit-attempts.ts";
 import { decideSignIn, type SignInRefusal } from "./policy.ts";
 
 /**
@@ -44,7 +44,7 @@ interface Concluding {
 export async function conclude(
   { facts, otp }: Checked,
   progress: Progress,
-  { identified: { attempt }, user, newSession }: Concluding,
+  { identified: { attempt, nameThrottle }, user, newSession }: Concluding,
   deps: AuthDeps,
 ): Promise<SignInResult> {
   const decision = user === undefined ? unknownUser : decideSignIn(deps.rules, facts);
@@ -57,8 +57,13 @@ export async function conclude(
     // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not reveal
     // whether the OTP counted.
     if (otp?.written === false) await padTiming(attempt, deps);
-    await concludeAttempt(attempt, "failed", deps);
     const refused = decision.granted ? unknownUser : decision;
+    const isOutOfStep = refused.reason === "wrong_otp" && otp?.outcome === "out_of_step";
+    const shown = isOutOfStep ? "out_of_step" : refused.reason;
+    await Promise.all([
+      concludeAttempt(attempt, { refused: shown }, deps),
+      nameThrottle && recordOnName(nameThrottle, shown, deps),
+    ]);
     await audit(progress, { outcome: "refused", reason: refused.reason, ...found }, deps);
     return refused;
   }

@@ -23,6 +23,8 @@ export interface Identified {
   readonly user?: UserSummary;
   /** True if the attempt counts against a device instead of the username (A23). */
   readonly isOnDevice: boolean;
+  /** The throttle of the username; present if the attempt counts against a device. */
+  readonly nameThrottle?: ThrottleState;
   /** Present if the OTP identifies the user. */
   readonly byOtp?: OtpHolders;
 }
@@ -68,6 +70,7 @@ async function identifyByName(
     named: folded,
     ...(ownerId !== undefined && { user: { id: ownerId, name } }),
     isOnDevice,
+    ...(isOnDevice && { nameThrottle: throttle }),
   };
 }
 

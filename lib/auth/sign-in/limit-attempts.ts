@@ -1,10 +1,12 @@
 import { Fault } from "../../platform/fault.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
+import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { ThrottleKey, ThrottleState } from "../store.ts";
 import { addressGroup, countAttempt, uncountAttempt } from "./address-limit.ts";
 import {
   recordFailure,
+  recordRefusal,
   recordSuccess,
   reserve,
   type Throttle,
@@ -108,12 +110,12 @@ export const padTiming = (attempt: Attempt, deps: AuthDeps): Promise<unknown> =>
   save(attempt, attempt.throttle.value, deps);
 
 /**
- * Ends an attempt. A success clears the failures, a failure turns the slot into one, and a withdrawn attempt only releases
+ * Ends an attempt. A success clears the failures, a refused attempt turns its slot into one, and a withdrawn attempt only releases
  * its slot. Keeps what other attempts have written in the meantime.
  */
 export async function concludeAttempt(
   attempt: Attempt,
-  outcome: "succeeded" | "failed" | "withdrawn",
+  outcome: "succeeded" | "withdrawn" | { readonly refused: string },
   deps: AuthDeps,
 ): Promise<void> {
   const { now, rules } = deps;
@@ -121,7 +123,9 @@ export async function concludeAttempt(
   const { ownerId } = attempt.throttle;
   const after = (throttle: Throttle): Throttle => {
     if (outcome === "withdrawn") return withdrawReservation(throttle, slot);
-    return (outcome === "succeeded" ? recordSuccess : recordFailure)(throttle, slot, now(), rules.throttle);
+    if (outcome === "succeeded") return recordSuccess(throttle, slot, now(), rules.throttle);
+    const refusal = { at: now(), reason: outcome.refused };
+    return recordRefusal(recordFailure(throttle, slot, refusal.at, rules.throttle), refusal);
   };
   while (!(await save(attempt, after(attempt.throttle.value), deps))) {
     attempt.throttle = await readThrottle(attempt.throttle.key, deps);
@@ -129,6 +133,16 @@ export async function concludeAttempt(
     if (attempt.throttle.ownerId !== ownerId) return;
     if (outcome === "withdrawn" && !isReserved(attempt)) return;
   }
+}
+
+/**
+ * Records the reason of a refused attempt on a device also in the throttle of the username, where administrators look. It
+ * does not count there. After a conflict the newer row stays.
+ */
+export async function recordOnName(throttle: ThrottleState, reason: string, deps: AuthDeps): Promise<void> {
+  const next = recordRefusal(throttle.value, { at: deps.now(), reason });
+  const saving = deps.throttles.save(throttle, next, throttleExpiry(next, deps.rules.throttle));
+  await warnOnError("refusal_not_recorded", saving, deps);
 }
 
 /** An attempt that is counted against its caller's address (A12). */

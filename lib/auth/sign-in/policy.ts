@@ -11,6 +11,8 @@ export interface SignInRules {
 
 /** The results of the checks. For an unknown user: a wrong password, no OTP keys. */
 export interface SignInFacts {
+  /** Whether an administrator suspended the user. */
+  readonly isSuspended: boolean;
   /** `absent`: no password or an empty one was given. */
   readonly password: "right" | "wrong" | "absent";
   readonly userHasPassword: boolean;
@@ -25,10 +27,11 @@ export interface SignInFacts {
 
 /** The decision on a sign-in. The reason is for the audit log only. */
 export type SignInDecision = { readonly granted: true } | { readonly granted: false; readonly reason: SignInRefusal };
-export type SignInRefusal = "wrong_password" | "no_password" | "wrong_otp" | "no_otp";
+export type SignInRefusal = "disabled" | "wrong_password" | "no_password" | "wrong_otp" | "no_otp";
 
 /** Decides whether the given factors are sufficient. */
 export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignInDecision {
+  if (facts.isSuspended) return { granted: false, reason: "disabled" };
   if (!isPasswordSatisfied(rules, facts)) {
     return { granted: false, reason: facts.password === "wrong" ? "wrong_password" : "no_password" };
   }

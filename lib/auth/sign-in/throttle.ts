@@ -7,6 +7,13 @@ export interface Throttle {
   /** Time of the last failure; absent if there is none. */
   readonly failedAt?: Instant;
   readonly reservations: readonly Reservation[];
+  /** The last refused attempt, for administrators; absent if there is none. */
+  readonly lastRefusal?: LastRefusal;
+}
+
+export interface LastRefusal {
+  readonly at: Instant;
+  readonly reason: string;
 }
 
 /** The slot of an unfinished attempt. */
@@ -65,11 +72,14 @@ export function recordFailure(throttle: Throttle, id: string, now: Instant, limi
   return withFailures(current, [now], withoutReservation(current, id));
 }
 
+/** Records why an attempt was refused. */
+export const recordRefusal = (throttle: Throttle, lastRefusal: LastRefusal): Throttle => ({ ...throttle, lastRefusal });
+
 /** Removes the slot of a successful attempt and all failures. Other unfinished attempts keep their slots. */
-export const recordSuccess = (throttle: Throttle, id: string, now: Instant, limits: ThrottleLimits): Throttle => ({
-  failures: 0,
-  reservations: withoutReservation(applyExpiry(throttle, now, limits), id),
-});
+export function recordSuccess(throttle: Throttle, id: string, now: Instant, limits: ThrottleLimits): Throttle {
+  const current = applyExpiry(throttle, now, limits);
+  return { ...withoutFailures(current), reservations: withoutReservation(current, id) };
+}
 
 /** Removes the slot of an attempt that ended without a decision. It counts as neither success nor failure. */
 export const withdrawReservation = (throttle: Throttle, id: string): Throttle => ({
@@ -83,22 +93,27 @@ export interface Lock {
   /** Time until which every attempt is refused; absent if none is. */
   readonly lockedUntil?: Instant;
   readonly runningAttempts: number;
+  readonly lastRefusal?: LastRefusal;
 }
 
 /** Returns the lock at this moment, as the next attempt would find it. */
 export function lockAt(throttle: Throttle, now: Instant, limits: ThrottleLimits): Lock {
-  const { failures, failedAt, reservations } = applyExpiry(throttle, now, limits);
+  const { failures, failedAt, reservations, lastRefusal } = applyExpiry(throttle, now, limits);
   const lockedUntil = failedAt === undefined ? undefined : plus(failedAt, waitAfter(failures, limits));
   return {
     failures,
     ...(lockedUntil !== undefined && lockedUntil > now && { lockedUntil }),
     runningAttempts: reservations.length,
+    ...(lastRefusal && { lastRefusal }),
   };
 }
 
 /** Returns when clean-up may delete the throttle (A19). Undefined if it is empty now. */
-export function throttleExpiry({ failedAt, reservations }: Throttle, limits: ThrottleLimits): Instant | undefined {
-  const last = latestOf([failedAt, ...reservations.map(({ at }) => plus(at, limits.reservationMs))]);
+export function throttleExpiry(
+  { failedAt, lastRefusal, reservations }: Throttle,
+  limits: ThrottleLimits,
+): Instant | undefined {
+  const last = latestOf([failedAt, lastRefusal?.at, ...reservations.map(({ at }) => plus(at, limits.reservationMs))]);
   return last === undefined ? undefined : plus(last, limits.keepMs);
 }
 
@@ -109,14 +124,15 @@ function applyExpiry(throttle: Throttle, now: Instant, limits: ThrottleLimits): 
   const open = throttle.reservations.filter(reservation => !isOld(reservation));
   const counted = withFailures(throttle, expired, open);
   const { failedAt } = counted;
-  return failedAt !== undefined && between(failedAt, now) >= limits.keepMs
-    ? { failures: 0, reservations: open }
-    : counted;
+  return failedAt !== undefined && between(failedAt, now) >= limits.keepMs ? withoutFailures(counted) : counted;
 }
+
+const withoutFailures = ({ failedAt: _, ...throttle }: Throttle): Throttle => ({ ...throttle, failures: 0 });
 
 function withFailures(throttle: Throttle, times: readonly Instant[], reservations: readonly Reservation[]): Throttle {
   const failedAt = latestOf([throttle.failedAt, ...times]);
-  return { failures: throttle.failures + times.length, ...(failedAt === undefined ? {} : { failedAt }), reservations };
+  const failures = throttle.failures + times.length;
+  return { ...throttle, failures, ...(failedAt === undefined ? {} : { failedAt }), reservations };
 }
 
 const latestOf = (times: readonly (Instant | undefined)[]): Instant | undefined =>

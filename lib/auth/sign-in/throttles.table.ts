@@ -25,6 +25,7 @@ export const throttleColumns = rowColumns<ThrottleRow>({ kind: "throttle", versi
         failures: z.int().nonnegative(),
         failedAt: storedInstant.exactOptional(),
         reservations: z.array(z.object({ id: z.string(), at: storedInstant })),
+        lastRefusal: z.object({ at: storedInstant, reason: z.string() }).exactOptional(),
       }),
       ends: storedInstant,
     }),

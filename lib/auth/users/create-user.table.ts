@@ -64,7 +64,15 @@ export async function createUser(
     }
     const { id } = drawn;
     if (now() > latest) throw new Fault("unavailable", "The call took too long. Repeat it.", { retryAfter: 1 });
-    const user: User = { id, name, ...(hash && { password: hash }), epoch, otpkeys: [], createdAt: now() };
+    const user: User = {
+      id,
+      name,
+      ...(hash && { password: hash }),
+      epoch,
+      enabled: true,
+      otpkeys: [],
+      createdAt: now(),
+    };
     const insert = async () => {
       const etags = await users.transact(
         idKey(id),

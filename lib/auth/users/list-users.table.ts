@@ -2,7 +2,6 @@ import { chunksOf } from "../../platform/chunks.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { readOrLog } from "../../platform/tables/row-schema.ts";
 import type { Page as RowPage } from "../../platform/tables/tables.ts";
-import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { byName, listHint, nameKey } from "../storage/hints.table.ts";
 import { createdAt, firstIdAt } from "../storage/ids.ts";
@@ -17,18 +16,19 @@ const maxExamined = 1000;
 
 /** Returns a page of the users who match a filter, sorted by id. */
 export function listUsers(tables: AuthTables, range: Range, filter: UserFilter): Promise<Page<UserSummary>> {
-  const { attributes, otpkey, unusedSince } = filter;
+  const { attributes, otpkey } = filter;
   return attributes.size > 0 || otpkey !== undefined
     ? listByIndex(tables, range, filter)
-    : listById(tables, range, unusedSince);
+    : listById(tables, range, filter);
 }
 
 /** Reads the rows `user` of all partitions, and for users unused since a time their rows `login`: a call for 1,000 rows. */
 async function listById(
   tables: AuthTables,
   { after = 0, top }: Range,
-  unusedSince: Instant | undefined,
+  { unusedSince, enabled }: UserFilter,
 ): Promise<Page<UserSummary>> {
+  const isFiltered = unusedSince !== undefined || enabled !== undefined;
   const range = {
     afterPartition: idKey(after),
     beforePartition: unusedSince === undefined ? undefined : idKey(firstIdAt(unusedSince)),
@@ -40,7 +40,7 @@ async function listById(
   let last = after;
   let continuation: string | undefined;
   do {
-    const read = unusedSince === undefined ? top + 1 - entries.length : 2 * maxExamined;
+    const read = isFiltered ? 2 * maxExamined : top + 1 - entries.length;
     const page: RowPage = await tables.users.scanPage(range, {
       top: Math.min(1000, read),
       continuation,
@@ -54,6 +54,7 @@ async function listById(
       const own = login?.partitionKey === row.partitionKey ? login : undefined;
       const entry = await readOrLog(tables.log, () => {
         const user = summaryIn(row);
+        if (enabled !== undefined && row.enabled !== enabled) return undefined;
         if (user === undefined || unusedSince === undefined) return user;
         return (lastLoginIn(own) ?? createdAt(user.id)) < unusedSince ? user : undefined;
       });
@@ -62,11 +63,7 @@ async function listById(
       if (entry !== undefined) entries.push(entry);
     }
     ({ continuation } = page);
-  } while (
-    continuation !== undefined &&
-    entries.length <= top &&
-    (unusedSince === undefined || examined < maxExamined)
-  );
+  } while (continuation !== undefined && entries.length <= top && (!isFiltered || examined < maxExamined));
   if (entries.length > top) return pageOf(entries, top, ({ id }) => id);
   return continuation === undefined ? { entries } : { entries, next: last };
 }
@@ -109,8 +106,8 @@ export async function listUsersByName(
   filter: UserFilter,
 ): Promise<Page<UserSummary, string>> {
   const beginning = foldUsername(prefix);
-  const { attributes, otpkey, unusedSince } = filter;
-  const isFiltered = attributes.size > 0 || otpkey !== undefined || unusedSince !== undefined;
+  const { attributes, ...others } = filter;
+  const isFiltered = attributes.size > 0 || Object.values(others).some(condition => condition !== undefined);
   const range = {
     partitionKey: byName,
     rowKeyPrefix: nameKey(beginning),
@@ -161,13 +158,14 @@ async function findMatches<C, T>(
 const findMatch = (
   tables: AuthTables,
   id: number,
-  { attributes, otpkey, unusedSince }: UserFilter,
+  { attributes, otpkey, enabled, unusedSince }: UserFilter,
   isNamed: (user: User) => boolean = () => true,
 ): Promise<UserSummary | undefined> =>
   readOrLog(tables.log, async () => {
     const rows = await readUserRows(tables, id);
     const user = userIn(rows.user)?.value;
     if (user === undefined || !isNamed(user)) return undefined;
+    if (enabled !== undefined && user.enabled !== enabled) return undefined;
     if (otpkey !== undefined && !user.otpkeys.some(({ prefix }) => prefix === otpkey)) return undefined;
     if (unusedSince !== undefined && (lastLoginIn(rows.login) ?? createdAt(id)) >= unusedSince) return undefined;
     if (attributes.size > 0) {

@@ -84,6 +84,19 @@ export async function endSessions(userRef: UserRef, deps: AuthDeps): Promise<voi
   deps.log.info("sessions_ended", { userId: user.value.id });
 }
 
+/**
+ * Suspends a user, or ends the suspension. All sessions and device tokens end in the same write; password, attributes and
+ * OTP keys stay. Changes nothing if that is the user's state already. Throws Fault `not_found`.
+ */
+export async function setUserEnabled(userRef: UserRef, enabled: boolean, deps: AuthDeps): Promise<void> {
+  const user = await deps.users.find(userRef);
+  if (user === undefined) throw noSuchUser();
+  if (user.value.enabled === enabled) return;
+  const changed = await deps.users.renewEpoch(user, current => ({ ...current, enabled }));
+  if (changed === undefined) throw noSuchUser();
+  deps.log.info(enabled ? "user_enabled" : "user_disabled", { userId: user.value.id });
+}
+
 /** Returns the throttle of sign-ins with a username. */
 export const nameThrottle = (name: string): ThrottleKey => ({ kind: "name", text: foldUsername(name) });
 

@@ -22,6 +22,7 @@ export const userColumns = rowColumns<User, "id">({ kind: "user", version: schem
       name: z.string(),
       password: z.object({ hash: z.string(), pepper: z.string() }).exactOptional(),
       epoch: z.int().nonnegative(),
+      enabled: z.boolean(),
       otpkeys: assigned,
       createdAt: storedInstant,
     }),
@@ -74,7 +75,7 @@ export function summaryIn(row: Row): UserSummary | undefined {
 }
 
 /** Columns of `summaryIn`. */
-export const summarySelect = ["schema", "gone", "name"];
+export const summarySelect = ["schema", "gone", "name", "enabled"];
 
 export const lastLoginIn = (row: Row | undefined): Instant | undefined => row && loginColumns.fromRow(row).at;
 

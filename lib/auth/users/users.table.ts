@@ -15,7 +15,7 @@ import { lastLoginIn, loginColumns, loginRow, readUserRows, replaceUser, userIn,
 import type { Username } from "./username.ts";
 
 /** What may change in the write that gives a user a new epoch. */
-export type Credentials = Pick<User, "password">;
+export type Credentials = Pick<User, "password"> & { readonly enabled?: boolean };
 
 /** Storage of users. */
 export function userTable(tables: AuthTables) {
@@ -40,6 +40,7 @@ export function userTable(tables: AuthTables) {
       return {
         id,
         name: user.name,
+        enabled: user.enabled,
         attributes: attributesIn(rows.attributes),
         otpkeys: user.otpkeys.map(({ prefix }) => prefix),
         ...(lastLogin !== undefined && { lastLogin }),
@@ -50,8 +51,8 @@ export function userTable(tables: AuthTables) {
     create: (user: NewUser): Promise<Stored<User> | undefined> => createUser(tables, user),
 
     /** Writes the password by version, without an end of sessions. Returns undefined after a conflict. */
-    save: ({ value, version }: Stored<User>, { password }: Credentials): Promise<Stored<User> | undefined> =>
-      replaceUser(tables, withPassword(value, password), version),
+    save: ({ value, version }: Stored<User>, credentials: Credentials): Promise<Stored<User> | undefined> =>
+      replaceUser(tables, withCredentials(value, credentials), version),
 
     /**
      * Ends the sessions of a user by a new epoch, and in the same write changes the credentials. Repeats that after a
@@ -64,7 +65,7 @@ export function userTable(tables: AuthTables) {
       return retryOnConflict(async () => {
         if (user === undefined) return undefined;
         const { value, version } = user;
-        const next = { ...withPassword(value, change(value).password), epoch };
+        const next = { ...withCredentials(value, change(value)), epoch };
         const findOwn = async () => {
           user = await readUser(tables, { by: "id", id: value.id });
           return user?.value.epoch === epoch ? user : undefined;
@@ -104,6 +105,6 @@ export function userTable(tables: AuthTables) {
   };
 }
 
-function withPassword({ password: _, ...user }: User, password: User["password"]): User {
-  return { ...user, ...(password && { password }) };
+function withCredentials({ password: _, ...user }: User, { password, enabled = user.enabled }: Credentials): User {
+  return { ...user, ...(password && { password }), enabled };
 }

@@ -92,7 +92,7 @@ export const requestColumns = rowColumns<CredentialRequest>({ kind: "request", v
           kind: z.enum(["tenant", "api_token"]),
           application: text,
           subject: text.exactOptional(),
-          role: z.enum(callerRoles).exactOptional(),
+          roles: z.array(z.enum(callerRoles)).exactOptional(),
         })
         .exactOptional(),
       events: count.exactOptional(),

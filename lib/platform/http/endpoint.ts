@@ -69,7 +69,7 @@ interface Definition<
   readonly routes: readonly Route[];
   readonly access: A;
   /**
-   * The minimum role of a static API token of Core. Every endpoint of Core states one; tokens of other APIs have no role.
+   * The role of a caller that is sufficient. Every endpoint of Core states one; by default that which includes all others.
    */
   readonly role?: R;
   /** The noun under which the OpenAPI document groups the operation. */

@@ -1,4 +1,4 @@
-import { callerFields, hasRole } from "../caller.ts";
+import { appRoleOf, callerFields, hasRole } from "../caller.ts";
 import { Fault } from "../fault.ts";
 import { type Fields, type Log, withLogFields } from "../log.ts";
 import type { Api, Identify } from "./api.ts";
@@ -99,7 +99,7 @@ async function handleCall<D, S>(
   try {
     const identity = requireIdentity(endpoint.access, await identify(endpoint.access, call));
     identityFields = identity.logFields ?? {};
-    requireRole(identity, endpoint);
+    requireRole(api, identity, endpoint);
     const reply = await withLogFields(identityFields, async () => {
       const input = await readInput(api, endpoint, call);
       const { reply, ignored } = await endpoint.run(input, deps, { ...identity, call, requestId });
@@ -133,10 +133,17 @@ function requireIdentity<S>(access: Access, identity: Identity<S>): Identity<S> 
   return identity;
 }
 
-/** Throws Fault `forbidden` for a caller whose role is not sufficient. */
-function requireRole({ caller }: Identity, { role: minimum = "admin" }: Pick<Endpoint<never>, "role">): void {
-  if (caller === undefined || hasRole(caller, minimum)) return;
-  const message = `The API token has the role ${caller.role}; this call needs the role ${minimum}.`;
+/** Throws Fault `forbidden` for a caller without the role. An endpoint that states none requires the one that includes all. */
+function requireRole(
+  { name }: Pick<Api<never>, "name">,
+  { caller }: Identity,
+  { role = name === "core" ? "admin" : "call" }: Pick<Endpoint<never>, "role">,
+): void {
+  if (caller === undefined || hasRole(caller, role)) return;
+  const message =
+    caller.kind === "tenant"
+      ? `The token does not contain the role ${appRoleOf(name === "core" ? "core" : "connector", role)}.`
+      : `The API token has the role ${caller.roles?.join()}; this call needs the role ${role}.`;
   throw new Fault("forbidden", message, { reason: "no_role", caller });
 }
 

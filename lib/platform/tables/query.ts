@@ -19,6 +19,8 @@ export interface Scan {
   readonly afterPartition?: string | undefined;
   /** Excluded. */
   readonly beforePartition?: string | undefined;
+  readonly partitionPrefix?: string | undefined;
+  readonly rowKeyPrefix?: string;
   /** Only these row keys, at most 12. */
   readonly rowKeys?: readonly string[];
 }
@@ -81,8 +83,13 @@ function toOData({ partitionKey, from, before, rowKeyPrefix, rowKeys }: Filter, 
   return clauses.join(" and ");
 }
 
-function scanToOData({ afterPartition, beforePartition, rowKeys }: Scan, odata: typeof quote): string | undefined {
+function scanToOData(scan: Scan, odata: typeof quote): string | undefined {
+  const { afterPartition, beforePartition, partitionPrefix, rowKeyPrefix, rowKeys } = scan;
   const clauses: string[] = [];
+  if (partitionPrefix) {
+    clauses.push(odata`PartitionKey ge ${partitionPrefix}`, odata`PartitionKey lt ${following(partitionPrefix)}`);
+  }
+  if (rowKeyPrefix) clauses.push(odata`RowKey ge ${rowKeyPrefix}`, odata`RowKey lt ${following(rowKeyPrefix)}`);
   if (afterPartition !== undefined) clauses.push(odata`PartitionKey gt ${afterPartition}`);
   if (beforePartition !== undefined) clauses.push(odata`PartitionKey lt ${beforePartition}`);
   if (rowKeys !== undefined) clauses.push(`(${rowKeys.map(key => odata`RowKey eq ${key}`).join(" or ")})`);
@@ -92,6 +99,6 @@ function scanToOData({ afterPartition, beforePartition, rowKeys }: Scan, odata: 
 /** Returns the smallest string that is greater than all strings with this prefix. */
 function following(prefix: string): string {
   const last = prefix.charCodeAt(prefix.length - 1);
-  if (last >= 0xd7ff) throw new TypeError("A row key's prefix must end below the surrogates");
+  if (last >= 0xd7ff) throw new TypeError("The prefix of a key must end below the surrogates");
   return prefix.slice(0, -1) + String.fromCharCode(last + 1);
 }

@@ -43,9 +43,9 @@ export interface WrittenOperation {
   readonly operation: Json;
 }
 
-/** Returns the sentence on the role of an API token, for the endpoints that state one. */
+/** Returns the sentence on the role of the caller, unless only the one that includes all others is sufficient. */
 const roleText = ({ role }: AnyEndpoint): readonly string[] =>
-  role === undefined || role === "admin" ? [] : [`A static API token with the role \`${role}\` is sufficient.`];
+  role === undefined || role === "admin" || role === "call" ? [] : [`The role \`${role}\` is sufficient.`];
 
 /** Returns an OpenAPI operation. Throws if the endpoint lacks a description, a tag or an example. */
 export function writeOperation(of: RouteOf, { input, schemas, examples, refusals }: Writing): WrittenOperation {

@@ -18,7 +18,9 @@ export const coreText: ApiText = {
 
 ## Authentication
 
-${tokens} \`Core.Admin\`, or a static API token of this API (\`core_…\`).
+${tokens} \`Core.Admin\`, or a static API token of this API (\`core_…\`). Tokens with the roles
+\`Core.Read\`, \`Core.Support\` and \`Core.Import\` may make the calls that name \`read\`, \`support\` and \`import\`;
+each may read. A static token has such a role too.
 
 ${common}
 ${lists}
@@ -60,7 +62,9 @@ credentials, has keys programmed and shipped or programmed on site, activates th
 
 ## Authentication
 
-${tokens} \`Connector.Call\`, or a static API token of the connector (\`connector_…\`).
+${tokens} \`Connector.Call\`, or a static API token of the connector (\`connector_…\`). Tokens with the
+roles \`Connector.Read\` and \`Connector.Support\` may make the calls that name \`read\` and \`support\`; both may read. A
+static token has such a role too.
 
 ${common}
 ${lists}

@@ -87,7 +87,7 @@ describe("a name whose deletion a killed host left half-way, made again", () => 
 
       const next = await createNextOwner(host, owner);
       const expectNothingInherited = async () => {
-        const user = { id: next, name, attributes: {}, otpkeys: [] };
+        const user = { id: next, name, attributes: {}, otpkeys: [], enabled: true };
         expect((await host.core("GET", `/users/${name}`)).body).toEqual(user);
         expect(await found(`otpkey=${key.prefix}`)).toEqual([]);
         expect(await found(`mark=${mark}`)).toEqual([]);

@@ -107,7 +107,13 @@ export const userRowAt = (id: number): RegExp => new RegExp(`/users\\(.*'${idKey
 
 /** Fails unless the next owner of a name signs in by their own password and has nothing of the former owner. */
 export async function expectNextOwner(host: AuthHost, { name, mark, session }: Owner, next: number): Promise<void> {
-  expect((await host.core("GET", `/users/${name}`)).body).toEqual({ id: next, name, attributes: {}, otpkeys: [] });
+  expect((await host.core("GET", `/users/${name}`)).body).toEqual({
+    id: next,
+    name,
+    attributes: {},
+    otpkeys: [],
+    enabled: true,
+  });
   expect((await host.client("/status", {}, session)).status).toBe(401);
   expect((await host.client("/login", { username: name, password })).status).toBe(401);
   const login = await host.client("/login", { username: name, password: nextPassword });

@@ -92,7 +92,13 @@ describe("a rename that a killed host left half-way, and the former name created
 
       const next = await createNextOwner(host, owner);
       await expectComplete(newName);
-      expect((await host.core("GET", `/users/${name}`)).body).toEqual({ id: next, name, attributes: {}, otpkeys: [] });
+      expect((await host.core("GET", `/users/${name}`)).body).toEqual({
+        id: next,
+        name,
+        attributes: {},
+        otpkeys: [],
+        enabled: true,
+      });
       // What was under way when the host was killed may reach storage as late as now.
       await hosts.arriveLate(hold, phase);
 

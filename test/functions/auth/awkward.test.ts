@@ -78,7 +78,7 @@ describe("every awkward text round trips, or is refused by a sentence", () => {
       if (status === 201) {
         const { id, name } = body as { id: number; name: string };
         expect(name).toBe(text.trim().normalize("NFC"));
-        expect((await core("GET", path)).body).toEqual({ id, name, attributes: {}, otpkeys: [] });
+        expect((await core("GET", path)).body).toEqual({ id, name, attributes: {}, otpkeys: [], enabled: true });
         expect(await login({ username: text, password })).toBe(200);
         expect((await core("DELETE", path)).status).toBe(204);
         expect((await core("GET", `/users/${id}`)).status).toBe(404);

@@ -43,7 +43,7 @@ describe("the deployed app over HTTP", () => {
     const { id } = (await response.json()) as { id: number };
     expect(response.headers.get("location")).toBe(`${main.url}/core/users/${id}`);
     const followed = await fetch(response.headers.get("location") ?? "", { headers: bearer });
-    expect(await followed.json()).toEqual({ attributes: {}, otpkeys: [], id, name: "ford prefect" });
+    expect(await followed.json()).toEqual({ attributes: {}, otpkeys: [], id, name: "ford prefect", enabled: true });
   });
 
   it("sets the session as a cookie with Secure, HttpOnly, SameSite=Strict and Path=/, and clears it at logout", async () => {

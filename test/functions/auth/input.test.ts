@@ -297,6 +297,8 @@ describe("every route of the specification", () => {
         "POST /users/{user}/validate",
         "POST /users/{user}/sessions/delete",
         "POST /users/{user}/unlock",
+        "POST /users/{user}/disable",
+        "POST /users/{user}/enable",
         "GET /users/{user}/lock",
         "GET /otpkeys",
         "POST /otpkeys",

@@ -40,7 +40,22 @@ const problem = (type: string, more: object = {}) => ({
   error_data: { error_type: type, ...more },
 });
 
-describe.each(cases)("%s", route => {
+/** The endpoints for which less than `call` is sufficient. */
+const sufficientRoles = {
+  read: [
+    "v2GetCredentialRequest",
+    "v2ListCredentialRequests",
+    "v2ListCredentialRequestEvents",
+    "v2GetStatus",
+    "v1GetShipment",
+    "v1GetCredentialRequest",
+    "v1GetStatus",
+    "connectorGetCaller",
+  ],
+  support: ["v2CancelCredentialRequest", "v2ResendPin", "v1ResendPin", "v1ResendPinOfShipment"],
+};
+
+describe.each(cases)("%s", (route, { name }) => {
   it("answers 401 with WWW-Authenticate without a token and with a bad one", async () => {
     const expired = await peers.issuer.mint({ audience, roles: ["Connector.Call"], expiresInSeconds: -60 });
     const forged = await peers.issuer.mint({ audience, roles: ["Connector.Call"], signedBy: "unknown-key" });
@@ -57,6 +72,21 @@ describe.each(cases)("%s", route => {
     const none = await peers.issuer.mint({ audience });
     for (const token of [role, none, host.tokens.core])
       expect(await call(route, { token })).toMatchObject({ status: 403, body: problem("authentication") });
+  });
+
+  it("answers to the roles that are sufficient, and names the role to others", async () => {
+    const isFor = (role: keyof typeof sufficientRoles) => sufficientRoles[role].includes(name);
+    const needs = isFor("read") ? "Read" : isFor("support") ? "Support" : "Call";
+    const tokens = { Read: await peers.issuer.mint({ audience, roles: ["Connector.Read"] }), Support: "" };
+    tokens.Support = await peers.issuer.mint({ audience, roles: ["Connector.Support", "Core.Admin"] });
+    for (const [role, token] of Object.entries(tokens)) {
+      const { status, body } = await call(route, { token });
+      if (needs === "Read" || needs === role) expect([401, 403], role).not.toContain(status);
+      else {
+        const message = `The token does not contain the role Connector.${needs}.`;
+        expect({ status, message: body.error_message }, role).toEqual({ status: 403, message });
+      }
+    }
   });
 
   it("carries the common headers and the caller's request id", async () => {

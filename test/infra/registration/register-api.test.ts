@@ -49,6 +49,11 @@ describe("the registration of the API with Entra", () => {
     ).toEqual([
       ["Core.Admin", ["User", "Application"], true],
       ["Connector.Call", ["User", "Application"], true],
+      ["Core.Read", ["User", "Application"], true],
+      ["Core.Support", ["User", "Application"], true],
+      ["Core.Import", ["User", "Application"], true],
+      ["Connector.Read", ["User", "Application"], true],
+      ["Connector.Support", ["User", "Application"], true],
     ]);
     expect(principal.appRoleAssignmentRequired).toBe(true);
     expect(application.api?.oauth2PermissionScopes).toBeUndefined();
@@ -57,9 +62,23 @@ describe("the registration of the API with Entra", () => {
   });
 
   it("gives roles, and the permission of kind B to the connector's identity", async () => {
-    const [admin, firstCaller, secondCaller, connector] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+    const [admin, firstCaller, secondCaller, desk, connector] = Array.from({ length: 5 }, () => randomUUID()) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
     const callers = ["--connector-caller", firstCaller, "--connector-caller", secondCaller];
-    const output = await register("--core-admin", admin, ...callers, "--passkeys", connector);
+    const output = await register(
+      "--core-admin",
+      admin,
+      ...callers,
+      "--role",
+      `Core.Support=${desk}`,
+      "--passkeys",
+      connector,
+    );
     const { application, principal } = api();
     const titles = graph.assignments.map(({ principalId, resourceId, appRoleId }) => [
       principalId,
@@ -71,6 +90,7 @@ describe("the registration of the API with Entra", () => {
       [admin, "Core.Admin"],
       [firstCaller, "Connector.Call"],
       [secondCaller, "Connector.Call"],
+      [desk, "Core.Support"],
       [connector, narrow],
     ]);
     expect(output).toContain("azd env set IDPA_MANAGED_IDENTITY true");

@@ -34,7 +34,7 @@ export async function addUsers(
     for (const { id, name } of work) {
       const { partitionKey, rowKey } = nameHint(name, id);
       await tables.table("names").insert({ partitionKey, rowKey, ...nameColumns.toColumns({ id, by: 1 }) });
-      const parts = userParts({ id, name, epoch: 1, otpkeys, createdAt: now() }, attributes);
+      const parts = userParts({ id, name, epoch: 1, enabled: true, otpkeys, createdAt: now() }, attributes);
       await tables.table("users").transact(
         idKey(id),
         parts.map(part => ({ insert: part })),

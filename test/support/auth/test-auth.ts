@@ -188,7 +188,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
   const own = { ...real, hasher: hashing.hasher };
   const context: AuthContext = { ...own, ...options.ports?.(own) };
   const hashes = tokenHashesOf(deployment, "core");
-  const check = callerCheck(deployment, { api: "core", role: "Core.Admin", hashes });
+  const check = callerCheck(deployment, { api: "core", hashes });
   const common = {
     log: deployment.log,
     strictTransport: false,

@@ -9,7 +9,7 @@ import { keyParams, optionalFlag } from "../../inputs.ts";
 export const enableOtpkey = endpoint({
   routes: ["POST /otpkeys/{prefix}/enable"],
   access: "caller",
-  role: "admin",
+  role: "support",
   tag: "OTP keys",
   summary: "Enable an otpkey, also one that wrong OTPs stopped",
   description:
@@ -29,7 +29,7 @@ export const enableOtpkey = endpoint({
 export const disableOtpkey = endpoint({
   routes: ["POST /otpkeys/{prefix}/disable"],
   access: "caller",
-  role: "admin",
+  role: "support",
   tag: "OTP keys",
   summary: "Disable an otpkey",
   description:

@@ -13,7 +13,7 @@ export const getOtpkey = endpoint({
   role: "read",
   tag: "OTP keys",
   summary: "View an otpkey",
-  description: "Returns the OTP key with its attributes. The secret is never returned.",
+  description: "Returns the OTP key with its attributes and its users. The secret is never returned.",
   params: keyParams,
   answers: { 200: { description: "The otpkey.", schema: otpkeyView } },
   handle: ({ params }, context: AuthContext) => view(params.prefix, undefined, context),
@@ -37,8 +37,19 @@ export const getUserOtpkey = endpoint({
   },
 });
 
-async function view(prefix: string | undefined, of: UserRef | undefined, { otpkeys }: AuthContext): Promise<Reply> {
-  const found = prefix === undefined ? undefined : await otpkeys.view(prefix, of);
+/** Maximum number of users in the view: each is read. */
+const maxUsers = 10;
+
+async function view(
+  prefix: string | undefined,
+  of: UserRef | undefined,
+  { otpkeys, users }: AuthContext,
+): Promise<Reply> {
+  if (prefix === undefined) throw noSuchKey();
+  const [found, holders] = await Promise.all([
+    otpkeys.view(prefix, of),
+    users.list({ top: maxUsers }, { attributes: new Map(), otpkey: prefix }),
+  ]);
   if (found === undefined) throw noSuchKey();
-  return ok(toOtpkeyView(found.key.value, found.attributes));
+  return ok({ ...toOtpkeyView(found.key.value, found.attributes), users: holders.entries });
 }

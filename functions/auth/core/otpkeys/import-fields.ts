@@ -78,9 +78,13 @@ export const importFields = fields
 /** Throws Fault `forbidden` for a role below `admin`: another secret would take over an OTP key that is in use. */
 function requireRoleToReplace(caller: Caller): void {
   if (hasRole(caller, "admin")) return;
-  throw new Fault("forbidden", `The API token has the role ${caller.role}; \`replace\` needs the role admin.`, {
-    reason: "no_role",
-  });
+  throw new Fault(
+    "forbidden",
+    `The API token has the role ${caller.roles?.join()}; \`replace\` needs the role admin.`,
+    {
+      reason: "no_role",
+    },
+  );
 }
 
 type ImportFields = z.output<typeof importFields>;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isPrefix } from "../../../../lib/auth/otpkeys/prefix.ts";
+import { isPrefix, parsePrefix, prefixMaxLength } from "../../../../lib/auth/otpkeys/prefix.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import { omitUndefined } from "../../../../lib/platform/omit-undefined.ts";
 import type { AuthContext } from "../../context.ts";
@@ -16,6 +16,15 @@ const query = z.object({
     .describe("Start of the page, from the link to it."),
   enabled: optionalFlag("Only enabled otpkeys, or only disabled ones."),
   stopped: optionalFlag("Only otpkeys that wrong OTPs stopped, or only others."),
+  assigned: optionalFlag(
+    "Only otpkeys that a user has, or only those of the stock. An assignment that failed half-way counts for an hour.",
+  ),
+  $prefix: z
+    .string()
+    .transform(text => parsePrefix(text) ?? "")
+    .refine(text => text !== "", { error: `must be 1 to ${prefixMaxLength} letters and digits` })
+    .optional()
+    .describe("Beginning of the prefix."),
   unused_since: pastTime("Only otpkeys that were created before this time and have had no valid OTP since."),
 });
 
@@ -32,11 +41,15 @@ export const listOtpkeys = endpoint({
     "most 1,000 OTP keys, so it can have fewer entries than `$top`, even none.",
   query,
   answers: { 200: { description: "OTP keys, sorted by prefix.", headers: ["link"], schema: z.array(otpkeySummary) } },
-  handle: ({ query: { enabled, stopped, unused_since, ...page } }, context: AuthContext, { call }) => {
+  handle: (
+    { query: { enabled, stopped, assigned, $prefix: beginning, unused_since, ...page } },
+    context: AuthContext,
+    { call },
+  ) => {
     const { otpkeys, coreUrl, now } = context;
     otherParameters(call, query, () => true);
     requirePast("unused_since", unused_since, now());
-    const filter = omitUndefined({ enabled, stopped, unusedSince: unused_since });
+    const filter = omitUndefined({ enabled, stopped, assigned, beginning, unusedSince: unused_since });
     return listReply(call, page, `${coreUrl(call.url)}/otpkeys`, range => otpkeys.list(range, filter));
   },
 });

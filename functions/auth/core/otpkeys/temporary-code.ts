@@ -23,7 +23,7 @@ const issued = z
 export const issueTemporaryCode = endpoint({
   routes: ["POST /otpkeys/{prefix}/temporary-code"],
   access: "caller",
-  role: "admin",
+  role: "support",
   tag: "OTP keys",
   summary: "Disable a lost otpkey and issue a temporary code",
   description:
@@ -57,7 +57,7 @@ export const issueTemporaryCode = endpoint({
 export const revokeTemporaryCode = endpoint({
   routes: ["DELETE /otpkeys/{prefix}/temporary-code", "POST /otpkeys/{prefix}/temporary-code/delete"],
   access: "caller",
-  role: "admin",
+  role: "support",
   tag: "OTP keys",
   summary: "Revoke the temporary code of an otpkey",
   description: "Revokes the code. The OTP key stays disabled, and its users still need an OTP.",

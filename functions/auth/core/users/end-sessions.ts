@@ -8,7 +8,7 @@ import { userParams } from "../../inputs.ts";
 export const endSessions = endpoint({
   routes: ["POST /users/{user}/sessions/delete"],
   access: "caller",
-  role: "admin",
+  role: "support",
   tag: "Users",
   summary: "End all sessions of a user",
   description:

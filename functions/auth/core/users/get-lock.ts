@@ -4,12 +4,14 @@ import { ok } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
+import { lastRefusal } from "../../views.ts";
 
 const lock = z
   .object({
     failures: z.int().min(0).describe("Number of failed sign-ins since the last successful one."),
     locked_until: z.iso.datetime().nullable().describe("Time until which every sign-in is refused, or null."),
     running_attempts: z.int().min(0).describe("Number of sign-ins that have not ended."),
+    last_refusal: lastRefusal.optional(),
   })
   .meta({ id: "Lock" });
 
@@ -26,7 +28,12 @@ export const getLock = endpoint({
   params: userParams,
   answers: { 200: { description: "The failed and the running attempts.", schema: lock } },
   handle: async ({ params }, context: AuthContext) => {
-    const { failures, lockedUntil, runningAttempts } = await readLock(params.user, context);
-    return ok({ failures, locked_until: lockedUntil ?? null, running_attempts: runningAttempts });
+    const { failures, lockedUntil, runningAttempts, lastRefusal: last } = await readLock(params.user, context);
+    return ok({
+      failures,
+      locked_until: lockedUntil ?? null,
+      running_attempts: runningAttempts,
+      ...(last && { last_refusal: last }),
+    });
   },
 });

@@ -1,6 +1,7 @@
-import { noSuchUser } from "../../../../lib/auth/users/manage-users.ts";
+import { viewUser } from "../../../../lib/auth/users/view-user.ts";
 import { ok } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
+import { omitUndefined } from "../../../../lib/platform/omit-undefined.ts";
 import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
 import { userView } from "../../views.ts";
@@ -13,13 +14,20 @@ export const getUser = endpoint({
   tag: "Users",
   summary: "View a user",
   description:
-    "Returns the user with attributes and the prefixes of all assigned OTP keys. The password is never returned.",
+    "Returns the user with attributes and the prefixes of all assigned OTP keys, and why the last refused sign-in " +
+    "failed. The password is never returned.",
   params: userParams,
   answers: { 200: { description: "The user.", schema: userView } },
-  handle: async ({ params }, { users }: AuthContext) => {
-    const view = params.user && (await users.view(params.user));
-    if (view === undefined) throw noSuchUser();
-    const { attributes, otpkeys, id, name, lastLogin } = view;
-    return ok({ attributes, otpkeys, id, name, ...(lastLogin !== undefined && { last_login: lastLogin }) });
+  handle: async ({ params }, context: AuthContext) => {
+    const { attributes, otpkeys, id, name, enabled, lastLogin, lock } = await viewUser(params.user, context);
+    const { lockedUntil, lastRefusal } = lock;
+    return ok({
+      attributes,
+      otpkeys,
+      id,
+      name,
+      enabled,
+      ...omitUndefined({ last_login: lastLogin, last_refusal: lastRefusal, locked_until: lockedUntil }),
+    });
   },
 });

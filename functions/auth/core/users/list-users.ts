@@ -6,6 +6,7 @@ import { ok } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import { omitUndefined } from "../../../../lib/platform/omit-undefined.ts";
 import type { AuthContext } from "../../context.ts";
+import { optionalFlag } from "../../inputs.ts";
 import { listReply, notFromLink, otherParameters, paging, pastTime, requirePast } from "../../paging.ts";
 import { userSummary } from "../../views.ts";
 
@@ -33,6 +34,7 @@ const query = z
     $prefix: namePrefix.optional().meta({
       description: "Beginning of the username, ignoring case. The list is then sorted by name.",
     }),
+    $enabled: optionalFlag("Only users who are not suspended, or only suspended ones."),
     $unused_since: pastTime("Only users who were created before this time and have not signed in since."),
   })
   .superRefine(({ $prefix, $skiptoken }, context) => {
@@ -64,7 +66,7 @@ export const listUsers = endpoint({
   },
   handle: async ({ query: given }, context: AuthContext, { call }) => {
     const { users, coreUrl, now } = context;
-    const { otpkey, $prefix, $unused_since: unusedSince, $top, $skiptoken } = given;
+    const { otpkey, $prefix, $enabled: enabled, $unused_since: unusedSince, $top, $skiptoken } = given;
     const attributes = new Map(otherParameters(call, query, name => name.startsWith("$")));
     requirePast("$unused_since", unusedSince, now());
     const prefix = otpkey === undefined ? undefined : parsePrefix(otpkey);
@@ -72,7 +74,7 @@ export const listUsers = endpoint({
     const isImpossible =
       (otpkey !== undefined && prefix === undefined) || ![...attributes.keys()].every(isAttributeKey);
     if (isImpossible) return ok([]);
-    const filter = { attributes, ...omitUndefined({ otpkey: prefix, unusedSince }) };
+    const filter = { attributes, ...omitUndefined({ otpkey: prefix, enabled, unusedSince }) };
     const address = `${coreUrl(call.url)}/users`;
     if ($prefix !== undefined) {
       return listReply(call, { $top, $skiptoken }, address, range => users.listByName($prefix, range, filter));

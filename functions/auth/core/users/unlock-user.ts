@@ -8,7 +8,7 @@ import { userParams } from "../../inputs.ts";
 export const unlockUser = endpoint({
   routes: ["POST /users/{user}/unlock"],
   access: "caller",
-  role: "admin",
+  role: "support",
   tag: "Users",
   summary: "Clear the failed attempts of a username",
   description:

@@ -17,7 +17,7 @@ export const tokenHash = z.object({
   createdAt: z.string(),
   /** The token is accepted before this time. Absent: until it is revoked. */
   expiresAt: z.string().exactOptional(),
-  /** The role of a token of Core. Absent: `admin`. */
+  /** Absent: the token may do everything. */
   role: z.enum(callerRoles).exactOptional(),
   /** The last day, in UTC, on which the token was accepted: `2026-01-31`. Absent: it was never used. */
   lastUsedOn: z.string().exactOptional(),
@@ -44,8 +44,6 @@ export interface KnownTokens {
 
 export interface BearerOptions {
   readonly api: "core" | "connector";
-  /** App role or scope that a tenant token must contain. */
-  readonly role: string;
   /** If absent, no tenant token is accepted. */
   readonly tenant?: TenantTokens;
   /** If absent, no static token is accepted. */
@@ -81,7 +79,7 @@ export const hashToken = (token: string): string => createHash("sha256").update(
 
 /**
  * Returns a function that checks `Authorization: Bearer` and returns the caller. The function throws Fault `unauthenticated`
- * without a valid token, `forbidden` for a token without the role or of another API, and `unavailable` if the issuer's keys cannot
+ * without a valid token, `forbidden` for a token without a role or of another API, and `unavailable` if the issuer's keys cannot
  * be read. If neither kind of token is configured, it refuses every call.
  */
 export function createBearerCheck(options: BearerOptions): (headers: RequestHeaders) => Promise<Caller> {
@@ -114,7 +112,7 @@ async function checkStaticToken(token: string, api: string, id: string, options:
   const known = (await tokens.known()).find(matches);
   const found = known ?? ((await hasTag(token, tokens)) ? (await tokens.lookUp(id)).find(matches) : undefined);
   if (found === undefined) throw badToken("unknown_api_token");
-  const caller: Caller = { kind: "api_token", application: id, ...(found.role && { role: found.role }) };
+  const caller: Caller = { kind: "api_token", application: id, ...(found.role && { roles: [found.role] }) };
   if (found.expiresAt !== undefined && options.now() >= found.expiresAt) throw badToken("expired", { caller });
   tokens.recordUse(found);
   return caller;

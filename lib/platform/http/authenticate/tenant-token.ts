@@ -1,6 +1,6 @@
 import { errors, type JWTPayload, jwtVerify } from "jose";
 import * as z from "zod";
-import type { Caller } from "../../caller.ts";
+import { apiRoles, appRoleOf, type Caller, type RoleApi } from "../../caller.ts";
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
@@ -26,14 +26,15 @@ const claimsSchema = z.object({
 });
 
 /**
- * Returns a function that checks a tenant's JWT (signature, algorithm, issuer, audience, expiry, role) and returns the caller. The
- * function throws Fault `unauthenticated`, `forbidden` without the role, and `unavailable` if the issuer's keys cannot be read.
+ * Returns a function that checks a tenant's JWT (signature, algorithm, issuer, audience, expiry) and returns the caller with
+ * the roles for the API. The function throws Fault `unauthenticated`, `forbidden` without any of the roles, and
+ * `unavailable` if the issuer's keys cannot be read.
  */
 export function createTenantTokenCheck(
   { issuers, audiences, jwksUrl }: TenantTokens,
-  options: { readonly role: string; readonly fetch: typeof fetch; readonly now: Now; readonly log: Log },
+  options: { readonly api: RoleApi; readonly fetch: typeof fetch; readonly now: Now; readonly log: Log },
 ): (token: string) => Promise<Caller> {
-  const { role, now } = options;
+  const { api, now } = options;
   const keys = issuerKeys(new URL(jwksUrl), options);
   return async token => {
     const { payload } = await jwtVerify(token, keys, {
@@ -49,10 +50,13 @@ export function createTenantTokenCheck(
     if (caller === undefined) throw badToken("no_application");
     // Only ID tokens have a nonce. An ID token informs its own application about a sign-in and grants no access to an API.
     if (payload.nonce !== undefined) throw badToken("id_token", { caller });
-    if (!rightsOf(payload).includes(role)) {
-      throw new Fault("forbidden", `The token does not contain the role ${role}.`, { reason: "no_role", caller });
+    const rights = rightsOf(payload);
+    const roles = apiRoles[api].filter(role => rights.includes(appRoleOf(api, role)));
+    if (roles.length === 0) {
+      const names = apiRoles[api].map(role => appRoleOf(api, role)).join(", ");
+      throw new Fault("forbidden", `The token contains none of the roles ${names}.`, { reason: "no_role", caller });
     }
-    return caller;
+    return { ...caller, roles };
   };
 }
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type Caller, callerRoles, hasRole } from "../../caller.ts";
+import { apiRoles, type Caller, callerRoles, hasRole, type RoleApi } from "../../caller.ts";
 import { Fault, invalidRequest } from "../../fault.ts";
 import { hasControlCharacters, hasHiddenCharacters } from "../../hidden-characters.ts";
 import type { Log } from "../../log.ts";
@@ -23,19 +23,15 @@ export interface TokenContext {
 const expiry = z
   .preprocess(value => value ?? undefined, timeField.optional())
   .meta({ description: "The token is accepted before this time, ISO 8601; default: until it is revoked." });
-const role = z
-  .preprocess(value => value ?? undefined, z.enum(callerRoles).optional())
-  .meta({
-    description: "What the token may do: `read`, `import` (also import OTP keys), `admin` (everything, the default).",
-  });
-
-/** An unknown field is ignored, and a token that was asked for with fewer rights must not be created with all. */
-const noRole = z
-  .preprocess(
-    value => value ?? undefined,
-    z.never({ error: "is for tokens of Core only: this API has no roles" }).optional(),
-  )
-  .meta({ description: "Refused: API tokens of the connector have no roles." });
+const roleTexts = {
+  core:
+    "What the token may do: `read`, `support` (also unlock, suspend, disable OTP keys, issue temporary codes, end " +
+    "sessions), `import` (also import OTP keys), `admin` (everything, the default).",
+  connector:
+    "What the token may do: `read`, `support` (also send PIN emails again, cancel), `call` (everything, the default).",
+};
+const role = (api: RoleApi) =>
+  z.preprocess(value => value ?? undefined, z.enum(apiRoles[api]).optional()).meta({ description: roleTexts[api] });
 
 /** Returns the view of a token. */
 const viewOf = ({ id, name, createdAt, expiresAt, role, lastUsedOn }: TokenHash) => ({
@@ -52,7 +48,7 @@ const tokenFields = () => ({
   name: z.string().describe("Name of the application that uses the token."),
   created_at: z.string().describe("When the token was created, ISO 8601."),
   expires_at: z.string().optional().describe("The token is accepted before this time. Absent: until it is revoked."),
-  role: z.enum(callerRoles).optional().describe("What the token may do in Core. Absent: everything."),
+  role: z.enum(callerRoles).optional().describe("What the token may do. Absent: everything."),
   last_used_on: z
     .string()
     .optional()
@@ -87,18 +83,19 @@ const callerView = z.lazy(() =>
     .meta({ id: "Caller" }),
 );
 /** Returns the endpoints that create, list and revoke static API tokens, and the one that shows a caller its roles (G3). */
-export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<string, RoleEndpoint<TokenContext>>> {
+export function tokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEndpoint<TokenContext>>> {
+  const all = api === "core" ? "admin" : "call";
   return {
     [`${api}CreateApiToken`]: endpoint({
       routes: ["POST /api-tokens"],
       access: "caller",
-      role: "admin",
+      role: all,
       tag: "API tokens",
       summary: "Create a static API token, which is shown only once",
       description:
         "Creates a static token for an application that cannot get tokens of the tenant. The token is shown only " +
         "in this response; the service keeps a hash. Requires a tenant token with the role of the API.",
-      body: newToken.extend({ role: api === "core" ? role : noRole }),
+      body: newToken.extend({ role: role(api) }),
       answers: { 201: { description: "The new token.", schema: newTokenSchema } },
       refusals: ["conflict"],
       handle: async ({ body }, { tokenHashes: hashes, log, now, random }: TokenContext, { caller }) => {
@@ -116,7 +113,7 @@ export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<strin
     [`${api}ListApiTokens`]: endpoint({
       routes: ["GET /api-tokens"],
       access: "caller",
-      role: "admin",
+      role: all,
       tag: "API tokens",
       summary: "List static API tokens",
       description:
@@ -137,14 +134,14 @@ export function tokenEndpoints(api: "core" | "connector"): Readonly<Record<strin
       answers: { 200: { description: "The caller.", schema: callerView } },
       handle: async (_, __: TokenContext, { caller }) => {
         const { kind, application, subject } = caller;
-        const roles = callerRoles.filter(role => hasRole(caller, role));
+        const roles = apiRoles[api].filter(role => hasRole(caller, role));
         return ok({ kind, application, ...omitUndefined({ subject }), roles });
       },
     }),
     [`${api}RevokeApiToken`]: endpoint({
       routes: ["DELETE /api-tokens/{id}", "POST /api-tokens/{id}/delete"],
       access: "caller",
-      role: "admin",
+      role: all,
       tag: "API tokens",
       summary: "Revoke a static API token",
       description:

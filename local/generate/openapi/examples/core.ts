@@ -3,7 +3,13 @@ import type { Examples } from "../operation.ts";
 const user = { user: "alice" };
 const prefix = { prefix: "vvccccbcdeft" };
 const key = { key: "team" };
-const otpkey = { attributes: { batch: "2026-01" }, prefix: "vvccccbcdeft", enabled: true, id: 1 };
+const otpkey = {
+  attributes: { batch: "2026-01" },
+  prefix: "vvccccbcdeft",
+  enabled: true,
+  id: 1,
+  users: [{ id: 1, name: "alice" }],
+};
 const done = { status: 204 };
 
 const tokens = (api: "core" | "connector"): Examples => ({
@@ -52,7 +58,13 @@ export const coreExamples: Examples = {
   coreGetUser: {
     params: user,
     status: 200,
-    answer: { attributes: { team: "red" }, otpkeys: ["vvccccbcdeft"], id: 1, name: "alice" },
+    answer: {
+      attributes: { team: "red" },
+      otpkeys: ["vvccccbcdeft"],
+      id: 1,
+      name: "alice",
+      enabled: true,
+    },
   },
   coreDeleteUser: { params: user, ...done },
   coreRenameUser: {
@@ -69,10 +81,17 @@ export const coreExamples: Examples = {
     answer: { valid_password: true, valid_otp: true },
   },
   coreEndSessions: { params: user, ...done },
+  coreDisableUser: { params: user, ...done },
+  coreEnableUser: { params: user, ...done },
   coreGetLock: {
     params: user,
     status: 200,
-    answer: { failures: 10, locked_until: "2026-01-31T10:00:30.000Z", running_attempts: 0 },
+    answer: {
+      failures: 10,
+      locked_until: "2026-01-31T10:00:30.000Z",
+      running_attempts: 0,
+      last_refusal: { at: "2026-01-31T10:00:00.000Z", reason: "wrong_password" },
+    },
   },
   coreUnlockUser: { params: user, ...done },
   coreAssignOtpkey: { params: { user: "alice" }, body: { otpkey: "vvccccbcdefu" }, ...done },
@@ -118,7 +137,7 @@ export const coreExamples: Examples = {
     },
   },
   coreListOtpkeys: {
-    query: { $top: "100" },
+    query: { $prefix: "vvcccc", $top: "100" },
     status: 200,
     answer: [{ id: 1, prefix: "vvccccbcdeft", enabled: true }],
   },

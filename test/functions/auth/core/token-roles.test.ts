@@ -16,6 +16,7 @@ const expiresAt = plus(auth.now(), days(10));
 const tokenStore = { ...auth.deployment, hashes: tokenHashesOf(auth.deployment, "core") };
 const limits = {
   read: { role: "read" },
+  support: { role: "support" },
   import: { role: "import" },
   admin: { role: "admin" },
   expiring: { expiresAt },
@@ -47,9 +48,20 @@ describe("the role of a static API token", () => {
       "coreGetOtpkeyAttribute",
       "coreListUserOtpkeyAttributes",
       "coreGetUserOtpkeyAttribute",
+      "coreGetCaller",
+    ]);
+    expect(least("support")).toEqual([
+      "coreEndSessions",
+      "coreDisableUser",
+      "coreEnableUser",
+      "coreUnlockUser",
+      "coreEnableOtpkey",
+      "coreDisableOtpkey",
+      "coreIssueTemporaryCode",
+      "coreRevokeTemporaryCode",
     ]);
     expect(least("import")).toEqual(["coreImportOtpkey", "coreImportOtpkeys"]);
-    expect(least("admin")).toHaveLength(Object.keys(core.endpoints).length - 15);
+    expect(least("admin")).toHaveLength(Object.keys(core.endpoints).length - 24);
     const unstated = endpoint({
       routes: ["GET /sample"],
       access: "caller",
@@ -84,7 +96,7 @@ describe("the role of a static API token", () => {
     expect(await auth.post("/core/users", user, as("read"))).toMatchObject(forbidden("read", "admin"));
     expect(await auth.post("/core/otpkeys", hotpKey().fields, as("read"))).toMatchObject(forbidden("read", "import"));
     expect(await auth.post(`/core/otpkeys/${prefix}/disable`, {}, as("read"))).toMatchObject(
-      forbidden("read", "admin"),
+      forbidden("read", "support"),
     );
     expect((await auth.get(`/core/users/${user.username}`)).status).toBe(404);
     expect(auth.events("caller_refused").at(-1)).toMatchObject({
@@ -92,6 +104,33 @@ describe("the role of a static API token", () => {
       reason: "no_role",
       callerKind: "api_token",
     });
+  });
+
+  it("`support` reads and helps, and neither resets, deletes nor imports", async () => {
+    const { id } = await auth.makeUser();
+    const { prefix, fields } = hotpKey();
+    await auth.post("/core/otpkeys", fields);
+    const helping = [
+      `/core/users/${id}/disable`,
+      `/core/users/${id}/enable`,
+      `/core/users/${id}/unlock`,
+      `/core/users/${id}/sessions/delete`,
+      `/core/otpkeys/${prefix}/disable`,
+    ];
+    for (const path of helping) expect((await auth.post(path, {}, as("support"))).status, path).toBe(204);
+    const code = { uses: "1", valid_until: plus(auth.now(), days(1)) };
+    expect((await auth.post(`/core/otpkeys/${prefix}/temporary-code`, code, as("support"))).status).toBe(201);
+    expect((await auth.post(`/core/otpkeys/${prefix}/enable`, {}, as("support"))).status).toBe(204);
+    expect((await auth.get(`/core/users/${id}`, {}, as("support"))).status).toBe(200);
+    const refused = [`/core/users/${id}/reset`, `/core/users/${id}/delete`, "/core/users", "/core/api-tokens"];
+    for (const path of refused) {
+      expect(await auth.post(path, {}, as("support")), path).toMatchObject(forbidden("support", "admin"));
+    }
+    const imported = hotpKey().fields;
+    expect(await auth.post("/core/otpkeys", imported, as("support"))).toMatchObject(forbidden("support", "import"));
+    expect(await auth.post(`/core/users/${id}/disable`, {}, as("import"))).toMatchObject(
+      forbidden("import", "support"),
+    );
   });
 
   it("`import` imports and reads, and replaces no secret", async () => {
@@ -236,8 +275,8 @@ describe("creating a static API token", () => {
   });
 
   it.each([
-    [{ role: "" }, "role must be one of read, import, admin"],
-    [{ role: "root" }, "role must be one of read, import, admin"],
+    [{ role: "" }, "role must be one of read, support, import, admin"],
+    [{ role: "root" }, "role must be one of read, support, import, admin"],
     [{ expires_at: "" }, "expires_at must be a time in ISO 8601 with its zone, such as 2031-01-31T12:00:00Z"],
     [{ expires_at: "9999-12-31T23:59:59-01:00" }, "expires_at must be in a year up to 9999 in UTC"],
   ])("refuses %j, instead of a token that may do everything or never expires", async (fields, error) => {

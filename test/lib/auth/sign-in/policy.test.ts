@@ -21,7 +21,10 @@ const cases: readonly (readonly [SignInRules, SignInFacts])[] = otpPolicies
         booleans.flatMap(userHasPassword =>
           booleans.map(
             userHasSecondFactor =>
-              [rules, { password, otp, userHasPassword, userHasSecondFactor }] satisfies [unknown, unknown],
+              [rules, { isSuspended: false, password, otp, userHasPassword, userHasSecondFactor }] satisfies [
+                unknown,
+                unknown,
+              ],
           ),
         ),
       ),
@@ -30,9 +33,21 @@ const cases: readonly (readonly [SignInRules, SignInFacts])[] = otpPolicies
   .filter(([, { password, userHasPassword }]) => userHasPassword || password !== "right");
 const granted = cases.filter(([rules, facts]) => decideSignIn(rules, facts).granted);
 const rules: SignInRules = { otpPolicy: "when-assigned", allowEmptyPassword: false };
-const facts: SignInFacts = { password: "right", userHasPassword: true, otp: "absent", userHasSecondFactor: false };
+const facts: SignInFacts = {
+  isSuspended: false,
+  password: "right",
+  userHasPassword: true,
+  otp: "absent",
+  userHasSecondFactor: false,
+};
 
 describe("a sign-in", () => {
+  it("is refused to a suspended user in every case", () => {
+    for (const [rules, facts] of cases) {
+      expect(decideSignIn(rules, { ...facts, isSuspended: true })).toEqual({ granted: false, reason: "disabled" });
+    }
+  });
+
   it("is granted in some of all cases", () => {
     expect(cases).toHaveLength(3 * 2 * 3 * 5 * 2);
     expect(granted.length).toBeGreaterThan(0);

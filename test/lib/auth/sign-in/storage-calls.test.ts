@@ -96,8 +96,8 @@ describe("storage round trips of an endpoint, without contention", () => {
     }
   });
 
-  test("a user: by id 1, by name 2; create 4, and 409 2", async () => {
-    expect(await roundTrips(() => auth.get(`/core/users/${plain.id}`))).toBe(1);
+  test("a user with the lock: by id 2, by name 2; create 4, and 409 2", async () => {
+    expect(await roundTrips(() => auth.get(`/core/users/${plain.id}`))).toBe(2);
     expect(await roundTrips(() => auth.get(`/core/users/${plain.name}`))).toBe(2);
     const fields = { username: newName(), password: newPassword() };
     expect(await roundTrips(() => auth.post("/core/users", fields), 201)).toBe(4);
@@ -119,8 +119,8 @@ describe("storage round trips of an endpoint, without contention", () => {
     }
   });
 
-  test("a key: 1; through its user by name 2; an import 2", async () => {
-    expect(await roundTrips(() => auth.get(`/core/otpkeys/${key.prefix}`))).toBe(1);
+  test("a key with its users: 2; through its user by name 2; an import 2", async () => {
+    expect(await roundTrips(() => auth.get(`/core/otpkeys/${key.prefix}`))).toBe(2);
     expect(await roundTrips(() => auth.get(`/core/users/${owner.name}/otpkeys/${key.prefix}`))).toBe(2);
     const imported = hotpKey({ prefix: newPrefix() });
     expect(await roundTrips(() => auth.post("/core/otpkeys", imported.fields), 201)).toBe(2);

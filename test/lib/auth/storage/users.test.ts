@@ -37,6 +37,7 @@ describe("a rename", () => {
     expect(await store.users.view(named(name))).toEqual({
       id,
       name,
+      enabled: true,
       attributes,
       otpkeys: [],
       lastLogin: at,
@@ -65,7 +66,13 @@ describe("a rename", () => {
       expect(await store.users.find(named(name === first ? second : first))).toBeUndefined();
     }
     const next = await created(second);
-    expect(await store.users.view(next.userRef)).toEqual({ id: next.id, name: second, attributes: {}, otpkeys: [] });
+    expect(await store.users.view(next.userRef)).toEqual({
+      id: next.id,
+      name: second,
+      enabled: true,
+      attributes: {},
+      otpkeys: [],
+    });
     expect((await store.users.find(identified(id)))?.value).toMatchObject({ name: first });
   });
 });
@@ -76,7 +83,13 @@ describe("a user", () => {
     expect(user.value).toMatchObject({ name: "Trillian Astra", password, otpkeys: [] });
     for (const userRef of [named("TRILLIAN astra"), identified(id)]) {
       expect(await store.users.find(userRef)).toEqual(user);
-      expect(await store.users.view(userRef)).toEqual({ id, name: "Trillian Astra", attributes: {}, otpkeys: [] });
+      expect(await store.users.view(userRef)).toEqual({
+        id,
+        name: "Trillian Astra",
+        enabled: true,
+        attributes: {},
+        otpkeys: [],
+      });
     }
   });
 
@@ -237,7 +250,7 @@ describe("a list", () => {
       }
     }
     // One just behind the first page of either.
-    const behind = { id: 2001, name: "behind", epoch: 1, otpkeys: [], createdAt: own.now() };
+    const behind = { id: 2001, name: "behind", epoch: 1, enabled: true, otpkeys: [], createdAt: own.now() };
     const inserts = userParts(behind, { odd: "1", even: "1" }).map(row => ({ insert: row }));
     await own.tables.table("users").transact(idKey(2001), inserts);
     for (const key of ["odd", "even"])

@@ -31,7 +31,6 @@ afterAll(() => issuer.close());
 const check = (options: Partial<BearerOptions>) =>
   createBearerCheck({
     api: "connector",
-    role,
     fetch,
     now: () => instant(Date.now()),
     log: createLog(() => {}),
@@ -77,14 +76,24 @@ describe("a token of the customer's tenant", () => {
     const caller = async (mint: Partial<Mint>) =>
       check({ tenant: tenant() })(bearer(await issuer.mint({ audience, roles: [role], ...mint })));
     const kind = "tenant";
-    expect(await caller({ azp: "app", subject: "user" })).toEqual({ kind, application: "app", subject: "user" });
+    expect(await caller({ azp: "app", subject: "user" })).toEqual({
+      kind,
+      application: "app",
+      subject: "user",
+      roles: ["call"],
+    });
     expect(await caller({ claims: { azp: null, appid: "v1-app", oid: "object", sub: "pairwise" } })).toEqual({
       kind,
       application: "v1-app",
       subject: "object",
+      roles: ["call"],
     });
     expect(await caller({ azp: "app", claims: { oid: null, sub: "pairwise" } })).toMatchObject({ subject: "pairwise" });
-    expect(await caller({ azp: "app", claims: { oid: null, sub: null } })).toEqual({ kind, application: "app" });
+    expect(await caller({ azp: "app", claims: { oid: null, sub: null } })).toEqual({
+      kind,
+      application: "app",
+      roles: ["call"],
+    });
   });
 
   it.each<[string, Partial<Mint>]>([

@@ -43,7 +43,6 @@ async function mintUnknown(): Promise<string> {
 async function startHost({ knows = true } = {}) {
   const check = createBearerCheck({
     api: "connector",
-    role,
     tenant: { issuers: [issuer.issuer], audiences: [audience], jwksUrl: issuer.jwksUri },
     fetch: async (...request) => {
       reads++;

@@ -14,6 +14,7 @@ const subject = "a-user";
 /** A token in whose name nothing is proven: its signature or its issuer is not the tenant's. */
 const unnamed = undefined;
 const named = { kind: "tenant", application, subject };
+const admin = { ...named, roles: ["admin"] };
 
 let issuer: TokenIssuer;
 let signingKey: Awaited<ReturnType<typeof generateKeyPair>>["privateKey"];
@@ -28,7 +29,6 @@ beforeAll(async () => {
   const keys = [{ ...publicJwk, kid: "k", use: "sig" }];
   check = createBearerCheck({
     api: "core",
-    role,
     tenant: { issuers: [v1Issuer("tenant"), v2Issuer("tenant")], audiences: [audience], jwksUrl: issuer.jwksUri },
     fetch: async () => Response.json({ keys }),
     now: () => instant(Date.now()),
@@ -78,18 +78,18 @@ async function outcomeOf(token: string): Promise<Outcome> {
 
 describe("a JWT", () => {
   it.each<[string, () => Promise<string> | string, Outcome]>([
-    ["of version 2 with the role", () => signed(), [200, undefined, named]],
+    ["of version 2 with the role", () => signed(), [200, undefined, admin]],
     [
       "of version 1, which names its application by appid",
       () => signed({ iss: v1Issuer("tenant"), azp: undefined, appid: application }),
-      [200, undefined, named],
+      [200, undefined, admin],
     ],
     [
       "with the scope in place of the role",
       () => signed({ roles: undefined, scp: `a ${role}` }),
-      [200, undefined, named],
+      [200, undefined, admin],
     ],
-    ["with two audiences, one of them ours", () => signed({ aud: ["api://other", audience] }), [200, undefined, named]],
+    ["with two audiences, one of them ours", () => signed({ aud: ["api://other", audience] }), [200, undefined, admin]],
     ["with two audiences, none of them ours", () => signed({ aud: ["a", "b"] }), [401, "wrong_audience", named]],
     ["with another audience", () => signed({ aud: "api://other" }), [401, "wrong_audience", named]],
     ["without an audience", () => signed({ aud: undefined }), [401, "wrong_audience", unnamed]],
@@ -184,7 +184,7 @@ describe("a JWT", () => {
     ["of which only dots are left", () => "..", [401, "malformed", unnamed]],
     ["with four parts", async () => `${await signed()}.x`, [401, "malformed", unnamed]],
     ["that is longer than is parsed", () => signed({ groups: "g".repeat(16_384) }), [401, "too_long", unnamed]],
-    ["as long as Entra makes them", () => signed({ groups: "g".repeat(8_192) }), [200, undefined, named]],
+    ["as long as Entra makes them", () => signed({ groups: "g".repeat(8_192) }), [200, undefined, admin]],
   ])("%s", async (_, token, expected) => {
     expect(await outcomeOf(await token())).toEqual(expected);
   });
@@ -193,7 +193,6 @@ describe("a JWT", () => {
     let fetched = 0;
     const counting = createBearerCheck({
       api: "core",
-      role,
       tenant: { issuers: [v2Issuer("tenant")], audiences: [audience], jwksUrl: issuer.jwksUri },
       fetch: async () => {
         fetched++;

@@ -1,0 +1,152 @@
+import { describe, expect, it } from "vitest";
+import { minutes } from "../../../../../lib/platform/time.ts";
+import { hotpKey } from "../../../../support/auth/software-key.ts";
+import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../../support/auth/test-auth.ts";
+
+const auth = await testAuth({ settings: { AUTH_IDENTIFY_BY_OTP: "true" } });
+
+const suspend = async ({ id }: MadeUser) => expect((await auth.post(`/core/users/${id}/disable`)).status).toBe(204);
+const view = async ({ id }: MadeUser) => (await auth.get(`/core/users/${id}`)).body as Record<string, unknown>;
+
+describe("a suspended user", () => {
+  it("has no session and no device token any more, and cannot sign in until the suspension ends", async () => {
+    const user = await auth.makeUser();
+    const { name: username, password } = user;
+    const first = await auth.post("/client/login", { username, password, remember_device: "true" });
+    const { session, device } = first.body as { session: string; device: string };
+    const { calls, result } = await auth.counted(() => auth.post(`/core/users/${user.id}/disable`));
+    expect(result.status).toBe(204);
+    // One read and one write: sessions end by the epoch in the user's row.
+    expect(calls).toHaveLength(2);
+    expect((await auth.get("/client/status", {}, withSession(session))).status).toBe(401);
+    expect(await view(user)).toMatchObject({ enabled: false, name: username });
+    const wrong = await auth.post("/client/login", { username, password: "wrong" });
+    const right = await auth.post("/client/login", { username, password });
+    expect([right.status, right.body]).toEqual([wrong.status, wrong.body]);
+    expect((await auth.post("/client/authenticate", { username, password })).body).toBe(false);
+    expect(auth.events("authentication").at(-1)).toMatchObject({ outcome: "refused", reason: "disabled" });
+    expect((await auth.post(`/core/users/${username}/enable`)).status).toBe(204);
+    expect(auth.events("user_disabled").at(-1)).toMatchObject({ userId: user.id });
+    expect(auth.events("user_enabled").at(-1)).toMatchObject({ userId: user.id });
+    const remembered = { "x-service-device": device };
+    expect((await auth.post("/client/login", { username, password }, remembered)).status).toBe(200);
+    // The old token is of an ended epoch, so this attempt counted for the username.
+    expect(auth.events("authentication").at(-1)).not.toHaveProperty("device");
+    expect(await view(user)).toMatchObject({ enabled: true });
+  });
+
+  it("costs a sign-in as many storage calls as a wrong password, also with an OTP, by name and by OTP", async () => {
+    const [[one, oneKey], [other, otherKey]] = [await auth.makeOwner(hotpKey()), await auth.makeOwner(hotpKey())];
+    await suspend(one);
+    const calls = async (fields: Record<string, string>) =>
+      (await auth.counted(() => auth.post("/client/authenticate", fields))).calls.length;
+    for (const named of [true, false]) {
+      const nameOf = ({ name: username }: MadeUser) => (named ? { username } : {});
+      const counter = named ? 0 : 1;
+      expect(await calls({ ...nameOf(one), password: one.password, otp: oneKey.otp(counter) })).toBe(
+        await calls({ ...nameOf(other), password: "wrong", otp: otherKey.otp(counter) }),
+      );
+    }
+    expect(await calls({ username: one.name, password: one.password })).toBe(
+      await calls({ username: other.name, password: "wrong" }),
+    );
+  });
+
+  it("is refused as by a wrong password: attempts lock the username, and a wrong OTP does not count", async () => {
+    const own = auth.anotherInstance({ settings: { AUTH_THROTTLE_FAILURES: "2" } });
+    const [user, key] = await auth.makeOwner(hotpKey());
+    await suspend(user);
+    const { name: username, password } = user;
+    for (let n = 0; n < 2; n++)
+      expect((await own.post("/client/authenticate", { username, password, otp: `${key.prefix}000000` })).body).toBe(
+        false,
+      );
+    expect((await own.post("/client/authenticate", { username, password })).status).toBe(429);
+    expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).not.toHaveProperty("failures");
+  });
+
+  it("keeps attributes, OTP keys and password, also over a rename and a new password, and stays suspended", async () => {
+    const [user, { prefix }] = await auth.makeOwner(hotpKey());
+    await auth.post(`/core/users/${user.id}/attributes`, { key: "team", value: "red" });
+    await suspend(user);
+    const name = newName();
+    expect((await auth.post(`/core/users/${user.id}/rename`, { username: name })).status).toBe(200);
+    await auth.post(`/core/users/${user.id}/reset`, { password: newPassword() });
+    const { enabled, attributes, otpkeys } = await view(user);
+    expect({ enabled, attributes, otpkeys }).toEqual({
+      enabled: false,
+      attributes: { team: "red" },
+      otpkeys: [prefix],
+    });
+  });
+
+  it("is suspended once: a repeated call writes nothing", async () => {
+    const user = await auth.makeUser();
+    await suspend(user);
+    const { calls } = await auth.counted(() => suspend(user));
+    expect(calls).toHaveLength(1);
+    for (const call of ["disable", "enable"])
+      expect((await auth.post(`/core/users/${newName()}/${call}`)).status).toBe(404);
+  });
+
+  it("is found by the list filter, with others and with `$prefix`", async () => {
+    const [user, other] = [await auth.makeUser(), await auth.makeUser()];
+    await suspend(user);
+    const listed = async (query: Record<string, string>) =>
+      ((await auth.get("/core/users", query)).body as readonly { id: number }[]).map(({ id }) => id);
+    const [suspended, active] = [await listed({ $enabled: "false" }), await listed({ $enabled: "true" })];
+    expect([suspended.includes(user.id), suspended.includes(other.id)]).toEqual([true, false]);
+    expect([active.includes(user.id), active.includes(other.id)]).toEqual([false, true]);
+    expect(await listed({ $enabled: "false", $prefix: user.name })).toEqual([user.id]);
+    expect(await listed({ $enabled: "true", $prefix: user.name })).toEqual([]);
+  });
+});
+
+describe("the view of a user", () => {
+  const refusalOf = async (user: MadeUser) => (await view(user)).last_refusal;
+
+  it("has the time and the reason of the last refused sign-in until a day later", async () => {
+    const [user, key] = await auth.makeOwner(hotpKey());
+    const { name: username, password } = user;
+    expect(await view(user)).not.toHaveProperty("last_refusal");
+    const far = key.otp(50);
+    for (const [fields, reason] of [
+      [{ password: "wrong" }, "wrong_password"],
+      [{ password }, "no_otp"],
+      [{ password, otp: `${key.prefix}000000` }, "wrong_otp"],
+      [{ password, otp: far }, "out_of_step"],
+    ] as const) {
+      auth.advance(minutes(1));
+      const at = auth.now();
+      await auth.post("/client/authenticate", { username, ...fields });
+      expect(await refusalOf(user)).toEqual({ at: expect.any(String), reason });
+      expect(((await refusalOf(user)) as { at: string }).at >= at).toBe(true);
+    }
+    expect((await auth.get(`/core/users/${username}/lock`)).body).toMatchObject({
+      last_refusal: { reason: "out_of_step" },
+    });
+    await auth.logIn(user, key.otp(51));
+    expect(await view(user)).toMatchObject({ last_refusal: { reason: "out_of_step" }, last_login: expect.any(String) });
+    await auth.post(`/core/users/${username}/unlock`);
+    expect(await view(user)).not.toHaveProperty("last_refusal");
+  });
+
+  it("also of one on a remembered device, which locks the device alone", async () => {
+    const user = await auth.makeUser();
+    const { name: username, password } = user;
+    const { body } = await auth.post("/client/login", { username, password, remember_device: "true" });
+    const headers = { "x-service-device": (body as { device: string }).device };
+    await auth.post("/client/authenticate", { username, password: "wrong" }, headers);
+    expect(auth.events("authentication").at(-1)).toMatchObject({ device: true });
+    expect(await refusalOf(user)).toMatchObject({ reason: "wrong_password" });
+    expect((await auth.get(`/core/users/${username}/lock`)).body).toMatchObject({ failures: 0 });
+  });
+
+  it("says until when the username is locked", async () => {
+    const own = auth.anotherInstance({ settings: { AUTH_THROTTLE_FAILURES: "1" } });
+    const user = await auth.makeUser();
+    await own.post("/client/authenticate", { username: user.name, password: "wrong" });
+    expect((await own.get(`/core/users/${user.name}`)).body).toMatchObject({ locked_until: expect.any(String) });
+    expect(await view(user)).not.toHaveProperty("locked_until");
+  });
+});
