@@ -249,6 +249,7 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
   })
 }
 
+// Last: an endpoint writes to the app, which refuses that while something else does.
 resource endpoint 'Microsoft.Network/privateEndpoints@2025-09-01' = if (!empty(endpointSubnetId)) {
   name: '${name}-site'
   location: location
@@ -257,6 +258,11 @@ resource endpoint 'Microsoft.Network/privateEndpoints@2025-09-01' = if (!empty(e
     subnet: { id: endpointSubnetId }
     privateLinkServiceConnections: [{ name: 'sites', properties: { privateLinkServiceId: site.id, groupIds: ['sites'] } }]
   }
+  dependsOn: [
+    noFtpPassword
+    noDeployPassword
+    appSettings
+  ]
 }
 
 resource endpointRecords 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-09-01' = if (!empty(endpointSubnetId) && !empty(endpointZoneId)) {

@@ -49,16 +49,21 @@ export function patched(target: unknown, patch: Json): Json {
   return kept;
 }
 
-/** Writes JSON with every value on one line that has no more than this number of characters, so that a diff shows what changed. */
+/**
+ * Writes JSON with every value on one line that has no more than this number of characters. Spaces stand after commas and colons, so
+ * that `git diff --word-diff` shows what has changed in a line.
+ */
 export function write(value: unknown, width: number, indent = ""): string {
-  const line = JSON.stringify(value);
-  if (typeof value !== "object" || value === null || indent.length + line.length <= width) return line;
-  const [open, close] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const inner = `${indent} `;
-  const items = Array.isArray(value)
+  const isList = Array.isArray(value);
+  const items = isList
     ? value.map(item => write(item, width, inner))
     : Object.entries(value)
         .filter(([, item]) => item !== undefined)
         .map(([name, item]) => `${JSON.stringify(name)}: ${write(item, width, inner)}`);
+  const [open, close] = isList ? ["[", "]"] : ["{", "}"];
+  const line = `${open}${items.join(", ")}${close}`;
+  if (indent.length + line.length <= width && !line.includes("\n")) return line;
   return `${open}\n${items.map(item => inner + item).join(",\n")}\n${indent}${close}`;
 }

@@ -91,6 +91,12 @@ describe("the order of a deployment", () => {
     },
   );
 
+  it("creates the endpoint of Core last, because it writes to the app", () => {
+    expect(waitsFor("core/endpoint")).toEqual(
+      expect.arrayContaining(["site", "noFtpPassword", "noDeployPassword", "appSettings"]),
+    );
+  });
+
   it("creates the endpoints of one subnet one after the other, because Azure may refuse two at once", () => {
     for (const service of ["auth", "connector"]) expect(waitsFor(`${service}Vault`)).toContain(`${service}Store`);
   });
