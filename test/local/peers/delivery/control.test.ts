@@ -52,21 +52,6 @@ describe("a shipment's control", () => {
     expect(new Set(serials).size).toBe(ids.length);
   });
 
-  test("purges responses and keeps what the key is", async () => {
-    const { id } = await ordered([{ pinLength: 6 }]);
-    await delivery.control(id, { ship: true, purge: true });
-    expect(await keysOf(id)).toEqual([
-      { serial_number: expect.any(String), firmware_version: "5.7.4", fido_credential_responses: [] },
-    ]);
-  });
-
-  test("deletes a shipment in any state: 404 from then on", async () => {
-    const { id } = await ordered([{}]);
-    expect((await requester.control(`shipments/${id}`, { delete: true })).status).toBe(204);
-    expect(await status("GET", `/${id}`)).toBe(404);
-    expect(await delivery.shipments()).toEqual([]);
-  });
-
   test("names what is wrong with it", async () => {
     const { id } = await ordered([{}]);
     const answers = await Promise.all(
@@ -117,22 +102,6 @@ describe("keys that are rotated", () => {
 });
 
 describe("the customer", () => {
-  test("can delete a shipment until it is in production, and gets 409 from then on", async () => {
-    const { id } = await ordered([{}]);
-    for (const state of [102, 99, 103]) {
-      await delivery.control(id, { state });
-      const answer = await requester.call("DELETE", `/${id}`);
-      expect(answer.status).toBe(409);
-      expect(await answer.json()).toEqual({ code: "conflict", message: expect.any(String) });
-    }
-    for (const state of [9, 101]) {
-      const { id: open } = await ordered([{}]);
-      await delivery.control(open, { state });
-      expect(await status("DELETE", `/${open}`)).toBe(204);
-      expect(await status("GET", `/${open}`)).toBe(404);
-    }
-  });
-
   test("finds shipments by their exact reference, newest first, in pages", async () => {
     const references = ["order-7", "order-77", "order-7", "order-7"];
     const ids: string[] = [];

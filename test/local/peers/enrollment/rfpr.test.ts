@@ -137,33 +137,6 @@ describe("putting an authenticator request (docs/peers/enrollment.md)", () => {
 });
 
 describe("an enrolled authenticator", () => {
-  test("has its credentials in order, its serial number, and a PIN that comes encrypted to the PIN's own key", async () => {
-    const put = await api.put(byMail, 3);
-    expect(await api.read(put.id)).toEqual({ id: put.id, state: "waiting" });
-    const enrolled = await rfpr.enroll(put.id);
-    expect(enrolled).toEqual({ state: "completed", serialNumber: expect.stringMatching(/^4\d{7}$/) });
-    const answer = await api.read(put.id);
-    expect(answer).toEqual({
-      id: put.id,
-      state: "completed",
-      serial_number: enrolled.serialNumber,
-      firmware_version: "5.7.4",
-      pin_response: expect.any(String),
-      credential_responses: [expect.any(String), expect.any(String), expect.any(String)],
-    });
-    const credentials = await Promise.all(
-      put.credentials.map((sent, at) => verified(answer.credential_responses?.[at], sent)),
-    );
-    expect(credentials.map(({ credential }) => credential.id)).toEqual(
-      listed(put.id)?.credentials.map(({ credentialId }) => credentialId),
-    );
-    const pin = await pinOf(put);
-    expect(pin).toMatch(/^\d{6}$/);
-    expect(rfpr.opens(put.id, pin)).toBe(true);
-    expect(rfpr.opens(put.id, `${pin}0`)).toBe(false);
-    expect(await api.read(put.id)).toEqual(answer);
-  });
-
   test("that is an app attests as one, and has no serial number", async () => {
     const put = await api.put(undefined, 1, { preferred_authenticator_type: "software" });
     await rfpr.enroll(put.id);
