@@ -19,7 +19,7 @@ ${signInHelp}
   --help           show this text
 
 CORE_TOKEN and CONNECTOR_TOKEN are static API tokens; without them the command asks for them. The page offers what the
-roles of the tokens permit. It is served to the address that the command prints, and to nobody else.`,
+roles of the tokens permit. It is served to the address that the command prints, and to no other.`,
   options: {
     ...signInOptions,
     core: { type: "string" },

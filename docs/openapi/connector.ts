@@ -36,7 +36,7 @@ export interface paths {
           user_id?: string;
           /** Only requests made later than this time, ISO 8601; a date means its beginning in UTC. */
           created_after?: string;
-          /** Most entries of a page, 1 to 1000; 100 by default. */
+          /** Maximum number of entries of a page, 1 to 1000; 100 by default. */
           $top?: number;
           /** Where the page begins: from the link to it. */
           $skiptoken?: string;

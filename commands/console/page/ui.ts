@@ -70,7 +70,7 @@ export function shownLive<T>({ data, problem }: Live<T>, show: (data: T) => unkn
   return data === undefined ? html`<p class="empty" aria-busy="true">Loading …</p>` : show(data);
 }
 
-/** Returns the name of the console, which tells the local system from a deployment. */
+/** Returns the name of the console, which distinguishes the local system from a deployment. */
 export const nameOf = (facts: Facts | undefined): string =>
   facts?.isSimulated === false ? "Console" : "Local console";
 

@@ -8,9 +8,9 @@ import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { timeError } from "../../../lib/platform/http/parse/time-field.ts";
 import type { ConnectorContext } from "../context.ts";
 
-const mostOfPage = 1000;
+const maxOfPage = 1000;
 const usualPage = 100;
-const topError = `must be a whole number from 1 to ${mostOfPage}`;
+const topError = `must be a whole number from 1 to ${maxOfPage}`;
 const notTime = "must be a time in ISO 8601 with its zone, as in 2026-01-31T10:00:00Z, or a date";
 
 const name = () => z.string().min(1, { error: "must not be blank" }).max(255).optional();
@@ -35,10 +35,10 @@ const fields = () => ({
     .string()
     .regex(/^[0-9]{1,4}$/, { error: topError, abort: true })
     .transform(Number)
-    .refine(top => top >= 1 && top <= mostOfPage, { error: topError })
-    .meta({ shownAs: { type: "integer", minimum: 1, maximum: mostOfPage } })
+    .refine(top => top >= 1 && top <= maxOfPage, { error: topError })
+    .meta({ shownAs: { type: "integer", minimum: 1, maximum: maxOfPage } })
     .default(usualPage)
-    .describe(`Most entries of a page, 1 to ${mostOfPage}; ${usualPage} by default.`),
+    .describe(`Maximum number of entries of a page, 1 to ${maxOfPage}; ${usualPage} by default.`),
   $skiptoken: z
     .string()
     .regex(/^[0-9]{4}(?:-[0-9]{2}){2}T[0-9]{2}(?::[0-9]{2}){2}\.[0-9]{3}Z_[0-9a-f-]{36}$/, {

@@ -27,7 +27,7 @@ export const noticeColumns = rowColumns<{ id: number; table?: Hint["table"]; par
     }),
 );
 
-/** Tells clean-up to look at hints an hour later. Call it before a hint is written or becomes wrong. */
+/** Makes clean-up check hints an hour later. Call it before a hint is written or becomes wrong. */
 export async function sendNotices(tables: AuthTables, notices: readonly Notice[]): Promise<void> {
   const hour = plus(tables.now(), lookAfterMs).slice(0, 13);
   const rows = new Map(

@@ -17,7 +17,7 @@ const maxComposedCodePoints = 4;
 
 /**
  * Returns the form in which usernames are unique and looked up: NFC, locale-independent lower case, NFC. Two usernames
- * with the same folded form are the same. Every sigma is alike: lower case writes one at the end of a word differently,
+ * with the same folded form are the same. All forms of sigma are equal: lower case writes one at the end of a word differently,
  * so that the beginning of a folded name would not be the folded beginning.
  */
 export const foldUsername = (name: string): string =>

@@ -65,7 +65,7 @@ export const requestProblems = (
 
 /**
  * Creates a validated request under `id`: stores it, asks the IdPs, sends authenticators to the pre-registration API, writes the order
- * intent, and orders the shipment last, because an order cannot be withdrawn. After a crash at any step, the job can tell from the rows
+ * intent, and orders the shipment last, because an order cannot be withdrawn. After a crash at any step, the job knows from the rows
  * what may have been done (C6).
  * Throws Fault `idp_refused`, `delivery_refused`, `invalid` (refused by the pre-registration API), `unavailable` or `internal`.
  */

@@ -5,7 +5,7 @@ import type { IdpConfigurations, IdpSettings } from "./kinds.ts";
 import { longestIdpFile } from "./longest-idp-file.ts";
 
 /** The number of problems that are reported: one wrong indentation causes thousands. */
-const mostProblems = 200;
+const maxProblems = 200;
 
 const file = "IDP_CONFIGURATION_PATH";
 
@@ -22,7 +22,7 @@ export type ReadIdpFile =
  */
 export function readIdpFile(bytes: Uint8Array, defaultId: string, secretHosts: readonly string[]): ReadIdpFile {
   const parsed = parse(bytes);
-  if ("problems" in parsed) return { problems: parsed.problems.slice(0, mostProblems) };
+  if ("problems" in parsed) return { problems: parsed.problems.slice(0, maxProblems) };
   const idps = new Map<string, IdpSettings>();
   const problems: Problem[] = [];
   const foldedIds = new Set<string>();
@@ -36,7 +36,7 @@ export function readIdpFile(bytes: Uint8Array, defaultId: string, secretHosts: r
     else problems.push(...read.map(({ path, reason }) => ({ path: `${file}/${path}`, reason })));
   }
   if (!Object.hasOwn(parsed.idps, defaultId)) problems.push({ path: "IDP_DEFAULT", reason: `is not in ${file}` });
-  return problems.length > 0 ? { problems: problems.slice(0, mostProblems) } : { idps };
+  return problems.length > 0 ? { problems: problems.slice(0, maxProblems) } : { idps };
 }
 
 /** Returns the file as nested records of texts. */

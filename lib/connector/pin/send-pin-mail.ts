@@ -19,7 +19,7 @@ import { giveUp, mailAt, notAccepted, notDelivered, sendLater, sendNumber, sent 
 const lookUpWaitsMs = [300, 900];
 
 /** Accepted sends after which an email that the mail service does not know counts as sent: each of them may be one more email. */
-const mostAccepted = 2;
+const maxAccepted = 2;
 
 /** The security key whose PIN is mailed, and its request as loaded. */
 interface Target {
@@ -63,7 +63,7 @@ async function afterLookUp(target: Target, { status, code }: MailStatus, deps: C
   const { id: keyId, mail } = target.key;
   const { now, intervals, log } = deps;
   if (status === "succeeded") return sent(keyId, deps);
-  if (status === "unknown" && (mail.accepted ?? 0) >= mostAccepted) {
+  if (status === "unknown" && (mail.accepted ?? 0) >= maxAccepted) {
     log.warn("pin_mail_unknown", { keyId });
     return sent(keyId, deps);
   }

@@ -142,7 +142,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       const { id, state } = after.request;
       if (state !== before.request.state)
         log.info("request_state", { credentialRequestId: id, state, from: before.request.state });
-      // The change is saved already. An error would tell the caller that it is not.
+      // The change is saved already. An error would report the opposite to the caller.
       const logLeft = (error: unknown) => log.warn("index_row_left", { credentialRequestId: id, error });
       try {
         // Comes before the removal of the former index rows: after a crash in between, the job that removes them updates

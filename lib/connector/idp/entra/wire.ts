@@ -48,14 +48,14 @@ export function findMethod(
   if (methods.some(({ id }) => ids.has(id))) return "by id";
   const displayName = name === undefined ? undefined : displayNameOf(name);
   const earliest = Date.parse(since) - clockToleranceMs;
-  const alike = methods.filter(
+  const sameName = methods.filter(
     method =>
       (displayName === undefined || method.displayName === displayName) &&
       Date.parse(method.createdDateTime ?? "") >= earliest,
   );
-  if (alike.length === 0) return false;
+  if (sameName.length === 0) return false;
   // Cut names may be equal although the names differ.
-  return alike.length === 1 && name !== undefined && displayName === name ? "by name" : undefined;
+  return sameName.length === 1 && name !== undefined && displayName === name ? "by name" : undefined;
 }
 
 /** Returns every spelling under which Graph may list a credential id. */
