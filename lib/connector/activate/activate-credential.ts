@@ -13,7 +13,7 @@ import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { isTerminal } from "../model/states.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 import { compensateFirst } from "../recovery/compensate-ended.ts";
-import type { Outcome, Step } from "../runs/step.ts";
+import type { Step, StepOutcome } from "../runs/step.ts";
 
 /** The credential to activate: its security key and its index on it. */
 interface Target {
@@ -184,7 +184,7 @@ function end(
   event: "activated" | "refused" | "expired" | "response_rejected",
   reason: string | undefined,
   { now, log }: ConnectorDeps,
-): Outcome {
+): StepOutcome {
   log.info("credential_ended", { keyId: key.id, index, outcome: event, idp: key.credentials[index]?.idpId });
   // After a write whose response was lost, the change is applied again: an ended credential stays as it is.
   const ended = withCredential(index, credential =>
@@ -260,7 +260,7 @@ function retryLater(
   index: number,
   { lastError, retryAfter, mayBeDone = true }: Delay,
   { now, intervals }: Pick<ConnectorDeps, "now" | "intervals">,
-): Outcome {
+): StepOutcome {
   const at = now();
   const postponed = ({ triedAt, ...credential }: Credential): Credential => {
     const { retryableUntil = at, retry = firstAttempt(at) } = credential;

@@ -9,7 +9,7 @@ import { postpone, type Retry, waitUntil } from "../model/retry.ts";
 import { afterEvent, endWaiting, withRollUp } from "../model/roll-up.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { Enrollment } from "../peers/rfpr-wire.ts";
-import type { Outcome, PeerCall } from "../runs/step.ts";
+import type { PeerCall, StepOutcome } from "../runs/step.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /**
@@ -21,7 +21,7 @@ export function pollAuthenticator(request: CredentialRequest, deps: ConnectorDep
     intent: (key: SecurityKey) => key,
     peer: preRegistrationApi,
     timeLimitMs: deps.intervals.enrollmentCallMs,
-    perform: async (key: SecurityKey): Promise<Outcome> => {
+    perform: async (key: SecurityKey): Promise<StepOutcome> => {
       try {
         const isTooLate = isTooLateFor(key, request, deps);
         const enrollment = isTooLate ? undefined : await requireRfpr(deps).get(enrollmentId(request.id, key.id));
@@ -43,7 +43,7 @@ async function applyEnrollment(
   key: SecurityKey,
   enrollment: Enrollment | undefined,
   deps: ConnectorDeps,
-): Promise<Outcome> {
+): Promise<StepOutcome> {
   const { now, log } = deps;
   if (enrollment?.state === "waiting") return { change: pollAgain(deps) };
   if (enrollment !== undefined) log.info("enrollment_ended", { keyId: key.id, outcome: enrollment.state });
@@ -74,7 +74,7 @@ function withMissingEnded(key: SecurityKey, { responses, message }: Enrollment, 
 }
 
 /** Returns the outcome of a poll that failed. */
-function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): Outcome {
+function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): StepOutcome {
   const { now, log } = deps;
   log.warn("enrollment_poll_failed", { keyId, error });
   if (error.kind === "unauthorized") return { change: key => key, isRefused: true };
@@ -93,7 +93,7 @@ function afterFailure(keyId: string, error: PeerFailure, deps: ConnectorDeps): O
  * has compensated at the IdPs: it may have begun while the call of the poll was under way.
  */
 const endCancelled =
-  (reason: string, deps: Pick<ConnectorDeps, "now" | "intervals">): Outcome["change"] =>
+  (reason: string, deps: Pick<ConnectorDeps, "now" | "intervals">): StepOutcome["change"] =>
   (key, { cancelling }) =>
     cancelling === undefined ? endWaiting(key, "cancelled", reason, deps.now()) : pollAgain(deps)(key);
 

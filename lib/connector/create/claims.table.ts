@@ -72,7 +72,7 @@ export function claimStore(tables: Tables) {
 
   const find = async (scope: string): Promise<Stored<Claim> | undefined> => {
     const row = await table.get(partitionOf({ scope }), claimKey({ scope }));
-    return row && { value: claimColumns.fromRow(row), etag: row.etag };
+    return row && { value: claimColumns.fromRow(row), version: row.etag };
   };
 
   return {
@@ -82,7 +82,7 @@ export function claimStore(tables: Tables) {
         async () => {
           const rows = [{ insert: claimRow(claim) }, { insert: endsRow(claim) }];
           const etags = await table.transact(partitionOf(claim), rows);
-          return etags && { value: claim, etag: String(etags[0]) };
+          return etags && { value: claim, version: String(etags[0]) };
         },
         () => find(claim.scope),
         { isRepeated: true },
@@ -96,9 +96,9 @@ export function claimStore(tables: Tables) {
         async () => {
           const isMoved = endsKey(claim) !== endsKey(found.value);
           const moved = [{ remove: { rowKey: endsKey(found.value) } }, { insert: endsRow(claim) }];
-          const claimed = { replace: claimRow(claim), etag: found.etag };
+          const claimed = { replace: claimRow(claim), etag: found.version };
           const etags = await table.transact(partitionOf(claim), [claimed, ...(isMoved ? moved : [])]);
-          return etags && { value: claim, etag: String(etags[0]) };
+          return etags && { value: claim, version: String(etags[0]) };
         },
         async () => {
           const stored = await find(claim.scope);
@@ -108,9 +108,9 @@ export function claimStore(tables: Tables) {
       ),
 
     /** Removes a claim, so that its Idempotency-Key may be used again. Returns false on a conflict. */
-    async release({ value, etag }: Stored<Claim>): Promise<boolean> {
+    async release({ value, version }: Stored<Claim>): Promise<boolean> {
       const removed = await table.transact(partitionOf(value), [
-        { remove: { rowKey: claimKey(value) }, etag },
+        { remove: { rowKey: claimKey(value) }, etag: version },
         { remove: { rowKey: endsKey(value) } },
       ]);
       return removed !== undefined;

@@ -44,7 +44,7 @@ export async function createOnce<D extends RequestDraft>(
     endsAt: plus(claimedAt, deps.intervals.claimKeptMs),
   };
   const claim = await takeClaim(ourClaim, deps);
-  if (!("etag" in claim)) return claim;
+  if (!("version" in claim)) return claim;
   try {
     const created = await createWithId(requestId, draft, { ...wire, claim: ourClaim, createdBy: caller }, deps);
     await saveAnswer(claim, { created }, deps);

@@ -6,7 +6,7 @@ import type { Stored } from "../model/loaded-request.ts";
 import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry.ts";
 import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
 import { cloudEventOf } from "./cloud-event.ts";
-import { type Delivery, eventId, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
+import { type EventDelivery, eventId, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
 import type { DueEvents } from "./event-rows.table.ts";
 import type { EventSink } from "./event-sink.ts";
 import type { EventStore } from "./events.table.ts";
@@ -84,7 +84,7 @@ export async function deliverEvents(
   if (isLeasedByAnother(lease, run, now())) return;
   if (retry !== undefined && retry.nextAt > now()) return void (await removeOthers(retry.nextAt));
 
-  const save = (stored: Stored<Delivery> | undefined, delivery: Delivery) =>
+  const save = (stored: Stored<EventDelivery> | undefined, delivery: EventDelivery) =>
     events.saveDelivery({ requestId, sink: sink.number, before: stored }, delivery);
   let stored = await save(before, { ...(before?.value ?? nothingDone), lease: newLease(run, now(), intervals) });
   for (const [index, event] of open.entries()) {
@@ -112,7 +112,7 @@ export async function deliverEvents(
 /** The status by which a sink unsubscribes, as Standard Webhooks defines it. */
 const gone = 410;
 
-const unleased = ({ lease, ...delivery }: Delivery): Delivery => delivery;
+const unleased = ({ lease, ...delivery }: EventDelivery): EventDelivery => delivery;
 
 /** Returns why the sink did not get the event: `ended` if the run ended the call. */
 async function attempt(event: RequestEvent, sinkRun: SinkRun): Promise<PeerFailure | "ended" | undefined> {
@@ -128,16 +128,24 @@ async function attempt(event: RequestEvent, sinkRun: SinkRun): Promise<PeerFailu
   }
 }
 
-function afterDelivery({ lease, retry, ...delivery }: Delivery, { sequence }: RequestEvent, now: Instant): Delivery {
+function afterDelivery(
+  { lease, retry, ...delivery }: EventDelivery,
+  { sequence }: RequestEvent,
+  now: Instant,
+): EventDelivery {
   return { ...delivery, done: sequence, deliveredAt: withTime(delivery.deliveredAt, sequence, now) };
 }
 
 /** Returns the times with that of one more delivery. */
-export const withTime = (times: Delivery["deliveredAt"], sequence: number, at: Instant): Delivery["deliveredAt"] =>
+export const withTime = (
+  times: EventDelivery["deliveredAt"],
+  sequence: number,
+  at: Instant,
+): EventDelivery["deliveredAt"] =>
   Object.fromEntries<Instant>(Object.entries<Instant>({ ...times, [sequence]: at }).slice(-maxKept));
 
 /** Returns the positions of given-up events with one more. */
-export const withGivenUp = (givenUp: Delivery["givenUp"], sequence: number): Delivery["givenUp"] =>
+export const withGivenUp = (givenUp: EventDelivery["givenUp"], sequence: number): EventDelivery["givenUp"] =>
   [...givenUp, sequence].slice(-maxKept);
 
 interface Failed {
@@ -149,11 +157,11 @@ interface Failed {
 
 /** Returns the delivery after a failed attempt: the event is due again, or given up when it is too old. */
 async function afterFailure(
-  { lease, ...delivery }: Delivery,
+  { lease, ...delivery }: EventDelivery,
   event: RequestEvent,
   { failure, sinkRun, isLast }: Failed,
   deps: DeliverDeps,
-): Promise<Delivery> {
+): Promise<EventDelivery> {
   const { sink, counts } = sinkRun;
   const { now, intervals, log } = deps;
   const labels = { sink: sink.number, eventId: eventId(event), type: event.type };

@@ -5,7 +5,14 @@ import type { Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { Stored } from "../model/loaded-request.ts";
 import { leaseSchema, retrySchema, schemaVersion } from "../storage/request-columns.table.ts";
-import { type Delivery, endStates, eventsIn, eventTypes, type RecordedEvents, type RequestEvent } from "./event.ts";
+import {
+  type EventDelivery,
+  endStates,
+  eventsIn,
+  eventTypes,
+  type RecordedEvents,
+  type RequestEvent,
+} from "./event.ts";
 
 /** One row of the index of due events of a sink. */
 export interface DueEvents {
@@ -19,7 +26,7 @@ export interface DueEvents {
 /** The recorded events of a request, and the state of their delivery to each sink. */
 export interface LoadedEvents {
   readonly recorded: readonly RecordedEvents[];
-  readonly deliveries: ReadonlyMap<number, Stored<Delivery>>;
+  readonly deliveries: ReadonlyMap<number, Stored<EventDelivery>>;
 }
 
 /** The state of a sink, over all requests. */
@@ -64,8 +71,8 @@ export const eventColumns = rowColumns<RecordedEvents>({ kind: "event", version:
   ),
 );
 
-export const deliveryColumns = rowColumns<Delivery>({ kind: "delivery", version: schemaVersion }, () =>
-  schemaOf<Delivery>()(
+export const deliveryColumns = rowColumns<EventDelivery>({ kind: "delivery", version: schemaVersion }, () =>
+  schemaOf<EventDelivery>()(
     z.object({
       done: count,
       deliveredAt: z.record(z.string(), storedInstant),
@@ -96,20 +103,20 @@ export const toEventRow = (recorded: RecordedEvents) => ({
   ...eventColumns.toColumns(recorded),
 });
 
-export const toDeliveryRow = (sink: number, delivery: Delivery) => ({
+export const toDeliveryRow = (sink: number, delivery: EventDelivery) => ({
   rowKey: deliveryKey(sink),
   ...deliveryColumns.toColumns(delivery),
 });
 
 /** Returns the events of a request from the rows of its partition. Other rows are left out. */
 export function fromEventRows(rows: readonly Row[]): LoadedEvents {
-  const deliveries = new Map<number, Stored<Delivery>>();
+  const deliveries = new Map<number, Stored<EventDelivery>>();
   const recorded: RecordedEvents[] = [];
   for (const row of rows) {
     if (row.rowKey.startsWith(eventPrefix)) recorded.push(eventColumns.fromRow(row));
     if (!row.rowKey.startsWith(deliveryPrefix)) continue;
     const sink = Number(row.rowKey.slice(deliveryPrefix.length));
-    deliveries.set(sink, { value: deliveryColumns.fromRow(row), etag: row.etag });
+    deliveries.set(sink, { value: deliveryColumns.fromRow(row), version: row.etag });
   }
   return { recorded, deliveries };
 }

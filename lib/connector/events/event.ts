@@ -74,7 +74,7 @@ export interface RecordedEvents {
 }
 
 /** The state of the delivery of a request's events to one sink. The events are sent in order, one after another. */
-export interface Delivery {
+export interface EventDelivery {
   /** The position of the last event that is done: delivered, given up, or not for this sink. */
   readonly done: number;
   /** When each event was delivered, by its position. */
@@ -87,7 +87,7 @@ export interface Delivery {
 }
 
 /** The delivery of a sink that was not called yet. */
-export const nothingDone: Delivery = { done: 0, deliveredAt: {}, givenUp: [] };
+export const nothingDone: EventDelivery = { done: 0, deliveredAt: {}, givenUp: [] };
 
 /** Returns the events of a request in their order. */
 export const eventsIn = (requestId: string, recorded: readonly RecordedEvents[]): readonly RequestEvent[] =>

@@ -11,7 +11,7 @@ import type { Stored } from "../model/loaded-request.ts";
 import type { CredentialRequest, RequestValues } from "../model/request.ts";
 import { dueTable } from "../runs/due-index.table.ts";
 import { keyPrefix, requestRows, requestsTable } from "../storage/request-rows.table.ts";
-import { type Delivery, eventId, nothingDone, type RecordedEvents } from "./event.ts";
+import { type EventDelivery, eventId, nothingDone, type RecordedEvents } from "./event.ts";
 import {
   type DueEvents,
   deliveryColumns,
@@ -103,22 +103,22 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
         requestId,
         sink,
         before,
-      }: { readonly requestId: string; readonly sink: number; readonly before: Stored<Delivery> | undefined },
-      delivery: Delivery,
-    ): Promise<Stored<Delivery> | undefined> {
+      }: { readonly requestId: string; readonly sink: number; readonly before: Stored<EventDelivery> | undefined },
+      delivery: EventDelivery,
+    ): Promise<Stored<EventDelivery> | undefined> {
       const next = dueOf(requestId, delivery);
       if (next !== undefined && next.at !== before?.value.retry?.nextAt) await addDue(sink, next);
       const row = { partitionKey: requestId, ...toDeliveryRow(sink, delivery) };
       return confirmWrite(
         async () => {
-          const etag = await (before === undefined ? events.insert(row) : events.replace(row, before.etag));
-          return etag === undefined ? undefined : { value: delivery, etag };
+          const etag = await (before === undefined ? events.insert(row) : events.replace(row, before.version));
+          return etag === undefined ? undefined : { value: delivery, version: etag };
         },
         async () => {
           const stored = await events.get(requestId, row.rowKey);
-          if (stored === undefined || stored.etag === before?.etag) return undefined;
+          if (stored === undefined || stored.etag === before?.version) return undefined;
           return isStoredAs(delivery, deliveryColumns.fromRow(stored))
-            ? { value: delivery, etag: stored.etag }
+            ? { value: delivery, version: stored.etag }
             : undefined;
         },
       );
@@ -239,17 +239,17 @@ const withEvents = (
   eventSinks: [...new Set([...eventSinks, ...sinks])],
 });
 
-const valuesIn = (deliveries: LoadedEvents["deliveries"]): ReadonlyMap<number, Delivery> =>
+const valuesIn = (deliveries: LoadedEvents["deliveries"]): ReadonlyMap<number, EventDelivery> =>
   new Map([...deliveries].map(([sink, { value }]) => [sink, value]));
 
 /** Returns the index row of the next attempt of a delivery; undefined without a retry. */
-const dueOf = (requestId: string, { done, retry }: Delivery): Due | undefined =>
+const dueOf = (requestId: string, { done, retry }: EventDelivery): Due | undefined =>
   retry && { at: retry.nextAt, requestId, first: done + 1 };
 
 /** Returns the recorded rows with events that are not done, once for each of their sinks. */
 function openRows(
   recorded: readonly RecordedEvents[],
-  deliveries: ReadonlyMap<number, Delivery>,
+  deliveries: ReadonlyMap<number, EventDelivery>,
 ): readonly { readonly sink: number; readonly at: string; readonly first: number }[] {
   return recorded.flatMap(({ first, at, sinks, events }) =>
     sinks

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { cloudEventOf } from "./cloud-event.ts";
-import { type Delivery, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
+import { type EventDelivery, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
 import type { LoadedEvents } from "./event-rows.table.ts";
 
 const deliveryV2 = z.lazy(() =>
@@ -49,7 +49,7 @@ export const readEvents = (requestId: string, { recorded, deliveries }: LoadedEv
 function readDelivery(
   sink: number,
   { sequence }: RequestEvent,
-  { done, deliveredAt, givenUp, retry }: Delivery = nothingDone,
+  { done, deliveredAt, givenUp, retry }: EventDelivery = nothingDone,
 ): z.output<typeof deliveryV2> {
   if (givenUp.includes(sequence)) return { sink, state: "given_up" };
   if (sequence <= done)

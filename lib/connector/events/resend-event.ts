@@ -8,7 +8,7 @@ import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../runs/
 import { loadRequest } from "../storage/change-request.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import { type DeliverDeps, pauseSink, withTime } from "./deliver-events.ts";
-import { type Delivery, eventId, eventsIn, type RequestEvent } from "./event.ts";
+import { type EventDelivery, eventId, eventsIn, type RequestEvent } from "./event.ts";
 import type { EventSink } from "./event-sink.ts";
 
 type ResendDeps = DeliverDeps & Pick<ConnectorDeps, "requests">;
@@ -87,9 +87,9 @@ async function refuseIfPaused({ number, address }: EventSink, { events, now }: R
 
 async function lease(
   at: { readonly requestId: string; readonly sink: number },
-  before: Stored<Delivery>,
+  before: Stored<EventDelivery>,
   deps: ResendDeps,
-): Promise<Stored<Delivery>> {
+): Promise<Stored<EventDelivery>> {
   const { events, now, intervals } = deps;
   const run = startRun("on_demand", deps);
   const leased = isLeasedByAnother(before.value.lease, run, now())
@@ -111,7 +111,7 @@ async function send(event: RequestEvent, sink: EventSink, deps: ResendDeps): Pro
   }
 }
 
-const delivered = (delivery: Delivery, { sequence }: RequestEvent, at: Instant): Delivery => ({
+const delivered = (delivery: EventDelivery, { sequence }: RequestEvent, at: Instant): EventDelivery => ({
   ...delivery,
   deliveredAt: withTime(delivery.deliveredAt, sequence, at),
   givenUp: delivery.givenUp.filter(each => each !== sequence),

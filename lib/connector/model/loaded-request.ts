@@ -1,9 +1,9 @@
 import type { CredentialRequest, RequestValues, SecurityKey } from "./request.ts";
 
-/** A value as read, with the ETag that a write must name. */
+/** A value as read, with the version (ETag) that a write must name. */
 export interface Stored<T> {
   readonly value: T;
-  readonly etag: string;
+  readonly version: string;
 }
 
 /** A request with all its security keys in the order of the request. Read by one query. */
@@ -29,7 +29,7 @@ export function securityKeyOf(loaded: LoadedRequest, keyId: string): SecurityKey
   return key;
 }
 
-/** Returns a loaded request without its ETags, with changes. */
+/** Returns a loaded request without its versions, with changes. */
 export function valuesOf(loaded: LoadedRequest, { request, keys = [] }: Changes = {}): RequestValues {
   return {
     request: request ?? loaded.request.value,

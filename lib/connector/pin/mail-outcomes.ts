@@ -6,17 +6,17 @@ import type { ConnectorDeps } from "../deps.ts";
 import { mailService } from "../model/peer-names.ts";
 import type { PinMail, SecurityKey } from "../model/request.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
-import type { Outcome } from "../runs/step.ts";
+import type { StepOutcome } from "../runs/step.ts";
 
 /** Returns the number of the current send, from 1. */
 export const sendNumber = ({ number }: PinMail): number => Math.max(1, number);
 
-const changed = (change: (mail: PinMail) => PinMail): Outcome => ({
+const changed = (change: (mail: PinMail) => PinMail): StepOutcome => ({
   change: key => ({ ...key, mail: change(key.mail) }),
 });
 
 /** The email was sent. What only an email that is due has is dropped. */
-export function sent(keyId: string, { now, log }: ConnectorDeps): Outcome {
+export function sent(keyId: string, { now, log }: ConnectorDeps): StepOutcome {
   log.info("pin_mail_sent", { keyId });
   const at = now();
   return changed(({ triedAt, accepted, retry, errorCode, ...mail }) => ({
@@ -27,7 +27,7 @@ export function sent(keyId: string, { now, log }: ConnectorDeps): Outcome {
 }
 
 /** The email waits until a time that the mail service has set. */
-export const mailAt = (at: Instant, change = (mail: PinMail): PinMail => mail): Outcome =>
+export const mailAt = (at: Instant, change = (mail: PinMail): PinMail => mail): StepOutcome =>
   changed(mail => change({ ...mail, retry: waitUntil(at, mail.retry) }));
 
 /** The email is not sent any more. One that was never sent counts as the first, so that a resend has another number. */
@@ -36,7 +36,7 @@ export function giveUp(
   { log }: ConnectorDeps,
   { errorCode, lastError }: { readonly errorCode?: string | undefined; readonly lastError?: string } = {},
   at?: Instant,
-): Outcome {
+): StepOutcome {
   const code = errorCode ?? former;
   log.error("pin_mail_given_up", { keyId: id, ...(code !== undefined && { errorCode: code }) });
   return changed(({ triedAt, accepted, ...mail }) => ({
@@ -52,7 +52,7 @@ export function giveUp(
  * Gives an email up whose addresses are all suppressed: each further email to them extends the suppression, from a day up to 14 days, also
  * when the mailbox exists by then. A person corrects the mailbox and resends the PIN; until then it stays available (C14).
  */
-function endSuppressed(key: SecurityKey, deps: ConnectorDeps): Outcome {
+function endSuppressed(key: SecurityKey, deps: ConnectorDeps): StepOutcome {
   const lastError =
     `The PIN email was not delivered: ${allSuppressedCode}. The mail service sends nothing to these addresses, because ` +
     "earlier emails came back. Correct the mailbox, then resend the PIN.";
@@ -75,7 +75,7 @@ export function sendLater(
   lastError: string,
   { retryAfter, mayBeSent = true, code, leftOut }: Delay,
   { now, intervals }: ConnectorDeps,
-): Outcome {
+): StepOutcome {
   const at = now();
   return changed(({ triedAt, errorCode, ...mail }) => ({
     ...mail,
@@ -87,7 +87,7 @@ export function sendLater(
 }
 
 /** The mail service had accepted the email, and could not deliver it. The next send is another email to it. */
-export function notDelivered(key: SecurityKey, code: string | undefined, deps: ConnectorDeps): Outcome {
+export function notDelivered(key: SecurityKey, code: string | undefined, deps: ConnectorDeps): StepOutcome {
   deps.log.warn("mail_failed", { keyId: key.id, error: new PeerFailure(mailService, "send", "refused", { code }) });
   if (code === allSuppressedCode) return endSuppressed(key, deps);
   const reason = code === undefined ? "" : `: ${code}`;
@@ -98,7 +98,7 @@ export function notDelivered(key: SecurityKey, code: string | undefined, deps: C
 }
 
 /** The mail service did not accept the email, or did not answer. @param inDoubt whether an earlier send was not answered */
-export function notAccepted(key: SecurityKey, failure: PeerFailure, inDoubt: boolean, deps: ConnectorDeps): Outcome {
+export function notAccepted(key: SecurityKey, failure: PeerFailure, inDoubt: boolean, deps: ConnectorDeps): StepOutcome {
   deps.log.warn("mail_failed", { keyId: key.id, error: failure });
   const { kind, status = 0, retryAfter, code } = failure;
   // The mail service may have sent the email before it answered 5xx, even with Retry-After.

@@ -7,7 +7,7 @@ import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { displayName, isOnSite, type SecurityKey } from "../model/request.ts";
-import type { Outcome, Step } from "../runs/step.ts";
+import type { Step, StepOutcome } from "../runs/step.ts";
 import { composePinMail } from "./compose-pin-mail.ts";
 import { fetchPin, openStoredPin } from "./fetch-pin.ts";
 import { giveUp, mailAt, notAccepted, notDelivered, sendLater, sendNumber, sent } from "./mail-outcomes.ts";
@@ -50,7 +50,7 @@ export async function sendPinMail(target: Target, deps: ConnectorDeps): Promise<
 const isOverdue = ({ key: { mail } }: Target, { now, intervals }: ConnectorDeps): boolean =>
   between(mail.firstDueAt ?? now(), now()) > intervals.retryForMs;
 
-function afterNoLookUp(target: Target, failure: PeerFailure, deps: ConnectorDeps): Outcome {
+function afterNoLookUp(target: Target, failure: PeerFailure, deps: ConnectorDeps): StepOutcome {
   deps.log.warn("mail_look_up_failed", { keyId: target.key.id, error: failure });
   if (isOverdue(target, deps)) return giveUp(target.key, deps);
   const { code, passing, retryAfter } = failure;
@@ -131,7 +131,7 @@ interface Send {
   readonly inDoubt: boolean;
 }
 
-async function deliver(target: Target, { to, pin, inDoubt }: Send, deps: ConnectorDeps): Promise<Outcome> {
+async function deliver(target: Target, { to, pin, inDoubt }: Send, deps: ConnectorDeps): Promise<StepOutcome> {
   const { loaded, key } = target;
   const usable = key.credentials.filter(({ state }) => state !== "failed" && state !== "cancelled");
   // One user may have a credential at several identity providers.
@@ -158,7 +158,7 @@ async function deliver(target: Target, { to, pin, inDoubt }: Send, deps: Connect
  * Looks up an accepted email until it is sent or a look-up fails. Most are sent within a second; a later run looks up the
  * others.
  */
-async function awaitSent(key: SecurityKey, operation: string, deps: ConnectorDeps): Promise<Outcome> {
+async function awaitSent(key: SecurityKey, operation: string, deps: ConnectorDeps): Promise<StepOutcome> {
   let failure: PeerFailure | undefined;
   for (const waitMs of lookUpWaitsMs) {
     await deps.sleep(waitMs);

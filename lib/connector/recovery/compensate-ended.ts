@@ -4,14 +4,14 @@ import type { ConnectorDeps } from "../deps.ts";
 import { idpName } from "../model/peer-names.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { isTerminal } from "../model/states.ts";
-import type { Outcome, Step } from "../runs/step.ts";
+import type { Step, StepOutcome } from "../runs/step.ts";
 import { compensateAtIdp } from "./compensate.ts";
 
 /** A security key, and an outcome that ends credentials of it. */
 interface Ending {
   readonly requestId: string;
   readonly key: SecurityKey;
-  readonly outcome: Outcome;
+  readonly outcome: StepOutcome;
   /** Whether the outcome of a poll may wait until an IdP answers: not after the end of the challenges, nor if other credentials are to be activated. */
   readonly mayWait: boolean;
 }
@@ -20,7 +20,7 @@ interface Ending {
 interface Polled {
   readonly request: CredentialRequest;
   readonly key: SecurityKey;
-  readonly outcome: Outcome;
+  readonly outcome: StepOutcome;
 }
 
 /**

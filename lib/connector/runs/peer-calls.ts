@@ -4,7 +4,7 @@ import { earliest, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isNoToken } from "../peers/access-token.ts";
 import type { Run } from "./run.ts";
-import type { Outcome } from "./step.ts";
+import type { StepOutcome } from "./step.ts";
 
 /** Failed calls in a row after which a run leaves the rest of a peer's work to the next run. */
 const maxFailures = 3;
@@ -66,7 +66,7 @@ interface EndedCall {
   readonly peer: string;
   readonly failure?: PeerFailure | undefined;
   /** Whether the pre-registration API does not accept the connector. */
-  readonly isRefused?: Outcome["isRefused"];
+  readonly isRefused?: StepOutcome["isRefused"];
   /** Whether it was a look-up before another call. A peer that answers look-ups may still fail all other calls. */
   readonly isRead?: boolean;
 }

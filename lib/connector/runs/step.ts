@@ -3,7 +3,7 @@ import type { Instant } from "../../platform/time.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 
 /** One piece of work on a security key: its outcome, or the call that it needs next. Only `runStep` renews the lease and writes. */
-export type Step = Outcome | PeerRead | PeerCall;
+export type Step = StepOutcome | PeerRead | PeerCall;
 
 /** What the call that led to a step came to. The calls of the run to its peer adapt to it. */
 interface CallResult {
@@ -16,7 +16,7 @@ interface CallResult {
 }
 
 /** The outcome of a step. */
-export interface Outcome extends CallResult {
+export interface StepOutcome extends CallResult {
   /** The change of the security key of a request. After a conflict it is applied again, to both as read again. */
   readonly change: (key: SecurityKey, request: CredentialRequest) => SecurityKey;
 }

@@ -16,8 +16,8 @@ export function requestIn(rows: readonly Row[]): LoadedRequest | undefined {
   if (row === undefined) return undefined;
   const keys = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
   return {
-    request: { value: requestColumns.fromRow(row), etag: row.etag },
-    keys: keys.map(key => ({ value: keyColumns.fromRow(key), etag: key.etag })),
+    request: { value: requestColumns.fromRow(row), version: row.etag },
+    keys: keys.map(key => ({ value: keyColumns.fromRow(key), version: key.etag })),
   };
 }
 
@@ -101,29 +101,29 @@ function replacementsOf(loaded: LoadedRequest, { request, keys = [] }: Changes) 
   const ofKey = (key: SecurityKey) => {
     const stored = loaded.keys.find(({ value }) => value.id === key.id);
     if (stored === undefined) throw new Error(`the request has no security key ${key.id}`);
-    return { replace: toKeyRow(key), etag: stored.etag };
+    return { replace: toKeyRow(key), etag: stored.version };
   };
-  const ofRequest = request === undefined ? [] : [{ replace: toRequestRow(request), etag: loaded.request.etag }];
+  const ofRequest = request === undefined ? [] : [{ replace: toRequestRow(request), etag: loaded.request.version }];
   return [...ofRequest, ...keys.map(ofKey)];
 }
 
 const unstored = (request: CredentialRequest, keys: readonly SecurityKey[]): LoadedRequest => ({
-  request: { value: request, etag: "" },
-  keys: keys.map(value => ({ value, etag: "" })),
+  request: { value: request, version: "" },
+  keys: keys.map(value => ({ value, version: "" })),
 });
 
 function withChanges(loaded: LoadedRequest, { request, keys = [] }: Changes, etags: readonly string[]): LoadedRequest {
   const [first = "", ...rest] = etags;
   const keyEtags = request === undefined ? etags : rest;
-  const changed = new Map(keys.map((value, position) => [value.id, { value, etag: keyEtags[position] ?? "" }]));
-  const stored: Stored<CredentialRequest> = request === undefined ? loaded.request : { value: request, etag: first };
+  const changed = new Map(keys.map((value, position) => [value.id, { value, version: keyEtags[position] ?? "" }]));
+  const stored: Stored<CredentialRequest> = request === undefined ? loaded.request : { value: request, version: first };
   return { request: stored, keys: loaded.keys.map(key => changed.get(key.value.id) ?? key) };
 }
 
 /** Whether the changed rows were written since they were loaded, with exactly these values. */
 function hasChanges(loaded: LoadedRequest, stored: LoadedRequest, { request, keys = [] }: Changes): boolean {
   const isWritten = <T>(before: Stored<T> | undefined, current: Stored<T> | undefined, value: T): boolean =>
-    current !== undefined && current.etag !== before?.etag && isStoredAs(value, current.value);
+    current !== undefined && current.version !== before?.version && isStoredAs(value, current.value);
   const keyOf = ({ keys: all }: LoadedRequest, id: string) => all.find(({ value }) => value.id === id);
   return (
     (request === undefined || isWritten(loaded.request, stored.request, request)) &&

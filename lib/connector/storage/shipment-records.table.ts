@@ -43,7 +43,7 @@ export function shipmentRecords(
   const find = async (shipmentId: string): Promise<Stored<ShipmentRecord> | undefined> => {
     const { partitionKey, rowKey } = keysOf(shipmentId);
     const row = await table.get(partitionKey, rowKey);
-    return row && { value: shipmentColumns.fromRow(row), etag: row.etag };
+    return row && { value: shipmentColumns.fromRow(row), version: row.etag };
   };
 
   return {
@@ -63,7 +63,7 @@ export function shipmentRecords(
       await retryOnConflict(async () => {
         const stored = await find(shipmentId);
         if (stored?.value.requestId !== requestId) return undefined;
-        return (await table.remove(partitionKey, rowKey, stored.etag)) ? undefined : conflict;
+        return (await table.remove(partitionKey, rowKey, stored.version)) ? undefined : conflict;
       });
     },
 
@@ -80,7 +80,7 @@ export function shipmentRecords(
         const status = shipmentStatusOf(loaded.request.value, securityKeysOf(loaded));
         if (isSameStatus(stored.value, status)) return;
         const row = { ...keysOf(shipmentId), ...shipmentColumns.toColumns({ requestId, ...status }) };
-        if ((await table.replace(row, stored.etag)) !== undefined) return;
+        if ((await table.replace(row, stored.version)) !== undefined) return;
       }
     },
   };

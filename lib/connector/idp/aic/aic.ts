@@ -8,7 +8,7 @@ import { readCreationOptions, unusable } from "../creation-options.ts";
 import type { IdpDeps, IdpKind } from "../kind.ts";
 import { createPingTokens } from "../ping.ts";
 import { type AicSettings, settings } from "./settings.ts";
-import { end, endOf, type Field, fillIn, type Step, step, typesOf } from "./step.ts";
+import { end, endOf, type Field, fillIn, type JourneyStep, step, typesOf } from "./step.ts";
 import { errorOf, journeyOptions, optionsOf, outcomeOf } from "./wire.ts";
 
 const idpState = z.object({ step });
@@ -55,11 +55,11 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     "accept-api-version": "resource=2.1, protocol=1.0",
     "content-type": "application/json",
   });
-  const post = (operation: string, body?: Step) =>
+  const post = (operation: string, body?: JourneyStep) =>
     ({ operation, method: "POST", url, body, response: stepOrEnd }) as const;
 
   /** Continues a journey. The step cannot be used again after that, also if the call fails. */
-  const continueJourney = (request: PeerRequest<Step | undefined>) =>
+  const continueJourney = (request: PeerRequest<JourneyStep | undefined>) =>
     callPeer(access, request).catch(journeyFailed(request.operation));
 
   const askOptions = async (call: Call, userId: string) => {
@@ -80,7 +80,7 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     return { asked, options };
   };
 
-  const optionsIn = (of: Step) => optionsOf(of, configured["callback-2"], defaultRelyingPartyId);
+  const optionsIn = (of: JourneyStep) => optionsOf(of, configured["callback-2"], defaultRelyingPartyId);
 
   return {
     id,
@@ -136,7 +136,7 @@ function withPort(address: string): string {
   return `${protocol}//${hostname}:${port || (protocol === "https:" ? "443" : "80")}${pathname}`;
 }
 
-const hintFor = ({ callbacks }: Step): string =>
+const hintFor = ({ callbacks }: JourneyStep): string =>
   callbacks.some(({ type }) => type === "TextOutputCallback")
     ? ' Switch off "Return challenge as JavaScript" in its WebAuthn node.'
     : "";

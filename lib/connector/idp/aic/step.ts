@@ -10,8 +10,8 @@ const callback = z.looseObject({
 
 /** A step of a journey. AM expects it back unchanged except for the inputs, so unknown members are kept. */
 export const step = z.looseObject({ authId: z.string().min(1), callbacks: z.array(callback).min(1) });
-export type Step = z.output<typeof step>;
-export type Callback = Step["callbacks"][number];
+export type JourneyStep = z.output<typeof step>;
+export type Callback = JourneyStep["callbacks"][number];
 
 /** The end of a journey, with or without a session. */
 export const end = z.lazy(() =>
@@ -33,7 +33,7 @@ export interface Field {
 }
 
 /** Returns the step with a value in one of its inputs; undefined if the step does not have that input. */
-export function fillIn(of: Step, field: Field, value: string): Step | undefined {
+export function fillIn(of: JourneyStep, field: Field, value: string): JourneyStep | undefined {
   const candidates = of.callbacks.flatMap(callback => {
     const { type, input = [] } = callback;
     return type === field.type && input.length > 0 ? [{ callback, input }] : [];
@@ -55,13 +55,13 @@ export const outputOf = ({ output }: Callback, wanted: string): unknown =>
   output?.find(({ name }) => name === wanted)?.value;
 
 /** Returns the types of a step's callbacks, for messages. */
-export const typesOf = ({ callbacks }: Step): string => callbacks.map(({ type }) => type).join(", ");
+export const typesOf = ({ callbacks }: JourneyStep): string => callbacks.map(({ type }) => type).join(", ");
 
 /** Seconds since 1970, up to the year 9999: the text of a later time does not sort. */
 const expiry = z.number().min(0).max(253_402_300_799);
 
 /** Returns the time until which AM accepts the step, from its `authId`; undefined if that is not readable. */
-export function endOf({ authId }: Step): Date | undefined {
+export function endOf({ authId }: JourneyStep): Date | undefined {
   try {
     return new Date(expiry.parse(decodeJwt(authId).exp) * 1000);
   } catch {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Attestation } from "../../model/webauthn.ts";
 import { creationOptionsSchema } from "../creation-options.ts";
 import { pingBinary } from "../ping.ts";
-import { type Callback, outputOf, type Step } from "./step.ts";
+import { type Callback, outputOf, type JourneyStep } from "./step.ts";
 
 /** AM uses the characters of this text as the user handle, without decoding them. */
 const userHandle = z
@@ -64,7 +64,7 @@ const blankToUndefined = (value: unknown) => (typeof value === "string" && value
  * @param type the type of the callback that has them
  * @param defaultRelyingPartyId for a node without a relying party id
  */
-export const optionsOf = (step: Step, type: string, defaultRelyingPartyId: string): object | undefined =>
+export const optionsOf = (step: JourneyStep, type: string, defaultRelyingPartyId: string): object | undefined =>
   step.callbacks
     .filter(callback => callback.type === type)
     .map(callback => metadataIn(callback, defaultRelyingPartyId))
@@ -74,7 +74,7 @@ export const optionsOf = (step: Step, type: string, defaultRelyingPartyId: strin
  * Returns the value of the hidden callback: client data as text, attestation as signed bytes, credential id and device name, separated
  * by `::`. It is inside JSON if the step supports that.
  */
-export function outcomeOf(step: Step, attestation: Attestation, name: string): string {
+export function outcomeOf(step: JourneyStep, attestation: Attestation, name: string): string {
   const legacyData = [
     Buffer.from(attestation.clientDataJson, "base64url").toString("utf8"),
     Int8Array.from(Buffer.from(attestation.attestationObject, "base64url")).toString(),

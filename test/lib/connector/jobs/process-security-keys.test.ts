@@ -612,7 +612,7 @@ describe("look-ups of orders that wait for their turn", () => {
 
 describe("an index row that finds nothing due", () => {
   const dueAt = (connector: TestConnector, ms: number): Due => ({ queue: "key", at: plus(connector.now(), ms) });
-  const etagOf = ({ keys }: LoadedRequest) => keys[0]?.etag;
+  const etagOf = ({ keys }: LoadedRequest) => keys[0]?.version;
 
   async function pending() {
     const connector = await testConnector(peers);

@@ -24,7 +24,7 @@ function loaded(body: Body): LoadedRequest {
     receivedMaxAgeMs: 0,
     defaultIdp: "entra",
   });
-  return { request: { value: request, etag: "" }, keys: keys.map(value => ({ value, etag: "" })) };
+  return { request: { value: request, version: "" }, keys: keys.map(value => ({ value, version: "" })) };
 }
 
 /** The shipment that the delivery service returns for the order. */

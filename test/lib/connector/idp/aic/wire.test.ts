@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { end, fillIn, type Step, step } from "../../../../../lib/connector/idp/aic/step.ts";
+import { end, fillIn, type JourneyStep, step } from "../../../../../lib/connector/idp/aic/step.ts";
 import { errorOf, journeyOptions, optionsOf } from "../../../../../lib/connector/idp/aic/wire.ts";
 
 const data = {
@@ -10,7 +10,7 @@ const data = {
   _relyingPartyId: "keys.example",
   _pubKeyCredParams: [{ type: "public-key", alg: "-7" }],
 };
-const metadata = (changes: object = {}, type = "MetadataCallback"): Step =>
+const metadata = (changes: object = {}, type = "MetadataCallback"): JourneyStep =>
   step.parse({ authId: "a", callbacks: [{ type, output: [{ name: "data", value: { ...data, ...changes } }] }] });
 const parsed = (changes: object) =>
   journeyOptions.safeParse(optionsOf(metadata(changes), "MetadataCallback", "default.example")).data;
