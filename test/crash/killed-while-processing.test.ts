@@ -41,7 +41,7 @@ async function prepared(host: HostProcess, job: Job, order: Order): Promise<Case
   const requestId = await placed(host, order);
   if (job === processCredentialRequests) await processShipments(host);
   const { delivery } = (await system.store.load(requestId))?.request.value ?? {};
-  return { order, requestId, shipmentId: delivery?.shipmentId ?? "" };
+  return { order, requestId, shipmentId: delivery?.shipment?.id ?? "" };
 }
 
 /** Has a host work on one order after another until it waits at the order's point, then kills it. Returns the orders. */

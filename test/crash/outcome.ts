@@ -169,7 +169,7 @@ async function wrongShipmentRows({ request }: LoadedRequest, { store, peers }: T
   for (const shipment of await peers.delivery.shipments()) {
     if (shipment.customerReference !== customerReference) continue;
     const owned = (await store.requestOfShipment(shipment.id)) === id;
-    if (owned !== (shipment.id === delivery?.shipmentId)) wrong.push(`shipment ${shipment.id} has a wrong row`);
+    if (owned !== (shipment.id === delivery?.shipment?.id)) wrong.push(`shipment ${shipment.id} has a wrong row`);
   }
   return wrong;
 }

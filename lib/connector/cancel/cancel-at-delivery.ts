@@ -2,6 +2,7 @@ import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { cancelFault, deletionFault, tooLateToDelete } from "../faults.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
+import { shipmentIdOf } from "../model/request.ts";
 import { isProduced } from "../model/shipment.ts";
 import type { Run } from "../runs/run.ts";
 import { type CancelFate, endCancelRun, renewCancelLease } from "./cancel-lease.ts";
@@ -15,7 +16,7 @@ const maxAttempts = 2;
  */
 export async function cancelAtDelivery(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<LoadedRequest> {
   const { delivery, now, log } = deps;
-  const shipmentId = loaded.request.value.delivery?.shipmentId ?? "";
+  const shipmentId = shipmentIdOf(loaded.request.value) ?? "";
   let current = loaded;
   let failure: PeerFailure | undefined;
   for (let tried = 0; tried < maxAttempts; tried++) {

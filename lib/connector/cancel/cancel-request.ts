@@ -47,7 +47,7 @@ function requireCancellable({ request: { value: request }, keys }: LoadedRequest
     if (createEndsAt > now()) throw conflict("The request is still being created.", between(now(), createEndsAt));
   }
   // A shipment that was found by look-up may belong to another request until a response opens with our response keys.
-  if (delivery?.tentative === true) throw conflict("The shipment is not confirmed to be of this request.");
+  if (delivery?.shipment?.tentative === true) throw conflict("The shipment is not confirmed to be of this request.");
   if (!keys.some(({ value }) => isWaiting(value))) throw conflict("Every key of the request has been produced.");
 }
 

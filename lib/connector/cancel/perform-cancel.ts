@@ -29,7 +29,7 @@ export async function performCancel(loaded: LoadedRequest, run: Run, deps: Conne
   const waiting = () => securityKeysOf(current).filter(isWaiting);
 
   const shipped = waiting().filter(key => !isOnSite(key));
-  if (shipped.length > 0 && current.request.value.delivery?.shipmentId !== undefined) {
+  if (shipped.length > 0 && current.request.value.delivery?.shipment !== undefined) {
     current = await cancelAtDelivery(current, run, deps);
   }
   const onSite = waiting().filter(isOnSite);

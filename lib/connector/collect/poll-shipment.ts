@@ -3,7 +3,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import type { CredentialRequest, SecurityKey } from "../model/request.ts";
+import { type CredentialRequest, type SecurityKey, type Shipment, shipmentIdOf } from "../model/request.ts";
 import { deliveryProblem, isShipped } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
@@ -37,7 +37,7 @@ export async function pollShipment(
 ): Promise<PollResult> {
   const { now, intervals, delivery, log } = deps;
   const request = loaded.request.value;
-  const shipmentId = request.delivery?.shipmentId;
+  const shipmentId = shipmentIdOf(request);
   if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
   const call = async () => {
     const lease = newLease(run, now(), intervals);
@@ -100,45 +100,39 @@ async function applyShipment(
 ): Promise<void> {
   const { state } = shipment;
   const request = leased.request.value;
-  const { missing, message, ...delivery } = request.delivery ?? {};
+  const { missing, ...delivery } = request.delivery ?? {};
+  // The id of the look-up: the service may return it in another form here, and the look-up would find it again.
+  const { message, ...known } = delivery.shipment ?? { id: shipment.shipmentId };
   const { errorMessage, ...rest } = request;
-  const answered = {
-    ...delivery,
+  const answered: Shipment = {
+    ...known,
     stateId: state.id,
     ...(state.message && { message: state.message }),
     ...(shipment.tracking && { tracking: shipment.tracking }),
-    ...(isShipped(state.id) && { shippedAt: delivery.shippedAt ?? deps.now() }),
+    ...(isShipped(state.id) && { shippedAt: known.shippedAt ?? deps.now() }),
   };
   const problem = errorStates.includes(state.id) ? deliveryProblem(answered) : undefined;
-  const seen: CredentialRequest = { ...rest, delivery: answered, ...(problem && { errorMessage: problem }) };
+  const seen = { ...rest, delivery: { ...delivery, shipment: answered }, ...(problem && { errorMessage: problem }) };
 
   const { keys, opened } = await decodeShipment(leased, shipment, deps);
-  const isUnproven = request.delivery?.tentative === true && opened === 0;
+  const isUnproven = known.tentative === true && opened === 0;
   const owner = isUnproven ? await findShipmentOwner(leased, shipment, deps) : "this_request";
   if (owner === "another_request") return unlinkShipment(leased, deps);
   await beforeSave(leased, keys);
   return savePoll(leased, owner === "this_request" ? withConfirmedLink(seen) : seen, keys, deps);
 }
 
+/** Returns the request with its shipment confirmed, if it was linked tentatively. */
 function withConfirmedLink(request: CredentialRequest): CredentialRequest {
-  const { tentative, ...delivery } = request.delivery ?? {};
-  return { ...request, delivery };
+  if (request.delivery?.shipment === undefined) return request;
+  const { tentative, ...shipment } = request.delivery.shipment;
+  return { ...request, delivery: { ...request.delivery, shipment } };
 }
 
 /** Unlinks a tentative shipment whose responses are for other response keys, so it belongs to another request. The look-up continues. */
 async function unlinkShipment(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
   const request = leased.request.value;
-  // The id of the look-up: the service may return it in another form here, and the look-up would find it again.
-  const {
-    shipmentId = "",
-    tentative,
-    stateId,
-    shippedAt,
-    tracking,
-    message,
-    missing,
-    ...delivery
-  } = request.delivery ?? {};
+  const { shipment: { id: shipmentId } = { id: "" }, missing, ...delivery } = request.delivery ?? {};
   deps.log.error("shipment_link_rejected", { shipmentId });
   const { lease, ...rest } = request;
   const rejectedShipmentIds = [...(delivery.rejectedShipmentIds ?? []), shipmentId];

@@ -49,7 +49,7 @@ export async function abortCreate(
 /** Whether a request is not started, and has no order intent or the one of the create handler. */
 const isOpen = ({ request }: LoadedRequest, intentAt: Instant | undefined): boolean => {
   const { state, delivery } = request.value;
-  return state === "received" && (delivery?.sentAt ?? intentAt) === intentAt && delivery?.shipmentId === undefined;
+  return state === "received" && (delivery?.sentAt ?? intentAt) === intentAt && delivery?.shipment === undefined;
 };
 
 /** Whether an IdP may still process an unanswered call. The job then compensates again, after the call is certain to be over. */

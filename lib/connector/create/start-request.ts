@@ -5,7 +5,7 @@ import { tooLateFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import type { CredentialRequest, Delivery } from "../model/request.ts";
+import { type CredentialRequest, type Delivery, shipmentIdOf } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
 import { withPollDue } from "../runs/next-due.ts";
 import { saveChanges } from "../storage/change-request.ts";
@@ -36,7 +36,7 @@ export async function startWithShipment(
     latest = current;
     const request = current.request.value;
     if (!isUnconfirmed(request)) return undefined;
-    const { tentative, missing, ...delivery } = request.delivery ?? {};
+    const { missing, ...delivery } = request.delivery ?? {};
     const { errorMessage, lease, due: before, ...rest } = request;
     const state = request.state === "received" ? startRequest(request.state) : request.state;
     return {
@@ -52,20 +52,24 @@ export async function startWithShipment(
   };
   // The caller does not wait for the removal of the former index rows: a job sweeps rows that remain.
   const saved = await saveChanges(recorded, started, deps, { isUrgent: true });
-  if (saved === undefined && latest.request.value.delivery?.shipmentId !== shipmentId)
+  if (saved === undefined && shipmentIdOf(latest.request.value) !== shipmentId)
     log.error("shipment_after_end", { credentialRequestId: requestId, shipmentId });
   return { requestId, shipmentId };
 }
 
 /** Whether the shipment of an open request is not known, or linked tentatively only. */
 export const isUnconfirmed = ({ state, delivery }: CredentialRequest): boolean =>
-  state === "received" || (state === "started" && delivery?.tentative === true);
+  state === "received" || (state === "started" && delivery?.shipment?.tentative === true);
 
 /** Returns the delivery with its shipment. The tentative one that it replaces is rejected, so that it is unlinked even after a crash. */
 function withShipment(delivery: Delivery, shipmentId: string): Delivery {
-  const { shipmentId: former, rejectedShipmentIds = [] } = delivery;
-  if (former === undefined || former === shipmentId) return { ...delivery, shipmentId };
-  return { ...delivery, shipmentId, rejectedShipmentIds: [...rejectedShipmentIds, former] };
+  const { shipment: former, rejectedShipmentIds = [] } = delivery;
+  const shipment = { id: shipmentId };
+  if (former === undefined) return { ...delivery, shipment };
+  if (former.id !== shipmentId)
+    return { ...delivery, shipment, rejectedShipmentIds: [...rejectedShipmentIds, former.id] };
+  const { tentative, ...confirmed } = former;
+  return { ...delivery, shipment: confirmed };
 }
 
 /**

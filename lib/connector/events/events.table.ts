@@ -8,7 +8,7 @@ import type { Action, Row, Tables } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
 import type { Instant, Now } from "../../platform/time.ts";
 import type { Stored } from "../model/loaded-request.ts";
-import type { CredentialRequest, RequestValues } from "../model/request.ts";
+import { type CredentialRequest, type RequestValues, shipmentIdOf } from "../model/request.ts";
 import { dueTable } from "../runs/due-index.table.ts";
 import { keyPrefix, requestRows, requestsTable } from "../storage/request-rows.table.ts";
 import { type EventDelivery, eventId, nothingDone, type RecordedEvents } from "./event.ts";
@@ -76,7 +76,7 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
     const occurrences = occurrencesBetween(before, after);
     if (occurrences.length === 0) return undefined;
     const { events: count = 0 } = before.request;
-    const shipmentId = after.request.delivery?.shipmentId;
+    const shipmentId = shipmentIdOf(after.request);
     return omitUndefined({ first: count + 1, at: now(), sinks, shipmentId, events: occurrences });
   };
 

@@ -29,14 +29,15 @@ export function occurrencesBetween(before: RequestValues, after: RequestValues):
  */
 const hasStarted = (before: CredentialRequest, after: CredentialRequest): boolean =>
   !isStarted(before) &&
-  (isStarted(after) || (before.state === "started" && isTerminal(after.state) && after.delivery?.tentative !== true));
+  (isStarted(after) ||
+    (before.state === "started" && isTerminal(after.state) && after.delivery?.shipment?.tentative !== true));
 
 const isStarted = ({ state, delivery }: CredentialRequest): boolean =>
-  state === "started" && delivery?.tentative !== true;
+  state === "started" && delivery?.shipment?.tentative !== true;
 
 /** Returns whether the shipment was shipped, and is certainly the shipment of this request. */
 const isShipped = ({ delivery }: CredentialRequest): boolean =>
-  delivery?.shippedAt !== undefined && delivery.tentative !== true;
+  delivery?.shipment?.shippedAt !== undefined && delivery.shipment.tentative !== true;
 
 function ofCredentials(before: SecurityKey, { id: keyId, credentials }: SecurityKey): readonly Occurrence[] {
   return credentials.flatMap(({ state, idpId }, index): Occurrence[] => {

@@ -104,11 +104,11 @@ export function judgeRequest(request: CredentialRequest | undefined): RequestVer
   if (request === undefined || request.neverSent === true) return { is: "free" };
   const { id, state, delivery } = request;
   if (state === "received") return { is: delivery?.sentAt === undefined ? "abandoned" : "unreconciled" };
-  if (request.shipment !== undefined && delivery?.shipmentId === undefined) {
+  if (request.shipment !== undefined && delivery?.shipment === undefined) {
     if (state === "cancelled") return { is: "cancelled" };
     return { is: "never_confirmed", reason: request.errorMessage ?? "The order was never confirmed." };
   }
-  const { shipmentId } = delivery ?? {};
+  const shipmentId = delivery?.shipment?.id;
   return { is: "answered", answer: { created: { requestId: id, ...(shipmentId !== undefined && { shipmentId }) } } };
 }
 export type FinalVerdict = Exclude<ClaimVerdict | RequestVerdict, { readonly is: "look" | "abandoned" }>;

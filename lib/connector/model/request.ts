@@ -42,23 +42,28 @@ export interface Tracking {
   readonly link?: string;
 }
 
-/** The order at the delivery service and its progress. */
-export interface Delivery {
-  /** The order intent, written before the delivery service is called: from then on the order may exist (C6). */
-  readonly sentAt?: Instant;
-  /** Whether the delivery service was called and did not answer. Without it, the create handler may have stopped before the call. */
-  readonly isUnanswered?: boolean;
-  readonly shipmentId?: string;
-  /** Whether the shipment was found by look-up, and no response has opened with our response keys yet. */
+/** A shipment at the delivery service, and what the service has reported of it. */
+export interface Shipment {
+  readonly id: string;
+  /** Whether it was found by look-up, and no response has opened with our response keys yet. */
   readonly tentative?: boolean;
-  /** Shipments that were linked tentatively and belong to other requests. They are not linked again. */
-  readonly rejectedShipmentIds?: readonly string[];
   readonly stateId?: number;
   /** When a poll first got a state that means shipped. */
   readonly shippedAt?: Instant;
   readonly tracking?: Tracking;
   /** The delivery service's text for its state. Only in error states it becomes the request's `errorMessage`. */
   readonly message?: string;
+}
+
+/** The order at the delivery service and its progress. */
+export interface Delivery {
+  /** The order intent, written before the delivery service is called: from then on the order may exist (C6). */
+  readonly sentAt?: Instant;
+  /** Whether the delivery service was called and did not answer. Without it, the create handler may have stopped before the call. */
+  readonly isUnanswered?: boolean;
+  readonly shipment?: Shipment;
+  /** Shipments that were linked tentatively and belong to other requests. They are not linked again. */
+  readonly rejectedShipmentIds?: readonly string[];
   /**
    * How often the delivery service did not know the shipment, and since when: polls that got 404 with its own error object, or look-ups of
    * an order without an id whose list was complete.
@@ -234,3 +239,7 @@ export const displayName = (key: SecurityKey): string => key.name ?? "Pre-Reg Ke
 /** Returns the name that the IdP and the PIN email show. */
 export const registeredName = (key: SecurityKey): string =>
   key.serial === undefined ? displayName(key) : `${displayName(key)}: ${key.serial}`;
+
+/** Returns the id of the shipment of a request, if it is known. */
+export const shipmentIdOf = ({ delivery }: Pick<CredentialRequest, "delivery">): string | undefined =>
+  delivery?.shipment?.id;

@@ -1,6 +1,6 @@
 import { credentialMessage } from "./credential.ts";
 import { pinMailMessage } from "./pin-mail.ts";
-import { type CredentialRequest, type Delivery, isOnSite, type SecurityKey } from "./request.ts";
+import { type CredentialRequest, isOnSite, type SecurityKey, type Shipment } from "./request.ts";
 
 /** The stored states of a shipment. `processing` is not stored, because it ends with a lease and without a write (C9). */
 export const shipmentStates = ["ongoing", "complete", "pending_pin_sending"] as const;
@@ -52,7 +52,7 @@ export const isProduced = (stateId: number): boolean => stateId >= 102 && stateI
 export const isShipped = (stateId: number): boolean => stateId >= 103 && stateId <= 106;
 
 /** Returns the message of the delivery service about a shipment that needs attention; undefined in the normal course. */
-export function deliveryProblem({ stateId, message }: Pick<Delivery, "stateId" | "message">): string | undefined {
+export function deliveryProblem({ stateId, message }: Pick<Shipment, "stateId" | "message">): string | undefined {
   if (stateId === undefined || expectedStates.includes(stateId)) return undefined;
   return `The delivery service reports: ${message ?? `state ${stateId}`}`;
 }

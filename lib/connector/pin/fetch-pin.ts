@@ -3,7 +3,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { openPin } from "../exchange/open-pin.ts";
 import { enrollmentId } from "../model/ids.ts";
 import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
-import { isOnSite, type SecurityKey } from "../model/request.ts";
+import { isOnSite, type SecurityKey, shipmentIdOf } from "../model/request.ts";
 import { shippedItems } from "../model/shipment.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 
@@ -88,7 +88,7 @@ async function enrolledPin(
 }
 
 async function shippedPin(loaded: LoadedRequest, key: SecurityKey, deps: ConnectorDeps): Promise<string | undefined> {
-  const shipmentId = loaded.request.value.delivery?.shipmentId;
+  const shipmentId = shipmentIdOf(loaded.request.value);
   if (shipmentId === undefined) return undefined;
   const items = shippedItems(securityKeysOf(loaded));
   const item = items.findIndex(of => of.some(({ id }) => id === key.id));

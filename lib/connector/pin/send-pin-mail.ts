@@ -136,7 +136,7 @@ async function deliver(target: Target, { to, pin, inDoubt }: Send, deps: Connect
   const usable = key.credentials.filter(({ state }) => state !== "failed" && state !== "cancelled");
   // One user may have a credential at several identity providers.
   const userIds = [...new Set(usable.map(({ userId }) => userId))];
-  const tracking = isOnSite(key) ? undefined : loaded.request.value.delivery?.tracking;
+  const tracking = isOnSite(key) ? undefined : loaded.request.value.delivery?.shipment?.tracking;
   const content = {
     pin,
     keyName: displayName(key),

@@ -1,6 +1,6 @@
 import { days, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { CredentialRequest, Delivery } from "../model/request.ts";
+import type { CredentialRequest, Delivery, Shipment } from "../model/request.ts";
 import { logAndContinue } from "../runs/queue.ts";
 
 /** The states of requests whose shipment the delivery service probably still knows, in the order in which they are read. */
@@ -10,7 +10,7 @@ const maxAgesMs = [days(7), days(30)];
 /** The maximum number of requests that are read for each age and state, oldest first. */
 const maxRead = 50;
 
-type AnsweredRequest = CredentialRequest & { readonly delivery: Delivery & { readonly shipmentId: string } };
+type AnsweredRequest = CredentialRequest & { readonly delivery: Delivery & { readonly shipment: Shipment } };
 
 /**
  * Yields recent requests whose shipment the delivery service has answered for: the first answer sets `stateId`.
@@ -28,9 +28,9 @@ export async function* answeredShipments(
         if (seen.has(requestId)) continue;
         seen.add(requestId);
         const request = await requestOf(requestId, deps);
-        const { shipmentId, stateId, tentative } = request?.delivery ?? {};
-        if (request !== undefined && shipmentId !== undefined && stateId !== undefined && tentative !== true)
-          yield { ...request, delivery: { ...request.delivery, shipmentId } };
+        const shipment = request?.delivery?.shipment;
+        if (request !== undefined && shipment?.stateId !== undefined && shipment.tentative !== true)
+          yield { ...request, delivery: { ...request.delivery, shipment } };
       }
     }
   }

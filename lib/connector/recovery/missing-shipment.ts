@@ -35,7 +35,7 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps
     const message = `The shipment was deleted at the delivery service. ${failure.peer} is not responding yet.`;
     return pollLater(leased, { delivery, errorMessage: message }, deps, failure.retryAfter);
   }
-  log.warn("shipment_cancelled", { shipmentId: delivery.shipmentId });
+  log.warn("shipment_cancelled", { shipmentId: delivery.shipment?.id });
   const errorMessage = "The shipment was deleted at the delivery service.";
   const ended = ordered.map(key => withPurgeDue(endWaiting(key, "cancelled", errorMessage, now()), deps));
   return savePoll(leased, { ...leased.request.value, delivery, errorMessage }, ended, deps);

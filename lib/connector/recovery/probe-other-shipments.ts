@@ -32,7 +32,7 @@ export async function probeOtherShipments(
   for await (const { delivery } of answeredShipments(missing.keys(), deps)) {
     const read = await callInTurn(deliveryService, run, deps, {
       mayStart: () => !isPastDeadline(run, deps),
-      call: () => callAndLearn(deliveryService, run, deps, () => deps.delivery.getShipment(delivery.shipmentId)),
+      call: () => callAndLearn(deliveryService, run, deps, () => deps.delivery.getShipment(delivery.shipment.id)),
     });
     if (read === "left") return "not_known";
     if (!("error" in read)) return "knows_others";

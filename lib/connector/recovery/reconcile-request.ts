@@ -98,7 +98,7 @@ async function lookUp(
   if (found.length === 1 && shipment !== undefined) {
     const { errorMessage, lease, ...rest } = request;
     const { missing, ...sent } = request.delivery ?? {};
-    const delivery = { ...sent, shipmentId: shipment.shipmentId, tentative: true };
+    const delivery = { ...sent, shipment: { id: shipment.shipmentId, tentative: true } };
     const due = { queue: "poll", at: now(), peer: deliveryService } as const;
     const started = { ...rest, state: startRequest(request.state), delivery, attempts: 0, due };
     const linked = await requests.save(leased, { request: started, keys: withPollDue(securityKeysOf(leased), deps) });

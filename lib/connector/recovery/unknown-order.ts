@@ -34,7 +34,7 @@ export const isNeverOrdered = ({ isUnanswered, missing }: Delivery = {}, now: In
  */
 export async function canFindOthers({ request }: LoadedRequest, deps: ConnectorDeps): Promise<boolean> {
   for await (const other of answeredShipments([request.value.id], deps)) {
-    const { shipmentId, sentAt = other.createdAt } = other.delivery;
+    const { shipment, sentAt = other.createdAt } = other.delivery;
     const found = await deps.delivery
       .findByReference(referenceOf(other), plus(sentAt, -minutes(5)))
       .catch((error: unknown) => {
@@ -43,7 +43,7 @@ export async function canFindOthers({ request }: LoadedRequest, deps: ConnectorD
       });
     const error = found instanceof PeerFailure ? found : undefined;
     const shipments = found instanceof PeerFailure || found === "cannot_tell" ? [] : found.shipments;
-    const isFound = shipments.some(each => each.shipmentId === shipmentId);
+    const isFound = shipments.some(each => each.shipmentId === shipment.id);
     if (!isFound) deps.log.warn("search_not_trusted", { otherRequestId: other.id, ...(error && { error }) });
     return isFound;
   }
@@ -70,5 +70,5 @@ export async function areLinkedToOthers(
 /** Whether the shipment of a request is linked tentatively, and the request is open. */
 export async function isTentative(requestId: string, { requests }: ConnectorDeps): Promise<boolean> {
   const other = (await requests.load(requestId))?.request.value;
-  return other?.delivery?.tentative === true && !isTerminal(other.state);
+  return other?.delivery?.shipment?.tentative === true && !isTerminal(other.state);
 }

@@ -1,4 +1,4 @@
-import { isSameDue, type RequestValues } from "../model/request.ts";
+import { isSameDue, type RequestValues, shipmentIdOf } from "../model/request.ts";
 import { isSameList, listKeyOf, nameLists, type RequestList, serialList } from "../model/request-lists.ts";
 import { isSameStatus, shipmentStatusOf } from "../model/shipment.ts";
 import { requestStates } from "../model/states.ts";
@@ -26,11 +26,11 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
     const { id, delivery } = after.request;
     const former = before === undefined ? [] : dueWork(before);
     const work = dueWork(after).filter(each => !former.some(old => isSameWork(old, each)));
-    const isNewShipment = delivery?.shipmentId !== before?.request.delivery?.shipmentId;
+    const isNewShipment = delivery?.shipment?.id !== before?.request.delivery?.shipment?.id;
     const [isLinked] = await Promise.all([
-      delivery?.shipmentId === undefined || !isNewShipment
+      delivery?.shipment === undefined || !isNewShipment
         ? true
-        : shipments.link(delivery.shipmentId, id, shipmentStatusOf(after.request, after.keys)),
+        : shipments.link(delivery.shipment.id, id, shipmentStatusOf(after.request, after.keys)),
       ...work.map(due.add),
       lists.enter(listKeyOf(after.request), newLists(before, after)),
     ]);
@@ -39,9 +39,9 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
 
   /** Writes the record of the shipment if its status has changed, and unlinks a shipment that is no longer that of the request. */
   async updateShipment(before: RequestValues, { request, keys }: RequestValues): Promise<void> {
-    const former = before.request.delivery?.shipmentId;
+    const former = shipmentIdOf(before.request);
     if (former === undefined) return;
-    if (former !== request.delivery?.shipmentId) return shipments.unlink(former, request.id);
+    if (former !== shipmentIdOf(request)) return shipments.unlink(former, request.id);
     const status = shipmentStatusOf(request, keys);
     if (!isSameStatus(shipmentStatusOf(before.request, before.keys), status))
       await shipments.update(former, request.id);
@@ -58,8 +58,8 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
   async removeOthers({ request, keys }: RequestValues, foundBy: RequestList | undefined): Promise<void> {
     const { id, delivery, state } = request;
     // A crash may have left a rejected shipment linked.
-    const { shipmentId, rejectedShipmentIds = [] } = delivery ?? {};
-    for (const linked of [...rejectedShipmentIds, ...(shipmentId === undefined ? [] : [shipmentId])])
+    const { shipment, rejectedShipmentIds = [] } = delivery ?? {};
+    for (const linked of [...rejectedShipmentIds, ...(shipment === undefined ? [] : [shipment.id])])
       await shipments.unlink(linked, id);
     // A crash may have left a row in the list of another state. It would stay until that list is read, so an erasure removes it now.
     const states = foundBy === undefined ? [state] : requestStates;

@@ -50,13 +50,17 @@ const delivery = z.lazy(() =>
   z.object({
     sentAt: storedInstant.exactOptional(),
     isUnanswered: isSet.exactOptional(),
-    shipmentId: text.exactOptional(),
-    tentative: isSet.exactOptional(),
+    shipment: z
+      .object({
+        id: text,
+        tentative: isSet.exactOptional(),
+        stateId: z.number().exactOptional(),
+        shippedAt: storedInstant.exactOptional(),
+        tracking: z.object({ number: text.exactOptional(), link: text.exactOptional() }).exactOptional(),
+        message: text.exactOptional(),
+      })
+      .exactOptional(),
     rejectedShipmentIds: z.array(text).exactOptional(),
-    stateId: z.number().exactOptional(),
-    shippedAt: storedInstant.exactOptional(),
-    tracking: z.object({ number: text.exactOptional(), link: text.exactOptional() }).exactOptional(),
-    message: text.exactOptional(),
     missing: z.object({ count, since: storedInstant }).exactOptional(),
   }),
 );

@@ -92,13 +92,14 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
   /** Copies the current status of a request to the record of its shipment. */
   const updateShipment = async ({ request: { value } }: LoadedRequest): Promise<void> => {
     const { id, delivery } = value;
-    if (delivery?.shipmentId !== undefined) await shipments.update(delivery.shipmentId, id);
+    if (delivery?.shipment !== undefined) await shipments.update(delivery.shipment.id, id);
   };
 
   /** Unlinks the shipments that a crash left linked to the request that had rejected them. */
   const unlinkRejected = async ({ request: { value } }: LoadedRequest): Promise<void> => {
-    const { shipmentId, rejectedShipmentIds = [] } = value.delivery ?? {};
-    for (const rejected of rejectedShipmentIds) if (rejected !== shipmentId) await shipments.unlink(rejected, value.id);
+    const { shipment, rejectedShipmentIds = [] } = value.delivery ?? {};
+    for (const rejected of rejectedShipmentIds)
+      if (rejected !== shipment?.id) await shipments.unlink(rejected, value.id);
   };
 
   return {

@@ -76,7 +76,7 @@ export function shipmentRecords(
         const stored = await find(shipmentId);
         if (stored?.value.requestId !== requestId) return;
         const loaded = await load(requestId);
-        if (loaded?.request.value.delivery?.shipmentId !== shipmentId) return;
+        if (loaded?.request.value.delivery?.shipment?.id !== shipmentId) return;
         const status = shipmentStatusOf(loaded.request.value, securityKeysOf(loaded));
         if (isSameStatus(stored.value, status)) return;
         const row = { ...keysOf(shipmentId), ...shipmentColumns.toColumns({ requestId, ...status }) };

@@ -117,20 +117,20 @@ export function readV2(request: CredentialRequest, keys: readonly SecurityKey[])
   const of = (provisioning: SecurityKey["provisioning"]) =>
     keys.filter(key => key.provisioning === provisioning).map(readKey);
   const authenticators = of("on_site");
+  const shipment = request.delivery?.shipment;
   return omitUndefined({
     credential_request_id: request.id,
     // Without an identifier of its own, the recipient is stored under the email, which no read shows.
     external_id: recipient.externalId === recipient.email ? undefined : recipient.externalId,
     state: request.state,
-    error_message:
-      request.errorMessage ?? (isTerminal(request.state) ? undefined : deliveryProblem(request.delivery ?? {})),
+    error_message: request.errorMessage ?? (isTerminal(request.state) ? undefined : deliveryProblem(shipment ?? {})),
     authenticators: authenticators.length === 0 ? undefined : authenticators,
     shipment:
       request.shipment &&
       omitUndefined({
-        shipment_id: request.delivery?.shipmentId,
+        shipment_id: shipment?.id,
         customer_reference: request.shipment.customerReference,
-        tracking: request.delivery?.tentative === true ? undefined : request.delivery?.tracking,
+        tracking: shipment?.tentative === true ? undefined : shipment?.tracking,
         shipment_items: of("shipped"),
         mailing_address: readAddress(request.shipment.mailingAddress),
       }),

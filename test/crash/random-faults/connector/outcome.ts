@@ -54,7 +54,7 @@ async function wrongRequest({ request, keys }: LoadedRequest, run: EndedRun): Pr
   if (lease !== undefined) wrong.push(`${id} has a lease`);
   if (shipments.length > 1) wrong.push(`${id} was shipped ${shipments.length} times`);
   for (const shipment of shipments)
-    if (shipment.id !== delivery?.shipmentId) wrong.push(`${id} does not know its shipment ${shipment.id}`);
+    if (shipment.id !== delivery?.shipment?.id) wrong.push(`${id} does not know its shipment ${shipment.id}`);
   for (const { value: key } of keys) wrong.push(...(await wrongKey(id, key, run)));
   wrong.push(...(await wrongEvents(id, run)));
   return wrong;

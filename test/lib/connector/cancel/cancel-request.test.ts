@@ -206,7 +206,7 @@ describe("a cancel", () => {
     await peers.delivery.control(found?.id ?? "", { state: 101 });
     connector.advance(minutes(16));
     await connector.runCredentials();
-    expect(await connector.requestRow(requestId)).toMatchObject({ delivery: { tentative: true } });
+    expect(await connector.requestRow(requestId)).toMatchObject({ delivery: { shipment: { tentative: true } } });
     expect(await refusalOf(cancelRequest(requestId, connector.context))).toMatchObject({ status: 409 });
     expect(deletions()).toBe(0);
   });

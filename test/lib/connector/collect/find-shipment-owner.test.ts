@@ -46,8 +46,8 @@ async function tentativelyLinked(connector: TestConnector, body: Body) {
   connector.advance(minutes(16));
   await connector.runCredentials("timer");
   const { delivery } = await connector.requestRow(requestId);
-  expect(delivery).toMatchObject({ tentative: true, shipmentId: expect.any(String) });
-  return { requestId, shipmentId: delivery?.shipmentId ?? "" };
+  expect(delivery).toMatchObject({ shipment: { tentative: true, id: expect.any(String) } });
+  return { requestId, shipmentId: delivery?.shipment?.id ?? "" };
 }
 
 async function runForHours(connector: TestConnector): Promise<void> {
@@ -64,8 +64,8 @@ describe("a tentatively linked shipment", () => {
     await peers.delivery.control(shipmentId, { sabotage: "swapped" });
     await connector.runShipments("timer");
     const { delivery } = await connector.requestRow(requestId);
-    expect(delivery).toMatchObject({ shipmentId });
-    expect(delivery?.tentative).toBeUndefined();
+    expect(delivery).toMatchObject({ shipment: { id: shipmentId } });
+    expect(delivery?.shipment?.tentative).toBeUndefined();
     await peers.delivery.control(shipmentId, { sabotage: null });
     await runForHours(connector);
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
@@ -80,7 +80,9 @@ describe("a tentatively linked shipment", () => {
     );
     const { requestId, shipmentId } = await tentativelyLinked(connector, orderBody([1]));
     await connector.runShipments("timer");
-    expect((await connector.requestRow(requestId)).delivery).toMatchObject({ tentative: true, shipmentId });
+    expect((await connector.requestRow(requestId)).delivery).toMatchObject({
+      shipment: { tentative: true, id: shipmentId },
+    });
     isDamaged = false;
     await runForHours(connector);
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });

@@ -68,8 +68,8 @@ describe("texts of up to 1 MB with control characters that a peer reports", () =
       expect(text).not.toMatch(cleaned);
     }
     const { delivery } = await connector.requestRow(requestId);
-    expect(delivery?.message?.length).toBeLessThanOrEqual(500);
-    expect(delivery?.message).not.toMatch(cleaned);
+    expect(delivery?.shipment?.message?.length).toBeLessThanOrEqual(500);
+    expect(delivery?.shipment?.message).not.toMatch(cleaned);
     await expectBounded(connector);
   });
 

@@ -820,7 +820,9 @@ describe("a response that is not to be believed", () => {
       }),
     );
     await one.connector.runShipments();
-    expect((await one.connector.requestRow(one.requestId)).delivery).toMatchObject({ shipmentId: one.shipmentId });
+    expect((await one.connector.requestRow(one.requestId)).delivery).toMatchObject({
+      shipment: { id: one.shipmentId },
+    });
     expect(one.connector.events("shipment_link_rejected")).toEqual([]);
   });
 

@@ -276,7 +276,7 @@ describe("a create handler that returns late with an id", () => {
             clock.advance(minutes(16));
             await connector.runCredentials();
             const [{ requestId } = { requestId: "" }] = await connector.queue("poll");
-            expect((await connector.requestRow(requestId)).delivery).toMatchObject({ tentative: true });
+            expect((await connector.requestRow(requestId)).delivery).toMatchObject({ shipment: { tentative: true } });
             return created;
           },
         },
@@ -284,8 +284,8 @@ describe("a create handler that returns late with an id", () => {
     });
     const { requestId, shipmentId = "" } = await connector.order();
     const row = await connector.requestRow(requestId);
-    expect(row).toMatchObject({ state: "started", delivery: { shipmentId } });
-    expect(row.delivery?.tentative).toBeUndefined();
+    expect(row).toMatchObject({ state: "started", delivery: { shipment: { id: shipmentId } } });
+    expect(row.delivery?.shipment?.tentative).toBeUndefined();
     expect(await connector.queue("reconcile")).toEqual([]);
     await connector.runJobs();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
@@ -312,7 +312,7 @@ describe("a create handler that returns late with an id", () => {
     expect(shipmentId).not.toBe(other.shipmentId);
     expect(await connector.requestRow(requestId)).toMatchObject({
       state: "started",
-      delivery: { shipmentId, rejectedShipmentIds: [other.shipmentId] },
+      delivery: { shipment: { id: shipmentId }, rejectedShipmentIds: [other.shipmentId] },
     });
     expect(await connector.context.requests.requestOfShipment(shipmentId ?? "")).toBe(requestId);
     expect(await connector.context.requests.requestOfShipment(other.shipmentId ?? "")).toBeUndefined();

@@ -28,7 +28,7 @@ function largestRequest() {
     recipient,
     emailsTo,
     attempts: 0,
-    delivery: { sentAt: at, shipmentId, tentative: true },
+    delivery: { sentAt: at, shipment: { id: shipmentId, tentative: true } },
   };
   const before = keys.map(
     ({ id, provisioning, credentials }): SecurityKey => ({
@@ -55,7 +55,7 @@ test("a change that starts and ends the largest request, and everything in betwe
   const request: CredentialRequest = {
     ...before.request,
     state: "failed",
-    delivery: { sentAt: at, shipmentId, shippedAt: at },
+    delivery: { sentAt: at, shipment: { id: shipmentId, shippedAt: at } },
   };
   const events = occurrencesBetween(before, { request, keys });
   expect(events).toHaveLength(202);

@@ -6,7 +6,8 @@ import { occurrencesBetween } from "../../../../lib/connector/events/occurrences
 import type { Credential, CredentialRequest, Delivery, SecurityKey } from "../../../../lib/connector/model/request.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
-const delivery: Delivery = { sentAt: at, shipmentId: "ship-1" };
+const shipment = { id: "ship-1" };
+const delivery: Delivery = { sentAt: at, shipment };
 
 const request = (changes: Partial<CredentialRequest> = {}): CredentialRequest => ({
   id: "2f1d2c3b-9a8e-4d7c-b6a5-e4d3c2b1a099",
@@ -53,8 +54,8 @@ describe("the occurrences between two versions of a request", () => {
 
   test("name each shipped key once, and no authenticator", () => {
     const keys = [key("s-01-001", ["processing"]), key("s-02-001", ["processing"]), key("a-01", ["processing"])];
-    const shipped = request({ delivery: { ...delivery, stateId: 103, shippedAt: at } });
-    const delivered = request({ delivery: { ...delivery, stateId: 104, shippedAt: at } });
+    const shipped = request({ delivery: { ...delivery, shipment: { ...shipment, stateId: 103, shippedAt: at } } });
+    const delivered = request({ delivery: { ...delivery, shipment: { ...shipment, stateId: 104, shippedAt: at } } });
     expect(occurrencesBetween({ request: request(), keys }, { request: shipped, keys })).toEqual([
       { type: "key.shipped", keyId: "s-01-001" },
       { type: "key.shipped", keyId: "s-02-001" },
@@ -64,8 +65,8 @@ describe("the occurrences between two versions of a request", () => {
 
   test("have neither start nor shipment while the shipment is linked tentatively, and both when the link is confirmed", () => {
     const keys = [key("s-01-001", ["processing"])];
-    const tentative = request({ delivery: { ...delivery, tentative: true, shippedAt: at } });
-    const confirmed = request({ delivery: { ...delivery, shippedAt: at } });
+    const tentative = request({ delivery: { ...delivery, shipment: { ...shipment, tentative: true, shippedAt: at } } });
+    const confirmed = request({ delivery: { ...delivery, shipment: { ...shipment, shippedAt: at } } });
     const received = request({ state: "received" });
     expect(occurrencesBetween({ request: received, keys }, { request: tentative, keys })).toEqual([]);
     expect(
@@ -75,7 +76,7 @@ describe("the occurrences between two versions of a request", () => {
   });
 
   test("have the start of a request whose link is confirmed when it ends, and none of one that ends without a start", () => {
-    const tentative = request({ delivery: { ...delivery, tentative: true } });
+    const tentative = request({ delivery: { ...delivery, shipment: { ...shipment, tentative: true } } });
     const [before, after] = [[key("s-01-001", ["processing"])], [key("s-01-001", ["failed"])]];
     const typesFrom = (from: CredentialRequest, to: CredentialRequest) =>
       occurrencesBetween({ request: from, keys: before }, { request: to, keys: after }).map(({ type }) => type);

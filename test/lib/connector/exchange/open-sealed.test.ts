@@ -66,11 +66,11 @@ describe("a response key that does not open", () => {
     connector.advance(minutes(16));
     await connector.runCredentials();
     const { delivery } = await connector.requestRow(requestId);
-    expect(delivery).toMatchObject({ tentative: true });
-    await peers.delivery.control(delivery?.shipmentId ?? "", { state: 104 });
+    expect(delivery).toMatchObject({ shipment: { tentative: true } });
+    await peers.delivery.control(delivery?.shipment?.id ?? "", { state: 104 });
     connector.advance(minutes(10));
     await withUnreadable(connector, ":s-01-001", "response-key-0").runShipments();
-    expect((await connector.requestRow(requestId)).delivery).toMatchObject({ tentative: true });
+    expect((await connector.requestRow(requestId)).delivery).toMatchObject({ shipment: { tentative: true } });
     connector.advance(minutes(10));
     await connector.runJobs();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });

@@ -44,10 +44,8 @@ const order = {
   deliveryType: 1,
   mailingAddress: { streetLine1: "1", postalCode: "1", city: "1", countryCode: "SE" },
 } as const;
-const delivery: fc.Arbitrary<Delivery> = fc.record(
-  { sentAt: time, shipmentId: fc.constant("s1"), tentative: fc.constant(true) },
-  { requiredKeys: [] },
-);
+const shipment = fc.record({ id: fc.constant("s1"), tentative: fc.constant(true) }, { requiredKeys: ["id"] });
+const delivery: fc.Arbitrary<Delivery> = fc.record({ sentAt: time, shipment }, { requiredKeys: [] });
 const request = fc.record(
   {
     id: fc.constant("r1"),
@@ -122,7 +120,7 @@ describe("the request of a claim", () => {
   test("is answered with its ids as soon as it has started, with any later outcome", () => {
     forAll(request, request => {
       fc.pre(request.neverSent !== true && request.state !== "received");
-      const { shipmentId } = request.delivery ?? {};
+      const shipmentId = request.delivery?.shipment?.id;
       fc.pre(request.shipment === undefined || shipmentId !== undefined);
       const created = { requestId: "r1", ...(shipmentId !== undefined && { shipmentId }) };
       expect(judgeRequest(request)).toEqual({ is: "answered", answer: { created } });

@@ -155,7 +155,7 @@ describe("resend-pin (specification section 4)", () => {
     const connector = await testConnector(peers);
     const { requestId } = await mailed(connector);
     const { delivery } = await connector.requestRow(requestId);
-    await peers.delivery.control(delivery?.shipmentId ?? "", { purge: true });
+    await peers.delivery.control(delivery?.shipment?.id ?? "", { purge: true });
     expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
     connector.advance(hours(15 * 24));
     expect(await connector.runCleanUp(0)).toMatchObject({ purged: 1 });

@@ -102,7 +102,7 @@ describe("an order intent that a crash has left", () => {
     isHidden = false;
     expect(await runFor(connector, requestId, hours(1))).toMatchObject({ state: "started" });
     const { missing, ...delivery } = (await connector.requestRow(requestId)).delivery ?? {};
-    expect([missing, delivery.tentative]).toEqual([undefined, true]);
+    expect([missing, delivery.shipment?.tentative]).toEqual([undefined, true]);
   });
 
   test.each<[string, Fetch]>([
@@ -197,7 +197,7 @@ describe("an order that was sent and not answered", () => {
     const [{ requestId } = { requestId: "" }] = await connector.queue("poll");
     expect(await connector.requestRow(requestId)).toMatchObject({
       state: "started",
-      delivery: { isUnanswered: true, tentative: true, shipmentId: other.shipmentId },
+      delivery: { isUnanswered: true, shipment: { tentative: true, id: other.shipmentId } },
     });
     await connector.runShipments();
     expect(await connector.requestRow(requestId)).toMatchObject({

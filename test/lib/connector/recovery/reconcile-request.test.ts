@@ -121,11 +121,11 @@ describe("a delivery call without an answer", () => {
     await connector.runCredentials();
     const row = await connector.requestRow(requestId);
     expect(row.errorMessage).toBeUndefined();
-    expect(row.delivery).toMatchObject({ tentative: true, shipmentId: expect.any(String) });
-    expect(await connector.context.requests.requestOfShipment(row.delivery?.shipmentId ?? "")).toBe(requestId);
+    expect(row.delivery).toMatchObject({ shipment: { tentative: true, id: expect.any(String) } });
+    expect(await connector.context.requests.requestOfShipment(row.delivery?.shipment?.id ?? "")).toBe(requestId);
 
     await connector.runShipments("timer");
-    expect((await connector.requestRow(requestId)).delivery?.tentative).toBeUndefined();
+    expect((await connector.requestRow(requestId)).delivery?.shipment?.tentative).toBeUndefined();
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(ordered()).toBe(1);
@@ -556,7 +556,9 @@ describe("a shipment that looks like the order", () => {
     await connector.runCredentials();
     await peers.delivery.control(shipmentId, { sabotage: "garbage" });
     await connector.runShipments();
-    expect((await connector.requestRow(requestId)).delivery).toMatchObject({ tentative: true, shipmentId });
+    expect((await connector.requestRow(requestId)).delivery).toMatchObject({
+      shipment: { tentative: true, id: shipmentId },
+    });
     await peers.delivery.control(shipmentId, { sabotage: null });
     await connector.runShipments();
     expect(await connector.read(requestId)).toMatchObject({ state: "received" });

@@ -25,7 +25,7 @@ async function withRejectedShipment(connector: TestConnector): Promise<string> {
   const requestId = (refusal as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
   connector.advance(minutes(16));
   await connector.runCredentials("timer");
-  expect((await connector.requestRow(requestId)).delivery?.tentative).toBe(true);
+  expect((await connector.requestRow(requestId)).delivery?.shipment?.tentative).toBe(true);
   await connector.runShipments("timer");
   expect((await connector.read(requestId)).state).toBe("received");
   return requestId;

@@ -52,11 +52,8 @@ const fullRequest = (id: string): CredentialRequest => ({
   },
   delivery: {
     sentAt: now,
-    shipmentId: "s",
-    tentative: true,
+    shipment: { id: "s", tentative: true, stateId: 8, message: "Error" },
     rejectedShipmentIds: ["t"],
-    stateId: 8,
-    message: "Error",
     missing: { count: 2, since: now },
   },
   errorMessage: '{"not":"parsed"}',
@@ -226,7 +223,7 @@ describe("a credential request in Table storage", () => {
 
   test("is not saved with a shipment that is linked to another request", async () => {
     const [id, other] = [newId(), newId()];
-    const shipped = (of: string) => ({ ...least(of), delivery: { shipmentId: "taken" } });
+    const shipped = (of: string) => ({ ...least(of), delivery: { shipment: { id: "taken" } } });
     await store.insert(shipped(other), [leastKey("s-01-001")]);
     const inserted = await store.insert(least(id), [leastKey("s-01-001")]);
     expect(await store.save(inserted, { request: shipped(id) })).toBeUndefined();
@@ -414,7 +411,7 @@ describe("the record of a shipment id", () => {
     const { rejectedShipmentIds = [] } = loaded.request.value.delivery ?? {};
     const [shipmentId = ""] = rejectedShipmentIds;
     const saved = await store.save(loaded, {
-      request: { ...least(id), delivery: { rejectedShipmentIds, shipmentId } },
+      request: { ...least(id), delivery: { rejectedShipmentIds, shipment: { id: shipmentId } } },
     });
     const due = { queue: "poll", at: "2026-04-01T00:00:00.000Z" } as const;
     await store.removeStale({ ...due, requestId: id, writtenAt: now }, saved);

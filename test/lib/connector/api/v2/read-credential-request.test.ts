@@ -105,7 +105,8 @@ describe("the version 2 read model (specification section 2)", () => {
       ],
     };
     const tracking = { number: "JD0146000030", link: "https://carrier.example/JD0146000030" };
-    const delivery = { sentAt: now, shipmentId: "U89bvfKKCtQfhnqaFBrAZW", stateId: 103, message: "Shipped", tracking };
+    const shipped = { id: "U89bvfKKCtQfhnqaFBrAZW", stateId: 103, message: "Shipped", tracking };
+    const delivery = { sentAt: now, shipment: shipped };
     expect(readV2({ ...request, delivery, errorMessage: "It is being looked up." }, [everything])).toStrictEqual({
       credential_request_id: "r1",
       external_id: "ext-1",
@@ -197,7 +198,7 @@ describe("the version 2 read model (specification section 2)", () => {
   });
 
   it("shows no tracking number of a shipment that may belong to another request", () => {
-    const delivery = { shipmentId: "U89", tentative: true, tracking: { number: "JD0146000030" } };
+    const delivery = { shipment: { id: "U89", tentative: true, tracking: { number: "JD0146000030" } } };
     expect(readV2({ ...request, delivery }, [key]).shipment).not.toHaveProperty("tracking");
   });
 

@@ -66,7 +66,7 @@ function wrongOrders(
 ): readonly string[] {
   const made = shipments.filter(({ customerReference }) => customerReference === requestId);
   const calls = peers.delivery.count("POST", /shipments$/);
-  const unknown = made.filter(({ id }) => id !== request.value.delivery?.shipmentId);
+  const unknown = made.filter(({ id }) => id !== request.value.delivery?.shipment?.id);
   return [
     ...(made.length > 1 || calls > 1 ? [`ordered by ${calls} calls, of which ${made.length} were taken`] : []),
     ...unknown.map(({ id }) => `shipment ${id} is lost`),

@@ -48,7 +48,7 @@ function ofV2({ request, keys }: LoadedRequest): ReadState {
 }
 
 function ofV1({ request, keys }: LoadedRequest, now: Instant): ReadState {
-  const shipmentId = request.value.delivery?.shipmentId ?? "";
+  const shipmentId = request.value.delivery?.shipment?.id ?? "";
   const values = keys.map(({ value }) => value);
   const { shipment_state, error_message } = readShipmentV1(shipmentId, request.value, values, now);
   return { states: [shipment_state], messages: [error_message] };

@@ -155,7 +155,7 @@ export const wrongResponses = (
   }));
 
 const shipmentIdOf = async ({ connector, requestId }: Stage): Promise<string> =>
-  (await connector.requestRow(requestId)).delivery?.shipmentId ?? "";
+  (await connector.requestRow(requestId)).delivery?.shipment?.id ?? "";
 
 export const wrongShipments = wrongResponses(async (stage, sabotage) =>
   stage.peers.delivery.control(await shipmentIdOf(stage), { sabotage }),
