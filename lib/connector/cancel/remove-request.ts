@@ -1,8 +1,12 @@
+import { isDeepStrictEqual } from "node:util";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { claimFault, neverConfirmedMessage } from "../faults.ts";
+import { type Claim, judgeRequest, type KeptAnswer, toKeptRefusal, withoutPeerText } from "../model/idempotency.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { CredentialRequest } from "../model/request.ts";
 import type { RequestList } from "../model/request-lists.ts";
-import { removeAuthenticators } from "../recovery/remove-authenticators.ts";
-import { concludeClaim } from "./conclude-claim.ts";
+import { removeAuthenticators } from "../recovery/compensate.ts";
 
 /**
  * Removes the data of a request from storage and from the pre-registration API. Each step may be repeated; the rows are removed last.
@@ -20,3 +24,39 @@ export async function removeRequest(
   await responses.removeAll(request.id);
   await requests.remove(loaded, erasing?.foundBy);
 }
+
+/**
+ * Saves the outcome of a request in its claim before the request's rows are removed, so that its Idempotency-Key does not order again. Keeps
+ * only the kind and the code of a refusal.
+ * @param erased whether the claim must not keep the answer
+ */
+async function concludeClaim(
+  request: CredentialRequest,
+  { claims }: Pick<ConnectorDeps, "claims">,
+  { erased = false } = {},
+): Promise<void> {
+  const { claim } = request;
+  if (claim === undefined) return;
+  await retryOnConflict(async () => {
+    const found = await claims.find(claim);
+    if (found?.value.requestId !== request.id) return undefined;
+    const answer = erased ? "erased" : finalAnswer(found.value, request);
+    if (isDeepStrictEqual(answer, found.value.answer)) return undefined;
+    return (await claims.replace(found, withAnswer(found.value, answer))) ?? conflict;
+  });
+}
+
+function finalAnswer({ answer }: Claim, request: CredentialRequest): KeptAnswer | undefined {
+  if (typeof answer === "object" && "refused" in answer) return { refused: withoutPeerText(answer.refused) };
+  if (answer !== undefined && answer !== "unreconciled") return answer;
+  const verdict = judgeRequest(request);
+  if (verdict.is === "answered") return verdict.answer;
+  if (verdict.is !== "never_confirmed" && verdict.is !== "cancelled") return undefined;
+  const final = verdict.is === "cancelled" ? verdict : { ...verdict, reason: neverConfirmedMessage };
+  return { refused: toKeptRefusal(claimFault(final, { requestId: request.id } as Claim)) };
+}
+
+const withAnswer = ({ answer: _, ...claim }: Claim, answer: KeptAnswer | undefined): Claim => ({
+  ...claim,
+  ...(answer !== undefined && { answer }),
+});

@@ -10,8 +10,7 @@ import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
 import { findShipmentOwner } from "./find-shipment-owner.ts";
-import { removeResponsesIfDeleted } from "./remove-responses-if-deleted.ts";
-import { pollLater, savePoll } from "./save-poll.ts";
+import { pollLater, removeResponsesIfDeleted, savePoll } from "./save-poll.ts";
 
 /**
  * The result of a poll, which the run uses to decide about the other shipments. `left`: the time of the run was over

@@ -4,7 +4,6 @@ import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loade
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
 import { postponeRequest } from "../runs/next-due.ts";
-import { removeResponsesIfDeleted } from "./remove-responses-if-deleted.ts";
 
 /** Returns the request with its lease released and its next poll: at the peer's Retry-After, else with back-off from 1 to 6 hours. */
 function withNextPoll(request: CredentialRequest, deps: ConnectorDeps, retryAfter?: number): CredentialRequest {
@@ -44,4 +43,15 @@ async function saveUnlessChanged(leased: LoadedRequest, changes: Changes, deps: 
   if ((await deps.requests.save(leased, changes)) !== undefined) return;
   deps.log.warn("poll_conflict", {});
   await removeResponsesIfDeleted(leased.request.value.id, deps);
+}
+
+/**
+ * Removes the responses of a request that no longer exists. Call it after a poll that could not be saved: the poll stores the responses
+ * before it saves the row that names them, and the request may have been deleted or erased between the two.
+ */
+export async function removeResponsesIfDeleted(
+  requestId: string,
+  { requests, responses }: Pick<ConnectorDeps, "requests" | "responses">,
+): Promise<void> {
+  if ((await requests.load(requestId)) === undefined) await responses.removeAll(requestId);
 }

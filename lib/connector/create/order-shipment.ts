@@ -5,11 +5,12 @@ import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { intentFault, isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
-import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
+import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
+import { referenceOf, shippedItems } from "../model/shipment.ts";
+import type { DeliveryOrder, OrderedItem } from "../peers/delivery-wire.ts";
 import { saveChanges } from "../storage/change-request.ts";
 import { abortCreate } from "./abort-create.ts";
-import { deliveryOrderOf } from "./delivery-order.ts";
 import type { EncryptedRequests } from "./encrypt-key-requests.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
 import { compensateTooLate, saveFromHandler } from "./save-from-handler.ts";
@@ -106,4 +107,22 @@ async function leaveForReconciliation(
   const written = await toResult(saveChanges(loaded, unanswered, deps));
   if ("error" in written) deps.log.error("reconcile_not_scheduled", { credentialRequestId: id, error: written.error });
   return unreconciledFault(id, cause);
+}
+
+/** Returns the order for the delivery service. Throws if the request has no shipment. */
+function deliveryOrderOf(loaded: LoadedRequest, orders: readonly EncryptedRequests[]): DeliveryOrder {
+  const request = loaded.request.value;
+  if (request.shipment === undefined) throw new Error("a request without a shipment is not ordered");
+  const { externalId: _, ...recipient } = request.recipient;
+  const items = shippedItems(securityKeysOf(loaded)).map((securityKeys): OrderedItem => {
+    const [first] = securityKeys;
+    return {
+      productId: first?.productId ?? 0,
+      inventoryProductId: first?.inventoryProductId ?? 0,
+      customizationId: first?.customizationId,
+      keyName: first?.name,
+      keys: securityKeys.map(({ id }) => orders.find(({ keyId }) => keyId === id) ?? { credentialRequests: [] }),
+    };
+  });
+  return { ...request.shipment, customerReference: referenceOf(request), recipient, items };
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { type EventType, endStates, eventName, eventSource, eventTypes } from "./event.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { type EventType, endStates, eventId, eventName, eventSource, eventTypes, type RequestEvent } from "./event.ts";
 
 const common = {
   credential_request_id: z.string().describe("The request."),
@@ -70,3 +71,36 @@ export const cloudEventSchemas = Object.fromEntries(eventTypes.map(type => [type
 };
 
 export type CloudEvent = z.output<(typeof cloudEventSchemas)[EventType]>;
+
+/** The content type of an event on the wire. */
+export const eventContentType = "application/cloudevents+json; charset=utf-8";
+
+/** Returns an event as it is sent. */
+export function cloudEventOf(event: RequestEvent): CloudEvent {
+  const { requestId, type, at, sequence, shipmentId, keyId: key, credential, idpId, mail, errorCode, state } = event;
+  const states = {
+    "request.started": "started",
+    "credential.active": "active",
+    "credential.failed": "failed",
+  } as const;
+  return {
+    specversion: "1.0",
+    id: eventId(event),
+    source: eventSource,
+    type: eventName(type),
+    subject: requestId,
+    time: at,
+    sequence: String(sequence).padStart(6, "0"),
+    datacontenttype: "application/json",
+    data: omitUndefined({
+      credential_request_id: requestId,
+      shipment_id: shipmentId,
+      key_id: key,
+      credential,
+      idp_id: idpId,
+      mail,
+      error_code: errorCode,
+      state: state ?? (type in states ? states[type as keyof typeof states] : undefined),
+    }),
+  } as CloudEvent;
+}

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { cloudEventOf } from "./cloud-event.ts";
+import { cloudEventOf } from "./cloud-event-schemas.ts";
 import { type EventDelivery, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
 import type { LoadedEvents } from "./event-rows.table.ts";
 

@@ -6,7 +6,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { Stored } from "../model/loaded-request.ts";
 import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../runs/run.ts";
 import { loadRequest } from "../storage/change-request.ts";
-import { cloudEventOf } from "./cloud-event.ts";
+import { cloudEventOf } from "./cloud-event-schemas.ts";
 import { type DeliverDeps, pauseSink, withTime } from "./deliver-events.ts";
 import { type EventDelivery, eventId, eventsIn, type RequestEvent } from "./event.ts";
 import type { EventSink } from "./event-sink.ts";

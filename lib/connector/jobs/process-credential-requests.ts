@@ -1,9 +1,8 @@
 import { resumeCancel } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { reconcileRequest } from "../recovery/reconcile-request.ts";
-import { forEachDue } from "../runs/queue.ts";
+import { continueAfterPauses, forEachDue } from "../runs/queue.ts";
 import { type Run, startRun } from "../runs/run.ts";
-import { continueAfterPauses } from "./continue-after-pauses.ts";
 import { emptyReport, type KeysReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
 
 /**

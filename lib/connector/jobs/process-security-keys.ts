@@ -1,9 +1,27 @@
+import type { Instant } from "../../platform/time.ts";
+import { activateCredential } from "../activate/activate-credential.ts";
+import { pollAuthenticator } from "../collect/poll-authenticator.ts";
+import { removeResponsesIfDeleted } from "../collect/save-poll.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { isWaiting } from "../model/credential.ts";
+import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
+import { type CredentialRequest, isSameDue, type SecurityKey } from "../model/request.ts";
+import type { Retry } from "../model/retry.ts";
+import { measureUnsentMail } from "../pin/mail-outcomes.ts";
+import { sendPinMail } from "../pin/send-pin-mail.ts";
+import { compensateEnded } from "../recovery/compensate-ended.ts";
+import { releaseLease } from "../runs/next-due.ts";
 import { forEachDue, logAndContinue } from "../runs/queue.ts";
-import { isPastDeadline, type Run } from "../runs/run.ts";
-import { type KeyCounts, processSecurityKey } from "./process-security-key.ts";
+import { isDue, isLeasedByAnother, isPastDeadline, type Run } from "../runs/run.ts";
+import { runStep } from "../runs/run-step.ts";
+import type { Step } from "../runs/step.ts";
 
-export interface KeysReport extends KeyCounts {
+/** Counts of credentials by their state after a run, and of requests. */
+export interface KeysReport {
+  readonly processed: number;
+  readonly activated: number;
+  readonly failed: number;
+  readonly pending: number;
   /** Requests that were left or not finished, because the time of the run ended or a peer was not to be called. */
   readonly left: number;
 }
@@ -14,7 +32,7 @@ export async function processSecurityKeys(
   run: Run,
   deps: ConnectorDeps,
 ): Promise<KeysReport> {
-  const total = { processed: 0, activated: 0, failed: 0, pending: 0 };
+  let total = emptyReport;
   const left = await forEachDue(queue, run, deps, async (start, entries) => {
     let loaded = start;
     let hasLeft = false;
@@ -23,7 +41,7 @@ export async function processSecurityKeys(
       if (isPastDeadline(run, deps)) return true;
       try {
         const result = await processSecurityKey(loaded, keyId, run, deps);
-        for (const name of ["processed", "activated", "failed", "pending"] as const) total[name] += result.counts[name];
+        total = plusReport(total, { ...result.counts, left: 0 });
         loaded = result.loaded;
         hasLeft ||= result.isLeft;
       } catch (error) {
@@ -47,3 +65,113 @@ export const plusReport = (first: KeysReport, second: KeysReport): KeysReport =>
   pending: first.pending + second.pending,
   left: second.left,
 });
+
+/** The credentials that one call of `processSecurityKey` processed. */
+type KeyCounts = Omit<KeysReport, "left">;
+
+/**
+ * Does the due work of one security key: polls a waiting authenticator, activates pending credentials one after another
+ * in array order, and sends the PIN email. A credential that must wait, or whose IdP must not be called, does not delay
+ * the next one. Stops if the lease is lost. When the time of the run is over, starts no further step and releases the
+ * lease.
+ */
+export async function processSecurityKey(
+  start: LoadedRequest,
+  keyId: string,
+  run: Run,
+  deps: ConnectorDeps,
+): Promise<{ readonly loaded: LoadedRequest; readonly counts: KeyCounts; readonly isLeft: boolean }> {
+  const processed = new Set<number>();
+  let loaded = start;
+  let isLeft = false;
+  const current = () => securityKeyOf(loaded, keyId);
+  /** Returns whether a step was done, `left` to a later run, or not saved because the lease is lost. */
+  const doStep = async (step: Step, isMoreDue: (key: SecurityKey) => boolean) => {
+    const result = await runStep({ loaded, keyId, run }, step, isMoreDue, deps);
+    if (result === undefined) return "lost";
+    loaded = result.loaded;
+    isLeft ||= result.isLeft;
+    return result.isLeft ? "left" : "done";
+  };
+  const result = () => {
+    measureUnsentMail(current(), deps.now());
+    return { loaded, counts: countsOf(current(), processed), isLeft };
+  };
+  /** Saves the security key without a change. This releases the lease and rewrites the index of due work. */
+  const release = async () => {
+    await doStep({ change: key => key }, nothingMore);
+    return result();
+  };
+  const end = () => (current().lease?.owner === run.owner ? release() : result());
+  const leave = () => {
+    isLeft = true;
+    return end();
+  };
+  if (isLeasedByAnother(current().lease, run, deps.now())) return result();
+
+  if (isPollDue(current(), run, deps)) {
+    const polled = waitingOf(current());
+    const isMoreDue = (key: SecurityKey) => dueActivations(key, run, deps).length > 0 || isMailDue(key, run, deps);
+    const done = await doStep(pollOnSite(loaded.request.value, deps), isMoreDue);
+    if (done === "lost") {
+      await removeResponsesIfDeleted(loaded.request.value.id, deps);
+      return result();
+    }
+    if (done === "done") for (const index of polled) processed.add(index);
+  }
+  const due = dueActivations(current(), run, deps);
+  for (const index of due) {
+    if (isPastDeadline(run, deps)) return leave();
+    const activation = await activateCredential({ requestId: loaded.request.value.id, key: current(), index }, deps);
+    const isMoreDue = (key: SecurityKey) => index !== due.at(-1) || isMailDue(key, run, deps);
+    const done = await doStep(activation, isMoreDue);
+    if (done === "lost") return result();
+    if (done === "done") processed.add(index);
+  }
+  if (isMailDue(current(), run, deps)) {
+    if (isPastDeadline(run, deps)) return leave();
+    if ((await doStep(await sendPinMail({ loaded, key: current() }, deps), nothingMore)) === "lost") return result();
+  } else if (loaded === start && !isSameDue(releaseLease(current(), deps).due, current().due)) {
+    // Another process stopped while it had the lease, and a cancel ended the work: only this run can remove the key
+    // from the queue.
+    return release();
+  }
+  return end();
+}
+
+/** Returns the step that polls an authenticator, and compensates at the IdPs for the credentials that this ends. */
+function pollOnSite(request: CredentialRequest, deps: ConnectorDeps): Step {
+  const poll = pollAuthenticator(request, deps);
+  const perform = async (key: SecurityKey) => compensateEnded({ request, key, outcome: await poll.perform(key) }, deps);
+  return { ...poll, perform };
+}
+
+const nothingMore = (): boolean => false;
+
+const waitingOf = ({ credentials }: SecurityKey): readonly number[] =>
+  [...credentials.keys()].filter(index => credentials[index]?.state === "processing");
+
+const isPollDue = (key: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
+  key.enrollment !== undefined && isWaiting(key) && isRetryDue(key.enrollment, run, now());
+
+const dueActivations = ({ credentials }: SecurityKey, run: Run, { now }: ConnectorDeps): readonly number[] =>
+  [...credentials.entries()]
+    .filter(([, credential]) => credential.state === "activation_pending" && isRetryDue(credential.retry, run, now()))
+    .map(([index]) => index);
+
+const isMailDue = ({ mail }: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
+  mail.state === "due" && isRetryDue(mail.retry, run, now());
+
+const isRetryDue = (retry: Retry | undefined, run: Run, now: Instant): boolean =>
+  retry === undefined || isDue({ ...retry, at: retry.nextAt }, run, now);
+
+function countsOf(key: SecurityKey, processed: ReadonlySet<number>): KeyCounts {
+  const states = [...processed].map(index => key.credentials[index]?.state);
+  const count = (state: string) => states.filter(each => each === state).length;
+  return {
+    processed: processed.size,
+    activated: count("active"),
+    failed: count("failed"),
+    pending: count("activation_pending") + count("processing"),
+  };
+}

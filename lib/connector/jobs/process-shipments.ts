@@ -3,12 +3,11 @@ import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type Due, isSameDue } from "../model/request.ts";
-import { compensateExpired } from "../recovery/compensate-expired.ts";
 import { countMissingShipment } from "../recovery/missing-shipment.ts";
+import { compensateExpired } from "../recovery/peers-in-turn.ts";
 import { probeOtherShipments } from "../recovery/probe-other-shipments.ts";
-import { forEachDue, logAndContinue } from "../runs/queue.ts";
+import { continueAfterPauses, forEachDue, logAndContinue } from "../runs/queue.ts";
 import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
-import { continueAfterPauses } from "./continue-after-pauses.ts";
 import { emptyReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
 
 export interface ShipmentsReport {

@@ -2,10 +2,10 @@ import pLimit from "p-limit";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { openIdpState } from "../exchange/sealed.ts";
-import type { Credential, SecurityKey } from "../model/request.ts";
+import { enrollmentId } from "../model/ids.ts";
+import { type Credential, isOnSite, type SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { credentialSlot, type IdpAnswers, isUnanswered, optionsRequestOf } from "./idp-answers.ts";
-import { removeAuthenticators } from "./remove-authenticators.ts";
 
 /**
  * Removes the authenticators of these security keys at the pre-registration API and their registrations at the IdPs. Throws a failure of
@@ -80,3 +80,28 @@ export async function compensateAtIdp(
   if (!opened) await idp.compensateUnanswered?.(optionsRequestOf(requestId, keyId, index, credential), signal);
   else await idp.compensate(opened, signal);
 }
+
+/**
+ * Removes authenticators at the pre-registration API: they can no longer be enrolled, and their responses are deleted there. Throws the
+ * first failure. May be repeated. If the deployment no longer has the API, only logs that they were left: the request must not wait for
+ * ever.
+ */
+export async function removeAuthenticators(
+  requestId: string,
+  keys: readonly SecurityKey[],
+  { rfpr, concurrency, log }: Pick<ConnectorDeps, "rfpr" | "concurrency" | "log">,
+): Promise<void> {
+  const authenticators = keys.filter(key => isOnSite(key) && mayHaveBeenSent(key));
+  if (authenticators.length === 0) return;
+  if (rfpr === undefined)
+    return log.warn("authenticators_left", { credentialRequestId: requestId, count: authenticators.length });
+  const limit = pLimit(concurrency);
+  await Promise.all(authenticators.map(({ id }) => limit(() => rfpr.remove(enrollmentId(requestId, id)))));
+}
+
+/**
+ * Response keys are stored before an authenticator is sent, so one without them was never sent, except after a backup in which its
+ * credentials count as attempted.
+ */
+const mayHaveBeenSent = ({ credentials }: SecurityKey): boolean =>
+  credentials.some(({ responseKey, triedAt }) => responseKey !== undefined || triedAt !== undefined);

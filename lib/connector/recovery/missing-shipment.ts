@@ -6,7 +6,7 @@ import { isOnSite } from "../model/request.ts";
 import { endWaiting } from "../model/roll-up.ts";
 import { withPurgeDue } from "../runs/next-due.ts";
 import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
-import { compensateInTurn } from "./compensate-in-turn.ts";
+import { compensateInTurn } from "./peers-in-turn.ts";
 
 /**
  * Counts a 404 with the delivery service's own error object. After 3 of them over at least `shipmentMissingMs`, the

@@ -1,11 +1,13 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { idpName, preRegistrationApi } from "../model/peer-names.ts";
 import { isOnSite, type SecurityKey } from "../model/request.ts";
 import { isTerminal } from "../model/states.ts";
 import { callAndLearn, callInTurn, mustLeave } from "../runs/peer-calls.ts";
 import type { Run } from "../runs/run.ts";
+import { compensate, compensateAtIdp } from "./compensate.ts";
 
 type Peers = Pick<ConnectorDeps, "idps" | "rfpr">;
 
@@ -93,4 +95,55 @@ function notCalled(
   }
   const retryAfter = Math.ceil(between(now(), pausedUntil) / 1000);
   return new PeerFailure(peer, operation, "throttled", { retryAfter });
+}
+
+/**
+ * Compensates for security keys of a leased request in a run of a job. Each call waits for its turn at its peer, and does not start if it
+ * could outlast the lease. Returns the failure of a peer, after which the compensation has to be repeated.
+ */
+export async function compensateInTurn(
+  { request: { value: request } }: LoadedRequest,
+  keys: readonly SecurityKey[],
+  run: Run,
+  deps: ConnectorDeps,
+): Promise<PeerFailure | undefined> {
+  const leaseUntil = request.lease?.until ?? deps.now();
+  try {
+    await compensate(request.id, keys, { ...deps, ...peersInTurn(deps, leaseUntil, run, deps) });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof PeerFailure)) throw error;
+    deps.log.warn("compensation_failed", { error });
+    return error;
+  }
+}
+
+/**
+ * Removes the registrations that IdPs began for credentials whose challenge has expired without a response: otherwise they would use up
+ * the user's limit at the IdP. Only logs the failure of an IdP, because an ended credential must not wait for it.
+ * @param after the security keys of the leased request as they will be saved
+ */
+export async function compensateExpired(
+  leased: LoadedRequest,
+  after: readonly SecurityKey[],
+  run: Run,
+  deps: ConnectorDeps,
+): Promise<void> {
+  const { id, lease } = leased.request.value;
+  const inTurn = { ...deps, ...peersInTurn(deps, lease?.until ?? deps.now(), run, deps) };
+  const compensateOne = async (key: SecurityKey, index: number): Promise<void> => {
+    try {
+      await compensateAtIdp(id, key, index, inTurn);
+    } catch (error) {
+      if (!(error instanceof PeerFailure)) throw error;
+      deps.log.warn("compensation_failed", { error });
+    }
+  };
+  const expired = securityKeysOf(leased).flatMap(key => {
+    const ended = after.find(each => each.id === key.id);
+    return [...key.credentials.keys()]
+      .filter(index => key.credentials[index]?.state === "processing" && ended?.credentials[index]?.state === "failed")
+      .map(index => ({ key, index }));
+  });
+  await Promise.all(expired.map(({ key, index }) => compensateOne(key, index)));
 }

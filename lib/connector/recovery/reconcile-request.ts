@@ -12,11 +12,16 @@ import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { postponeRequest, withPollDue } from "../runs/next-due.ts";
 import { callInTurn, learnFromCall } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
-import { compensateInTurn } from "./compensate-in-turn.ts";
 import { endUnconfirmed, failRequest } from "./fail-request.ts";
-import { matchesOrder } from "./match-shipment.ts";
-import { mustLeaveKeys } from "./peers-in-turn.ts";
-import { areLinkedToOthers, canFindOthers, isNeverOrdered, isTentative, withUnknown } from "./unknown-order.ts";
+import { compensateInTurn, mustLeaveKeys } from "./peers-in-turn.ts";
+import {
+  areLinkedToOthers,
+  canFindOthers,
+  isNeverOrdered,
+  isTentative,
+  matchesOrder,
+  withUnknown,
+} from "./unknown-order.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends `failed`. With one, the

@@ -6,6 +6,7 @@ import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { Due, Queue } from "../model/request.ts";
 import type { DueEntry } from "./due-index.table.ts";
 import { type DueRequest, dueWork } from "./due-work.ts";
+import { takeEndOfPauses } from "./peer-calls.ts";
 import { isPastDeadline, type Run } from "./run.ts";
 
 /**
@@ -123,4 +124,23 @@ async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: C
   if (between(entry.writtenAt, now()) <= maxAgeMs) return false;
   await requests.removeStale(entry, loaded);
   return true;
+}
+
+/**
+ * Does the work of a run. A timer run does it again for the peers that have asked to wait, when their wait is over, if
+ * the time of the run allows.
+ */
+export async function continueAfterPauses(
+  run: Run,
+  { now, sleep }: Pick<ConnectorDeps, "now" | "sleep">,
+  work: () => Promise<void>,
+): Promise<void> {
+  for (;;) {
+    await work();
+    const until = run.mode === "timer" ? takeEndOfPauses(run) : undefined;
+    if (until === undefined || until >= run.endsAt) return;
+    // It may be over, if the work at other peers took longer.
+    if (until > now()) await sleep(between(now(), until));
+    if (now() < until || isPastDeadline(run, { now })) return;
+  }
 }

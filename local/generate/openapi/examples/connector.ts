@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { cloudEventOf } from "../../../../lib/connector/events/cloud-event.ts";
+import { cloudEventOf } from "../../../../lib/connector/events/cloud-event-schemas.ts";
 import type { Examples } from "../operation.ts";
 import { statusV1, statusV2 } from "./connector-status.ts";
 import { connectorTokenExamples } from "./core.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cloudEventOf } from "../../../../lib/connector/events/cloud-event.ts";
-import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event-schemas.ts";
+import { cloudEventOf, cloudEventSchemas } from "../../../../lib/connector/events/cloud-event-schemas.ts";
 import { eventId, eventTypes, type Occurrence } from "../../../../lib/connector/events/event.ts";
 import { occurrencesBetween } from "../../../../lib/connector/events/occurrences.ts";
 import type { Credential, CredentialRequest, Delivery, SecurityKey } from "../../../../lib/connector/model/request.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
-import { signatureHeaders } from "../../../../lib/connector/events/sign-event.ts";
+import { signatureHeaders } from "../../../../lib/connector/events/event-sink.ts";
 
 const newSecret = (bytes = 32) => `whsec_${randomBytes(bytes).toString("base64")}`;
 const body = JSON.stringify({ specversion: "1.0", data: { state: "started" } });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
-import { processSecurityKey } from "../../../../lib/connector/jobs/process-security-key.ts";
+import { processSecurityKey } from "../../../../lib/connector/jobs/process-security-keys.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
 import { type PeerLimit, peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";

@@ -3,7 +3,7 @@ import { createShipmentBodyV1 } from "../../../../lib/connector/api/v1/shipment-
 import { receivedRequest } from "../../../../lib/connector/model/draft.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { DeliveryShipment } from "../../../../lib/connector/peers/delivery-wire.ts";
-import { matchesOrder } from "../../../../lib/connector/recovery/match-shipment.ts";
+import { matchesOrder } from "../../../../lib/connector/recovery/unknown-order.ts";
 import { instant } from "../../../../lib/platform/time.ts";
 import { shipmentBodyV1 } from "../api/v1/shipment-body.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
