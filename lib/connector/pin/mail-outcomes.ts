@@ -98,7 +98,12 @@ export function notDelivered(key: SecurityKey, code: string | undefined, deps: C
 }
 
 /** The mail service did not accept the email, or did not answer. @param inDoubt whether an earlier send was not answered */
-export function notAccepted(key: SecurityKey, failure: PeerFailure, inDoubt: boolean, deps: ConnectorDeps): StepOutcome {
+export function notAccepted(
+  key: SecurityKey,
+  failure: PeerFailure,
+  inDoubt: boolean,
+  deps: ConnectorDeps,
+): StepOutcome {
   deps.log.warn("mail_failed", { keyId: key.id, error: failure });
   const { kind, status = 0, retryAfter, code } = failure;
   // The mail service may have sent the email before it answered 5xx, even with Retry-After.

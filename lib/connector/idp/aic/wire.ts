@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Attestation } from "../../model/webauthn.ts";
 import { creationOptionsSchema } from "../creation-options.ts";
 import { pingBinary } from "../ping.ts";
-import { type Callback, outputOf, type JourneyStep } from "./step.ts";
+import { type Callback, type JourneyStep, outputOf } from "./step.ts";
 
 /** AM uses the characters of this text as the user handle, without decoding them. */
 const userHandle = z
