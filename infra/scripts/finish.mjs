@@ -67,7 +67,7 @@ async function main() {
       package: values.package,
       graphAddress: values.graph,
     },
-    waitMs,
+    waitMs: values["without-mail"] ? 0 : waitMs,
     pauseMs: 15_000,
     tell: sentence => console.log(`  ${sentence}`),
     ask: process.stdin.isTTY ? ask : undefined,
