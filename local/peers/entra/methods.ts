@@ -33,9 +33,6 @@ export interface FidoMethods {
   register(userId: string, body: Buffer): Promise<FidoMethod>;
   of(userId: string): readonly FidoMethod[];
   idOf(method: FidoMethod): string;
-  /** @param methodId as {@link FidoMethods.idOf} returns it. Throws `GraphError` 404 */
-  one(userId: string, methodId: string): FidoMethod;
-  remove(userId: string, methodId: string): void;
   expireChallenges(): void;
 }
 
@@ -46,11 +43,6 @@ export function createFidoMethods(
 ): FidoMethods {
   const { challenges, methods } = file.value;
   const of = (userId: string) => methods.filter(method => isSameUser(method.userId, userId));
-  const one = (userId: string, id: string) => {
-    const found = of(userId).find(method => methodId(method, ids()) === id);
-    if (found === undefined) throw new GraphError(404, "ResourceNotFound", "The method does not exist for this user.");
-    return found;
-  };
   /** A challenge is used up by the registration that succeeds with it. */
   const refuseUnlessNew = (userId: string, { id, challenge }: Registration) => {
     if (methods.some(({ credentialId }) => credentialId === id))
@@ -104,11 +96,6 @@ export function createFidoMethods(
     },
     of,
     idOf: method => methodId(method, ids()),
-    one,
-    remove: (userId, id) => {
-      methods.splice(methods.indexOf(one(userId, id)), 1);
-      file.save();
-    },
     expireChallenges: () => {
       for (const challenge of Object.values(challenges)) challenge.expiresAt = 0;
       file.save();

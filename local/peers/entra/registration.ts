@@ -8,13 +8,7 @@ const registration = z.object({
   displayName: z.string().min(1).max(30).optional(),
   publicKeyCredential: z.object({
     id: binary,
-    response: z
-      // Graph documents one spelling and accepts the other one too.
-      .object({ clientDataJSON: binary.optional(), clientDataJson: binary.optional(), attestationObject: binary })
-      .transform(({ clientDataJSON, clientDataJson, ...rest }) => ({
-        ...rest,
-        clientDataJSON: clientDataJSON ?? clientDataJson ?? "",
-      })),
+    response: z.object({ clientDataJSON: binary, attestationObject: binary }),
     clientExtensionResults: z.looseObject({}).optional(),
   }),
 });

@@ -13,7 +13,7 @@ interface Graph {
 }
 
 const FIDO_METHODS =
-  /^\/(?<version>beta|v1\.0)\/users(?:\/(?<id>[^/]+)|\('(?<quoted>[^']+)'\))\/authentication\/fido2Methods(?:\/(?<rest>.+))?$/;
+  /^\/(?<version>beta|v1\.0)\/users(?:\/(?<id>[^/]+)|\('(?<quoted>[^']+)'\))\/authentication\/fido2Methods(?:\/(?<rest>creationOptions.*))?$/;
 
 /** Returns the routes of Microsoft Graph for the keys of users. They throw `GraphError`. */
 export async function graphRoutes(
@@ -39,17 +39,11 @@ export async function graphRoutes(
     users.refuseBlocked(userId);
     return { status: 201, body: shown(await methods.register(userId, call.body)) };
   }
-  if (rest.startsWith("creationOptions")) {
-    // Graph does not find the function if the call has a query.
-    if (method !== "GET" || call.query.size > 0) throw methodNotAllowed();
-    const minutes = Math.min(minutesOf(rest, version === "beta"), grantedMinutes);
-    users.refuseBlocked(userId);
-    return { status: 200, body: methods.creationOptions(userId, minutes) };
-  }
-  if (method === "GET") return { status: 200, body: shown(methods.one(userId, rest)) };
-  if (method !== "DELETE") throw methodNotAllowed();
-  methods.remove(userId, rest);
-  return { status: 204 };
+  // Graph does not find the function if the call has a query.
+  if (method !== "GET" || call.query.size > 0) throw methodNotAllowed();
+  const minutes = Math.min(minutesOf(rest, version === "beta"), grantedMinutes);
+  users.refuseBlocked(userId);
+  return { status: 200, body: methods.creationOptions(userId, minutes) };
 }
 
 /** Five minutes, unless the beta gets a value from 5 to 43200. */

@@ -98,31 +98,6 @@ const asJson = (...parts: string[]) =>
   JSON.stringify({ authenticatorAttachment: "cross-platform", legacyData: parts.join("::") });
 
 describe("a journey", () => {
-  test("requests a name, then a key, verifies it and ends", async () => {
-    const earliest = Math.floor(Date.now() / 1000);
-    const step = await ask();
-    const latest = Math.floor(Date.now() / 1000);
-    expect(step.callbacks.map(({ type }) => type)).toEqual(["MetadataCallback", "HiddenValueCallback"]);
-    const { exp = 0, iat = 0, ...claims } = decodeJwt(step.authId);
-    expect(iat).toSatisfy(seconds => earliest <= seconds && seconds <= latest);
-    expect(exp - 300).toSatisfy(seconds => earliest <= seconds && seconds <= latest);
-    expect(claims).toMatchObject({ authIndexType: "service", authIndexValue: "RegisterKey", realm: "/alpha" });
-    const { id, parts } = outcomeFor(challengeOf(step));
-    const end = await authenticate(filled(step, asJson(...parts, "Desk key: 1")));
-    expect([end.status, await end.json()]).toEqual([
-      200,
-      { tokenId: expect.any(String), successUrl: expect.any(String), realm: "/alpha" },
-    ]);
-    const registration = { userId: USER, credentialId: id, displayName: "Desk key: 1" };
-    expect(aic.registrations()).toEqual([registration]);
-    expect(await (await fetch(`${aic.url}/_control/registrations?user_id=Jan@example.com`)).json()).toEqual([
-      registration,
-    ]);
-    expect(aic.registrations("other")).toEqual([]);
-    const excluded = dataOf(await ask())._excludeCredentials as { id: number[] }[];
-    expect(Buffer.from(Int8Array.from(excluded[0]?.id ?? [])).toString("base64url")).toBe(id);
-  });
-
   test("creates no session if none is requested", async () => {
     const step = await ask();
     const { parts } = outcomeFor(challengeOf(step));

@@ -43,38 +43,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => vault.close());
-
-test("a secret is set, read, and keeps every version", async () => {
-  const one = await client.setSecret("key", "one");
-  const two = await client.setSecret("key", "two");
-  expect((await client.getSecret("key")).value).toBe("two");
-  expect((await client.getSecret("KEY")).value).toBe("two");
-  const { version } = one.properties;
-  expect(version).toMatch(/^[0-9a-f]{32}$/);
-  expect((await client.getSecret("key", { version: version ?? "" })).value).toBe("one");
-  expect((await Array.fromAsync(client.listPropertiesOfSecretVersions("key"))).map(found => found.version)).toEqual([
-    version,
-    two.properties.version,
-  ]);
-  expect(vault.get("key")).toBe("two");
-  expect(vault.get("given")).toBe("from the start");
-  vault.set("key", "three");
-  expect((await client.getSecret("key")).value).toBe("three");
-});
-
-test("expiry, content type, tags and enabled come back as they were set", async () => {
-  const expiresOn = new Date("2031-02-03T04:05:06Z");
-  await client.setSecret("key", "one", { expiresOn, enabled: true, contentType: "text/plain", tags: { a: "b" } });
-  const { properties } = await client.getSecret("key");
-  expect(properties).toMatchObject({ expiresOn, enabled: true, contentType: "text/plain", tags: { a: "b" } });
-  expect(properties.createdOn).toBeInstanceOf(Date);
-  await client.updateSecretProperties("key", properties.version ?? "", { enabled: false });
-  expect(await Array.fromAsync(client.listPropertiesOfSecretVersions("key"))).toMatchObject([
-    { expiresOn, enabled: false },
-  ]);
-  await expect(client.getSecret("key")).rejects.toMatchObject({ statusCode: 403, code: "Forbidden" });
-});
-
 test("the list names every secret and no value, page by page", async () => {
   for (let n = 0; n < 60; n++) vault.set(`key-${n}`, "hidden");
   const found = await Array.fromAsync(client.listPropertiesOfSecrets());
@@ -82,15 +50,6 @@ test("the list names every secret and no value, page by page", async () => {
   expect(found.map(({ name }) => name)).toContain("key-59");
   expect(vault.count("GET", /^\/secrets\/?$/)).toBe(4);
   expect(JSON.stringify(found)).not.toContain("hidden");
-});
-
-test("an unknown secret, an unknown version and a deleted secret are SecretNotFound", async () => {
-  const unknown = { statusCode: 404, code: "SecretNotFound" };
-  await expect(client.getSecret("nothing")).rejects.toMatchObject(unknown);
-  await expect(client.getSecret("given", { version: "0".repeat(32) })).rejects.toMatchObject(unknown);
-  await (await client.beginDeleteSecret("given")).pollUntilDone();
-  await expect(client.getSecret("given")).rejects.toMatchObject(unknown);
-  expect(vault.get("given")).toBeUndefined();
 });
 
 test("a deleted secret can be recovered, and until then its name cannot be used (soft delete, purge protection)", async () => {
