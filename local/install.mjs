@@ -67,6 +67,7 @@ async function install() {
     await npm(process.execPath, ["ci", "--prefix", ".node", "--ignore-scripts"]);
   }
   if (parts.includes("packages")) {
+    await warnWithoutRegistry();
     const done = showProgress();
     // Not `npm ci`, which fails if a registry lacks packages of platforms other than this one.
     await npm(nodeToUse(), ["install", "--no-save"]);
@@ -82,12 +83,13 @@ function showProgress() {
   const started = performance.now();
   const seconds = () => `${Math.round((performance.now() - started) / 1000)} s`;
   const { isTTY } = process.stderr;
-  console.error(`Installing ${paths.length} packages, which takes about half a minute.`);
+  console.error(`Installing ${paths.length} packages (0.8 GB on the disk), which takes about half a minute.`);
   const show = () => {
     const count = paths.filter(path => existsSync(path)).length;
-    process.stderr.write(`\r  ${count} of ${paths.length} packages, ${seconds()} `);
+    const text = `${count} of ${paths.length} packages, ${seconds()}`;
+    process.stderr.write(isTTY ? `\r  ${text} ` : `  ${text}\n`);
   };
-  const timer = isTTY ? setInterval(show, 500) : undefined;
+  const timer = setInterval(show, isTTY ? 500 : 30_000);
   return () => {
     clearInterval(timer);
     console.error(`${isTTY ? "\r" : ""}Installed the packages in ${seconds()}.         `.trimEnd());
@@ -103,23 +105,39 @@ function ownNodeDirectory() {
   return join(root, ".node");
 }
 
+/** Says early that the registry is not responding: npm tries it for minutes before it fails. A mirror without `ping` is no problem. */
+async function warnWithoutRegistry() {
+  const code = await npmCode(nodeToUse(), ["ping", "--fetch-timeout=10000", "--fetch-retries=0"], "ignore").catch(
+    () => 0,
+  );
+  if (code !== 0)
+    console.error(
+      "npm's registry did not respond to a ping. If it cannot be reached, the installation fails after several minutes: " +
+        "see docs/troubleshooting.md.",
+    );
+}
+
 /** Runs npm without its warnings, notices and progress, which a user of this project cannot act on. */
 async function npm(withNode, args) {
+  if ((await npmCode(withNode, args, "inherit")) === 0) return;
+  console.error(`npm ${args[0]} failed.`);
+  process.exit(1);
+}
+
+/** Runs npm. Returns its exit code. @param errors `inherit` prints its errors, `ignore` does not */
+async function npmCode(withNode, args, errors) {
   const quiet = ["--loglevel=error", "--no-audit", "--no-fund", "--no-progress", "--no-update-notifier"];
   const cli = process.env.npm_execpath;
   const direct = cli !== undefined && /\.c?js$/.test(cli);
   const path = [dirname(withNode), process.env.PATH].join(process.platform === "win32" ? ";" : ":");
-  const options = { stdio: ["ignore", "ignore", "inherit"], env: { ...process.env, PATH: path } };
+  const options = { stdio: ["ignore", "ignore", errors], env: { ...process.env, PATH: path } };
   const child = direct
     ? spawn(withNode, [cli, ...args, ...quiet], options)
     : spawn("npm", [...args, ...quiet], { ...options, shell: process.platform === "win32" });
-  const code = await new Promise((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     child.once("exit", resolve);
     child.once("error", reject);
   });
-  if (code === 0) return;
-  console.error(`npm ${args[0]} failed.`);
-  process.exit(1);
 }
 
 /** Several tasks may start at once in a fresh clone: one of them installs, the others wait. */

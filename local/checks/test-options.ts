@@ -1,4 +1,5 @@
 // What `npm test` and `npm run check` are asked to do.
+import { globSync } from "node:fs";
 import { parseArgs } from "node:util";
 
 const usage = `npm test                       every check, the dependency audit and every test: what CI runs
@@ -81,6 +82,9 @@ export function readOptions(args: readonly string[]): Plan | string {
   if (help) return usage;
   const kinds = [checks, fast, changed !== undefined, positionals.length > 0].filter(Boolean).length;
   if (kinds > 1) throw new Error("--fast, --changed and paths exclude each other.");
+  const files = positionals.length === 0 ? [] : globSync("test/**/*.test.ts").map(file => file.replaceAll("\\", "/"));
+  const unknown = positionals.find(path => !files.some(file => file.includes(path.replace(/^\.\//, ""))));
+  if (unknown !== undefined) throw new Error(`No test file has ${unknown} in its path.`);
   const isFiltered = testNamePattern !== undefined;
   const named = isFiltered ? ["--testNamePattern", testNamePattern] : [];
   const some = { isFast: fast, isWhole: false, isFiltered };

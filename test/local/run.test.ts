@@ -37,7 +37,7 @@ let project: string;
 beforeAll(() => {
   project = emptyDirectory();
   for (const directory of ["local/start", "node_modules"]) mkdirSync(join(project, directory), { recursive: true });
-  for (const file of ["run.mjs", "install.mjs", "own-node.mjs", "node-packages.json"])
+  for (const file of ["run.mjs", "tasks.mjs", "install.mjs", "own-node.mjs", "node-packages.json"])
     copyFileSync(join(root, "local", file), join(project, "local", file));
   writeFileSync(join(project, "local/start/start.ts"), startedTask);
   const scripts = { start: "node local/run.mjs start", other: "node local/run.mjs other" };
@@ -50,6 +50,18 @@ beforeAll(() => {
   write("package-lock.json", { name: "p", lockfileVersion: 3, packages });
 });
 afterAll(endAll);
+
+test("says in one sentence that Node 14 is too old", () => {
+  // What Node 14 cannot read would be reported by a SyntaxError before: the file has nothing newer than a template text.
+  const old = join(project, "old.cjs");
+  writeFileSync(old, 'Object.defineProperty(process.versions, "node", { value: "14.21.3" });');
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["-r", old, "local/run.mjs", "start"], {
+    cwd: project,
+    encoding: "utf8",
+  });
+  expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+  expect(stderr).toMatch(/^Node 14\.21\.3 is too old: install Node 20 or later .*\n$/);
+});
 
 /** Runs a command in the project. @param path directories to look for commands in, first */
 function run(

@@ -13,6 +13,8 @@ const root = join(import.meta.dirname, "../../..");
 function project() {
   const directory = emptyDirectory();
   cpSync(join(root, "local/checks"), join(directory, "local/checks"), { recursive: true });
+  mkdirSync(join(directory, "test"));
+  writeFileSync(join(directory, "test/a.test.ts"), "");
   for (const [name, path] of Object.entries(scripts)) {
     mkdirSync(dirname(join(directory, path)), { recursive: true });
     const content = `import { appendFileSync, writeFileSync } from "node:fs";
@@ -56,8 +58,11 @@ describe("npm test", () => {
 
   it("ends with 1 if something has failed", () => {
     // No script: the project has no packages.
+    const directory = emptyDirectory();
+    mkdirSync(join(directory, "test"));
+    writeFileSync(join(directory, "test/a.test.ts"), "");
     const { status } = spawnSync(process.execPath, [join(root, "local/checks/verify.ts"), "test/a.test.ts"], {
-      cwd: emptyDirectory(),
+      cwd: directory,
     });
     expect(status).toBe(1);
   });
@@ -68,7 +73,7 @@ describe("npm test", () => {
     expect(lines.join("\n")).toMatch(/--fast[\s\S]*--changed/);
   });
 
-  it.each([[["--fats"]], [["--fast", "test/a.test.ts"]]])(
+  it.each([[["--fats"]], [["--fast", "test/a.test.ts"]], [["nosuch.test.ts"]]])(
     "rejects %j in one sentence that points to the help",
     args => {
       const { code, stderr, ran } = project()(...args);
