@@ -25,11 +25,14 @@ Usage: [API_TOKEN=<token>] npm run users -- <action> --url URL [options]
   show USER             show a user: OTP keys, attributes, the last sign-in, and what refuses sign-ins
   lock USER             show failed sign-ins, and until when sign-ins are refused
   unlock USER           accept sign-ins again, and forget failed ones
+  disable USER          suspend a user: no sign-in, and every session ends; attributes and OTP keys stay
+  enable USER           end the suspension
   end-sessions USER     sign the user out everywhere
   temporary-code USER   disable a lost OTP key, and print a code that the user types in its place; it is shown only once
 USER is the username or the id.
   --prefix TEXT         find: usernames that begin with this
   --otpkey PREFIX       find: the user of this OTP key; temporary-code: the lost one of several
+  --suspended           find: users who are suspended
   --unused-since TIME   find: no sign-in since this time, such as 2031-01-31
   --uses N              temporary-code: how often the code is accepted; 1 by default
   --hours N             temporary-code: for how long; 24 by default
@@ -47,6 +50,7 @@ API_TOKEN is a static API token of Core; without it the command asks for one. ${
     json: { type: "boolean" },
     prefix: { type: "string" },
     otpkey: { type: "string" },
+    suspended: { type: "boolean" },
     "unused-since": { type: "string" },
     uses: { type: "string" },
     hours: { type: "string" },
@@ -54,7 +58,7 @@ API_TOKEN is a static API token of Core; without it the command asks for one. ${
   allowPositionals: true,
 } as const;
 
-const actions = ["find", "show", "lock", "unlock", "end-sessions", "temporary-code"] as const;
+const actions = ["find", "show", "lock", "unlock", "disable", "enable", "end-sessions", "temporary-code"] as const;
 
 await runOperatorCommand(main);
 
@@ -73,6 +77,7 @@ async function main(): Promise<void> {
       const filters = {
         ...(values.prefix !== undefined && { $prefix: values.prefix }),
         ...(values.otpkey !== undefined && { otpkey: values.otpkey }),
+        ...(values.suspended && { $enabled: false }),
         ...(values["unused-since"] !== undefined && { $unused_since: values["unused-since"] }),
       };
       const users = await readPages(values, page =>
@@ -91,6 +96,7 @@ async function main(): Promise<void> {
       return printFacts({
         Name: found.name,
         Id: found.id,
+        State: found.enabled ? "enabled" : "suspended",
         "Last sign-in": found.last_login ?? "never",
         ...lockFacts(lock),
         "OTP keys": found.otpkeys.join(", ") || "none",
@@ -104,6 +110,12 @@ async function main(): Promise<void> {
     case "unlock":
       await dataOf(core.POST("/core/users/{user}/unlock", { params }));
       return console.error(`${user} is unlocked.`);
+    case "disable":
+      await dataOf(core.POST("/core/users/{user}/disable", { params }));
+      return console.error(`${user} is suspended: no sign-in, and every session has ended.`);
+    case "enable":
+      await dataOf(core.POST("/core/users/{user}/enable", { params }));
+      return console.error(`${user} is no longer suspended.`);
     case "end-sessions":
       await dataOf(core.POST("/core/users/{user}/sessions/delete", { params }));
       return console.error(`The sessions of ${user} have ended.`);
@@ -129,8 +141,9 @@ async function main(): Promise<void> {
   }
 }
 
-function lockFacts({ failures, locked_until, running_attempts }: Lock) {
+function lockFacts({ failures, locked_until, running_attempts, last_refusal }: Lock) {
   return {
+    "Last refusal": last_refusal && `${last_refusal.at} ${last_refusal.reason}`,
     "Failed sign-ins": failures,
     "Locked until": locked_until ?? "not locked",
     "Running sign-ins": running_attempts || undefined,

@@ -6,5 +6,5 @@ if (Number(version.split(".")[0]) < 20) {
   );
   process.exitCode = 1;
 } else {
-  import("./tasks.mjs");
+  void import("./tasks.mjs");
 }

@@ -1,14 +1,19 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { afterAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { sampleRequest } from "../../../local/start/sample-request.ts";
+import { type OpenPage, startBrowser, type TestBrowser } from "../../local/console/browser.ts";
 import { call } from "../../local/host/http/raw-request.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
 
 /** A deployment as its operator sees it: two addresses, and no access to peers, storage or the host. */
 const auth = await startAuthHost();
+let browser: TestBrowser;
 const children: ChildProcess[] = [];
+let requestId: string;
 
 /** Starts the console as an operator does. Returns the address that it prints. */
 async function startConsole(core: string, connector: string): Promise<string> {
@@ -25,27 +30,138 @@ async function startConsole(core: string, connector: string): Promise<string> {
   return /^Console: (\S+)$/.exec(line)?.[1] ?? "";
 }
 
-afterAll(() => {
+/** Creates a static API token as the tenant's administrator does. */
+async function tokenOf(url: string, role: string): Promise<string> {
+  const response = await fetch(`${url}/api-tokens`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${auth.tenantToken}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: role, role }),
+  });
+  expect(response.status).toBe(201);
+  return ((await response.json()) as { readonly token: string }).token;
+}
+
+beforeAll(async () => {
+  browser = await startBrowser();
+  await auth.core("POST", "/users", { username: "Ada Lovelace", password: "seven green herons" });
+  await auth.core("POST", "/otpkeys", { prefix: "cccccccccccb", kind: "hotp", secret: "ab".repeat(20), digits: 6 });
+  await auth.core("POST", "/users/ada%20lovelace/otpkeys", { otpkey: "cccccccccccb" });
+  const { shipment, ...rest } = sampleRequest;
+  const created = await fetch(`${auth.connectorUrl}/v2/credential-requests`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${auth.otherToken}`, "content-type": "application/json" },
+    body: JSON.stringify({ ...rest, shipment: { ...shipment, customer_reference: "REQ0012345" } }),
+  });
+  requestId = ((await created.json()) as { data: { credential_request_id: string } }).data.credential_request_id;
+});
+afterEach(() => browser.closePages());
+afterAll(async () => {
   for (const child of children) child.kill();
+  await browser.close();
 });
 
-test("the console refuses a call without the secret of its address, and what is no API", async () => {
-  const address = await startConsole(auth.token, auth.otherToken);
-  const { host, port, hash } = new URL(address);
-  const get = (path: string, headers: Readonly<Record<string, string>>) =>
-    call({ port: Number(port) }, path, { method: "GET", headers: { host, ...headers } });
-  const secret = hash.replace("#key=", "");
-  expect((await get("/api/facts", { "x-console": secret })).status).toBe(200);
-  for (const wrong of ["1", "", secret.slice(1), secret.toLowerCase()])
-    expect((await get("/api/facts", { "x-console": wrong })).status, wrong).toBe(403);
-  for (const path of [
-    "tokens",
-    "host/maintenance/auth/back-up",
-    "host/admin/functions/x",
-    "host/api-tokens",
-    "peers/mail/mails",
-  ])
-    expect((await get(`/api/${path}`, { "x-console": secret })).status, path).toBe(404);
-  for (const text of [(await get("/api/facts", { "x-console": secret })).text, (await get("/", {})).text])
-    for (const token of [auth.token, auth.otherToken, secret]) expect(text).not.toContain(token);
+const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+const done = (page: Page, text: RegExp) => page.getByRole("status").getByText(text).first().waitFor();
+
+/** The page works without what its policy forbids, and asks its own server only. */
+function expectCalm({ troubles, asked }: OpenPage, address: string): void {
+  expect(troubles).toEqual([]);
+  expect(asked.filter(url => !url.startsWith(new URL(address).origin))).toEqual([]);
+}
+
+describe("with a token of the role `support`", () => {
+  test("a help desk finds an order by its ticket, and helps a user, and is offered nothing more", async () => {
+    const address = await startConsole(
+      await tokenOf(auth.coreUrl, "support"),
+      await tokenOf(auth.connectorUrl, "support"),
+    );
+    const open = await browser.open(address);
+    const { page } = open;
+    await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+    expect(page.url()).not.toContain("key=");
+    for (const link of ["Peers", "Mailbox", "Maintenance", "Sign-in", "On site"])
+      expect(await page.getByRole("link", { name: link, exact: true }).count(), link).toBe(0);
+
+    await page.getByRole("link", { name: "Requests", exact: true }).click();
+    await page.getByLabel("Your reference").fill("REQ0012345");
+    await button(page, "Find").click();
+    await page.getByRole("row").filter({ hasText: requestId }).getByRole("link").click();
+    await page.getByText("REQ0012345", { exact: true }).waitFor();
+    await button(page, "Resend PIN emails").click();
+    await done(page, /resend-pin$/);
+    await button(page, "Cancel").waitFor();
+    for (const name of ["Process shipments", "Play to the end", "Ship the keys"])
+      expect(await button(page, name).count(), name).toBe(0);
+    expect(await page.getByRole("link", { name: "Order a key" }).count()).toBe(0);
+
+    await page.getByRole("link", { name: "Users", exact: true }).click();
+    expect(await button(page, "Create").count()).toBe(0);
+    await page.getByLabel("Name begins with").fill("ada");
+    await button(page, "Apply").click();
+    await page.getByRole("link", { name: "Ada Lovelace" }).click();
+    await button(page, "Unlock").click();
+    await done(page, /^POST .*unlock$/);
+    await button(page, "Suspend").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Suspend the user" }).click();
+    await page.getByText("suspended", { exact: true }).waitFor();
+    await button(page, "End the suspension").click();
+    await page.getByText("enabled", { exact: true }).waitFor();
+    await button(page, "End all sessions").click();
+    await page.getByRole("dialog").getByRole("button", { name: "End the sessions" }).click();
+    await done(page, /^POST .*sessions.delete$/);
+    for (const name of ["Rename", "Reset", "Validate", "Delete this user", "Assign", "Unassign cccccccccccb"])
+      expect(await button(page, name).count(), name).toBe(0);
+
+    await page.getByRole("link", { name: "cccccccccccb" }).click();
+    await button(page, "Issue").click();
+    await page.getByText("shown only once").waitFor();
+    expect(await button(page, "Delete this key").count()).toBe(0);
+    expectCalm(open, address);
+  });
+});
+
+describe("with a token of the role `read`", () => {
+  test("everything is shown and nothing can be changed", async () => {
+    const address = await startConsole(await tokenOf(auth.coreUrl, "read"), await tokenOf(auth.connectorUrl, "read"));
+    const open = await browser.open(address);
+    const { page } = open;
+    for (const [view, text] of [
+      [`request/${requestId}`, "REQ0012345"],
+      ["user/ada%20lovelace", "Ada Lovelace"],
+      ["otpkey/cccccccccccb", "cccccccccccb"],
+      ["requests", requestId],
+      ["users", "Ada Lovelace"],
+      ["otpkeys", "cccccccccccb"],
+    ] as const) {
+      await page.evaluate(`location.hash = "#/${view}"`);
+      await page.locator("main").getByText(text).first().waitFor();
+      const names = await page.locator("main button:visible").allTextContents();
+      expect(
+        names.filter(name => !["Copy", "Find", "Apply", "Next page", "Next"].includes(name)),
+        view,
+      ).toEqual([]);
+    }
+    expectCalm(open, address);
+  });
+
+  test("the console refuses a call without the secret of its address, and what is no API", async () => {
+    const address = await startConsole(auth.token, auth.otherToken);
+    const { host, port, hash } = new URL(address);
+    const get = (path: string, headers: Readonly<Record<string, string>>) =>
+      call({ port: Number(port) }, path, { method: "GET", headers: { host, ...headers } });
+    const secret = hash.replace("#key=", "");
+    expect((await get("/api/facts", { "x-console": secret })).status).toBe(200);
+    for (const wrong of ["1", "", secret.slice(1), secret.toLowerCase()])
+      expect((await get("/api/facts", { "x-console": wrong })).status, wrong).toBe(403);
+    for (const path of [
+      "tokens",
+      "host/maintenance/auth/back-up",
+      "host/admin/functions/x",
+      "host/api-tokens",
+      "peers/mail/mails",
+    ])
+      expect((await get(`/api/${path}`, { "x-console": secret })).status, path).toBe(404);
+    for (const text of [(await get("/api/facts", { "x-console": secret })).text, (await get("/", {})).text])
+      for (const token of [auth.token, auth.otherToken, secret]) expect(text).not.toContain(token);
+  });
 });

@@ -5,7 +5,7 @@ import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form, type Values } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
-import { Badge, Card, FactList, html, Page, Served, Table, useLive } from "../ui.ts";
+import { Badge, Card, FactList, html, Page, Served, Table, time, useLive } from "../ui.ts";
 import { Attributes } from "./attributes.ts";
 import { usePrefixes } from "./otpkeys.ts";
 import { shownOutcome } from "./shown-outcome.ts";
@@ -19,12 +19,13 @@ export function User({ argument: id, facts }: ViewProps) {
     if (isSuccess(await callHost("DELETE", path))) location.hash = "#/users";
   };
   const name = live.data?.body?.name;
+  const isSuspended = live.data?.body?.enabled === false;
   return html`<${Page} title="User" lead=${name}>
     <${Served} isServed=${facts.apis.core} name="Core API">
       ${shownOutcome(
         live,
         body => html`
-        <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id, "Last sign-in": body.last_login ?? "Never" }} /><//>
+        <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id, State: html`<${Badge} state=${body.enabled ? "enabled" : "suspended"} />`, "Last sign-in": body.last_login ?? "Never" }} /><//>
         <${Card} title="Keys">
           <${Table} caption="Assigned keys" columns=${["Prefix", ""]}
             rows=${body.otpkeys.map(prefix => [
@@ -57,6 +58,15 @@ export function User({ argument: id, facts }: ViewProps) {
         <${Validation} path=${path} />
         <${Card} title="The account" needs="core.support">
           <div class="buttons">
+            ${
+              isSuspended
+                ? html`<${Button} label="End the suspension" needs="core.support" run=${() => post("enable")({})} />`
+                : html`<${Button} label="Suspend" kind="danger" needs="core.support" run=${() => post("disable")({})} confirm=${{
+                    title: "Suspend this user?",
+                    text: `${name ?? "The user"} is signed out everywhere and cannot sign in. Attributes and keys stay.`,
+                    action: "Suspend the user",
+                  }} />`
+            }
             <${Button} label="End all sessions" kind="danger" needs="core.support" run=${() => post("sessions/delete")({})} confirm=${{
               title: "End all sessions?",
               text: `${name ?? "The user"} is signed out everywhere.`,
@@ -81,6 +91,8 @@ function Lock({ path }: { path: string }) {
       live,
       lock =>
         html`<${FactList} rows=${{
+          "Last refusal":
+            lock.last_refusal && html`${time(lock.last_refusal.at)}: <code>${lock.last_refusal.reason}</code>`,
           "Failed sign-ins": lock.failures,
           "Locked until": lock.locked_until ?? "Not locked",
           "Running attempts": lock.running_attempts,

@@ -17,10 +17,11 @@ export function Users({ facts }: ViewProps) {
     if (isSuccess(outcome)) form.reset();
     return outcome;
   };
-  const filter = async ({ prefix, otpkey, since, attribute, value = "" }: Record<string, string>) => {
+  const filter = async ({ prefix, otpkey, enabled, since, attribute, value = "" }: Record<string, string>) => {
     const filters = {
       ...(prefix && { $prefix: prefix }),
       ...(otpkey && { otpkey }),
+      ...(enabled && { $enabled: enabled }),
       ...(since && { $unused_since: new Date(since).toISOString() }),
       ...(attribute && { [attribute]: value }),
     };
@@ -40,6 +41,7 @@ export function Users({ facts }: ViewProps) {
           <${Form} label="Apply" send=${filter}>
             <${Field} name="prefix" label="Name begins with" />
             <${Field} name="otpkey" label="Has the key with prefix" suggestions=${usePrefixes()} />
+            <${Field} name="enabled" label="State" options=${[["", "all"], ["true", "not suspended"], ["false", "suspended"]]} />
             <${Field} name="since" label="Not signed in since" type="date" />
             <${Field} name="attribute" label="Has the attribute" />
             <${Field} name="value" label="With this value" />
