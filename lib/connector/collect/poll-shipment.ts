@@ -7,7 +7,7 @@ import { type CredentialRequest, type SecurityKey, type Shipment, shipmentIdOf }
 import { deliveryProblem, isShipped } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
-import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
+import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
 import { findShipmentOwner } from "./find-shipment-owner.ts";
 import { pollLater, removeResponsesIfDeleted, savePoll } from "./save-poll.ts";
@@ -44,7 +44,7 @@ export async function pollShipment(
     if (leased === undefined || isTooLateForAll(leased, deps)) return { leased };
     return { leased, answer: await callAndLearn(deliveryService, run, deps, () => delivery.getShipment(shipmentId)) };
   };
-  const made = await callInTurn(deliveryService, run, deps, { mayStart: () => !isPastDeadline(run, deps), call });
+  const made = await callInTurn(deliveryService, run, deps, call);
   if (made === "left") return "left";
   const { leased, answer } = made;
   if (leased === undefined) return "skipped";

@@ -27,7 +27,7 @@ export interface IdpFile {
   readonly retryAfterMs: number;
 }
 
-export interface ConfiguredIdpsOptions {
+interface ConfiguredIdpsOptions {
   readonly defaultId: string;
   /** The hosts to which secrets may be sent. */
   readonly secretHosts: readonly string[];

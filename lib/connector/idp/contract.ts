@@ -19,7 +19,7 @@ export interface RegistrationQuery {
 }
 
 /** The limits of a call that changes something. It does not start after `notAfter`, even if the process was suspended meanwhile. */
-export interface CallLimits {
+interface CallLimits {
   readonly signal: AbortSignal;
   readonly notAfter?: Instant;
 }

@@ -6,7 +6,7 @@ import type { CreationOptions } from "../model/webauthn.ts";
 import { relyingPartyId } from "./relying-party-id.ts";
 
 /** How a kind of IdP writes binary values. Each schema parses to base64url. */
-export interface BinaryForms {
+interface BinaryForms {
   readonly binary: z.ZodType<string>;
   /** By default `binary`. */
   readonly userHandle?: z.ZodType<string>;

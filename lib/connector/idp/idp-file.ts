@@ -10,7 +10,7 @@ const maxProblems = 200;
 const file = "IDP_CONFIGURATION_PATH";
 
 /** Every IdP of a file, or every problem with it. */
-export type ReadIdpFile =
+type ReadIdpFile =
   | { readonly idps: IdpConfigurations; readonly problems?: never }
   | { readonly idps?: never; readonly problems: readonly Problem[] };
 

@@ -4,7 +4,7 @@ import { type IdpVariable, variableOf } from "./kind.ts";
 import { type AnyIdpKind, idpKinds } from "./kinds.ts";
 
 /** The environment variable of one setting of a kind. */
-export interface KindVariable extends IdpVariable {
+interface KindVariable extends IdpVariable {
   /** The specification's name of the setting. */
   readonly key: string;
   /** The default of the setting as text; undefined if it has none. */

@@ -15,14 +15,14 @@ export interface PublicKey {
 }
 
 /** The public keys of a peer's JWKS. Methods throw PeerFailure only. */
-export interface KeySet {
+interface KeySet {
   /** Returns all keys, at least one. */
   all(): Promise<readonly PublicKey[]>;
   /** Returns the key with this id. A cached set without it is read again. */
   find(kid: string): Promise<PublicKey | undefined>;
 }
 
-export interface KeySetOptions {
+interface KeySetOptions {
   readonly url: string;
   readonly use: "enc" | "sig";
 }

@@ -3,7 +3,7 @@ import type { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { type Instant, minutes, type Now, plus } from "../../platform/time.ts";
 
 /** The limit of the calls that the jobs of this host make to one peer. */
-export interface PeerLimit {
+interface PeerLimit {
   /** The time before which no job of this host calls the peer, because it has answered 429. */
   readonly pausedUntil: Instant | undefined;
   /** Does the work when the limit allows, in the order of the calls. */

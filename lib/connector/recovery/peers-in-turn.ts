@@ -41,10 +41,8 @@ export function peersInTurn({ idps, rfpr }: Peers, leaseUntil: Instant, run: Run
     call: () => Promise<void>,
   ): Promise<void> => {
     const notAfter = plus(leaseUntil, -timeLimitMs);
-    const made = await callInTurn(peer, run, deps, {
-      mayStart: () => deps.now() <= notAfter,
-      call: () => callAndLearn(peer, run, deps, call),
-    });
+    const inTime = () => deps.now() <= notAfter;
+    const made = await callInTurn(peer, run, deps, () => callAndLearn(peer, run, deps, call), inTime);
     if (made === "left") throw notCalled(peer, operation, run, deps);
     if ("error" in made) throw made.error;
   };

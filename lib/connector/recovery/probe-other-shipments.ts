@@ -2,7 +2,7 @@ import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
-import { isPastDeadline, type Run } from "../runs/run.ts";
+import type { Run } from "../runs/run.ts";
 import { answeredShipments } from "./answered-shipments.ts";
 
 /** The number of calls without a shipment after which no more are made. */
@@ -30,10 +30,8 @@ export async function probeOtherShipments(
   let calls = 0;
   let doubtful = 0;
   for await (const { delivery } of answeredShipments(missing.keys(), deps)) {
-    const read = await callInTurn(deliveryService, run, deps, {
-      mayStart: () => !isPastDeadline(run, deps),
-      call: () => callAndLearn(deliveryService, run, deps, () => deps.delivery.getShipment(delivery.shipment.id)),
-    });
+    const call = () => deps.delivery.getShipment(delivery.shipment.id);
+    const read = await callInTurn(deliveryService, run, deps, () => callAndLearn(deliveryService, run, deps, call));
     if (read === "left") return "not_known";
     if (!("error" in read)) return "knows_others";
     if (!(read.error instanceof PeerFailure)) throw read.error;

@@ -11,7 +11,7 @@ import { startRequest } from "../model/states.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { postponeRequest, withPollDue } from "../runs/next-due.ts";
 import { callInTurn, learnFromCall } from "../runs/peer-calls.ts";
-import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
+import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
 import { endUnconfirmed, failRequest } from "./fail-request.ts";
 import { compensateInTurn, mustLeaveKeys } from "./peers-in-turn.ts";
 import {
@@ -55,10 +55,7 @@ export async function reconcileRequest(loaded: LoadedRequest, run: Run, deps: Co
     const leased = await lease();
     return leased && (await lookUp(leased, sentAt, run, deps)) === "never_confirmed" ? leased : undefined;
   };
-  const unconfirmed = await callInTurn(deliveryService, run, deps, {
-    mayStart: () => !isPastDeadline(run, deps),
-    call,
-  });
+  const unconfirmed = await callInTurn(deliveryService, run, deps, call);
   if (unconfirmed === "left") return true;
   // Outside the turn at the delivery service, because the compensation waits for the turns of other peers.
   if (unconfirmed !== undefined) await failUnconfirmed(unconfirmed, run, deps);

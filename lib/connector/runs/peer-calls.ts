@@ -3,7 +3,7 @@ import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { earliest, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isNoToken } from "../peers/access-token.ts";
-import type { Run } from "./run.ts";
+import { isPastDeadline, type Run } from "./run.ts";
 import type { StepOutcome } from "./step.ts";
 
 /** Failed calls in a row after which a run leaves the rest of a peer's work to the next run. */
@@ -38,13 +38,14 @@ export function takeEndOfPauses({ pauses }: Run): Instant | undefined {
 
 /**
  * Makes a call as soon as the limit of its peer allows. Returns `left` without the call if the run must not call the peer
- * when its turn comes, or if `mayStart` returns false.
+ * when its turn comes, or if `mayStart` returns false: by default if the time of the run is over.
  */
 export const callInTurn = <T>(
   peer: string,
   run: Run,
   deps: Limits,
-  { mayStart, call }: { readonly mayStart: () => boolean; readonly call: () => Promise<T> },
+  call: () => Promise<T>,
+  mayStart: () => boolean = () => !isPastDeadline(run, deps),
 ): Promise<T | "left"> =>
   deps.peerLimits.of(peer).run(async () => (mayStart() && !mustLeave(peer, run, deps) ? call() : "left"));
 

@@ -94,7 +94,7 @@ function makeCall(
     if (isWithoutCall !== true) learnFromCall({ peer, failure, isRefused }, key.run, deps);
     return { loaded: leased.loaded, next: () => next };
   };
-  return callInTurn(peer, key.run, deps, { mayStart, call });
+  return callInTurn(peer, key.run, deps, call, mayStart);
 }
 
 /**

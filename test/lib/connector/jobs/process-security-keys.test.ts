@@ -3,7 +3,7 @@ import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.t
 import { processSecurityKey } from "../../../../lib/connector/jobs/process-security-keys.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
-import { type PeerLimit, peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
+import { type PeerLimits, peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
 import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
@@ -73,6 +73,8 @@ const slow = ({ polls = 0, activations = 0 }): ConnectorOptions => ({
     })),
   }),
 });
+
+type PeerLimit = ReturnType<PeerLimits["of"]>;
 
 /** A limit of one call at once to a peer, which makes the first one when so many wait for their turn. */
 function oneCallAtATime(

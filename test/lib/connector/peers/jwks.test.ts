@@ -1,6 +1,6 @@
 import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createKeySet, type KeySetOptions } from "../../../../lib/connector/peers/jwks.ts";
+import { createKeySet } from "../../../../lib/connector/peers/jwks.ts";
 import { type Peer, startPeer } from "../../../../local/peers/peer.ts";
 import { kindOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 
@@ -27,7 +27,7 @@ beforeEach(async () => {
 
 afterEach(() => peer.close());
 
-const keySet = (changes: Partial<KeySetOptions> = {}) =>
+const keySet = (changes: Partial<Parameters<typeof createKeySet>[1]> = {}) =>
   createKeySet({ ...tools, peer: "keys", timeLimitMs: 20_000 }, { url: `${peer.url}/jwks`, use: "sig", ...changes });
 const reads = () => peer.count("GET", /jwks/);
 const shown = ({ kty, crv, x, y, kid }: JWK) => ({ kty, crv, x, y, kid });
