@@ -245,7 +245,7 @@ describe("a create with an Idempotency-Key", () => {
     await connector.runCredentials();
     expect(await refusalOf(once(connector, body))).toEqual({
       ...refusal,
-      body: { ...(refusal.body as object), error_message: expect.stringContaining("before ordering again") },
+      body: { ...(refusal.body as object), error_message: expect.stringContaining("before you order again") },
     });
     expect(ordered()).toBe(1);
   });
