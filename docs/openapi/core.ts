@@ -631,7 +631,7 @@ export type OtpKey = {
   enabled: boolean;
   /** Unique number, which never changes. */
   id: number;
-  /** Users who have the otpkey, at most ten; `GET /users?otpkey=` lists all. Only in the view of an otpkey. */
+  /** Users who have the otpkey, at most ten; `GET /users?otpkey=` lists all. Absent if there is none. */
   users?: Array<UserSummary>;
   /** Present if wrong OTPs stopped the otpkey. Enabling it again starts it. */
   stopped?: true;

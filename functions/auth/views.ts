@@ -51,9 +51,7 @@ export const otpkeyView = z
     users: z
       .array(userSummary)
       .optional()
-      .describe(
-        "Users who have the otpkey, at most ten; `GET /users?otpkey=` lists all. Only in the view of an otpkey.",
-      ),
+      .describe("Users who have the otpkey, at most ten; `GET /users?otpkey=` lists all. Absent if there is none."),
     stopped: z
       .literal(true)
       .optional()

@@ -51,5 +51,6 @@ async function view(
     users.list({ top: maxUsers }, { attributes: new Map(), otpkey: prefix }),
   ]);
   if (found === undefined) throw noSuchKey();
-  return ok({ ...toOtpkeyView(found.key.value, found.attributes), users: holders.entries });
+  const { entries } = holders;
+  return ok({ ...toOtpkeyView(found.key.value, found.attributes), ...(entries.length > 0 && { users: entries }) });
 }

@@ -180,8 +180,8 @@ describe("GET /core/users (specification section 4)", () => {
     "refuses the unknown parameter %s with 400, and names the known ones",
     async name => {
       const known = {
-        users: "otpkey, $top, $skiptoken, $prefix, $unused_since",
-        otpkeys: "$top, $skiptoken, enabled, stopped, unused_since",
+        users: "otpkey, $top, $skiptoken, $prefix, $enabled, $unused_since",
+        otpkeys: "$top, $skiptoken, enabled, stopped, assigned, $prefix, unused_since",
       };
       for (const [list, names] of Object.entries(known)) {
         const { status, body } = await auth.call("GET", `/core/${list}?${name}=1`);
@@ -229,7 +229,10 @@ describe("GET /core/otpkeys", () => {
     const { status, body } = await auth.get("/core/otpkeys", { enable: "true" });
     expect([status, body]).toEqual([
       400,
-      { error: "enable is not known: this list accepts $top, $skiptoken, enabled, stopped, unused_since" },
+      {
+        error:
+          "enable is not known: this list accepts $top, $skiptoken, enabled, stopped, assigned, $prefix, unused_since",
+      },
     ]);
   });
 
@@ -269,6 +272,7 @@ describe("GET /core/otpkeys", () => {
       prefix: stopped.prefix,
       enabled: true,
       id: expect.any(Number),
+      users: [expect.any(Object)],
     });
   });
 

@@ -17,7 +17,13 @@ describe.each(["users", "user"])("POST /core/%s/<id-or-username>/otpkeys (specif
     for (const by of ["id", "name", "id"] as const) {
       expect(await assign(user[by], prefix, segment)).toMatchObject({ status: 204, body: undefined });
     }
-    expect((await view(prefix)).body).toEqual({ attributes: {}, prefix, enabled: true, id: expect.any(Number) });
+    expect((await view(prefix)).body).toEqual({
+      attributes: {},
+      prefix,
+      enabled: true,
+      id: expect.any(Number),
+      users: [{ id: user.id, name: user.name }],
+    });
     expect((await auth.get(`/core/${segment}/${user.id}/otpkeys`)).body).toContain(prefix);
     expect((await auth.get(`/core/users/${user.name}`)).body).toMatchObject({
       otpkeys: expect.arrayContaining([prefix]),
@@ -171,7 +177,7 @@ describe("the prefix of an assignment", () => {
 });
 
 describe("viewing an otpkey (specification section 4, rule 1)", () => {
-  it("shows {attributes, prefix, enabled, id} and nothing else, alone and through its user, in either form", async () => {
+  it("shows {attributes, prefix, enabled, id}, beside them its users, and nothing else, alone and through its user, in either form", async () => {
     const key = await auth.giveKey(user, hotpKey());
     await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "serial", value: "1" });
     const expected = {
@@ -179,6 +185,7 @@ describe("viewing an otpkey (specification section 4, rule 1)", () => {
       prefix: key.prefix,
       enabled: true,
       id: (await auth.context.otpkeys.find(key.prefix))?.value.id,
+      users: [{ id: user.id, name: user.name }],
     };
     for (const path of [
       `/core/otpkeys/${key.prefix}`,
@@ -223,10 +230,11 @@ describe.each([
     await assign(other.id, key.prefix);
     await auth.post(`/core/otpkeys/${key.prefix}/attributes`, { key: "serial", value: "1" });
     await auth.post(`/core/otpkeys/${key.prefix}/disable`);
-    const before = (await view(key.prefix)).body;
+    const before = (await view(key.prefix)).body as { users: readonly object[] };
+    expect(before.users).toHaveLength(2);
     const path = `/core/${segment}/${user.name}/otpkeys/${key.prefix}${rest}`;
     expect(await auth.call(method, path)).toMatchObject({ status: 204, body: undefined });
-    expect((await view(key.prefix)).body).toEqual(before);
+    expect((await view(key.prefix)).body).toEqual({ ...before, users: [{ id: other.id, name: other.name }] });
     expect((await auth.get(`/core/users/${user.id}/otpkeys/${key.prefix}`)).status).toBe(404);
     expect((await auth.get(`/core/users/${other.id}/otpkeys/${key.prefix}`)).status).toBe(200);
     expect(await auth.call(method, path)).toMatchObject({ status: 404, body: noKey });

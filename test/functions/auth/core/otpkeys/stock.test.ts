@@ -51,7 +51,7 @@ describe("the view of an OTP key", () => {
   it("names the users who have it, at most ten", async () => {
     const { body } = await auth.get("/core/otpkeys/stockab");
     expect(body).toMatchObject({ users: [user, other].map(({ id, name }) => ({ id, name })) });
-    expect((await auth.get("/core/otpkeys/stockb")).body).toMatchObject({ users: [] });
+    expect((await auth.get("/core/otpkeys/stockb")).body).not.toHaveProperty("users");
     for (let n = 0; n < 10; n++) {
       const { id } = await auth.makeUser();
       await auth.post(`/core/users/${id}/otpkeys`, { otpkey: "stockab" });

@@ -115,20 +115,26 @@ describe("POST /core/users (specification section 4)", () => {
 });
 
 describe("GET /core/users/<id-or-username> (specification section 4)", () => {
-  it("shows {attributes, otpkeys, id, name} and nothing else, by id and by name", async () => {
+  it("shows {attributes, otpkeys, id, name}, beside them `enabled`, and nothing else, by id and by name", async () => {
     const { id, name } = await auth.makeUser();
     await auth.post(`/core/users/${id}/otpkeys`, { otpkey: `k${id}` });
     await auth.post(`/core/users/${id}/attributes`, { key: "planet", value: "earth" });
     for (const path of [`/core/users/${id}`, `/core/users/${name}`]) {
       const { status, body } = await auth.get(path);
       expect(status).toBe(200);
-      expect(body).toEqual({ attributes: { planet: "earth" }, otpkeys: [`k${id}`], id, name });
+      expect(body).toEqual({ attributes: { planet: "earth" }, otpkeys: [`k${id}`], id, name, enabled: true });
     }
   });
 
   it("shows empty attributes and otpkeys of a new user", async () => {
     const { id, name } = await auth.makeUser();
-    expect((await auth.get(`/core/users/${id}`)).body).toEqual({ attributes: {}, otpkeys: [], id, name });
+    expect((await auth.get(`/core/users/${id}`)).body).toEqual({
+      attributes: {},
+      otpkeys: [],
+      id,
+      name,
+      enabled: true,
+    });
   });
 
   test.each([
@@ -200,6 +206,7 @@ describe.each([
     expect((await auth.get(`/core/users/${user.name}`)).body).toEqual({
       attributes: {},
       otpkeys: [],
+      enabled: true,
       id: next.id,
       name: user.name,
     });
@@ -366,6 +373,7 @@ describe("POST /core/users/<user>/rename", () => {
     expect((await auth.get(`/core/users/${user.name}`)).body).toEqual({
       attributes: {},
       otpkeys: [],
+      enabled: true,
       id,
       name: user.name,
     });
