@@ -154,7 +154,7 @@ describe("a delivery call without an answer", () => {
     const read = await connector.read(requestId);
     expect(read).toMatchObject({
       state: "failed",
-      error_message: expect.stringContaining("Look there for the customer reference"),
+      error_message: expect.stringContaining("Search there for the customer reference"),
     });
     expect(read.shipment?.shipment_items.map(({ state }) => state)).toEqual(["failed", "failed"]);
     const { credentials } = await connector.keyRow(requestId, "s-02-001");
