@@ -73,7 +73,7 @@ describe("an order intent that a crash has left", () => {
     expect(passed).toBeLessThan(hours(2));
     expect(lookUps()).toBe(7);
     expect(await connector.read(requestId)).toMatchObject({
-      error_message: expect.stringContaining("Look there for the customer reference"),
+      error_message: expect.stringContaining("Search there for the customer reference"),
     });
     expect(connector.events("shipment_not_found")).toHaveLength(1);
     expect(await connector.queue("reconcile")).toEqual([]);
