@@ -6,6 +6,7 @@ import { idpKinds } from "./idp/kinds.ts";
 import { isHostEntry, vendorHosts } from "./idp/secret-hosts.ts";
 import { idpVariableSettings } from "./idp/variables.ts";
 import { pinMailLanguages } from "./model/pin-mail.ts";
+import { type EventType, eventTypes } from "./model/states.ts";
 
 const hourly = "0 0 * * * *";
 
@@ -17,6 +18,15 @@ export const noSink = "none";
 
 /** Returns the name of the secret by which events for a sink are signed. */
 export const sinkSecretName = (number: number): string => `event-sink-${number}`;
+
+/** Returns the types of an entry of `EVENT_SINK_TYPES`; undefined for all. */
+function typesOf(entry: string, context: z.RefinementCtx): readonly EventType[] | undefined {
+  if (entry === "all") return undefined;
+  const types = z.array(z.enum(eventTypes)).safeParse(entry.split("+"));
+  if (types.success) return types.data;
+  context.addIssue({ code: "custom", message: `must be all, or types joined by +: ${eventTypes.join(", ")}` });
+  return undefined;
+}
 
 /** Returns the schema of a text that PIN emails contain. */
 const mailText = (description: string) =>
@@ -104,6 +114,12 @@ export const connectorSettings = z
         error: "must not have the same address twice",
       })
       .prefault(""),
+    EVENT_SINK_TYPES: setting
+      .list(
+        `Comma-separated list of the types of events for each URL of \`EVENT_SINK_URLS\`, in its order: \`all\`, or types joined by \`+\`, as in \`all,credential.failed+pin_mail.given_up\`. Types are ${eventTypes.map(type => `\`${type}\``).join(", ")}. Set it if a receiver needs only some. A URL without an entry gets all.`,
+      )
+      .transform((entries, context) => entries.map(entry => typesOf(entry, context)))
+      .prefault(""),
     EVENT_SINK_ALLOW_PRIVATE: setting
       .flag(
         "Whether event sinks may have private addresses; link-local addresses are refused in any case. Set it to true if a receiver is inside your network.",
@@ -183,6 +199,12 @@ export const connectorSettings = z
       const message = `is required if ${other} is set: on-site enrollment needs both`;
       context.addIssue({ code: "custom", path: [missing], message });
     }
+    if (settings.EVENT_SINK_TYPES.length > settings.EVENT_SINK_URLS.length)
+      context.addIssue({
+        code: "custom",
+        path: ["EVENT_SINK_TYPES"],
+        message: "must have at most one entry for each URL of EVENT_SINK_URLS",
+      });
   });
 
 export type ConnectorSettings = z.output<typeof connectorSettings>;

@@ -53,7 +53,7 @@ export function openConnectorContext(
   const rfpr = openRfpr(deployment, settings, intervals.enrollmentCallMs);
   const shipmentsTable = settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME;
   const sinks = openSinks(deployment, settings, intervals.eventCallMs);
-  const events = eventStore(deployment.tables, { sinks: sinks.map(({ number }) => number), now, log });
+  const events = eventStore(deployment.tables, { sinks, now, log });
   return {
     requests: requestStore(deployment.tables, { shipmentsTable, events, now, log }),
     events,
@@ -116,7 +116,16 @@ function openSinks(deployment: Deployment, settings: ConnectorSettings, timeLimi
     const number = index + 1;
     if (url === noSink) return [];
     const values = signingSecrets(secrets, sinkSecretName(number), caching);
-    return [connectEventSink({ ...tools, number, url, secrets: values, timeLimitMs })];
+    return [
+      connectEventSink({
+        ...tools,
+        number,
+        url,
+        types: settings.EVENT_SINK_TYPES[index],
+        secrets: values,
+        timeLimitMs,
+      }),
+    ];
   });
 }
 

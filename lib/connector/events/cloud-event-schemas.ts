@@ -1,21 +1,33 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { type EventType, endStates, eventId, eventName, eventSource, eventTypes, type RequestEvent } from "./event.ts";
+import { type EventType, eventTypes } from "../model/states.ts";
+import { endStates, eventId, eventName, eventSource, type RequestEvent } from "./event.ts";
 
 const common = {
   credential_request_id: z.string().describe("The request."),
   shipment_id: z.string().optional().describe("The delivery service's id of its shipment. Absent if it has none."),
+  customer_reference: z.string().optional().describe("The customer's own reference from the create."),
+  external_id: z.string().optional().describe("The recipient's identifier, where the create named one."),
+  tracking: z
+    .object({
+      number: z.string().optional().describe("Tracking number."),
+      link: z.url().optional().describe("The carrier's page about the parcel."),
+    })
+    .optional()
+    .describe("How the carrier names the parcel, once the delivery service has reported it."),
 };
-const keyId = z.string().describe("The key, as `id` in the read model.");
-const ofCredential = {
+const ofKey = {
   ...common,
-  key_id: keyId,
+  key_id: z.string().describe("The key, as `id` in the read model."),
+  serial_number: z.string().optional().describe("Serial number of the key, once it is known."),
+};
+const ofCredential = {
+  ...ofKey,
   credential: z.int().min(1).describe("Position of the credential on its key, from 1."),
   idp_id: z.string().describe("The identity provider of the credential."),
 };
 const ofMail = {
-  ...common,
-  key_id: keyId,
+  ...ofKey,
   mail: z.int().min(1).describe("1 for the first PIN email of the key, one more for each resend."),
 };
 
@@ -23,7 +35,7 @@ const dataSchemas = {
   "request.started": z
     .object({ ...common, state: z.literal("started") })
     .describe("All orders of the request are placed."),
-  "key.shipped": z.object({ ...common, key_id: keyId }).describe("The delivery service reported the key as shipped."),
+  "key.shipped": z.object(ofKey).describe("The delivery service reported the key as shipped."),
   "credential.active": z
     .object({ ...ofCredential, state: z.literal("active") })
     .describe("The identity provider accepted the credential."),
@@ -77,7 +89,7 @@ export const eventContentType = "application/cloudevents+json; charset=utf-8";
 
 /** Returns an event as it is sent. */
 export function cloudEventOf(event: RequestEvent): CloudEvent {
-  const { requestId, type, at, sequence, shipmentId, keyId: key, credential, idpId, mail, errorCode, state } = event;
+  const { requestId, type, at, sequence, keyId: key, credential, idpId, mail, errorCode, state } = event;
   const states = {
     "request.started": "started",
     "credential.active": "active",
@@ -94,8 +106,12 @@ export function cloudEventOf(event: RequestEvent): CloudEvent {
     datacontenttype: "application/json",
     data: omitUndefined({
       credential_request_id: requestId,
-      shipment_id: shipmentId,
+      shipment_id: event.shipmentId,
+      customer_reference: event.customerReference,
+      external_id: event.externalId,
+      tracking: event.tracking,
       key_id: key,
+      serial_number: event.serial,
       credential,
       idp_id: idpId,
       mail,

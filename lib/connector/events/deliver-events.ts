@@ -7,7 +7,7 @@ import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry
 import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
 import { cloudEventOf } from "./cloud-event-schemas.ts";
 import { type EventDelivery, eventId, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
-import type { DueEvents } from "./event-rows.table.ts";
+import { type DueEvents, openEvents } from "./event-rows.table.ts";
 import type { EventSink } from "./event-sink.ts";
 import type { EventStore } from "./events.table.ts";
 
@@ -77,9 +77,8 @@ export async function deliverEvents(
     );
 
   const before = deliveries.get(sink.number);
-  const { done, lease, retry } = before?.value ?? nothingDone;
-  const ofSink = recorded.filter(({ sinks }) => sinks.includes(sink.number));
-  const open = eventsIn(requestId, ofSink).filter(({ sequence }) => sequence > done);
+  const { lease, retry } = before?.value ?? nothingDone;
+  const open = openEvents(requestId, { recorded, deliveries }, sink.number);
   if (open.length === 0) return void (await removeOthers(undefined));
   if (isLeasedByAnother(lease, run, now())) return;
   if (retry !== undefined && retry.nextAt > now()) return void (await removeOthers(retry.nextAt));

@@ -4,15 +4,9 @@ import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { Stored } from "../model/loaded-request.ts";
-import { leaseSchema, retrySchema, schemaVersion } from "../storage/request-columns.table.ts";
-import {
-  type EventDelivery,
-  endStates,
-  eventsIn,
-  eventTypes,
-  type RecordedEvents,
-  type RequestEvent,
-} from "./event.ts";
+import { eventTypes } from "../model/states.ts";
+import { leaseSchema, retrySchema, schemaVersion, trackingSchema } from "../storage/request-columns.table.ts";
+import { type EventDelivery, endStates, eventsIn, type RecordedEvents, type RequestEvent } from "./event.ts";
 
 /** One row of the index of due events of a sink. */
 export interface DueEvents {
@@ -56,8 +50,13 @@ export const eventColumns = rowColumns<RecordedEvents>({ kind: "event", version:
       at: storedInstant,
       sinks: z.array(count),
       shipmentId: text.exactOptional(),
+      customerReference: text.exactOptional(),
+      externalId: text.exactOptional(),
+      tracking: trackingSchema.exactOptional(),
+      serials: z.record(z.string(), text).exactOptional(),
       events: z.array(
         z.object({
+          sinks: z.array(count).exactOptional(),
           type: z.enum(eventTypes),
           keyId: text.exactOptional(),
           credential: count.exactOptional(),
@@ -135,6 +134,5 @@ export function openEvents(
   sink: number,
 ): readonly RequestEvent[] {
   const done = deliveries.get(sink)?.value.done ?? 0;
-  const ofSink = recorded.filter(({ sinks }) => sinks.includes(sink));
-  return eventsIn(requestId, ofSink).filter(({ sequence }) => sequence > done);
+  return eventsIn(requestId, recorded).filter(({ sinks, sequence }) => sinks.includes(sink) && sequence > done);
 }

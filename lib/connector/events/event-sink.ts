@@ -4,12 +4,15 @@ import { raceAbort } from "../../platform/async/race-abort.ts";
 import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
 import { callPeer, type PeerTools } from "../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { EventType } from "../model/states.ts";
 import { type CloudEvent, eventContentType } from "./cloud-event-schemas.ts";
 
 /** An external system to which events are sent. */
 export interface EventSink {
   /** Its position in the settings, from 1. */
   readonly number: number;
+  /** The types of events that it gets; undefined for all. */
+  readonly types?: readonly EventType[] | undefined;
   /** A digest of its address, by which a stopped sink with a new address is recognized. */
   readonly address: string;
   /**
@@ -22,6 +25,7 @@ export interface EventSink {
 interface SinkOptions extends PeerTools {
   readonly number: number;
   readonly url: string;
+  readonly types?: readonly EventType[] | undefined;
   /** Returns the signing secrets, read at each call, so that a rotated one is used. */
   readonly secrets: () => Promise<readonly string[]>;
   /** The time limit of one call, the read of the secrets included. */
@@ -31,10 +35,11 @@ interface SinkOptions extends PeerTools {
 /**
  * Connects an event sink. Failures and logs name its number, and never its address, which may have a token in its path.
  */
-export function connectEventSink({ number, url, secrets, ...rest }: SinkOptions): EventSink {
+export function connectEventSink({ number, url, types, secrets, ...rest }: SinkOptions): EventSink {
   const access = { ...rest, peer: `event sink ${number}` };
   return {
     number,
+    types,
     address: createHash("sha256").update(url).digest("base64url"),
     send: (event, ended) =>
       withTimeoutSignal(access.timeLimitMs, ended, async signal => {

@@ -1,24 +1,11 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Instant } from "../../platform/time.ts";
 import { derivedGuid } from "../model/ids.ts";
-import type { Lease } from "../model/request.ts";
+import type { Lease, Tracking } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
-import { requestStates } from "../model/states.ts";
+import { type EventType, requestStates } from "../model/states.ts";
 
-/** The types of events, without their prefix. */
-export const eventTypes = [
-  "request.started",
-  "key.shipped",
-  "credential.active",
-  "credential.failed",
-  "pin_mail.sent",
-  "pin_mail.given_up",
-  "request.ended",
-] as const;
-
-export type EventType = (typeof eventTypes)[number];
-
-/** What happened, without the time. It has ids and states only: no event contains personal data. */
+/** What happened, without the time and the names of the request. It has ids and states only. */
 export interface Occurrence {
   readonly type: EventType;
   readonly keyId?: string;
@@ -35,13 +22,32 @@ export interface Occurrence {
 
 export const endStates = requestStates.filter(state => state !== "received" && state !== "started");
 
+/**
+ * The names by which people know a request, at the time of an event. Personal data is among them only if the caller chose
+ * it as a name: an email is no name.
+ */
+export interface EventNames {
+  readonly customerReference?: string;
+  readonly externalId?: string;
+  readonly tracking?: Tracking;
+  /** Serial numbers by security key. */
+  readonly serials?: Readonly<Record<string, string>>;
+}
+
 /** An event of a request, as recorded. */
-export interface RequestEvent extends Occurrence {
+export interface RequestEvent extends Occurrence, Omit<EventNames, "serials"> {
   readonly requestId: string;
   /** The position of the event in its request, from 1, without gaps. */
   readonly sequence: number;
   readonly at: Instant;
   readonly shipmentId?: string;
+  /** The serial number of its security key. */
+  readonly serial?: string;
+}
+
+/** An event with the numbers of the sinks that get it. */
+export interface SentEvent extends RequestEvent {
+  readonly sinks: readonly number[];
 }
 
 /**
@@ -62,16 +68,19 @@ export function eventId({
 }
 
 /** The events of one change of a request, as they are stored in one row. */
-export interface RecordedEvents {
+export interface RecordedEvents extends EventNames {
   /** The position of the first event in the request, from 1. */
   readonly first: number;
   readonly at: Instant;
-  /** The numbers of the sinks that were configured at that time. The events are sent to these only. */
+  /** The numbers of the sinks that were configured at that time for events of these types. */
   readonly sinks: readonly number[];
-  /** Stored once for all events of the change, because a row has little space for the events of 100 credentials. */
+  /** Stored once for all events of the change, as its names are: a row has little space for the events of 100 credentials. */
   readonly shipmentId?: string;
-  readonly events: readonly Occurrence[];
+  readonly events: readonly RecordedOccurrence[];
 }
+
+/** An occurrence of which some sinks of its change do not want the type: `sinks` has the others. */
+export type RecordedOccurrence = Occurrence & { readonly sinks?: readonly number[] };
 
 /** The state of the delivery of a request's events to one sink. The events are sent in order, one after another. */
 export interface EventDelivery {
@@ -90,11 +99,12 @@ export interface EventDelivery {
 export const nothingDone: EventDelivery = { done: 0, deliveredAt: {}, givenUp: [] };
 
 /** Returns the events of a request in their order. */
-export const eventsIn = (requestId: string, recorded: readonly RecordedEvents[]): readonly RequestEvent[] =>
-  recorded.flatMap(({ first, at, shipmentId, events }) =>
-    events.map((occurrence, index) =>
-      omitUndefined({ ...occurrence, requestId, at, shipmentId, sequence: first + index }),
-    ),
+export const eventsIn = (requestId: string, recorded: readonly RecordedEvents[]): readonly SentEvent[] =>
+  recorded.flatMap(({ first, serials, events, ...common }) =>
+    events.map((occurrence, index) => {
+      const serial = serials?.[occurrence.keyId ?? ""];
+      return omitUndefined({ ...common, ...occurrence, requestId, serial, sequence: first + index });
+    }),
   );
 
 /** The `source` of every event. */

@@ -29,7 +29,8 @@ import {
   toDeliveryRow,
   toEventRow,
 } from "./event-rows.table.ts";
-import { occurrencesBetween } from "./occurrences.ts";
+import type { EventSink } from "./event-sink.ts";
+import { forSinks, namesOf, occurrencesBetween } from "./occurrences.ts";
 
 /** Returns the partition of the index of due events of a sink. */
 const partitionOf = (sink: number): string => `events_${sink}`;
@@ -39,8 +40,8 @@ const sinksPartition = "event_sinks";
 type Due = Omit<DueEvents, "writtenAt">;
 
 interface EventOptions {
-  /** The numbers of the configured sinks. If empty, no events are recorded. */
-  readonly sinks: readonly number[];
+  /** The configured sinks. If empty, no events are recorded. */
+  readonly sinks: readonly Pick<EventSink, "number" | "types">[];
   readonly now: Now;
   readonly log: Log;
 }
@@ -77,7 +78,8 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
     if (occurrences.length === 0) return undefined;
     const { events: count = 0 } = before.request;
     const shipmentId = shipmentIdOf(after.request);
-    return omitUndefined({ first: count + 1, at: now(), sinks, shipmentId, events: occurrences });
+    const names = namesOf(after, occurrences);
+    return omitUndefined({ first: count + 1, at: now(), shipmentId, ...names, ...forSinks(occurrences, sinks) });
   };
 
   const transactAll = async (requestId: string, actions: readonly Action[]): Promise<void> => {
@@ -188,7 +190,7 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
     async undelivered({ id, events: recordedCount = 0 }: CredentialRequest) {
       if (recordedCount === 0 || sinks.length === 0) return [];
       const { recorded, deliveries } = await load(id);
-      return sinks.flatMap(sink =>
+      return sinks.flatMap(({ number: sink }) =>
         openEvents(id, { recorded, deliveries }, sink).map(event => ({
           at: event.at,
           fields: { sink, eventId: eventId(event), type: event.type },
@@ -251,9 +253,8 @@ function openRows(
   recorded: readonly RecordedEvents[],
   deliveries: ReadonlyMap<number, EventDelivery>,
 ): readonly { readonly sink: number; readonly at: string; readonly first: number }[] {
-  return recorded.flatMap(({ first, at, sinks, events }) =>
-    sinks
-      .filter(sink => first + events.length - 1 > (deliveries.get(sink)?.done ?? 0))
-      .map(sink => ({ sink, at, first })),
-  );
+  return recorded.flatMap(({ first, at, sinks, events }) => {
+    const lastFor = (sink: number) => first + events.findLastIndex(event => (event.sinks ?? sinks).includes(sink));
+    return sinks.filter(sink => lastFor(sink) > (deliveries.get(sink)?.done ?? 0)).map(sink => ({ sink, at, first }));
+  });
 }

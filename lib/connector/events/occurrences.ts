@@ -1,6 +1,8 @@
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { CredentialRequest, RequestValues, SecurityKey } from "../model/request.ts";
-import { isTerminal } from "../model/states.ts";
-import type { endStates, Occurrence } from "./event.ts";
+import { type EventType, isTerminal } from "../model/states.ts";
+import type { EventNames, endStates, Occurrence, RecordedEvents } from "./event.ts";
+import type { EventSink } from "./event-sink.ts";
 
 /**
  * Returns what happened between two versions of a request, in the order of its events: the start of the request, then
@@ -51,4 +53,34 @@ function ofMail(before: SecurityKey, { id: keyId, mail }: SecurityKey): readonly
   const { state, number, errorCode } = mail;
   if (state === "sent" || errorCode === undefined) return [{ type: `pin_mail.${state}`, keyId, mail: number }];
   return [{ type: `pin_mail.${state}`, keyId, mail: number, errorCode }];
+}
+
+/** Returns the names of a request for its events. An external id that is the email by default is left out. */
+export function namesOf({ request, keys }: RequestValues, occurrences: readonly Occurrence[]): EventNames {
+  const { recipient, shipment, delivery } = request;
+  const named = new Set(occurrences.map(({ keyId }) => keyId));
+  const serials = keys.flatMap(({ id, serial }) => (serial === undefined || !named.has(id) ? [] : [[id, serial]]));
+  return omitUndefined({
+    customerReference: shipment?.customerReference,
+    externalId: recipient.externalId === recipient.email ? undefined : recipient.externalId,
+    tracking: delivery?.shipment?.tentative === true ? undefined : delivery?.shipment?.tracking,
+    serials: serials.length === 0 ? undefined : Object.fromEntries(serials),
+  });
+}
+
+/** Returns the occurrences with the sinks that want them, and all sinks that want some of them. */
+export function forSinks(
+  occurrences: readonly Occurrence[],
+  sinks: readonly Pick<EventSink, "number" | "types">[],
+): Pick<RecordedEvents, "sinks" | "events"> {
+  const numbersFor = (wanted: readonly EventType[]) =>
+    sinks
+      .filter(({ types }) => types === undefined || wanted.some(type => types.includes(type)))
+      .map(({ number }) => number);
+  const all = numbersFor(occurrences.map(({ type }) => type));
+  const events = occurrences.map(occurrence => {
+    const some = numbersFor([occurrence.type]);
+    return some.length === all.length ? occurrence : { ...occurrence, sinks: some };
+  });
+  return { sinks: all, events };
 }

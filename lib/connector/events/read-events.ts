@@ -27,7 +27,9 @@ const eventV2 = z.lazy(() =>
       time: z.iso.datetime().describe("When the connector recorded it."),
       sequence: z.string().describe("Position of the event in its request."),
       data: z.record(z.string(), z.unknown()).describe("What happened: ids and states, as in the delivered event."),
-      deliveries: z.array(deliveryV2).describe("One for each sink that was configured when the event was recorded."),
+      deliveries: z
+        .array(deliveryV2)
+        .describe("One for each sink that was configured for the type when the event was recorded."),
     })
     .meta({ id: "RequestEvent" }),
 );
@@ -37,13 +39,11 @@ export const eventsV2 = z.object({ data: z.array(eventV2) });
 
 /** Returns the events of a request with their deliveries. */
 export const readEvents = (requestId: string, { recorded, deliveries }: LoadedEvents): z.output<typeof eventsV2> => ({
-  data: recorded.flatMap(row =>
-    eventsIn(requestId, [row]).map(event => {
-      const { id, type, time, sequence, data } = cloudEventOf(event);
-      const ofSinks = row.sinks.map(sink => readDelivery(sink, event, deliveries.get(sink)?.value));
-      return { id, type, time, sequence, data, deliveries: ofSinks };
-    }),
-  ),
+  data: eventsIn(requestId, recorded).map(event => {
+    const { id, type, time, sequence, data } = cloudEventOf(event);
+    const ofSinks = event.sinks.map(sink => readDelivery(sink, event, deliveries.get(sink)?.value));
+    return { id, type, time, sequence, data, deliveries: ofSinks };
+  }),
 });
 
 function readDelivery(

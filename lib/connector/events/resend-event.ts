@@ -66,9 +66,9 @@ async function find({ requestId, eventId: id, sink: number }: EventToResend, dep
   const sink = sinks.find(each => each.number === number);
   if (sink === undefined) throw new Fault("not_found", "There is no such event sink.");
   const { recorded, deliveries } = await events.load(requestId);
-  const ofSink = recorded.filter(({ sinks }) => sinks.includes(number));
-  const event = eventsIn(requestId, ofSink).find(each => eventId(each) === id);
-  if (event === undefined) throw new Fault("not_found", "The request has no such event for this event sink.");
+  const event = eventsIn(requestId, recorded).find(each => eventId(each) === id);
+  if (event === undefined || !event.sinks.includes(number))
+    throw new Fault("not_found", "The request has no such event for this event sink.");
   const before = deliveries.get(number);
   if (before === undefined || event.sequence > before.value.done)
     throw new Fault("conflict", "The event waits for its first delivery. The connector sends it by itself.");

@@ -84,3 +84,16 @@ function outcome<S extends CredentialState | SecurityKeyState>(
   if (states.some(state => state === good || state === "partial")) return "partial";
   return states.every(state => state === "cancelled") ? "cancelled" : "failed";
 }
+
+/** The types of events, without their prefix. */
+export const eventTypes = [
+  "request.started",
+  "key.shipped",
+  "credential.active",
+  "credential.failed",
+  "pin_mail.sent",
+  "pin_mail.given_up",
+  "request.ended",
+] as const;
+
+export type EventType = (typeof eventTypes)[number];

@@ -46,6 +46,8 @@ const shipment = z.lazy(() =>
   }),
 );
 
+export const trackingSchema = z.object({ number: text.exactOptional(), link: text.exactOptional() });
+
 const delivery = z.lazy(() =>
   z.object({
     sentAt: storedInstant.exactOptional(),
@@ -56,7 +58,7 @@ const delivery = z.lazy(() =>
         tentative: isSet.exactOptional(),
         stateId: z.number().exactOptional(),
         shippedAt: storedInstant.exactOptional(),
-        tracking: z.object({ number: text.exactOptional(), link: text.exactOptional() }).exactOptional(),
+        tracking: trackingSchema.exactOptional(),
         message: text.exactOptional(),
       })
       .exactOptional(),

@@ -1,4 +1,5 @@
-import type { EventType, RequestEvent } from "../../../lib/connector/events/event.ts";
+import type { RequestEvent } from "../../../lib/connector/events/event.ts";
+import type { EventType } from "../../../lib/connector/model/states.ts";
 
 const request = {
   requestId: "2f1d2c3b-9a8e-4d7c-b6a5-e4d3c2b1a099",

@@ -1,4 +1,4 @@
-import type { EventType } from "../../../lib/connector/events/event.ts";
+import type { EventType } from "../../../lib/connector/model/states.ts";
 import type { Json } from "../openapi/schemas.ts";
 
 /** What the document says about all events. */

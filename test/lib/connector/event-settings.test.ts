@@ -3,9 +3,10 @@ import * as z from "zod";
 import { connectorSettings } from "../../../lib/connector/settings.ts";
 import { BadSettings, readSettings } from "../../../lib/platform/settings/read-settings.ts";
 
-const { EVENT_SINK_URLS, EVENT_RETRY_HOURS, EVENT_SINK_ALLOW_PRIVATE } = connectorSettings.shape;
+const { EVENT_SINK_URLS, EVENT_SINK_TYPES, EVENT_RETRY_HOURS, EVENT_SINK_ALLOW_PRIVATE } = connectorSettings.shape;
 const schema = z.object({
   EVENT_SINK_URLS,
+  EVENT_SINK_TYPES,
   EVENT_RETRY_HOURS,
   EVENT_SINK_ALLOW_PRIVATE,
 });
@@ -14,6 +15,7 @@ const local = { CLOUD_STORAGE_CONNECTION_STRING: "UseDevelopmentStorage=true" };
 it("has no event sink by default, and tries a delivery for three days", () => {
   expect(readSettings(schema, {})).toEqual({
     EVENT_SINK_URLS: [],
+    EVENT_SINK_TYPES: [],
     EVENT_RETRY_HOURS: 72,
     EVENT_SINK_ALLOW_PRIVATE: false,
   });
@@ -47,3 +49,20 @@ it.each([
 it.each(["0", "721", "a day"])("rejects the retry time %s, and names the setting", text => {
   expect(() => readSettings(schema, { EVENT_RETRY_HOURS: text })).toThrow(/EVENT_RETRY_HOURS/);
 });
+
+it("gives a sink the types of events that its entry names, and all without one", () => {
+  const text = "all, credential.failed+pin_mail.given_up";
+  expect(readSettings(schema, { EVENT_SINK_TYPES: text }).EVENT_SINK_TYPES).toEqual([
+    undefined,
+    ["credential.failed", "pin_mail.given_up"],
+  ]);
+});
+
+it.each(["credential.lost", "all+request.ended", "request.ended request.started"])(
+  "rejects the types %s, and names the setting and the types",
+  text => {
+    const read = () => readSettings(schema, { EVENT_SINK_TYPES: text });
+    expect(read).toThrow(/EVENT_SINK_TYPES/);
+    expect(read).toThrow(/pin_mail\.given_up/);
+  },
+);

@@ -59,7 +59,14 @@ test("a change that starts and ends the largest request, and everything in betwe
   };
   const events = occurrencesBetween(before, { request, keys });
   expect(events).toHaveLength(202);
-  const row = toEventRow({ first: 100_000, at, sinks: [1, 2, 3, 4, 5], shipmentId, events });
+  const names = {
+    customerReference: "r".repeat(255),
+    externalId: "e".repeat(255),
+    tracking: { number: "t".repeat(64), link: `https://${"l".repeat(492)}` },
+    serials: Object.fromEntries(keys.map(({ id }) => [id, "s".repeat(64)])),
+  };
+  const some = events.map(event => ({ ...event, sinks: [1, 2, 3, 4] }));
+  const row = toEventRow({ first: 100_000, at, sinks: [1, 2, 3, 4, 5], shipmentId, ...names, events: some });
   expect(longest(row)).toBeLessThan(maxLength);
 });
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { cloudEventOf, cloudEventSchemas } from "../../../../lib/connector/events/cloud-event-schemas.ts";
-import { eventId, eventTypes, type Occurrence } from "../../../../lib/connector/events/event.ts";
+import { eventId, type Occurrence } from "../../../../lib/connector/events/event.ts";
 import { occurrencesBetween } from "../../../../lib/connector/events/occurrences.ts";
 import type { Credential, CredentialRequest, Delivery, SecurityKey } from "../../../../lib/connector/model/request.ts";
+import { eventTypes } from "../../../../lib/connector/model/states.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
 const shipment = { id: "ship-1" };

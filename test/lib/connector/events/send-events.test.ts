@@ -3,8 +3,9 @@ import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.t
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event-schemas.ts";
 import { pauseSink, withTime } from "../../../../lib/connector/events/deliver-events.ts";
-import type { EventType } from "../../../../lib/connector/events/event.ts";
+import { readEvents } from "../../../../lib/connector/events/read-events.ts";
 import { sendEventsAfterJob } from "../../../../lib/connector/events/send-events.ts";
+import type { EventType } from "../../../../lib/connector/model/states.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
@@ -21,6 +22,7 @@ import {
 } from "../../../support/connector/event-sinks.ts";
 import { orderBody, peersOfFile, type TestConnector, withoutPins } from "../../../support/connector/test-connector.ts";
 import { until } from "../../../support/until.ts";
+import { altered } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
 const one = await sinkOfFile(peers.vault, 1);
@@ -43,6 +45,46 @@ async function dueRows({ context, now }: TestConnector): Promise<number> {
 }
 
 describe("the events of a request", () => {
+  test("reach a sink only if they are of the types that it wants, in order", async () => {
+    const settings = { EVENT_SINK_TYPES: "credential.active+request.ended" };
+    const connector = await connectorWith(peers, [one, two], { settings });
+    const requestId = await completed(connector);
+    await send(connector);
+    expect(typesAt(one)).toEqual(course.filter(type => type === "credential.active" || type === "request.ended"));
+    expect(typesAt(two)).toEqual(course);
+    const { data } = readEvents(requestId, await connector.context.events.load(requestId));
+    const sinksOf = data.map(({ type, deliveries }) => [type, ...deliveries.map(({ sink, state }) => [sink, state])]);
+    expect(sinksOf[0]).toEqual(["fido-connector.request.started", [2, "delivered"]]);
+    expect(sinksOf.at(-1)?.slice(1)).toContainEqual([2, "delivered"]);
+    expect(await dueRows(connector)).toBe(0);
+    expect(await send(connector)).toMatchObject({ delivered: 0 });
+  });
+
+  test("name the request as people do, and each security key by its serial number", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const body = altered(orderBody(), {
+      "recipient.external_id": "Emp-4711",
+      "shipment.customer_reference": "INC0012345",
+    });
+    const requestId = await completed(connector, body);
+    await send(connector);
+    const serial = (await connector.load(requestId)).keys[0]?.value.serial;
+    const data = new Map(
+      verified(one, secretOf(1)).map(event => [event.type.replace("fido-connector.", ""), event.data]),
+    );
+    expect(data.get("request.started")).toMatchObject({ customer_reference: "INC0012345", external_id: "Emp-4711" });
+    expect(data.get("request.started")).not.toHaveProperty("tracking");
+    expect(data.get("key.shipped")).toMatchObject({ tracking: { number: expect.stringMatching(/^SIM-/) } });
+    expect(data.get("credential.active")).toMatchObject({ serial_number: serial, customer_reference: "INC0012345" });
+  });
+
+  test("never have the email in place of an identifier", async () => {
+    const connector = await connectorWith(peers, [one]);
+    await completed(connector, altered(orderBody(), { "recipient.external_id": undefined }));
+    await send(connector);
+    for (const { data } of verified(one, secretOf(1))) expect(data).not.toHaveProperty("external_id");
+  });
+
   test("reach every sink once, in order, signed by the secret of the sink", async () => {
     const connector = await connectorWith(peers, [one, two]);
     const requestId = await completed(connector);

@@ -17,7 +17,7 @@ const tables = openTables({ connectionString, timeoutMs: 20_000 });
 await Promise.all(connectorTables(shipmentsTable).map(name => tables.createTable(name)));
 const storeOn = (own: Tables) => {
   const options = { now: () => now, log: createLog(() => {}) };
-  const recorded = eventStore(own, { sinks: [1], ...options });
+  const recorded = eventStore(own, { sinks: [{ number: 1 }], ...options });
   return { requests: requestStore(own, { shipmentsTable, events: recorded, ...options }), events: recorded };
 };
 const { requests, events } = storeOn(tables);
