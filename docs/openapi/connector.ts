@@ -71,6 +71,7 @@ export interface paths {
       responses: {
         200: { content: { "application/json": {
         data: Array<RequestEvent>;
+        sinks: Array<EventSink>;
       } } };
         default: { content: { "application/json": ErrorBody } };
       };
@@ -97,6 +98,35 @@ export interface paths {
           delivered_at?: string;
           /** Why the delivery failed. */
           error_message?: string;
+        };
+      } } };
+        default: { content: { "application/json": ErrorBody } };
+      };
+    };
+  };
+  "/v2/events/resend": {
+    /** Send the events since a time to an event sink again */
+    post: {
+      parameters: {};
+      requestBody: { content: { "application/json": {
+        /** Position of the sink in `EVENT_SINK_URLS`, from 1. */
+        sink: number;
+        /** Time, ISO 8601. */
+        since: string;
+        /** `next` of the call before. */
+        after?: string;
+      } } };
+      responses: {
+        200: { content: { "application/json": {
+        data: {
+          /** Requests with events that are due again. */
+          requests: number;
+          /** Events that are due again. */
+          events: number;
+          /** Requests whose events were being sent. Repeat the call for them. */
+          left: number;
+          /** Present if the time was over: call again with it as `after`. */
+          next?: string;
         };
       } } };
         default: { content: { "application/json": ErrorBody } };
@@ -617,7 +647,7 @@ export type RequestEvent = {
   sequence: string;
   /** What happened: ids and states, as in the delivered event. */
   data: Record<string, unknown>;
-  /** One for each sink that was configured when the event was recorded. */
+  /** One for each sink that was configured for the type when the event was recorded. */
   deliveries: Array<EventDelivery>;
 };
 
@@ -634,6 +664,17 @@ export type EventDelivery = {
   next_attempt_at?: string;
   /** Why the last attempt failed. */
   error_message?: string;
+};
+
+export type EventSink = {
+  /** Position of the sink in `EVENT_SINK_URLS`, from 1. */
+  sink: number;
+  /** `paused` until its `Retry-After` is over; `stopped` since it answered 410 (Gone). */
+  state: "active" | "paused" | "stopped";
+  /** When a paused sink is called again. */
+  paused_until?: string;
+  /** When it answered 410. */
+  stopped_at?: string;
 };
 
 export type ProcessedCredentials = {

@@ -17,7 +17,7 @@ import { getStatus } from "./v2/get-status.ts";
 import { listCredentialRequests } from "./v2/list-credential-requests.ts";
 import { listEvents } from "./v2/list-events.ts";
 import { processCredentialRequestsNow } from "./v2/process-credential-requests-now.ts";
-import { resendEventToSink } from "./v2/resend-event.ts";
+import { resendEventsSince, resendEventToSink } from "./v2/resend-event.ts";
 import { resendPinMails } from "./v2/resend-pin.ts";
 
 /** The connector's API on one page (specification section 4). The names become the functions' names. */
@@ -35,6 +35,7 @@ export const connector: Api<ConnectorContext & TokenContext> = {
     v2ListCredentialRequests: listCredentialRequests,
     v2ListCredentialRequestEvents: listEvents,
     v2ResendEvent: resendEventToSink,
+    v2ResendEvents: resendEventsSince,
     v2CancelCredentialRequest: cancelCredentialRequest,
     v2GetStatus: getStatus,
     v2ProcessShipments: processShipmentsNow,

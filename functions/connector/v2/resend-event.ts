@@ -1,7 +1,9 @@
 import * as z from "zod";
 import { resendEvent } from "../../../lib/connector/events/resend-event.ts";
+import { resendSince } from "../../../lib/connector/events/resend-since.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
+import { timeError } from "../../../lib/platform/http/parse/time-field.ts";
 import { omitUndefined } from "../../../lib/platform/omit-undefined.ts";
 import type { ConnectorContext } from "../context.ts";
 import { requestIdPath } from "../request-id.ts";
@@ -18,6 +20,40 @@ const resentV2 = z.lazy(() =>
     }),
   }),
 );
+
+const resentSinceV2 = z.lazy(() =>
+  z.object({
+    data: z.object({
+      requests: z.int().min(0).describe("Requests with events that are due again."),
+      events: z.int().min(0).describe("Events that are due again."),
+      left: z.int().min(0).describe("Requests whose events were being sent. Repeat the call for them."),
+      next: z.string().optional().describe("Present if the time was over: call again with it as `after`."),
+    }),
+  }),
+);
+
+/** Sends the events of one event sink again that were recorded since a time (C20). */
+export const resendEventsSince = endpoint({
+  routes: ["POST /v2/events/resend"],
+  access: "caller",
+  tag: "Credential requests",
+  summary: "Send the events since a time to an event sink again",
+  description:
+    "Makes all events due again that were recorded at `since` or later and were delivered to the sink or given up. The " +
+    "timer sends them under their ids, in the order of each request. For a receiver that has lost what it accepted.",
+  body: z.lazy(() =>
+    z.object({
+      sink,
+      since: z.iso
+        .datetime({ offset: true, error: timeError("must be a time in ISO 8601 with its zone") })
+        .transform(text => new Date(text).toISOString())
+        .describe("Time, ISO 8601."),
+      after: z.string().max(80).optional().describe("`next` of the call before."),
+    }),
+  ),
+  answers: { 200: { description: "What is due again.", schema: resentSinceV2 } },
+  handle: async ({ body }, context: ConnectorContext) => ok({ data: await resendSince(body, context) }),
+});
 
 /** Sends one event again to one event sink (C20). */
 export const resendEventToSink = endpoint({

@@ -1,8 +1,10 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { cloudEventOf } from "./cloud-event-schemas.ts";
+import type { DeliverDeps } from "./deliver-events.ts";
 import { type EventDelivery, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
 import type { LoadedEvents } from "./event-rows.table.ts";
+import type { EventSink } from "./event-sink.ts";
 
 const deliveryV2 = z.lazy(() =>
   z
@@ -34,11 +36,38 @@ const eventV2 = z.lazy(() =>
     .meta({ id: "RequestEvent" }),
 );
 
-/** The events of a request, oldest first. */
-export const eventsV2 = z.object({ data: z.array(eventV2) });
+const sinkV2 = z.lazy(() =>
+  z
+    .object({
+      sink: z.int().min(1).describe("Position of the sink in `EVENT_SINK_URLS`, from 1."),
+      state: z
+        .enum(["active", "paused", "stopped"])
+        .describe("`paused` until its `Retry-After` is over; `stopped` since it answered 410 (Gone)."),
+      paused_until: z.iso.datetime().optional().describe("When a paused sink is called again."),
+      stopped_at: z.iso.datetime().optional().describe("When it answered 410."),
+    })
+    .meta({ id: "EventSink" }),
+);
+
+/** The events of a request, oldest first, and the sinks that are configured. */
+export const eventsV2 = z.object({ data: z.array(eventV2), sinks: z.array(sinkV2) });
+
+/** Returns the state of a sink over all requests. */
+export async function readSink(
+  { number: sink, address }: Pick<EventSink, "number" | "address">,
+  { events, now }: Pick<DeliverDeps, "events" | "now">,
+): Promise<z.output<typeof sinkV2>> {
+  const { stopped, notBefore } = await events.sinkState(sink);
+  if (stopped?.address === address) return { sink, state: "stopped", stopped_at: stopped.at };
+  if (notBefore !== undefined && notBefore > now()) return { sink, state: "paused", paused_until: notBefore };
+  return { sink, state: "active" };
+}
 
 /** Returns the events of a request with their deliveries. */
-export const readEvents = (requestId: string, { recorded, deliveries }: LoadedEvents): z.output<typeof eventsV2> => ({
+export const readEvents = (
+  requestId: string,
+  { recorded, deliveries }: LoadedEvents,
+): Pick<z.output<typeof eventsV2>, "data"> => ({
   data: eventsIn(requestId, recorded).map(event => {
     const { id, type, time, sequence, data } = cloudEventOf(event);
     const ofSinks = event.sinks.map(sink => readDelivery(sink, event, deliveries.get(sink)?.value));

@@ -66,6 +66,7 @@ const cancelledView = {
 const started = cloudEventOf({
   requestId: id,
   shipmentId: shipment.shipment_id,
+  customerReference: "REQ0012345",
   type: "request.started",
   sequence: 1,
   at: "2026-01-31T10:00:00.000Z",
@@ -96,13 +97,21 @@ export const connectorExamples: Examples = {
   v2ListCredentialRequestEvents: {
     params: request,
     status: 200,
-    answer: { data: [{ ...startedEvent, deliveries: [{ sink: 1, ...delivered }] }] },
+    answer: {
+      data: [{ ...startedEvent, deliveries: [{ sink: 1, ...delivered }] }],
+      sinks: [{ sink: 1, state: "active" }],
+    },
   },
   v2ResendEvent: {
     params: { ...request, event_id: startedEvent.id },
     body: { sink: 1 },
     status: 200,
     answer: { data: { sink: 1, delivered: true, delivered_at: delivered.delivered_at } },
+  },
+  v2ResendEvents: {
+    body: { sink: 1, since: "2026-01-31T00:00:00Z" },
+    status: 200,
+    answer: { data: { requests: 1, events: 4, left: 0 } },
   },
   v2CancelCredentialRequest: { params: request, status: 200, answer: { data: cancelledView } },
   v2GetStatus: { status: 200, answer: statusV2 },

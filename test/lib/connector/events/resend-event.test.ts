@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { nothingDone } from "../../../../lib/connector/events/event.ts";
 import { readEvents } from "../../../../lib/connector/events/read-events.ts";
 import { resendEvent } from "../../../../lib/connector/events/resend-event.ts";
+import { resendSince } from "../../../../lib/connector/events/resend-since.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
@@ -202,4 +203,50 @@ test("makes one call at a time for a request and sink, also next to the timer", 
   expect(await send(connector)).toMatchObject({ delivered: 1 });
   connector.advance(seconds(1));
   expect(await resend()).toHaveProperty("deliveredAt");
+});
+
+describe("the events since a time", () => {
+  const since = async (connector: TestConnector, at: string, after?: string) =>
+    resendSince({ sink: 1, since: at, after }, connector.context);
+
+  test("are sent again in their order, under their ids, and those before are not", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const { requestId } = await connector.order();
+    await send(connector);
+    connector.advance(hours(1));
+    const from = connector.now();
+    await connector.runJobs();
+    await connector.order();
+    await send(connector);
+    const [first, ...later] = idsAt(one).filter((_, index) => one.events()[index]?.body.includes(requestId));
+    one.clearEvents();
+    expect(await since(connector, from)).toEqual({ requests: 2, events: later.length + 1, left: 0 });
+    await send(connector);
+    const ofFirst = idsAt(one).filter((_, index) => one.events()[index]?.body.includes(requestId));
+    expect(ofFirst).toEqual(later);
+    expect(ofFirst).not.toContain(first);
+    one.clearEvents();
+    expect(await send(connector)).toMatchObject({ delivered: 0 });
+  });
+
+  test("include those that were given up", async () => {
+    const connector = await connectorWith(peers, [one], { settings: { EVENT_RETRY_HOURS: "1" } });
+    const { requestId } = await connector.order();
+    const from = connector.now();
+    one.fail({ kind: "refuse", status: 500, times: 2 });
+    await send(connector);
+    connector.advance(hours(1));
+    await send(connector);
+    expect(await since(connector, from)).toEqual({ requests: 1, events: 1, left: 0 });
+    await send(connector);
+    const { data } = readEvents(requestId, await connector.context.events.load(requestId));
+    expect(data[0]?.deliveries).toMatchObject([{ sink: 1, state: "delivered" }]);
+  });
+
+  test("are refused for a sink that is not configured", async () => {
+    const connector = await connectorWith(peers, [one]);
+    await expect(resendSince({ sink: 2, since: connector.now() }, connector.context)).rejects.toMatchObject({
+      kind: "not_found",
+    });
+  });
 });
