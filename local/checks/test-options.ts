@@ -46,7 +46,7 @@ export const slowTests: readonly string[] = [
   "test/lib/connector/api/v2/list-requests.test.ts",
   "test/lib/connector/pin/{on-site-pin,resend-pin,send-pin-mail}.test.ts",
   "test/local/checks/{audit,verify}.test.ts",
-  "test/local/peers/{delivery/control,enrollment/rfpr,storage/storage}.test.ts",
+  "test/local/peers/{delivery/control,enrollment/rfpr,storage/{storage,failed-saves}}.test.ts",
   "test/local/run.test.ts",
   "test/local/{console,demo,package,start}/**",
   "test/patterns.test.ts",

@@ -7,6 +7,7 @@ import { createRequire } from "node:module";
 import { rememberPositions } from "./collection-positions.ts";
 import { decodeJsonBodies } from "./decode-json-bodies.ts";
 import { lockDirectory } from "./directory-lock.ts";
+import { reportFailedSaves } from "./failed-saves.ts";
 import { leaveOutUnusedPackages } from "./unused-packages.ts";
 
 /** Longer than a large database takes to write; only a connection that never ends exceeds it. */
@@ -42,7 +43,9 @@ try {
   const command = require.resolve("azurite/dist/src/azurite.js");
   leaveOutUnusedPackages(command);
   decodeJsonBodies();
-  rememberPositions(createRequire(command)("lokijs").prototype);
+  const loki = createRequire(command)("lokijs").prototype;
+  rememberPositions(loki);
+  reportFailedSaves(loki, text => console.error(text));
   require(command);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);

@@ -51,6 +51,8 @@ export async function startAzurite({ directory, accounts, ports }: AzuriteOption
   );
   const ended = new Promise<void>(resolve => child.once("exit", () => resolve()));
   const urls = await addresses(child);
+  // What it writes from now on is for the user: that the disk is full.
+  child.stderr?.on("data", (text: string) => console.error(text.trim()));
   let closing = false;
   child.once("exit", (code, signal) => {
     if (!closing) console.error(`The storage ended by itself (${signal ?? `exit code ${code}`})`);
