@@ -455,33 +455,37 @@ module mail 'modules/mail.bicep' = {
   }
 }
 
+var common = {
+  location: location
+  tags: allTags
+  nodeVersion: nodeVersion
+  maximumInstanceCount: maximumInstanceCount
+  zoneRedundant: zoneRedundant
+  trial: trial
+  bodyLimitBytes: code.hostBodyLimitBytes
+  instanceMemoryMB: instanceMemoryMB
+  insightsConnectionString: monitoring.outputs.connectionString
+  proxyIdHeader: everyApp.PROXY_ID_HEADER
+  proxySource: proxySource
+}
+
 module core 'modules/app.bicep' = {
   name: 'core-${token}'
   params: {
     name: names.core
-    location: location
-    tags: allTags
+    common: common
     api: 'core'
     identity: identities.outputs.identities[0]
     subnetId: subnetIds.core
     endpointSubnetId: trial ? '' : subnetIds.coreEndpoint
     endpointZoneId: zoneIds.sites
-    nodeVersion: nodeVersion
-    maximumInstanceCount: maximumInstanceCount
-    bodyLimitBytes: code.hostBodyLimitBytes
-    instanceMemoryMB: instanceMemoryMB
     alwaysReadyInstances: 0
-    zoneRedundant: zoneRedundant
-    trial: trial
     storageName: names.authStore
     blobEndpoint: authStore.outputs.blobEndpoint
     tableEndpoint: authStore.outputs.tableEndpoint
     packageContainer: 'package-core'
     hostId: 'core-${token}'
-    insightsConnectionString: monitoring.outputs.connectionString
     proxyId: ''
-    proxyIdHeader: everyApp.PROXY_ID_HEADER
-    proxySource: proxySource
     trustedProxies: everyApp.TRUSTED_PROXIES
     deployRange: coreDeployRange
     settings: union(everyApp, ofAuth, {
@@ -496,27 +500,17 @@ module client 'modules/app.bicep' = {
   name: 'client-${token}'
   params: {
     name: names.client
-    location: location
-    tags: allTags
+    common: common
     api: 'client'
     identity: identities.outputs.identities[1]
     subnetId: subnetIds.client
-    nodeVersion: nodeVersion
-    maximumInstanceCount: maximumInstanceCount
-    bodyLimitBytes: code.hostBodyLimitBytes
-    instanceMemoryMB: instanceMemoryMB
     alwaysReadyInstances: clientAlwaysReadyInstances
-    zoneRedundant: zoneRedundant
-    trial: trial
     storageName: names.authStore
     blobEndpoint: authStore.outputs.blobEndpoint
     tableEndpoint: authStore.outputs.tableEndpoint
     packageContainer: 'package-client'
     hostId: 'client-${token}'
-    insightsConnectionString: monitoring.outputs.connectionString
     proxyId: proxyIds.client
-    proxyIdHeader: everyApp.PROXY_ID_HEADER
-    proxySource: proxySource
     trustedProxies: clientTrustedProxies
     deployRange: ''
     settings: union(everyApp, ofAuth, {
@@ -531,27 +525,17 @@ module connector 'modules/app.bicep' = {
   name: 'connector-${token}'
   params: {
     name: names.connector
-    location: location
-    tags: allTags
+    common: common
     api: 'connector'
     identity: identities.outputs.identities[2]
     subnetId: subnetIds.connector
-    nodeVersion: nodeVersion
-    maximumInstanceCount: maximumInstanceCount
-    bodyLimitBytes: code.hostBodyLimitBytes
-    instanceMemoryMB: instanceMemoryMB
     alwaysReadyInstances: 0
-    zoneRedundant: zoneRedundant
-    trial: trial
     storageName: names.connectorStore
     blobEndpoint: connectorStore.outputs.blobEndpoint
     tableEndpoint: connectorStore.outputs.tableEndpoint
     packageContainer: 'package-connector'
     hostId: 'connector-${token}'
-    insightsConnectionString: monitoring.outputs.connectionString
     proxyId: proxyIds.connector
-    proxyIdHeader: everyApp.PROXY_ID_HEADER
-    proxySource: proxySource
     trustedProxies: connectorTrustedProxies
     deployRange: ''
     settings: union(everyApp, ofConnector, {

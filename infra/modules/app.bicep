@@ -2,14 +2,37 @@ metadata description = 'One function app with its plan. It serves exactly one AP
 
 import { Identity, Texts } from '../types.bicep'
 
+@description('What all apps have in common.')
+type Common = {
+  @description('Region.')
+  location: string
+  @description('Tags of every resource.')
+  tags: Texts
+  @description('Version of Node.')
+  nodeVersion: string
+  @description('The most instances at once for the HTTP functions, and for each timer.')
+  maximumInstanceCount: int
+  @description('Whether the instances are spread over availability zones.')
+  zoneRedundant: bool
+  @description('Whether the app answers without a private network: Core then answers to deployRange.')
+  trial: bool
+  @description('Largest body that the host reads, in bytes.')
+  bodyLimitBytes: string
+  @description('Memory of an instance, in MB.')
+  instanceMemoryMB: int
+  @description('Connection string of Application Insights. It is no secret: the component takes tokens of identities alone.')
+  insightsConnectionString: string
+  @description('Header in which the proxy sends its id.')
+  proxyIdHeader: string
+  @description('Where calls of the proxy come from: a service tag, or an address range. Calls from elsewhere are refused.')
+  proxySource: string
+}
+
+@description('What all apps have in common.')
+param common Common
+
 @description('Name of the app.')
 param name string
-
-@description('Region.')
-param location string
-
-@description('Tags of every resource.')
-param tags Texts
 
 @description('The API that the app serves.')
 param api 'core' | 'client' | 'connector'
@@ -19,24 +42,6 @@ param identity Identity
 
 @description('Subnet from which the app calls out; empty: the app is in no network.')
 param subnetId string
-
-@description('Version of Node.')
-param nodeVersion string
-
-@description('The most instances at once for the HTTP functions, and for each timer.')
-param maximumInstanceCount int
-
-@description('Whether the instances are spread over availability zones.')
-param zoneRedundant bool
-
-@description('Whether the app answers without a private network: Core then answers to deployRange.')
-param trial bool
-
-@description('Largest body that the host reads, in bytes.')
-param bodyLimitBytes string
-
-@description('Memory of an instance, in MB.')
-param instanceMemoryMB int
 
 @description('Instances that are kept ready for HTTP calls.')
 param alwaysReadyInstances int
@@ -57,9 +62,6 @@ param packageContainer string
 @maxLength(32)
 param hostId string
 
-@description('Connection string of Application Insights. It is no secret: the component takes tokens of identities alone.')
-param insightsConnectionString string
-
 @description('Settings of the code.')
 param settings Texts
 
@@ -74,12 +76,6 @@ param deployRange string
 
 @description('What the proxy before the app sends in the header `proxyIdHeader`; empty: there is no proxy before the app.')
 param proxyId string
-
-@description('Header in which the proxy sends its id.')
-param proxyIdHeader string
-
-@description('Where calls of the proxy come from: a service tag, or an address range. Calls from elsewhere are refused.')
-param proxySource string
 
 @description('How many proxies stand before the app, the platform\'s own included. With a proxy it is 2 at least. Core has none.')
 param trustedProxies string
@@ -105,9 +101,9 @@ var fromRange = closed && !empty(deployRange)
     ]
   : []
 var proxied = !closed && !empty(proxyId)
-var byRange = contains(proxySource, '/')
+var byRange = contains(common.proxySource, '/')
 // The platform compares a few headers only, so another one is left to the app.
-var byId = toLower(proxyIdHeader) == 'x-azure-fdid'
+var byId = toLower(common.proxyIdHeader) == 'x-azure-fdid'
 
 // Newer exporters record 5 traces a second by default. The alert of server errors counts recorded calls.
 var everyTrace = {
@@ -117,8 +113,8 @@ var everyTrace = {
 
 resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
   name: '${name}-plan'
-  location: location
-  tags: tags
+  location: common.location
+  tags: common.tags
   kind: 'functionapp'
   sku: {
     name: 'FC1'
@@ -126,14 +122,14 @@ resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
   }
   properties: {
     reserved: true
-    zoneRedundant: zoneRedundant
+    zoneRedundant: common.zoneRedundant
   }
 }
 
 resource site 'Microsoft.Web/sites@2025-03-01' = {
   name: name
-  location: location
-  tags: union(tags, { 'azd-service-name': api })
+  location: common.location
+  tags: union(common.tags, { 'azd-service-name': api })
   kind: 'functionapp,linux'
   identity: {
     type: 'UserAssigned'
@@ -160,11 +156,11 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
       }
       runtime: {
         name: 'node'
-        version: nodeVersion
+        version: common.nodeVersion
       }
       scaleAndConcurrency: {
-        maximumInstanceCount: maximumInstanceCount
-        instanceMemoryMB: instanceMemoryMB
+        maximumInstanceCount: common.maximumInstanceCount
+        instanceMemoryMB: common.instanceMemoryMB
         alwaysReady: alwaysReadyInstances == 0
           ? []
           : [
@@ -189,11 +185,11 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
               priority: 100
               action: 'Allow'
               tag: byRange ? 'Default' : 'ServiceTag'
-              ipAddress: proxySource
+              ipAddress: common.proxySource
               ...(byId ? { headers: { 'x-azure-fdid': [proxyId] } } : {})
             }
           ]
-        : trial ? fromRange : []
+        : common.trial ? fromRange : []
       scmIpSecurityRestrictionsUseMain: false
       scmIpSecurityRestrictionsDefaultAction: closed ? 'Deny' : 'Allow'
       scmIpSecurityRestrictions: fromRange
@@ -241,10 +237,10 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
     AzureWebJobsDisableHomepage: 'true'
     // The host reads a body into memory before the app can refuse it. Without a limit, a few anonymous bodies of 99 MB end it
     // (setting: Azure/azure-functions-host#7204).
-    FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: bodyLimitBytes
+    FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: common.bodyLimitBytes
     // The host waits as long for its last spans when it stops; by default 10 s if the collector hangs.
     OTEL_EXPORTER_OTLP_TIMEOUT: '2000'
-    APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString
+    APPLICATIONINSIGHTS_CONNECTION_STRING: common.insightsConnectionString
     APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identity.clientId};Authorization=AAD'
   })
 }
@@ -252,8 +248,8 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
 // Last: an endpoint writes to the app, which refuses that while something else does.
 resource endpoint 'Microsoft.Network/privateEndpoints@2025-09-01' = if (!empty(endpointSubnetId)) {
   name: '${name}-site'
-  location: location
-  tags: tags
+  location: common.location
+  tags: common.tags
   properties: {
     subnet: { id: endpointSubnetId }
     privateLinkServiceConnections: [{ name: 'sites', properties: { privateLinkServiceId: site.id, groupIds: ['sites'] } }]

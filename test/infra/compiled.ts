@@ -37,7 +37,8 @@ export async function snapshotTexts(compiler: Compiler): Promise<ReadonlyMap<str
     writeFileSync(path, [`using '${using}'`, ...lines, ""].join("\n"));
     const { predictedResources, outputs } = JSON.parse(await compiler.snapshot(path));
     const resources = (predictedResources as readonly Json[]).map(({ id, ...resource }) => [id, resource]);
-    return { resources: Object.fromEntries(resources), outputs };
+    // The compiler writes outputs in another order in each run.
+    return { resources: Object.fromEntries(resources), outputs: Object.fromEntries(Object.entries(outputs).sort()) };
   };
   try {
     const texts = new Map<string, string>();
@@ -121,7 +122,7 @@ function orderOf(template: Json): Json {
           {
             type,
             name: type === "Microsoft.Resources/deployments" ? name : undefined,
-            dependsOn,
+            dependsOn: Array.isArray(dependsOn) ? dependsOn.toSorted() : undefined,
             loop: isObject(copy) ? { mode: copy.mode, batchSize: copy.batchSize } : undefined,
             options,
           },
