@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { sampleRequest } from "../../../local/start/sample-request.ts";
-import { type OpenPage, startBrowser, type TestBrowser } from "../../local/console/browser.ts";
+import { type OpenPage, startBrowser, type TestBrowser, violations } from "../../local/console/browser.ts";
 import { call } from "../../local/host/http/raw-request.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
@@ -123,7 +123,7 @@ describe("with a token of the role `support`", () => {
 describe("with a token of the role `read`", () => {
   test("everything is shown and nothing can be changed", async () => {
     const address = await startConsole(await tokenOf(auth.coreUrl, "read"), await tokenOf(auth.connectorUrl, "read"));
-    const open = await browser.open(address);
+    const open = await browser.open(address, { viewport: { width: 320, height: 640 } });
     const { page } = open;
     for (const [view, text] of [
       [`request/${requestId}`, "REQ0012345"],
@@ -140,6 +140,8 @@ describe("with a token of the role `read`", () => {
         names.filter(name => !["Copy", "Find", "Apply", "Next page", "Next"].includes(name)),
         view,
       ).toEqual([]);
+      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth"), view).toBeLessThanOrEqual(0);
+      expect(await violations(page), view).toEqual([]);
     }
     expectCalm(open, address);
   });

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { launchBrowser } from "../../../local/browser/browser.ts";
 
@@ -40,4 +42,14 @@ export async function startBrowser(): Promise<TestBrowser> {
     },
     close: () => browser.close(),
   };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Violations that axe-core finds in the page. */
+export async function violations(page: Page): Promise<readonly string[]> {
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
+  return page.evaluate(
+    "axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ' ' + html)))",
+  );
 }

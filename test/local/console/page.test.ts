@@ -1,13 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { composePinMail } from "../../../lib/connector/pin/compose-pin-mail.ts";
 import { type LaunchedSystem, launchSystem } from "../../../local/demo/system.ts";
 import type { ReceivedEvent } from "../../../local/peers/sink/sink.ts";
-import { type OpenPage, startBrowser, type TestBrowser } from "./browser.ts";
+import { type OpenPage, startBrowser, type TestBrowser, violations } from "./browser.ts";
 
 let browser: TestBrowser;
 let system: LaunchedSystem;
@@ -48,17 +46,6 @@ const press = (page: Page, name: string) => page.getByRole("button", { name, exa
 /** Confirms the dialog that asks before something is deleted. */
 const confirm = (page: Page, action: string) =>
   page.getByRole("dialog").getByRole("button", { name: action, exact: true }).click();
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-/** Violations that axe-core finds in the page. */
-async function violations(page: Page): Promise<readonly string[]> {
-  if (!(await inPage<boolean>(page, "'axe' in globalThis"))) await page.evaluate(axe);
-  return inPage(
-    page,
-    "axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ' ' + html)))",
-  );
-}
 
 /** What the last call came to, as it is told in the corner. */
 const outcome = (page: Page, text: string | RegExp) => page.getByRole("status").getByText(text).first().waitFor();
