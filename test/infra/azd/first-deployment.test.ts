@@ -15,14 +15,7 @@ const page = readFileSync("docs/deploy.md", "utf8");
 const commandsOf = (heading: string): readonly string[] => {
   const [, section = ""] = page.split(`\n${heading}\n`);
   const [, block = ""] = /^```\n([\s\S]*?)^```/m.exec(section) ?? [];
-  return block
-    .replaceAll("\\\n", " ")
-    .trim()
-    .split("\n")
-    .reduce<string[]>(
-      (all, line) => (line.startsWith(" ") ? [...all.slice(0, -1), `${all.at(-1)} ${line.trim()}`] : [...all, line]),
-      [],
-    );
+  return block.replaceAll("\\\n", " ").trim().replace(/\n +/g, " ").split("\n");
 };
 const first = commandsOf("## First deployment");
 const firstOrder = commandsOf("### The first user and the first order");
