@@ -37,8 +37,24 @@ export interface HashQueueOptions {
   readonly random: (bytes: number) => Uint8Array;
 }
 
-/** Share of the slots that unknown callers can have. The rest is reserved: a flood of them does not keep known callers out. */
-const unknownShare = 3 / 4;
+/** Who wants a slot. Nothing of it says whether a user exists. */
+export interface HashCaller {
+  /** Whether a session or an API token identifies the caller. */
+  readonly isKnown: boolean;
+  /** User id in the device token that the caller presents, if any. */
+  readonly deviceUserId?: number | undefined;
+}
+
+/**
+ * Share of the slots that known callers can have, and unknown ones. The rest is reserved for the others: a flood of one kind
+ * does not keep the other out.
+ */
+const shareOfKind = 3 / 4;
+/**
+ * Slots that the devices of a user have as known callers. A device token is not looked up, so it counts here also after its
+ * epoch has ended: a person who floods with one is an unknown caller beyond this number.
+ */
+const slotsOfDevices = 4;
 /**
  * Unknown callers whose storage calls and hashes are in progress, for each hash in progress: more would occupy the event
  * loop, and delay the refusals of all others. The storage calls can take eight times as long as a hash.
@@ -53,31 +69,37 @@ const maxRetryAfterSeconds = 10;
  */
 export function createHashQueue({ maxConcurrent, maxSlots, maxWaitMs, now, random }: HashQueueOptions) {
   const turns = pLimit(turnsPerHash * maxConcurrent);
-  const unknownSlots = Math.floor(maxSlots * unknownShare);
+  const slotsOfKind = Math.floor(maxSlots * shareOfKind);
   const taken = { known: 0, unknown: 0 };
+  const takenByDevices = new Map<number, number>();
+  /** Counts a slot of the devices of a user, or its release. */
+  const countDevice = (userId: number, change: 1 | -1) => {
+    const count = (takenByDevices.get(userId) ?? 0) + change;
+    if (count === 0) takenByDevices.delete(userId);
+    else takenByDevices.set(userId, count);
+  };
   const overloaded = () => new OverloadFault(1 + ((random(1)[0] ?? 0) % maxRetryAfterSeconds));
 
   return {
-    /**
-     * Acquires a slot. Throws `OverloadFault` if there is none.
-     * @param isKnown whether a session, a device token or an API token identifies the caller. It says nothing about
-     * whether a user exists
-     */
-    acquireSlot({ isKnown }: { readonly isKnown: boolean }): HashSlot {
-      const isFull = taken.known + taken.unknown >= maxSlots || (!isKnown && taken.unknown >= unknownSlots);
-      if (isFull) throw overloaded();
-      const kind = isKnown ? "known" : "unknown";
+    /** Acquires a slot. Throws `OverloadFault` if there is none. */
+    acquireSlot({ isKnown, deviceUserId }: HashCaller): HashSlot {
+      const isOnDevice =
+        !isKnown && deviceUserId !== undefined && (takenByDevices.get(deviceUserId) ?? 0) < slotsOfDevices;
+      const kind = isKnown || isOnDevice ? "known" : "unknown";
+      if (taken.known + taken.unknown >= maxSlots || taken[kind] >= slotsOfKind) throw overloaded();
       taken[kind] += 1;
+      if (isOnDevice) countDevice(deviceUserId, 1);
       let isTaken = true;
       const end = Promise.withResolvers<void>();
       const release = () => {
         if (isTaken) taken[kind] -= 1;
+        if (isTaken && isOnDevice) countDevice(deviceUserId, -1);
         isTaken = false;
         end.resolve();
       };
       return {
         async waitTurn() {
-          if (isKnown) return;
+          if (kind === "known") return;
           const since = now();
           const turn = Promise.withResolvers<void>();
           void turns(() => {

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { KeyRing } from "../../platform/seal.ts";
-import { createHashQueue, type HashQueueOptions, type HashSlot } from "./hash-queue.ts";
+import { createHashQueue, type HashCaller, type HashQueueOptions, type HashSlot } from "./hash-queue.ts";
 import { normalPassword } from "./password.ts";
 
 /** A stored password (A4). */
@@ -35,7 +35,7 @@ export interface PasswordHashOptions extends HashQueueOptions {
 /** Hashes and checks passwords, in the order of the calls. Throws `OverloadFault` if the queue is full, and what the key ring throws. */
 export interface PasswordHasher {
   /** Acquires a slot for a later hash, so that an attempt which cannot be served is refused before any other work. */
-  acquireHashSlot(caller: { readonly isKnown: boolean }): HashSlot;
+  acquireHashSlot(caller: HashCaller): HashSlot;
   /**
    * Hashes the password of a user. The id is part of the hashed text, so that a hash that is moved to another user is
    * wrong there.

@@ -44,7 +44,7 @@ export async function signIn(
     const device = await presentedDevice(deviceToken, deps);
     // Also for an attempt without a password, whose storage calls are the same. Depends on the credentials as they were
     // sent and not on whether a user exists.
-    using hashSlot = deps.hasher.acquireHashSlot({ isKnown: hasSession || device !== undefined });
+    using hashSlot = deps.hasher.acquireHashSlot({ isKnown: hasSession, deviceUserId: device?.userId });
     await hashSlot.waitTurn();
     progress.counted = await countAddress(address, deps);
 

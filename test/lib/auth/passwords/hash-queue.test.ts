@@ -17,11 +17,11 @@ const queueOf = (options: Partial<HashQueueOptions> = {}) =>
 type Queue = ReturnType<typeof queueOf>;
 
 /** Acquires slots until there is none. Returns them. */
-function fill(queue: Queue, isKnown: boolean) {
+function fill(queue: Queue, isKnown: boolean, deviceUserId?: number) {
   const slots = [];
   for (;;) {
     try {
-      slots.push(queue.acquireSlot({ isKnown }));
+      slots.push(queue.acquireSlot({ isKnown, deviceUserId }));
     } catch (error) {
       expect(error).toBeInstanceOf(OverloadFault);
       return slots;
@@ -36,10 +36,24 @@ describe("the slots of the queue", () => {
     expect(fill(queue, true)).toHaveLength(2);
   });
 
-  it("are bounded for known callers too", () => {
+  it("keep a quarter for unknown callers during a flood of known callers", () => {
     const queue = queueOf();
-    expect(fill(queue, true)).toHaveLength(8);
+    expect(fill(queue, true)).toHaveLength(6);
+    expect(fill(queue, false)).toHaveLength(2);
+  });
+
+  it("are four for the devices of a user, beyond which they count as unknown callers, and free again when released", () => {
+    const queue = queueOf({ maxSlots: 16 });
+    const flood = fill(queue, false, 1);
+    expect(flood).toHaveLength(16);
+    for (const slot of flood.splice(0, 2)) {
+      slot.release();
+      slot.release();
+    }
     expect(fill(queue, false)).toHaveLength(0);
+    expect(fill(queue, false, 1)).toHaveLength(2);
+    for (const slot of flood.splice(0, 2)) slot.release();
+    expect(fill(queue, false, 2)).toHaveLength(2);
   });
 
   it("are given to the next caller when released, once", () => {
@@ -86,6 +100,16 @@ describe("the turns of unknown callers", () => {
     const queue = queueOf({ maxSlots: 100 });
     waiting(queue, 20);
     await queue.acquireSlot({ isKnown: true }).waitTurn();
+  });
+
+  it("delay the fifth attempt at once on the devices of a user, and none before", async () => {
+    const queue = queueOf({ maxSlots: 100 });
+    waiting(queue, 8);
+    const slots = Array.from({ length: 5 }, () => queue.acquireSlot({ isKnown: false, deviceUserId: 1 }));
+    const begun: number[] = [];
+    slots.forEach((slot, n) => void slot.waitTurn().then(() => begun.push(n)));
+    await setImmediate();
+    expect(begun).toEqual([0, 1, 2, 3]);
   });
 
   it.each([

@@ -187,7 +187,7 @@ describe("the time of an unknown user", () => {
 
 describe("hashes in flight", () => {
   it("are limited, and further ones are refused with a time to come back", async () => {
-    const capped = hasherOf({ maxConcurrent: 1, maxSlots: 4 });
+    const capped = hasherOf({ maxConcurrent: 1, maxSlots: 6 });
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => capped.verify("wrong", undefined)));
     const refused = results.filter(result => result.status === "rejected").map(({ reason }) => reason);
     expect(refused).toHaveLength(4);
