@@ -4,6 +4,8 @@ import {
   revokeTemporaryCode as revoke,
 } from "../../../../lib/auth/otpkeys/issue-temporary-code.ts";
 import { endKeySessions, noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { type Caller, hasRole } from "../../../../lib/platform/caller.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -30,7 +32,8 @@ export const issueTemporaryCode = endpoint({
     "Disables the OTP key and returns a random code that its users type as the OTP, together with their username. " +
     "The code is accepted `uses` times before `valid_until`, and replaces an earlier one. It is shown only in this " +
     "response; the service keeps a hash. Until the OTP key is enabled again, its users need an OTP, also after the " +
-    "code has expired. Enabling the OTP key revokes the code.",
+    "code has expired. Enabling the OTP key revokes the code. Where `AUTH_ALLOW_EMPTY_PASSWORD` is true, the call needs " +
+    "the role `admin`, because the code can be the only factor of a user.",
   params: keyParams,
   body: z.object({
     uses: optional(
@@ -44,7 +47,8 @@ export const issueTemporaryCode = endpoint({
     end_sessions: optionalFlag("Whether to end the sessions that were opened with the otpkey; default: false."),
   }),
   answers: { 201: { description: "The code.", schema: issued } },
-  handle: async ({ params: { prefix }, body }, context: AuthContext) => {
+  handle: async ({ params: { prefix }, body }, context: AuthContext, { caller }) => {
+    if (context.rules.allowEmptyPassword) requireAdmin(caller);
     if (prefix === undefined) throw noSuchKey();
     const { uses = 1, valid_until: validUntil, end_sessions } = body;
     const code = await issue(prefix, { uses, validUntil }, context);
@@ -52,6 +56,14 @@ export const issueTemporaryCode = endpoint({
     return { status: 201, body: { code, uses, valid_until: validUntil } };
   },
 });
+
+/** Throws Fault `forbidden` for a role below `admin`: by the code alone the caller could sign in as a user without a password. */
+function requireAdmin(caller: Caller): void {
+  if (hasRole(caller, "admin")) return;
+  const message =
+    "To issue a temporary code where users may sign in without a password, the API token needs the role admin.";
+  throw new Fault("forbidden", message, { reason: "no_role" });
+}
 
 /** Revokes the temporary code of an OTP key. */
 export const revokeTemporaryCode = endpoint({

@@ -133,6 +133,25 @@ describe("the role of a static API token", () => {
     );
   });
 
+  it("`support` issues no temporary code where it could be the only factor of a user", async () => {
+    const lax = auth.anotherInstance({ settings: { AUTH_ALLOW_EMPTY_PASSWORD: "true" } });
+    const { prefix, fields } = hotpKey();
+    await auth.post("/core/otpkeys", fields);
+    const issue = (role: string) => {
+      const code = { uses: "2", valid_until: plus(auth.now(), days(1)) };
+      return lax.post(`/core/otpkeys/${prefix}/temporary-code`, code, as(role));
+    };
+    expect(await issue("support")).toMatchObject({
+      status: 403,
+      body: {
+        error:
+          "To issue a temporary code where users may sign in without a password, the API token needs the role admin.",
+      },
+    });
+    expect((await auth.get(`/core/otpkeys/${prefix}`)).body).toMatchObject({ enabled: true });
+    expect((await issue("admin")).status).toBe(201);
+  });
+
   it("`import` imports and reads, and replaces no secret", async () => {
     const { prefix, fields } = hotpKey();
     expect((await auth.post("/core/otpkeys", fields, as("import"))).status).toBe(201);
