@@ -604,7 +604,7 @@ export type Attributes = Record<string, string>;
 /** The last sign-in that was checked and refused. Absent if there was none for a day, or since `unlock`. */
 export type LastRefusal = {
   at: string;
-  /** `wrong_password`, `no_password`, `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, `disabled`, or `unknown_user`. */
+  /** `wrong_password`, `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, `no_password`, `disabled`, or `unknown_user`. Without the role `support`, the first four are `wrong_credentials`. */
   reason: string;
 };
 

@@ -1,6 +1,8 @@
 import * as z from "zod";
 import type { Attributes } from "../../lib/auth/attributes/attributes.ts";
+import type { LastRefusal } from "../../lib/auth/sign-in/throttle.ts";
 import type { OtpKey } from "../../lib/auth/store.ts";
+import { type Caller, hasRole } from "../../lib/platform/caller.ts";
 
 const id = z.int().min(1).describe("Unique number, which never changes.");
 const name = z.string().describe("Unique username.");
@@ -20,8 +22,8 @@ export const lastRefusal = z
     reason: z
       .string()
       .describe(
-        "`wrong_password`, `no_password`, `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, `disabled`, " +
-          "or `unknown_user`.",
+        "`wrong_password`, `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, `no_password`, `disabled`, " +
+          "or `unknown_user`. Without the role `support`, the first four are `wrong_credentials`.",
       ),
   })
   .meta({
@@ -29,6 +31,17 @@ export const lastRefusal = z
     description:
       "The last sign-in that was checked and refused. Absent if there was none for a day, or since `unlock`.",
   });
+/** Reasons that say together whether the password was right. */
+const ofCredentials = new Set(["wrong_password", "wrong_otp", "out_of_step", "no_otp"]);
+/** Returns the last refused sign-in as a caller may see it: a role that only reads must not learn whether a guess was right. */
+export const toLastRefusal = (
+  last: LastRefusal | undefined,
+  caller: Caller,
+): z.output<typeof lastRefusal> | undefined =>
+  last && ofCredentials.has(last.reason) && !hasRole(caller, "support")
+    ? { at: last.at, reason: "wrong_credentials" }
+    : last;
+
 export const userSummary = z.object({ id, name }).meta({ id: "UserSummary" });
 export const userView = z
   .object({

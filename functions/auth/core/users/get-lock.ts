@@ -2,9 +2,10 @@ import * as z from "zod";
 import { readLock } from "../../../../lib/auth/users/read-lock.ts";
 import { ok } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
+import { omitUndefined } from "../../../../lib/platform/omit-undefined.ts";
 import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
-import { lastRefusal } from "../../views.ts";
+import { lastRefusal, toLastRefusal } from "../../views.ts";
 
 const lock = z
   .object({
@@ -27,13 +28,13 @@ export const getLock = endpoint({
     "an unknown username, because that can be locked too. `unlock` ends the lock.",
   params: userParams,
   answers: { 200: { description: "The failed and the running attempts.", schema: lock } },
-  handle: async ({ params }, context: AuthContext) => {
+  handle: async ({ params }, context: AuthContext, { caller }) => {
     const { failures, lockedUntil, runningAttempts, lastRefusal: last } = await readLock(params.user, context);
     return ok({
       failures,
       locked_until: lockedUntil ?? null,
       running_attempts: runningAttempts,
-      ...(last && { last_refusal: last }),
+      ...omitUndefined({ last_refusal: toLastRefusal(last, caller) }),
     });
   },
 });

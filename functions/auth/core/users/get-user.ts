@@ -4,7 +4,7 @@ import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import { omitUndefined } from "../../../../lib/platform/omit-undefined.ts";
 import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
-import { userView } from "../../views.ts";
+import { toLastRefusal, userView } from "../../views.ts";
 
 /** Returns a user (specification section 4). */
 export const getUser = endpoint({
@@ -18,7 +18,7 @@ export const getUser = endpoint({
     "failed. The password is never returned.",
   params: userParams,
   answers: { 200: { description: "The user.", schema: userView } },
-  handle: async ({ params }, context: AuthContext) => {
+  handle: async ({ params }, context: AuthContext, { caller }) => {
     const { attributes, otpkeys, id, name, enabled, lastLogin, lock } = await viewUser(params.user, context);
     const { lockedUntil, lastRefusal } = lock;
     return ok({
@@ -27,7 +27,11 @@ export const getUser = endpoint({
       id,
       name,
       enabled,
-      ...omitUndefined({ last_login: lastLogin, last_refusal: lastRefusal, locked_until: lockedUntil }),
+      ...omitUndefined({
+        last_login: lastLogin,
+        last_refusal: toLastRefusal(lastRefusal, caller),
+        locked_until: lockedUntil,
+      }),
     });
   },
 });

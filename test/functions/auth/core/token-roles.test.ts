@@ -106,6 +106,33 @@ describe("the role of a static API token", () => {
     });
   });
 
+  it.each(["read", "import"])(
+    "`%s` does not learn from a refused sign-in whether the password was right",
+    async role => {
+      const [user, key] = await auth.makeOwner(hotpKey());
+      const { name: username, password } = user;
+      const refusals = async (name: string) => {
+        const views = [`/core/users/${user.id}`, `/core/users/${username}/lock`];
+        const bodies = await Promise.all(views.map(async path => (await auth.get(path, {}, as(name))).body));
+        return bodies.map(body => (body as { last_refusal: object }).last_refusal);
+      };
+      for (const [fields, reason] of [
+        [{ password: "wrong" }, "wrong_password"],
+        [{ password }, "no_otp"],
+        [{ password, otp: `${key.prefix}000000` }, "wrong_otp"],
+        [{ password, otp: key.otp(50) }, "out_of_step"],
+      ] as const) {
+        await auth.post("/client/authenticate", { username, ...fields });
+        const hidden = { at: expect.any(String), reason: "wrong_credentials" };
+        expect(await refusals(role), reason).toEqual([hidden, hidden]);
+        expect(await refusals("support")).toMatchObject([{ reason }, { reason }]);
+      }
+      await auth.post(`/core/users/${user.id}/disable`);
+      await auth.post("/client/authenticate", { username, password });
+      expect(await refusals(role)).toMatchObject([{ reason: "disabled" }, { reason: "disabled" }]);
+    },
+  );
+
   it("`support` reads and helps, and neither resets, deletes nor imports", async () => {
     const { id } = await auth.makeUser();
     const { prefix, fields } = hotpKey();
