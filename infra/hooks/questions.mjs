@@ -24,7 +24,7 @@ CORE_DEPLOY_RANGE`;
 
 /**
  * Asks for every value that is missing or wrong. An empty answer leaves a value as it is. Returns the answers.
- * @param question asks one question and returns the answer; undefined after the end of the input
+ * @param question asks one question and returns the answer
  * @param check returns the problems of the settings, see `readSettingProblems`
  * @param save keeps values in the azd environment
  */
@@ -37,7 +37,7 @@ export async function askForMissing(environment, { question, check, save, tell }
   };
   const askFor = async (name, text) => {
     for (;;) {
-      const answer = (await question(`${text}: `))?.trim();
+      const answer = (await question(`${text}: `)).trim();
       if (!answer) return;
       const wrong = /["\\$\s]/.test(answer)
         ? [`${name}: an answer has no spaces, quotes, $ or \\. Set it by \`azd env set ${name}\`.`]
@@ -47,8 +47,9 @@ export async function askForMissing(environment, { question, check, save, tell }
     }
   };
 
-  let problems = check(now()) ?? [];
-  if (environment.MAIL_DOMAIN && problems.length === 0) return answers;
+  let problems = check(now());
+  const asksForRange = !environment.CORE_APP_NAME && environment.CORE_DEPLOY_RANGE === undefined;
+  if (environment.MAIL_DOMAIN && problems.length === 0 && !asksForRange) return answers;
   tell(
     "A first deployment needs these values. Each answer is kept in the azd environment; an empty one leaves a value out (docs/deploy.md).\n",
   );
@@ -60,23 +61,28 @@ export async function askForMissing(environment, { question, check, save, tell }
   const isAboutIdp = ({ path }) => /^IDP/.test(path);
   const hasIdp = Object.entries(environment).some(([name, value]) => /^IDP[AB]?_/.test(name) && value);
   if (!hasIdp && problems.some(isAboutIdp)) {
-    const kind = kinds[(await question(`${kindQuestion}: `))?.trim()];
+    const kind = kinds[(await question(`${kindQuestion}: `)).trim()];
     if (kind !== undefined) keep(kind.values);
     if (kind?.first !== undefined) await askFor(kind.first, kind.first);
-    problems = check(now()) ?? [];
+    problems = check(now());
   }
   for (let isAnswered = true; isAnswered && problems.length > 0; ) {
     const before = { ...answers };
     for (const { path, reason, description } of problems)
       await askFor(path, `${description}${reason === "must be set" ? "" : ` It ${reason}.`}\n${path}`);
     isAnswered = Object.entries(answers).some(([name, value]) => before[name] !== value);
-    if (isAnswered) problems = check(now()) ?? [];
+    if (isAnswered) problems = check(now());
   }
-  if (!environment.CORE_DEPLOY_RANGE) await askFor("CORE_DEPLOY_RANGE", deployRangeQuestion);
+  if (asksForRange) await askFor("CORE_DEPLOY_RANGE", deployRangeQuestion);
+  // An empty answer is one too: it is not asked for again.
+  if (asksForRange && answers.CORE_DEPLOY_RANGE === undefined) keep({ CORE_DEPLOY_RANGE: "" });
   return answers;
 }
 
-/** Returns a function that asks at the terminal, without showing the answer if that is hidden, and one that ends that. */
+/**
+ * Returns a function that asks at the terminal, without showing the answer if that is hidden, and one that ends that. Ctrl+C and Ctrl+D
+ * at a question end the process with 130: an empty answer would let the run go on.
+ */
 export function terminal() {
   let isHidden = false;
   const output = new Writable({
@@ -86,16 +92,23 @@ export function terminal() {
     },
   });
   const lines = createInterface({ input: process.stdin, output, terminal: true });
-  const ended = new Promise(end => {
-    lines.once("close", () => end(undefined));
+  let isOver = false;
+  lines.once("close", () => {
+    if (isOver) return;
+    console.error("\nStopped. What was answered before is kept: repeat the command to go on.");
+    process.exit(130);
   });
   const question = async (text, { hidden = false } = {}) => {
     const answer = lines.question(text);
     isHidden = hidden;
-    const given = await Promise.race([answer, ended]);
+    const given = await answer;
     if (isHidden) process.stdout.write("\n");
     isHidden = false;
     return given;
   };
-  return { question, close: () => lines.close() };
+  const close = () => {
+    isOver = true;
+    lines.close();
+  };
+  return { question, close };
 }

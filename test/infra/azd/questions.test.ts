@@ -1,10 +1,14 @@
-import { describe, expect, it } from "vitest";
+import { spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { delimiter } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
 import { readAllSettings } from "../../../functions/read-all-settings.ts";
 import { appEnvironments } from "../../../local/deploy/app-environments.ts";
+import { type FakeCommands, fakeCommands } from "./fake-commands.ts";
 
 type Values = Readonly<Record<string, string>>;
 interface Options {
-  question(text: string): Promise<string | undefined>;
+  question(text: string): Promise<string>;
   check(environment: Values): readonly object[];
   save(values: Values): void;
   tell(sentence: string): void;
@@ -71,16 +75,25 @@ describe("the questions of a first deployment", () => {
   ])("lead to settings with which the connector starts: %s", async (_, kind, given, chosen) => {
     const { result, problems, saved } = await asked({ ...delivery, Number: kind, ...given });
     expect(problems).toEqual([]);
-    expect(result).toEqual({ ...delivery, ...given, ...chosen });
+    expect(result).toEqual({ ...delivery, ...given, ...chosen, CORE_DEPLOY_RANGE: "" });
     expect(Object.assign({}, ...saved)).toEqual(result);
   });
 
   it("are asked for what is missing only, and not at all if nothing is", async () => {
-    const set = { ...delivery, IDPA_MANAGED_IDENTITY: "true" };
+    const set = { ...delivery, IDPA_MANAGED_IDENTITY: "true", CORE_DEPLOY_RANGE: "" };
     expect((await asked({}, set)).questions).toEqual([]);
     const { DELIVERY_API_BASE_URL, ...others } = set;
-    const { questions } = await asked({ DELIVERY_API_BASE_URL }, { ...others, CORE_DEPLOY_RANGE: "203.0.113.7/32" });
+    const { questions } = await asked({ DELIVERY_API_BASE_URL }, others);
     expect(questions).toEqual(["DELIVERY_API_BASE_URL"]);
+  });
+
+  it("ask for the addresses that may deploy Core until they are answered, also by nothing, or Core is there", async () => {
+    const set = { ...delivery, IDPA_MANAGED_IDENTITY: "true" };
+    expect(await asked({}, set)).toMatchObject({
+      questions: ["CORE_DEPLOY_RANGE"],
+      saved: [{ CORE_DEPLOY_RANGE: "" }],
+    });
+    expect((await asked({}, { ...set, CORE_APP_NAME: "func-core-a" })).questions).toEqual([]);
   });
 
   it("are repeated with the reason after an answer that does not fit", async () => {
@@ -100,8 +113,35 @@ describe("the questions of a first deployment", () => {
 
   it("end with empty answers, so that the hook reports what is missing", async () => {
     const { result, problems, questions } = await asked({});
-    expect(result).toEqual({});
+    expect(result).toEqual({ CORE_DEPLOY_RANGE: "" });
     expect(problems).toHaveLength(4);
     expect(new Set(questions).size).toBe(questions.length);
+  });
+});
+
+describe("a question at a terminal", () => {
+  let commands: FakeCommands | undefined;
+  afterEach(() => commands?.remove());
+
+  it.skipIf(spawnSync("script", ["--version"]).status !== 0).each([
+    ["Ctrl+C", "\x03"],
+    ["Ctrl+D", "\x04"],
+  ])("ends the run at %s, so that azd does not provision", async (_, key) => {
+    commands = fakeCommands({ azd: 'require("node:fs").appendFileSync(directory + "/azd.log", "called");' });
+    const { directory } = commands;
+    const env = { ...process.env, ...delivery, IDPA_MANAGED_IDENTITY: "true", TERM: "dumb" };
+    const child = spawn("script", ["-qefc", "node infra/hooks/preup.mjs", "/dev/null"], {
+      env: { ...env, PATH: `${directory}${delimiter}${process.env.PATH}` },
+    });
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      const isAsked = output.includes("CORE_DEPLOY_RANGE: ");
+      output += chunk.toString();
+      if (!isAsked && output.includes("CORE_DEPLOY_RANGE: ")) child.stdin.write(key);
+    });
+    const status = await new Promise(done => child.on("close", done));
+    expect(output).toContain("Stopped.");
+    expect(status).toBe(130);
+    expect(() => readFileSync(`${directory}/azd.log`)).toThrow();
   });
 });
