@@ -62,10 +62,16 @@ export function runToEnd(command, parameters, more = {}) {
   return status ?? 1;
 }
 
-/** Runs a command and returns its status and output. */
+/** Runs a command and returns its status and output; after a minute, or the `timeout` of `more`, an `error` and no status. */
 export function run(command, parameters, more = {}) {
   const [file, args, options] = commandLine(command, parameters, process.platform);
-  return spawnSync(file, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"], ...more, ...options });
+  return spawnSync(file, args, {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+    timeout: 60_000,
+    ...more,
+    ...options,
+  });
 }
 
 /**

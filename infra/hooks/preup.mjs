@@ -9,7 +9,13 @@ const { SKIP_PREFLIGHT } = process.env;
 stopOn(brokenValues(process.env));
 if (SKIP_PREFLIGHT !== "true") {
   const answers = process.stdin.isTTY ? await askAtTerminal() : {};
-  stopOn(settingProblems({ ...process.env, ...answers }));
+  const environment = { ...process.env, ...answers };
+  stopOn([...missingMailDomain(environment), ...settingProblems(environment)]);
+}
+
+/** Without it azd asks, or fails without a word on why. An answer that azd asked for once is no variable, but an output has it. */
+function missingMailDomain({ MAIL_DOMAIN, MAIL_DOMAIN_NAME }) {
+  return MAIL_DOMAIN || MAIL_DOMAIN_NAME ? [] : ["MAIL_DOMAIN: must be set (azd env set MAIL_DOMAIN …)."];
 }
 
 async function askAtTerminal() {
