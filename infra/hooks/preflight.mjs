@@ -106,7 +106,8 @@ function regionProblems(az, ask, environment) {
       : unchecked(`whether ${location} offers Node ${node || "24"}`);
   const places = ask("account", "list-locations", "--query", "[].{name:name,zones:availabilityZoneMappings}");
   const place = places?.find(({ name }) => isSame(name, location));
-  const needsZones = /ZRS$/.test(sku || "Standard_ZRS");
+  // A trial has no redundant storage, whatever STORAGE_SKU is.
+  const needsZones = environment.TRIAL !== "true" && /ZRS$/.test(sku || "Standard_ZRS");
   if (place === undefined)
     return [...noNode, ...(needsZones ? unchecked(`whether ${location} has availability zones`) : [])];
   const noZones =

@@ -36,6 +36,9 @@ const noted = { args, text: readFileSync(file, "utf8"), mode: statSync(file).mod
 appendFileSync(directory + "/azd.log", JSON.stringify(noted) + "\\n");
 `;
 
+/** Ends the check of the settings as a failed installation of packages does. */
+const failingCheck = "data:text/javascript,if(process.argv.includes('check-settings'))process.exit(1)";
+
 /** Prints the last answer whose words are in the call; null fails. A shell script, because the hooks call it many times. */
 const az = `#!/bin/sh
 call="$*"
@@ -400,6 +403,12 @@ describe("preflight", () => {
     expect(notes()).toHaveLength(1);
   });
 
+  it("asks for no zones for a trial, which has no redundant storage", () => {
+    const noZones = { "account list-locations": [{ name: "swedencentral", zones: null }] };
+    expect(flown(noZones, { TRIAL: "true" }).problems).toEqual([]);
+    expect(flown(noZones).problems).toHaveLength(1);
+  });
+
   it("makes no call about the region before one is chosen", () => {
     const { calls, problems } = flown({}, { AZURE_LOCATION: "" });
     expect(problems).toEqual([]);
@@ -623,8 +632,26 @@ describe("the settings of the apps", () => {
     expect(notes()).toEqual([]);
   });
 
+  it.each(["preup", "preprovision"])(
+    "stop %s where they cannot be checked, as without a package registry",
+    async hook => {
+      const failure = await ran(hook, {}, { NODE_OPTIONS: `--import=${failingCheck}` }).catch(
+        (error: Error) => error.message,
+      );
+      expect(failure).toContain("The settings of the apps could not be checked:");
+      expect(notes()).toEqual([]);
+    },
+  );
+
   it("are not checked with SKIP_PREFLIGHT", async () => {
     expect(await ran("preup", {}, { SKIP_PREFLIGHT: "true", DELIVERY_API_BASE_URL: "" })).toBe("");
+  });
+});
+
+describe("the mail domain", () => {
+  it("stops preup if it is missing, unless azd asked for it once", async () => {
+    await expect(ran("preup", {}, { MAIL_DOMAIN: "" })).rejects.toThrow("- MAIL_DOMAIN: must be set");
+    expect(await ran("preup", {}, { MAIL_DOMAIN: "", MAIL_DOMAIN_NAME: "keys.example.com" })).toBe("");
   });
 });
 
@@ -667,6 +694,15 @@ describe("the hook before azd down", () => {
     expect(failure).toContain("/theirs");
     expect(failure).not.toContain("/own");
     expect(failure).toContain("azd env set DELETE_EVERYTHING rg-sample");
+  });
+
+  it("says that it does not know what else is in the group, and stops where it does not know the group", async () => {
+    await expect(ran("predown", { "resource list": null })).rejects.toMatchObject({
+      stdout: expect.stringContaining("Not checked: what else is in rg-sample."),
+      stderr: expect.stringContaining("azd env set DELETE_EVERYTHING rg-sample"),
+    });
+    const unknown = ran("predown", {}, { AZURE_RESOURCE_GROUP: "", DELETE_EVERYTHING: "rg-sample" });
+    await expect(unknown).rejects.toThrow("AZURE_RESOURCE_GROUP is not set");
   });
 
   it("lets it go on when the group is named", async () => {
