@@ -153,6 +153,7 @@ describe("docs/operate.md", () => {
         "password_changed",
         "password_reset",
         "user_deleted",
+        "user_disabled",
         // These name the user of an event without an id.
         "user_created",
         "user_renamed",

@@ -91,10 +91,12 @@ export async function endSessions(userRef: UserRef, deps: AuthDeps): Promise<voi
 export async function setUserEnabled(userRef: UserRef, enabled: boolean, deps: AuthDeps): Promise<void> {
   const user = await deps.users.find(userRef);
   if (user === undefined) throw noSuchUser();
-  if (user.value.enabled === enabled) return;
-  const changed = await deps.users.renewEpoch(user, current => ({ ...current, enabled }));
+  const isChange = user.value.enabled !== enabled;
+  const changed = isChange ? await deps.users.renewEpoch(user, current => ({ ...current, enabled })) : user;
   if (changed === undefined) throw noSuchUser();
-  deps.log.info(enabled ? "user_enabled" : "user_disabled", { userId: user.value.id });
+  // Also without a change: this may repeat a call that made it, and that failed before its audit event.
+  const fields = { userId: user.value.id, ...(!isChange && { changed: false }) };
+  deps.log.info(enabled ? "user_enabled" : "user_disabled", fields);
 }
 
 /** Returns the throttle of sign-ins with a username. */

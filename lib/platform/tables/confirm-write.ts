@@ -39,7 +39,10 @@ export async function confirmWrite<T>(
 export const isStoredAs = (value: unknown, stored: unknown): boolean =>
   isDeepStrictEqual(JSON.parse(JSON.stringify(value)), stored);
 
-/** Removes a row in any version. Succeeds also if only the response was lost. Returns false if there was none. */
+/**
+ * Removes a row in any version. Succeeds also if only the response was lost. Returns whether the row is gone, also if there
+ * was none.
+ */
 export const confirmRemoval = async (table: Table, partitionKey: string, rowKey: string): Promise<boolean> =>
   (await confirmWrite<boolean>(
     () => table.remove(partitionKey, rowKey),

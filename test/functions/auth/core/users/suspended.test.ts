@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { Fault } from "../../../../../lib/platform/fault.ts";
 import { minutes } from "../../../../../lib/platform/time.ts";
 import { hotpKey } from "../../../../support/auth/software-key.ts";
 import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../../support/auth/test-auth.ts";
+import { aroundCalls } from "../../../../support/storage/around-calls.ts";
 
 const auth = await testAuth({ settings: { AUTH_IDENTIFY_BY_OTP: "true" } });
 
@@ -78,6 +80,25 @@ describe("a suspended user", () => {
       attributes: { team: "red" },
       otpkeys: [prefix],
     });
+  });
+
+  it("has its audit event from the repeated call if storage became unavailable after the suspension was stored", async () => {
+    const user = await auth.makeUser();
+    let isAway = false;
+    const tables = aroundCalls(auth.deployment.tables, async (call, send) => {
+      if (isAway) throw new Fault("unavailable", "no storage");
+      const result = await send();
+      isAway = call.writes;
+      if (isAway) throw new Fault("unavailable", "no storage");
+      return result;
+    });
+    const failing = auth.anotherInstance({ ports: () => auth.storeOn(tables) });
+    expect((await failing.post(`/core/users/${user.id}/disable`)).status).toBe(503);
+    expect(await view(user)).toMatchObject({ enabled: false });
+    const ofUser = () => auth.events("user_disabled").filter(({ userId }) => userId === user.id);
+    expect(ofUser()).toEqual([]);
+    await suspend(user);
+    expect(ofUser()).toMatchObject([{ changed: false }]);
   });
 
   it("is suspended once: a repeated call writes nothing", async () => {
