@@ -230,7 +230,7 @@ describe("the page that an administrator follows", () => {
 
     // Nobody can be asked for a secret, no record is published, and Core's site refuses this machine: the rest is done.
     azure.site.uploads = [403];
-    const refused = await inShell("npm run deploy:finish </dev/null");
+    const refused = await inShell("npm run deploy:finish -- --wait 0 </dev/null");
     expect(refused.status).toBe(1);
     const left = refused.output.slice(refused.output.indexOf("This is left:"));
     expect(left).toMatch(

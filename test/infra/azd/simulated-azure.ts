@@ -11,6 +11,7 @@ import { simulatedSite } from "./simulated-site.ts";
 
 /** The person who is signed in. */
 export const person = "77777777-7777-4777-8777-777777777777";
+const recordKinds = ["Domain", "SPF", "DKIM", "DKIM2"] as const;
 const narrow = "UserAuthMethod-Passkey.ReadWrite.All";
 
 interface Answer {
@@ -31,6 +32,7 @@ export async function simulatedAzure() {
   const site = await simulatedSite();
   const graph = await simulatedGraph({ permissions: [narrow] });
   const records = { Domain: "NotStarted", SPF: "NotStarted", DKIM: "NotStarted", DKIM2: "NotStarted" };
+  const tried = new Set<string>();
   const azure = {
     site,
     graph,
@@ -69,6 +71,17 @@ export async function simulatedAzure() {
     });
   };
 
+  /** Azure goes on between two reads, and does not find a new record at first. */
+  const advance = () => {
+    for (const kind of recordKinds) {
+      if (records[kind] === "VerificationRequested") records[kind] = "VerificationInProgress";
+      else if (records[kind] === "VerificationInProgress") {
+        records[kind] = azure.isPublished && tried.has(kind) ? "Verified" : "VerificationFailed";
+        tried.add(kind);
+      }
+    }
+  };
+
   const rest = (method: string, url: string, body: string): Answer => {
     if (url.includes("/permissions?")) return done({ value: [{ actions: ["*"], notActions: [] }] });
     if (url.includes("/communicationServices?")) {
@@ -77,14 +90,14 @@ export async function simulatedAzure() {
       return done({ value: [{ tags: { "azd-env-name": current().AZURE_ENV_NAME }, properties }] });
     }
     if (url.includes("/initiateVerification?")) {
-      const { verificationType } = z
-        .object({ verificationType: z.enum(["Domain", "SPF", "DKIM", "DKIM2"]) })
-        .parse(JSON.parse(body));
-      records[verificationType] = azure.isPublished ? "Verified" : "VerificationFailed";
+      const { verificationType } = z.object({ verificationType: z.enum(recordKinds) }).parse(JSON.parse(body));
+      if (verificationType !== "Domain" && records.Domain !== "Verified") return failed;
+      records[verificationType] = "VerificationRequested";
       return done();
     }
     if (method === "get" && url.includes("/emailServices/")) {
       const kinds = Object.entries(records);
+      advance();
       const verificationStates = Object.fromEntries(kinds.map(([kind, status]) => [kind, { status }]));
       const record = (kind: string) => ({
         type: "TXT",
