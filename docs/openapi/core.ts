@@ -637,7 +637,7 @@ export type OtpKey = {
   stopped?: true;
   /** Time at which the otpkey was stopped. Absent if it is not stopped. */
   stopped_since?: string;
-  /** Number of wrong OTPs since the last valid one. Absent if 0. */
+  /** Number of wrong OTPs since the last valid one. Absent if 0, and without the role `support`. */
   failures?: number;
   /** Time of the last valid OTP. Absent if there was none. */
   last_used?: string;

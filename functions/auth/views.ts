@@ -70,7 +70,11 @@ export const otpkeyView = z
       .optional()
       .describe("Present if wrong OTPs stopped the otpkey. Enabling it again starts it."),
     stopped_since: time("Time at which the otpkey was stopped. Absent if it is not stopped."),
-    failures: z.int().min(1).optional().describe("Number of wrong OTPs since the last valid one. Absent if 0."),
+    failures: z
+      .int()
+      .min(1)
+      .optional()
+      .describe("Number of wrong OTPs since the last valid one. Absent if 0, and without the role `support`."),
     last_used: time("Time of the last valid OTP. Absent if there was none."),
     valid_from: time("OTPs are accepted from this time on. Absent if there is no such limit."),
     valid_until: time("OTPs are accepted before this time. Absent if there is no such limit."),
@@ -84,10 +88,14 @@ export const otpkeyView = z
   .meta({ id: "OtpKey" });
 export const otpkeySummary = z.object({ id, prefix, enabled }).meta({ id: "OtpKeySummary" });
 
-/** Returns the view of an OTP key (specification section 4). */
+/**
+ * Returns the view of an OTP key as a caller may see it (specification section 4). Wrong OTPs count only after the right
+ * password, so the count too would tell a role that only reads whether a guess was right.
+ */
 export const toOtpkeyView = (
   { prefix, enabled, id, stopped, stoppedAt, failures, lastUsed, validFrom, validUntil, temporaryCode: code }: OtpKey,
   attributes: Attributes,
+  caller: Caller,
 ): z.output<typeof otpkeyView> => ({
   attributes,
   prefix,
@@ -95,7 +103,7 @@ export const toOtpkeyView = (
   id,
   ...(stopped && { stopped: true as const }),
   ...(stoppedAt !== undefined && { stopped_since: stoppedAt }),
-  ...(failures > 0 && { failures }),
+  ...(failures > 0 && hasRole(caller, "support") && { failures }),
   ...(lastUsed !== undefined && { last_used: lastUsed }),
   ...(validFrom !== undefined && { valid_from: validFrom }),
   ...(validUntil !== undefined && { valid_until: validUntil }),

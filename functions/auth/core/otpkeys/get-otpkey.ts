@@ -1,5 +1,6 @@
 import { noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import type { UserRef } from "../../../../lib/auth/store.ts";
+import type { Caller } from "../../../../lib/platform/caller.ts";
 import { ok, type Reply } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -16,7 +17,7 @@ export const getOtpkey = endpoint({
   description: "Returns the OTP key with its attributes and its users. The secret is never returned.",
   params: keyParams,
   answers: { 200: { description: "The otpkey.", schema: otpkeyView } },
-  handle: ({ params }, context: AuthContext) => view(params.prefix, undefined, context),
+  handle: ({ params }, context: AuthContext, { caller }) => view({ prefix: params.prefix, caller }, context),
 });
 
 /** Returns an OTP key of a user; 404 if it is not assigned to the user (specification section 4, rule 1). */
@@ -31,20 +32,23 @@ export const getUserOtpkey = endpoint({
     "to the user.",
   params: userKeyParams,
   answers: { 200: { description: "The otpkey.", schema: otpkeyView } },
-  handle: ({ params: { user, prefix } }, context: AuthContext) => {
+  handle: ({ params: { user, prefix } }, context: AuthContext, { caller }) => {
     if (user === undefined) throw noSuchKey();
-    return view(prefix, user, context);
+    return view({ prefix, of: user, caller }, context);
   },
 });
 
 /** Maximum number of users in the view: each is read. */
 const maxUsers = 10;
 
-async function view(
-  prefix: string | undefined,
-  of: UserRef | undefined,
-  { otpkeys, users }: AuthContext,
-): Promise<Reply> {
+interface Viewing {
+  readonly prefix: string | undefined;
+  /** The user whose OTP key it must be, if the path has one. */
+  readonly of?: UserRef;
+  readonly caller: Caller;
+}
+
+async function view({ prefix, of, caller }: Viewing, { otpkeys, users }: AuthContext): Promise<Reply> {
   if (prefix === undefined) throw noSuchKey();
   const [found, holders] = await Promise.all([
     otpkeys.view(prefix, of),
@@ -52,5 +56,8 @@ async function view(
   ]);
   if (found === undefined) throw noSuchKey();
   const { entries } = holders;
-  return ok({ ...toOtpkeyView(found.key.value, found.attributes), ...(entries.length > 0 && { users: entries }) });
+  return ok({
+    ...toOtpkeyView(found.key.value, found.attributes, caller),
+    ...(entries.length > 0 && { users: entries }),
+  });
 }

@@ -51,6 +51,6 @@ export const importOtpkey = endpoint({
       isCreated ? undefined : otpkeys.view(key.prefix),
       existing === undefined && assign(),
     ]);
-    return { status: isNew ? 201 : 200, body: toOtpkeyView(key, view?.attributes ?? {}) };
+    return { status: isNew ? 201 : 200, body: toOtpkeyView(key, view?.attributes ?? {}, caller) };
   },
 });

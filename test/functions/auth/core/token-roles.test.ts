@@ -127,6 +127,10 @@ describe("the role of a static API token", () => {
         expect(await refusals(role), reason).toEqual([hidden, hidden]);
         expect(await refusals("support")).toMatchObject([{ reason }, { reason }]);
       }
+      for (const path of [`/core/otpkeys/${key.prefix}`, `/core/users/${user.id}/otpkeys/${key.prefix}`]) {
+        expect((await auth.get(path, {}, as(role))).body).not.toHaveProperty("failures");
+        expect((await auth.get(path, {}, as("support"))).body).toMatchObject({ failures: expect.any(Number) });
+      }
       await auth.post(`/core/users/${user.id}/disable`);
       await auth.post("/client/authenticate", { username, password });
       expect(await refusals(role)).toMatchObject([{ reason: "disabled" }, { reason: "disabled" }]);
