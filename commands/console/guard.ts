@@ -21,7 +21,7 @@ export function refusal({ headers, path }: PeerCall, url: string, secret?: strin
   const site = headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin") return refused("Calls of other pages are refused.");
   const sent = headers[scriptHeader];
-  if (path.startsWith("/api/") && sent === undefined) return refused("The header of the console's scripts is missing.");
+  if (path.startsWith("/api/") && sent === undefined) return refused("The header x-console is missing.");
   if (secret !== undefined && !isSame(String(sent), secret))
     return refused("Open the console at the address that it printed.");
   return undefined;

@@ -123,9 +123,11 @@ export interface paths {
           requests: number;
           /** Events that are due again. */
           events: number;
-          /** Requests whose events were being sent. Repeat the call for them. */
+          /** Requests whose events were being sent or could not be read. Repeat the call. */
           left: number;
-          /** Present if the time was over: call again with it as `after`. */
+          /** Whether every request was read before the time was over. */
+          is_complete: boolean;
+          /** If not complete: call again with it as `after`. */
           next?: string;
         };
       } } };

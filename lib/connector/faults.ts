@@ -6,7 +6,7 @@ export const internalFault = (cause: unknown): Fault => new Fault("internal", "I
 
 /** Returns the fault of a call for which a peer rejected the connector's credentials. */
 export const unauthorizedFault = (cause: PeerFailure, peer = cause.peer): Fault =>
-  new Fault("internal", `The ${peer} does not accept the connector.`, { cause });
+  new Fault("internal", `The ${peer} rejected the connector's credentials.`, { cause });
 
 /**
  * Returns the fault of a call that a peer did not answer.

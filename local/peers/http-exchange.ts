@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { buffer } from "node:stream/consumers";
 
 /** One HTTP call as a simulated peer sees it. */
 export interface PeerCall {
@@ -21,7 +20,21 @@ export interface PeerAnswer {
   readonly body?: unknown;
 }
 
-/** Reads a request completely. @param base address of the server */
+/** The largest body, in bytes. */
+const maxBody = 8 * 1024 * 1024;
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBody) throw new Error(`The body is longer than ${maxBody} bytes.`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Reads a request completely. Throws for a body over 8 MiB. @param base address of the server */
 export async function readCall(request: IncomingMessage, base: string): Promise<PeerCall> {
   const url = new URL(request.url ?? "/", base);
   return {
@@ -29,7 +42,7 @@ export async function readCall(request: IncomingMessage, base: string): Promise<
     path: decoded(url.pathname),
     query: url.searchParams,
     headers: request.headers,
-    body: await buffer(request),
+    body: await readBody(request),
     url,
   };
 }

@@ -196,7 +196,11 @@ export function curlOf({
     "curl",
     ...(method === "GET" ? [] : ["-X", method]),
     quoted(url),
-    ...Object.entries(all).flatMap(([name, value]) => ["-H", quoted(`${name}: ${value}`)]),
+    // The shell puts the caller's own token in place of the name of its variable.
+    ...Object.entries(all).flatMap(([name, value]) => [
+      "-H",
+      value.startsWith("Bearer $") ? `"${name}: ${value}"` : quoted(`${name}: ${value}`),
+    ]),
     ...(text === undefined ? [] : ["--data-raw", quoted(text)]),
   ].join(" ");
 }

@@ -7,6 +7,7 @@ import { requestStates } from "../../../lib/connector/model/states.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { timeError } from "../../../lib/platform/http/parse/time-field.ts";
 import type { ConnectorContext } from "../context.ts";
+import { listPosition } from "../list-position.ts";
 
 const maxOfPage = 1000;
 const usualPage = 100;
@@ -39,11 +40,7 @@ const fields = () => ({
     .meta({ shownAs: { type: "integer", minimum: 1, maximum: maxOfPage } })
     .default(usualPage)
     .describe(`Maximum number of entries of a page, 1 to ${maxOfPage}; ${usualPage} by default.`),
-  $skiptoken: z
-    .string()
-    .regex(/^[0-9]{4}(?:-[0-9]{2}){2}T[0-9]{2}(?::[0-9]{2}){2}\.[0-9]{3}Z_[0-9a-f-]{36}$/, {
-      error: "must be a value from the link to the next page",
-    })
+  $skiptoken: listPosition("must be a value from the link to the next page")
     .optional()
     .describe("Where the page begins: from the link to it."),
 });

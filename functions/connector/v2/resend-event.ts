@@ -6,6 +6,7 @@ import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { timeError } from "../../../lib/platform/http/parse/time-field.ts";
 import { omitUndefined } from "../../../lib/platform/omit-undefined.ts";
 import type { ConnectorContext } from "../context.ts";
+import { listPosition } from "../list-position.ts";
 import { requestIdPath } from "../request-id.ts";
 
 const sink = z.int().min(1).max(99).describe("Position of the sink in `EVENT_SINK_URLS`, from 1.");
@@ -26,8 +27,9 @@ const resentSinceV2 = z.lazy(() =>
     data: z.object({
       requests: z.int().min(0).describe("Requests with events that are due again."),
       events: z.int().min(0).describe("Events that are due again."),
-      left: z.int().min(0).describe("Requests whose events were being sent. Repeat the call for them."),
-      next: z.string().optional().describe("Present if the time was over: call again with it as `after`."),
+      left: z.int().min(0).describe("Requests whose events were being sent or could not be read. Repeat the call."),
+      is_complete: z.boolean().describe("Whether every request was read before the time was over."),
+      next: z.string().optional().describe("If not complete: call again with it as `after`."),
     }),
   }),
 );
@@ -47,12 +49,18 @@ export const resendEventsSince = endpoint({
       since: z.iso
         .datetime({ offset: true, error: timeError("must be a time in ISO 8601 with its zone") })
         .transform(text => new Date(text).toISOString())
+        // A zone can move a time beyond the year 9999, whose text would sort before every other.
+        .refine(time => /^[0-9]/.test(time), { error: "must be a time in ISO 8601 with its zone" })
         .describe("Time, ISO 8601."),
-      after: z.string().max(80).optional().describe("`next` of the call before."),
+      after: listPosition("must be `next` of the call before").optional().describe("`next` of the call before."),
     }),
   ),
   answers: { 200: { description: "What is due again.", schema: resentSinceV2 } },
-  handle: async ({ body }, context: ConnectorContext) => ok({ data: await resendSince(body, context) }),
+  refusals: ["conflict"],
+  handle: async ({ body }, context: ConnectorContext) => {
+    const { isComplete, ...resent } = await resendSince(body, context);
+    return ok({ data: { ...resent, is_complete: isComplete } });
+  },
 });
 
 /** Sends one event again to one event sink (C20). */

@@ -114,7 +114,7 @@ export function otpKeyTable(tables: AuthTables) {
         async () => toStored(value, await otpkeys.replace(row, version)),
         async () => {
           const found = await otpkeys.get(partitionKey, keyRow);
-          // Used up again, an OTP whose response was lost would be a replayed one.
+          // If this call's own write succeeded and its response was lost, a repeated check would report the OTP as replayed.
           return found?.writeId === writeId ? { value, version: found.etag } : undefined;
         },
       );

@@ -42,8 +42,8 @@ export async function signIn(
   const progress: Progress = { given };
   try {
     const device = await presentedDevice(deviceToken, deps);
-    // Also for an attempt without a password, whose storage calls are the same. Depends on the credentials as they were
-    // sent and not on whether a user exists.
+    // Also for an attempt without a password, so that it makes the same storage calls. The slot goes by who calls, not by
+    // whether the named user exists.
     using hashSlot = deps.hasher.acquireHashSlot({ isKnown: hasSession, deviceUserId: device?.userId });
     await hashSlot.waitTurn();
     progress.counted = await countAddress(address, deps);
@@ -59,7 +59,7 @@ export async function signIn(
     const checked = await checkFactors({ ...given, hashSlot }, evidence, named, deps);
     return await conclude(checked, progress, { identified, user: evidence.user, newSession }, deps);
   } catch (error) {
-    // The slot of the hash is free: nothing is hashed any more, and storage may be slow or away.
+    // `using` has released the hash slot, so slow storage does not keep other sign-ins out.
     const outcome = await withdraw(error, progress, deps);
     await audit(progress, { ...outcome, prefix: progress.identified?.byOtp?.key?.key.value.prefix }, deps);
     throw error;
@@ -78,7 +78,7 @@ const omitEmpty = ({ username, password, otp }: Credentials): Credentials => ({
  */
 async function refuseUnidentified(progress: Progress, hashSlot: HashSlot, deps: AuthDeps): Promise<SignInResult> {
   const { password, otp } = progress.given;
-  const pad = () => deps.users.findNone("");
+  const pad = () => deps.users.findNone(Buffer.from(deps.random(8)).toString("hex"));
   await Promise.all([pad(), pad()]);
   const [candidates] = await Promise.all([otp === undefined ? [] : readCandidates(otp, deps), pad(), pad()]);
   await Promise.all([

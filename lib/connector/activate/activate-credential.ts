@@ -31,12 +31,12 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
   const credential = key.credentials[index];
   const idp = credential && deps.idps.get(credential.idpId);
   if (credential?.idpState === undefined || credential.credentialId === undefined)
-    throw new Error("a credential without a response");
+    throw new Error(`credential ${index} of security key ${key.id} has no response to activate`);
   const cannotBeSent = (lastError: string): Step =>
     isOverdue(credential, deps)
       ? endOverdue(target, { isInDoubt: credential.triedAt !== undefined, lastError }, deps)
       : retryLater(index, { lastError }, deps);
-  if (idp === undefined) return cannotBeSent("Its identity provider is no longer configured.");
+  if (idp === undefined) return cannotBeSent(`The identity provider ${credential.idpId} is no longer configured.`);
 
   const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps);
   // The next credential of the security key and its PIN email do not wait for it.
@@ -86,7 +86,7 @@ async function afterReadBack(
   const isLate = isOverdue(credential, deps);
   if (registered === true) return end(target, "activated", undefined, deps);
   if (registered instanceof PeerFailure && !isLate) {
-    const lastError = `${idp.id} could not be queried for the credential.`;
+    const lastError = `The identity provider ${idp.id} could not be queried for the credential.`;
     return retryLater(index, { lastError, retryAfter: registered.retryAfter }, deps);
   }
   if (registered === false && credential.refusal !== undefined)

@@ -94,7 +94,7 @@ function withResponse(
     return afterEvent(
       credential,
       "expired",
-      "The identity provider's challenge expired before the key was programmed.",
+      "The identity provider's challenge expired before the response of the security key was read.",
     );
   if (answer?.credentialId === undefined)
     return answer?.problem === undefined ? credential : { ...credential, errorMessage: answer.problem };

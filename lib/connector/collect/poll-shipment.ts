@@ -54,8 +54,8 @@ export async function pollShipment(
     await savePoll(leased, leased.request.value, keys, deps);
     return "skipped";
   }
-  const failed = async (error: PeerFailure): Promise<"failed"> => {
-    const errorMessage = `The delivery service did not answer: ${error.message}`;
+  const failed = async (what: string, error: PeerFailure): Promise<"failed"> => {
+    const errorMessage = `${what} could not be read: ${error.message}`;
     await pollLater(leased, { errorMessage }, deps, error.retryAfter);
     return "failed";
   };
@@ -64,7 +64,7 @@ export async function pollShipment(
     if (!(error instanceof PeerFailure)) throw error;
     log.warn("poll_failed", { shipmentId, error });
     const unchanged = error.kind === "unauthorized" || (error.kind === "missing" && error.code !== undefined);
-    if (!unchanged) return failed(error);
+    if (!unchanged) return failed("The shipment", error);
     await saveWithoutLease(leased, deps);
     return error.kind === "missing" ? "missing" : "unauthorized";
   }
@@ -80,8 +80,8 @@ export async function pollShipment(
       throw error;
     }
     // Only the signing keys could not be read, so the shipment is polled again.
-    log.warn("signing_keys_failed", { shipmentId, error });
-    return failed(error);
+    log.warn("signing_keys_unread", { shipmentId, error });
+    return failed("The key maker's signing keys", error);
   }
 }
 

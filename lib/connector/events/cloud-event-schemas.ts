@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { type EventType, eventTypes } from "../model/states.ts";
-import { endStates, eventId, eventName, eventSource, type RequestEvent } from "./event.ts";
+import { endStates, eventName, eventSource } from "./event.ts";
 
 const common = {
   credential_request_id: z.string().describe("The request."),
@@ -28,7 +27,10 @@ const ofCredential = {
 };
 const ofMail = {
   ...ofKey,
-  mail: z.int().min(1).describe("1 for the first PIN email of the key, one more for each resend."),
+  mail: z
+    .int()
+    .min(1)
+    .describe("Number of the PIN email of the key, from 1. It grows with a resend, and if an email was not delivered."),
 };
 
 const dataSchemas = {
@@ -83,40 +85,3 @@ export const cloudEventSchemas = Object.fromEntries(eventTypes.map(type => [type
 };
 
 export type CloudEvent = z.output<(typeof cloudEventSchemas)[EventType]>;
-
-/** The content type of an event on the wire. */
-export const eventContentType = "application/cloudevents+json; charset=utf-8";
-
-/** Returns an event as it is sent. */
-export function cloudEventOf(event: RequestEvent): CloudEvent {
-  const { requestId, type, at, sequence, keyId: key, credential, idpId, mail, errorCode, state } = event;
-  const states = {
-    "request.started": "started",
-    "credential.active": "active",
-    "credential.failed": "failed",
-  } as const;
-  return {
-    specversion: "1.0",
-    id: eventId(event),
-    source: eventSource,
-    type: eventName(type),
-    subject: requestId,
-    time: at,
-    sequence: String(sequence).padStart(6, "0"),
-    datacontenttype: "application/json",
-    data: omitUndefined({
-      credential_request_id: requestId,
-      shipment_id: event.shipmentId,
-      customer_reference: event.customerReference,
-      external_id: event.externalId,
-      tracking: event.tracking,
-      key_id: key,
-      serial_number: event.serial,
-      credential,
-      idp_id: idpId,
-      mail,
-      error_code: errorCode,
-      state: state ?? (type in states ? states[type as keyof typeof states] : undefined),
-    }),
-  } as CloudEvent;
-}

@@ -5,7 +5,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { Stored } from "../model/loaded-request.ts";
 import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry.ts";
 import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
-import { cloudEventOf } from "./cloud-event-schemas.ts";
+import { cloudEventOf } from "./cloud-event.ts";
 import { type EventDelivery, eventId, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
 import { type DueEvents, openEvents } from "./event-rows.table.ts";
 import type { EventSink } from "./event-sink.ts";

@@ -5,7 +5,8 @@ import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
 import { callPeer, type PeerTools } from "../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { EventType } from "../model/states.ts";
-import { type CloudEvent, eventContentType } from "./cloud-event-schemas.ts";
+import { eventContentType } from "./cloud-event.ts";
+import type { CloudEvent } from "./cloud-event-schemas.ts";
 
 /** An external system to which events are sent. */
 export interface EventSink {

@@ -12,7 +12,7 @@ export interface Occurrence {
   /** The position of the credential on its security key, from 1. */
   readonly credential?: number;
   readonly idpId?: string;
-  /** The number of the PIN email: 1 for the first email of a security key, one more for each resend. */
+  /** The number of the PIN email of the key, from 1. It grows with a resend, and if an email was not delivered. */
   readonly mail?: number;
   /** The mail service's error code of the last attempt to send the email. */
   readonly errorCode?: string;

@@ -1,5 +1,6 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { CredentialRequest, RequestValues, SecurityKey } from "../model/request.ts";
+import { externalIdOf } from "../model/request-lists.ts";
 import { type EventType, isTerminal } from "../model/states.ts";
 import type { EventNames, endStates, Occurrence, RecordedEvents } from "./event.ts";
 import type { EventSink } from "./event-sink.ts";
@@ -62,7 +63,7 @@ export function namesOf({ request, keys }: RequestValues, occurrences: readonly 
   const serials = keys.flatMap(({ id, serial }) => (serial === undefined || !named.has(id) ? [] : [[id, serial]]));
   return omitUndefined({
     customerReference: shipment?.customerReference,
-    externalId: recipient.externalId === recipient.email ? undefined : recipient.externalId,
+    externalId: externalIdOf(recipient),
     tracking: delivery?.shipment?.tentative === true ? undefined : delivery?.shipment?.tracking,
     serials: serials.length === 0 ? undefined : Object.fromEntries(serials),
   });

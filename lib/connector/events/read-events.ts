@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { cloudEventOf } from "./cloud-event-schemas.ts";
+import { cloudEventOf } from "./cloud-event.ts";
 import type { DeliverDeps } from "./deliver-events.ts";
 import { type EventDelivery, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
-import type { LoadedEvents } from "./event-rows.table.ts";
+import { type LoadedEvents, openEvents } from "./event-rows.table.ts";
 import type { EventSink } from "./event-sink.ts";
 
 const deliveryV2 = z.lazy(() =>
@@ -70,20 +70,23 @@ export const readEvents = (
 ): Pick<z.output<typeof eventsV2>, "data"> => ({
   data: eventsIn(requestId, recorded).map(event => {
     const { id, type, time, sequence, data } = cloudEventOf(event);
-    const ofSinks = event.sinks.map(sink => readDelivery(sink, event, deliveries.get(sink)?.value));
+    const ofSinks = event.sinks.map(sink => {
+      const isNext = openEvents(requestId, { recorded, deliveries }, sink)[0]?.sequence === event.sequence;
+      return readDelivery(sink, { ...event, isNext }, deliveries.get(sink)?.value);
+    });
     return { id, type, time, sequence, data, deliveries: ofSinks };
   }),
 });
 
 function readDelivery(
   sink: number,
-  { sequence }: RequestEvent,
+  { sequence, isNext }: RequestEvent & { readonly isNext: boolean },
   { done, deliveredAt, givenUp, retry }: EventDelivery = nothingDone,
 ): z.output<typeof deliveryV2> {
   if (givenUp.includes(sequence)) return { sink, state: "given_up" };
   if (sequence <= done)
     return omitUndefined({ sink, state: "delivered" as const, delivered_at: deliveredAt[sequence] });
-  if (retry === undefined || sequence !== done + 1) return { sink, state: "pending" };
+  if (retry === undefined || !isNext) return { sink, state: "pending" };
   return omitUndefined({
     sink,
     state: "pending" as const,

@@ -6,9 +6,10 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { Stored } from "../model/loaded-request.ts";
 import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../runs/run.ts";
 import { loadRequest } from "../storage/change-request.ts";
-import { cloudEventOf } from "./cloud-event-schemas.ts";
+import { cloudEventOf } from "./cloud-event.ts";
 import { type DeliverDeps, pauseSink, withTime } from "./deliver-events.ts";
 import { type EventDelivery, eventId, eventsIn, type RequestEvent } from "./event.ts";
+import type { SinkState } from "./event-rows.table.ts";
 import type { EventSink } from "./event-sink.ts";
 
 type ResendDeps = DeliverDeps & Pick<ConnectorDeps, "requests">;
@@ -75,10 +76,20 @@ async function find({ requestId, eventId: id, sink: number }: EventToResend, dep
   return { event, sink, before };
 }
 
-async function refuseIfPaused({ number, address }: EventSink, { events, now }: ResendDeps): Promise<void> {
-  const { stopped, notBefore } = await events.sinkState(number);
-  if (stopped?.address === address)
+/** Throws Fault `conflict` if a sink answered 410. Returns its state. */
+export async function refuseIfStopped(
+  { number, address }: EventSink,
+  { events }: Pick<ResendDeps, "events">,
+): Promise<SinkState> {
+  const state = await events.sinkState(number);
+  if (state.stopped?.address === address)
     throw new Fault("conflict", "The event sink answered 410 (Gone). An administrator must resume it first.");
+  return state;
+}
+
+async function refuseIfPaused(sink: EventSink, deps: ResendDeps): Promise<void> {
+  const { now } = deps;
+  const { notBefore } = await refuseIfStopped(sink, deps);
   if (notBefore !== undefined && notBefore > now())
     throw new Fault("throttled", "The event sink must not be called yet, by its Retry-After.", {
       retryAfter: Math.ceil(between(now(), notBefore) / 1000),

@@ -1,13 +1,16 @@
 import { Fault } from "../../platform/fault.ts";
+import { withLogFields } from "../../platform/log.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { positionOf } from "../model/request-lists.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { requestStates } from "../model/states.ts";
+import { logAndContinue } from "../runs/queue.ts";
 import { isLeasedByAnother, isPastDeadline, startRun } from "../runs/run.ts";
 import type { DeliverDeps } from "./deliver-events.ts";
 import { eventsIn } from "./event.ts";
+import { refuseIfStopped } from "./resend-event.ts";
 
 type ResendDeps = DeliverDeps & Pick<ConnectorDeps, "requests">;
 
@@ -15,9 +18,10 @@ type ResendDeps = DeliverDeps & Pick<ConnectorDeps, "requests">;
 export interface ResentSince {
   readonly requests: number;
   readonly events: number;
-  /** Requests whose events were being sent, so that they were left: a repeated call takes them. */
+  /** Requests that were left, because their events were being sent or could not be read: a repeated call takes them. */
   readonly left: number;
-  /** The position after which a further call continues; absent if every request was read. */
+  /** Whether every request was read. If not, a further call continues after `next`. */
+  readonly isComplete: boolean;
   readonly next?: string;
 }
 
@@ -27,13 +31,15 @@ const pageSize = 200;
  * Makes the events of a sink due again that were recorded at `since` or later and are delivered or given up. The timer
  * sends them in the order of each request, under their ids. A repeat does the same again, so nothing is lost by a crash.
  * Reads every request once, because no index has events by time; ends at the deadline of a run.
- * Throws Fault `not_found` for an unknown sink.
+ * Throws Fault: `not_found` for an unknown sink; `conflict` for one that answered 410.
  */
 export async function resendSince(
   { sink, since, after }: { readonly sink: number; readonly since: Instant; readonly after?: string | undefined },
   deps: ResendDeps,
 ): Promise<ResentSince> {
-  if (!deps.sinks.some(({ number }) => number === sink)) throw new Fault("not_found", "There is no such event sink.");
+  const wanted = deps.sinks.find(({ number }) => number === sink);
+  if (wanted === undefined) throw new Fault("not_found", "There is no such event sink.");
+  await refuseIfStopped(wanted, deps);
   const run = startRun("on_demand", deps);
   const counts = { requests: 0, events: 0, left: 0 };
   let position = after;
@@ -45,8 +51,14 @@ export async function resendSince(
         ids.set(positionOf(entry), entry.requestId);
     const page = [...ids].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, pageSize);
     for (const [at, requestId] of page) {
-      if (isPastDeadline(run, deps)) return { ...counts, ...(position !== undefined && { next: position }) };
-      const events = await resendOf(requestId, { sink, since }, run, deps);
+      if (isPastDeadline(run, deps))
+        return { ...counts, isComplete: false, ...(position !== undefined && { next: position }) };
+      const events = await withLogFields({ credentialRequestId: requestId }, () =>
+        resendOf(requestId, { sink, since }, run, deps).catch((error: unknown) => {
+          logAndContinue(error, { sink, run: run.owner }, deps);
+          return "left" as const;
+        }),
+      );
       if (events === "left") counts.left++;
       else if (events > 0) {
         counts.requests++;
@@ -54,7 +66,7 @@ export async function resendSince(
       }
       position = at;
     }
-    if (page.length < pageSize) return counts;
+    if (page.length < pageSize) return { ...counts, isComplete: true };
   }
 }
 

@@ -15,7 +15,7 @@ export async function openPin(
   response: string,
   deps: { readonly sealer: Sealer; readonly log: Log; readonly delivery: { readonly signingKey: FindSigningKey } },
 ): Promise<{ readonly pin: string } | { readonly problem: string; readonly passing?: boolean }> {
-  if (pinKey === undefined) return { problem: "The key has no PIN." };
+  if (pinKey === undefined) return { problem: "The security key has no PIN." };
   const privateJwk = await openSealed<PrivateKey>(pinKey, { requestId, keyId: id, purpose: pinKeyPurpose }, deps);
   if (privateJwk === undefined) return { problem: "The response key of the PIN cannot be decrypted.", passing: true };
   try {

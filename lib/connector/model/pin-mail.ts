@@ -20,9 +20,6 @@ export function isMailable(email: string, domains: readonly string[]): boolean {
 
 /** Returns the message of a PIN email in reads: why it was not sent, and which addresses were left out. */
 export function pinMailMessage({ retry, leftOut = [] }: PinMail): string | undefined {
-  const note =
-    leftOut.length === 0
-      ? undefined
-      : `Not in a domain that PIN emails may go to, and left out: ${leftOut.join(", ")}.`;
+  const note = leftOut.length === 0 ? undefined : `PIN_MAIL_DOMAINS does not allow: ${leftOut.join(", ")}.`;
   return [retry?.lastError, note].filter(text => text !== undefined).join(" ") || undefined;
 }

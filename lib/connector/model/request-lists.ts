@@ -27,7 +27,7 @@ export const listKeyOf = ({ id, createdAt }: Pick<CredentialRequest, "id" | "cre
  * Returns the list of the person with this email address, external id or user id. The name is folded and hashed, because a row key does
  * not allow every character of an address.
  */
-export const personList = (name: string): RequestList => nameList(foldName(name));
+export const personList = (name: string): RequestList => nameList(`person/${foldName(name)}`);
 
 /** Returns the list of the requests with this customer reference. */
 export const referenceList = (reference: string): RequestList => nameList(`customer_reference/${foldName(reference)}`);
@@ -61,3 +61,7 @@ export function nameLists(
     ...[...new Set(serials)].map(serialList),
   ];
 }
+
+/** Returns the identifier that a create gave its recipient; undefined for an email, which no read or event shows. */
+export const externalIdOf = ({ externalId, email }: CredentialRequest["recipient"]): string | undefined =>
+  foldName(externalId) === foldName(email) ? undefined : externalId;

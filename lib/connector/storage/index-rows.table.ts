@@ -1,5 +1,5 @@
 import { isSameDue, type RequestValues, shipmentIdOf } from "../model/request.ts";
-import { isSameList, listKeyOf, nameLists, type RequestList, serialList } from "../model/request-lists.ts";
+import { foldName, isSameList, listKeyOf, nameLists, type RequestList, serialList } from "../model/request-lists.ts";
 import { isSameStatus, shipmentStatusOf } from "../model/shipment.ts";
 import { requestStates } from "../model/states.ts";
 import type { DueWork, dueIndex } from "../runs/due-index.table.ts";
@@ -99,10 +99,9 @@ export const hasNewLists = (before: RequestValues, after: RequestValues): boolea
 
 /** Returns the lists of a request that may change, its state and its serial numbers, if the other version is not in them. */
 const changingLists = ({ request, keys }: RequestValues, other: RequestValues): readonly RequestList[] => {
-  const others = new Set(other.keys.map(({ serial }) => serial));
-  const serials = new Set(keys.flatMap(({ serial }) => (serial === undefined || others.has(serial) ? [] : [serial])));
-  return [
-    ...(request.state === other.request.state ? [] : [{ state: request.state }]),
-    ...[...serials].map(serialList),
-  ];
+  const serialsOf = (keysOfOne: RequestValues["keys"]) =>
+    new Set(keysOfOne.flatMap(({ serial }) => (serial === undefined ? [] : [foldName(serial)])));
+  const others = serialsOf(other.keys);
+  const serials = [...serialsOf(keys)].filter(serial => !others.has(serial));
+  return [...(request.state === other.request.state ? [] : [{ state: request.state }]), ...serials.map(serialList)];
 };

@@ -38,13 +38,13 @@ export interface UndeliveredEvent {
   readonly fields: Fields;
 }
 
-/** What the events of requests need of other operations. Only `events/` implements it, and everything else works without it. */
+/** What the store and the jobs call of the events. `events/` implements it; without it no events are recorded. */
 export interface RequestEvents {
   /** Returns the events of a change; undefined if there are none. They are written in the transaction of the change. */
   record(before: RequestValues, after: RequestValues): EventWrites | undefined;
   /** Removes the events of a request with their index rows. Makes no call for a request without events. */
   removeAll(request: CredentialRequest): Promise<void>;
-  /** Returns the events of a request that a configured sink has not got. */
+  /** Returns the events of a request that a configured sink has not received. */
   undelivered(request: CredentialRequest): Promise<readonly UndeliveredEvent[]>;
   /**
    * Reads the events in the rows of a request in a backup. Returns a function that writes them, and those of the change that the restore

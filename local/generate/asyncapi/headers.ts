@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { cloudEventOf, eventContentType } from "../../../lib/connector/events/cloud-event-schemas.ts";
+import { cloudEventOf, eventContentType } from "../../../lib/connector/events/cloud-event.ts";
 import type { RequestEvent } from "../../../lib/connector/events/event.ts";
 
 /** The headers of an event: its content type, and those of Standard Webhooks (https://www.standardwebhooks.com). */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { cloudEventOf } from "../../../lib/connector/events/cloud-event-schemas.ts";
+import { cloudEventOf } from "../../../lib/connector/events/cloud-event.ts";
 import { eventExamples } from "../../../local/generate/asyncapi/examples.ts";
 import { type Program, startProgram } from "./auth-program.ts";
 

@@ -204,7 +204,7 @@ describe(create, () => {
       expect((await call(one)).status, one).not.toBe(404);
     }
     const { body: events } = await call(`GET /v2/credential-requests/${upper}/events`);
-    expect(events).toEqual({ data: [] });
+    expect(events).toEqual({ data: [], sinks: [] });
     const users = body.shipment.shipment_items.map((item: Body) => item.credentials);
     const credential = (item: number, index: number) => ({
       idp_id: "entra",

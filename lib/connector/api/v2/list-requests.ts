@@ -1,4 +1,5 @@
 import pLimit from "p-limit";
+import { isUnavailable } from "../../../platform/fault.ts";
 import { withLogFields } from "../../../platform/log.ts";
 import { between, type Instant } from "../../../platform/time.ts";
 import type { ConnectorDeps } from "../../deps.ts";
@@ -12,7 +13,6 @@ import {
   serialList,
 } from "../../model/request-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "../../model/states.ts";
-import { logAndContinue } from "../../runs/queue.ts";
 import type { ListedEntry } from "../../storage/lists.table.ts";
 
 /** What a request must match. Names are compared without regard to letter case. */
@@ -138,7 +138,8 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
             return { at, loaded };
           } catch (error) {
             // A request whose rows cannot be read is left out, so that the others are still listed.
-            logAndContinue(error, {}, deps);
+            if (isUnavailable(error)) throw error;
+            deps.log.error("row_failed", { error });
             return { at, loaded: undefined };
           }
         }),

@@ -9,6 +9,7 @@ import {
   type MailingAddress,
   type SecurityKey,
 } from "../../model/request.ts";
+import { externalIdOf } from "../../model/request-lists.ts";
 import { deliveryProblem } from "../../model/shipment.ts";
 import { credentialStates, isTerminal, requestStates, securityKeyStates } from "../../model/states.ts";
 
@@ -120,8 +121,7 @@ export function readV2(request: CredentialRequest, keys: readonly SecurityKey[])
   const shipment = request.delivery?.shipment;
   return omitUndefined({
     credential_request_id: request.id,
-    // Without an identifier of its own, the recipient is stored under the email, which no read shows.
-    external_id: recipient.externalId === recipient.email ? undefined : recipient.externalId,
+    external_id: externalIdOf(recipient),
     state: request.state,
     error_message: request.errorMessage ?? (isTerminal(request.state) ? undefined : deliveryProblem(shipment ?? {})),
     authenticators: authenticators.length === 0 ? undefined : authenticators,

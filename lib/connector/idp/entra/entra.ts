@@ -41,7 +41,10 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
   const methodsOf = (userId: string) => `${graph}/users${userSegment(userId)}/authentication/fido2Methods`;
   const userOf = (operation: string, stored: Challenge["idpState"]) => {
     const { data } = idpState.safeParse(stored);
-    if (data === undefined) throw new PeerFailure(access.peer, operation, "refused", { detail: "No user is known." });
+    if (data === undefined)
+      throw new PeerFailure(access.peer, operation, "refused", {
+        detail: "The stored state for the identity provider has no user id.",
+      });
     return data.userId;
   };
 

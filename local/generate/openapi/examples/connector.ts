@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { cloudEventOf } from "../../../../lib/connector/events/cloud-event-schemas.ts";
+import { cloudEventOf } from "../../../../lib/connector/events/cloud-event.ts";
 import type { Examples } from "../operation.ts";
 import { statusV1, statusV2 } from "./connector-status.ts";
 import { connectorTokenExamples } from "./core.ts";
@@ -111,7 +111,7 @@ export const connectorExamples: Examples = {
   v2ResendEvents: {
     body: { sink: 1, since: "2026-01-31T00:00:00Z" },
     status: 200,
-    answer: { data: { requests: 1, events: 4, left: 0 } },
+    answer: { data: { requests: 1, events: 4, left: 0, is_complete: true } },
   },
   v2CancelCredentialRequest: { params: request, status: 200, answer: { data: cancelledView } },
   v2GetStatus: { status: 200, answer: statusV2 },

@@ -357,6 +357,7 @@ describe("a sign-in whose user is deleted meanwhile", async () => {
       expect((await auth.get(`/core/users/${next.id}`)).body).toEqual({
         id: next.id,
         name: user.name,
+        enabled: true,
         attributes: {},
         otpkeys: [],
       });

@@ -170,9 +170,11 @@ describe("an administrator", () => {
     for (const name of [user.name, newName()]) {
       expect(await lockOf(name)).toEqual({ failures: 0, locked_until: null, running_attempts: 0 });
       await fail(name, 2);
-      expect(await lockOf(name)).toEqual({ failures: 2, locked_until: null, running_attempts: 0 });
+      const reason = name === user.name ? "wrong_password" : "unknown_user";
+      const last_refusal = { at: auth.now(), reason };
+      expect(await lockOf(name)).toEqual({ failures: 2, locked_until: null, running_attempts: 0, last_refusal });
       await fail(name, 1);
-      const locked = { failures: 3, locked_until: plus(auth.now(), seconds(30)), running_attempts: 0 };
+      const locked = { failures: 3, locked_until: plus(auth.now(), seconds(30)), running_attempts: 0, last_refusal };
       const { result, total, sequential } = await auth.counted(() => lockOf(name));
       expect([result, total, sequential]).toEqual([locked, 2, 1]);
       auth.advance(seconds(30));

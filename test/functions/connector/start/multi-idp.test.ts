@@ -187,7 +187,7 @@ describe("several IdPs in a blob", () => {
     await connector.runCredentials();
     const credentials = async () => (await connector.read(requestId)).shipment?.shipment_items[0]?.credentials;
     expect(await credentials()).toMatchObject([
-      { state: "activation_pending", error_message: "Its identity provider is no longer configured." },
+      { state: "activation_pending", error_message: "The identity provider pingone is no longer configured." },
       { state: "active" },
     ]);
     await put(all());

@@ -347,7 +347,7 @@ describe("an activation that is not answered", () => {
     await connector.runCredentials();
     expect(await credential()).toMatchObject({
       state: "activation_pending",
-      error_message: expect.stringContaining("could not be asked"),
+      error_message: expect.stringContaining("could not be queried"),
     });
     expect(connector.events("read_back_failed")).toMatchObject([{ idp: "entra", error: { name: "PeerFailure" } }]);
     peers.entra.fail({ kind: "throttle", method: "GET", path: "fido2Methods$", retryAfter: 900 });
@@ -533,7 +533,7 @@ describe("credentials of one key", () => {
     expect(await without.runCredentials()).toMatchObject({ processed: 1, pending: 1 });
     expect(await credential()).toMatchObject({
       state: "activation_pending",
-      error_message: "Its identity provider is no longer configured.",
+      error_message: "The identity provider entra is no longer configured.",
     });
     const { retryableUntil = "" } = (await connector.keyRow(requestId)).credentials[0] ?? {};
     connector.advance(between(connector.now(), retryableUntil) - 1);
@@ -542,7 +542,7 @@ describe("credentials of one key", () => {
     expect(await without.runCredentials("timer")).toMatchObject({ processed: 1, failed: 1 });
     expect(await credential()).toMatchObject({
       state: "failed",
-      error_message: "Not activated in time. Its identity provider is no longer configured.",
+      error_message: "Not activated in time. The identity provider entra is no longer configured.",
     });
     expect(await connector.queue("key")).toEqual([]);
   });

@@ -297,7 +297,7 @@ describe("erasing one recipient", () => {
   );
 
   test.each([
-    ["cannot read the signing key", "signing_keys_failed"],
+    ["cannot read the signing key", "signing_keys_unread"],
     ["cannot open the response key, because Key Vault is away,", "vault"],
   ])("leaves nothing of a response if another host polls meanwhile and %s of the next one", async (_, failure) => {
     const connector = await testConnector(peers);

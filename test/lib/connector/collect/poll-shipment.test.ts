@@ -946,7 +946,7 @@ describe("a response that is not to be believed", () => {
 });
 
 describe("a credential that waits for its key", () => {
-  const reason = "The identity provider's challenge expired before the key was programmed.";
+  const reason = "The identity provider's challenge expired before the response of the security key was read.";
 
   test("ends failed when its challenge has expired, not before", async () => {
     const one = await ordered(

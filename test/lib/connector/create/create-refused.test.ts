@@ -116,7 +116,7 @@ describe("a create that an identity provider answers no", () => {
       status: 500,
       body: { error_code: "api_error", error_data: { error_type: "internal" } },
     });
-    expectFailed(await endedRequest(connector), expect.stringMatching(/does not accept the connector/));
+    expectFailed(await endedRequest(connector), expect.stringMatching(/rejected the connector's credentials/));
   });
 
   test("asks no more of it, and compensates what was started", async () => {
@@ -165,7 +165,7 @@ describe("a create that the delivery service answers no", () => {
       status: 500,
       body: { error_code: "api_error", error_data: { error_type: "internal" } },
     });
-    expectFailed(await endedRequest(connector), expect.stringMatching(/does not accept the connector/));
+    expectFailed(await endedRequest(connector), expect.stringMatching(/rejected the connector's credentials/));
   });
 
   test("with 429: 503 with its Retry-After", async () => {

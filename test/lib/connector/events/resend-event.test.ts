@@ -220,7 +220,7 @@ describe("the events since a time", () => {
     await send(connector);
     const [first, ...later] = idsAt(one).filter((_, index) => one.events()[index]?.body.includes(requestId));
     one.clearEvents();
-    expect(await since(connector, from)).toEqual({ requests: 2, events: later.length + 1, left: 0 });
+    expect(await since(connector, from)).toEqual({ requests: 2, events: later.length + 1, left: 0, isComplete: true });
     await send(connector);
     const ofFirst = idsAt(one).filter((_, index) => one.events()[index]?.body.includes(requestId));
     expect(ofFirst).toEqual(later);
@@ -237,10 +237,33 @@ describe("the events since a time", () => {
     await send(connector);
     connector.advance(hours(1));
     await send(connector);
-    expect(await since(connector, from)).toEqual({ requests: 1, events: 1, left: 0 });
+    expect(await since(connector, from)).toEqual({ requests: 1, events: 1, left: 0, isComplete: true });
     await send(connector);
     const { data } = readEvents(requestId, await connector.context.events.load(requestId));
     expect(data[0]?.deliveries).toMatchObject([{ sink: 1, state: "delivered" }]);
+  });
+
+  test("of other requests are sent again although those of one cannot be read", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const from = connector.now();
+    const { requestId } = await connector.order();
+    await connector.order();
+    await send(connector);
+    const table = connector.deployment.tables.table("credentialrequests");
+    const [row] = await Array.fromAsync(table.query({ partitionKey: requestId, rowKeyPrefix: "event:" }));
+    await table.upsert({ ...(row ?? { partitionKey: "", rowKey: "" }), events: "garbage" });
+    expect(await since(connector, from)).toEqual({ requests: 1, events: 1, left: 1, isComplete: true });
+  });
+
+  test("are refused for a sink that answered 410, so that none of them counts as undelivered", async () => {
+    const connector = await connectorWith(peers, [one]);
+    const from = connector.now();
+    await connector.order();
+    await send(connector);
+    await connector.order();
+    one.fail({ kind: "refuse", status: 410 });
+    await send(connector);
+    await expect(since(connector, from)).rejects.toMatchObject({ kind: "conflict" });
   });
 
   test("are refused for a sink that is not configured", async () => {

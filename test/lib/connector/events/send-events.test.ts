@@ -60,6 +60,17 @@ describe("the events of a request", () => {
     expect(await send(connector)).toMatchObject({ delivered: 0 });
   });
 
+  test("show the last error of a delivery to a sink that does not want the event before it", async () => {
+    const settings = { EVENT_SINK_TYPES: "request.ended" };
+    const connector = await connectorWith(peers, [one], { settings });
+    const requestId = await completed(connector);
+    one.fail({ kind: "refuse", status: 500 });
+    await send(connector);
+    const { data } = readEvents(requestId, await connector.context.events.load(requestId));
+    const [shown] = data.flatMap(({ deliveries }) => deliveries);
+    expect(shown).toMatchObject({ state: "pending", attempts: 1, error_message: expect.stringContaining("500") });
+  });
+
   test("name the request as people do, and each security key by its serial number", async () => {
     const connector = await connectorWith(peers, [one]);
     const body = altered(orderBody(), {
@@ -80,7 +91,13 @@ describe("the events of a request", () => {
 
   test("never have the email in place of an identifier", async () => {
     const connector = await connectorWith(peers, [one]);
-    await completed(connector, altered(orderBody(), { "recipient.external_id": undefined }));
+    await completed(
+      connector,
+      altered(orderBody(), {
+        "recipient.email": "Jan.Order@Example.com",
+        "recipient.external_id": "jan.order@example.com",
+      }),
+    );
     await send(connector);
     for (const { data } of verified(one, secretOf(1))) expect(data).not.toHaveProperty("external_id");
   });

@@ -68,7 +68,7 @@ describe.each(Object.entries(damages))("%s is one failed item", (_, { rowKey, co
     connector.advance(days(1));
     const { requests } = await listRequests({}, { top: 10 }, connector.context);
     expect(requests.map(({ request }) => request.value.id)).toEqual([good]);
-    expectNamed(connector, bad, "work_failed");
+    expectNamed(connector, bad, "row_failed");
     // It stays listed: it may become readable again.
     const entries = await connector.context.requests.entries({ state: "started" }, { top: 10 });
     expect(entries.map(({ requestId }) => requestId).sort()).toEqual([bad, good].sort());

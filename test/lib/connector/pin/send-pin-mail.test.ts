@@ -261,13 +261,13 @@ describe("PIN_MAIL_DOMAINS at the time of a send", () => {
     failing({ kind: "drop", phase: "after" });
     await connector.anotherInstance(bounded).runCredentials();
     expect(await errorMessage()).toBe(
-      `The mail service did not answer. Not in a domain that PIN emails may go to, and left out: ${gone}.`,
+      `The mail service did not confirm the PIN email. PIN_MAIL_DOMAINS does not allow: ${gone}.`,
     );
     for (const _ of [1, 2]) {
       connector.advance(minutes(1));
       await connector.runCredentials("timer");
     }
-    expect(await errorMessage()).toBe(`Not in a domain that PIN emails may go to, and left out: ${gone}.`);
+    expect(await errorMessage()).toBe(`PIN_MAIL_DOMAINS does not allow: ${gone}.`);
   });
 
   test("keeps the mail due with back-off where it allows no address, until RFPR_RETRY_NUMBER_DAYS are over", async () => {
@@ -278,9 +278,7 @@ describe("PIN_MAIL_DOMAINS at the time of a send", () => {
       await later.runCredentials("timer");
       expect(await later.keyRow(requestId)).toMatchObject({ mail: { state: "due", retry: { attempts: run + 1 } } });
       expect(await later.read(requestId)).toMatchObject({ state: "complete" });
-      expect(await errorMessage()).toBe(
-        `No PIN email was sent. Not in a domain that PIN emails may go to, and left out: ${to}.`,
-      );
+      expect(await errorMessage()).toBe(`No PIN email was sent. PIN_MAIL_DOMAINS does not allow: ${to}.`);
       later.advance(hours(1));
     }
     expect([sends(), fetches()]).toEqual([0, 0]);
@@ -493,7 +491,7 @@ describe("a PIN email that is not answered", () => {
     failing({ kind: "refuse", status: 503, phase: "after" });
     await connector.runCredentials();
     expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "due", triedAt: expect.any(String) });
-    expect(await errorMessage()).toBe("The mail service did not answer.");
+    expect(await errorMessage()).toBe("The mail service did not confirm the PIN email.");
     connector.advance(minutes(1));
     await connector.runCredentials("timer");
     connector.advance(minutes(1));

@@ -304,7 +304,7 @@ test("verification of a backup of 60 MB takes the memory of a few files", async 
       const keys = { partitionKey: idKey(n * 20 + row + 1), schema: schemaVersion };
       const attributes = { ...keys, rowKey: "attributes", ...attributeColumns({ a: value, b: value }) };
       const createdAt = "2026-01-01T00:00:00.000Z";
-      const user = { ...keys, rowKey: "user", name: "n", epoch: 1, otpkeys: "[]", createdAt };
+      const user = { ...keys, rowKey: "user", name: "n", enabled: true, epoch: 1, otpkeys: "[]", createdAt };
       return [attributes, user].map(each => `${JSON.stringify(each)}\n`).join("");
     }).join("");
   const listed = Array.from({ length: files }, (_, n) => ({

@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import { Fault } from "../../../../../lib/platform/fault.ts";
 import { minutes } from "../../../../../lib/platform/time.ts";
 import { hotpKey } from "../../../../support/auth/software-key.ts";
-import { type MadeUser, newName, newPassword, testAuth, withSession } from "../../../../support/auth/test-auth.ts";
+import {
+  type MadeUser,
+  newName,
+  newPassword,
+  replacing,
+  testAuth,
+  withSession,
+} from "../../../../support/auth/test-auth.ts";
 import { aroundCalls } from "../../../../support/storage/around-calls.ts";
 
 const auth = await testAuth({ settings: { AUTH_IDENTIFY_BY_OTP: "true" } });
@@ -161,6 +168,23 @@ describe("the view of a user", () => {
     expect(auth.events("authentication").at(-1)).toMatchObject({ device: true });
     expect(await refusalOf(user)).toMatchObject({ reason: "wrong_password" });
     expect((await auth.get(`/core/users/${username}/lock`)).body).toMatchObject({ failures: 0 });
+  });
+
+  it("logs that the refusal on a device could not be recorded, and refuses as always", async () => {
+    const on = auth.anotherInstance({
+      ports: replacing("throttles", real => ({
+        save: async (throttle, ...rest) => {
+          if (throttle.key.kind === "name") throw new Fault("unavailable", "no storage");
+          return real.save(throttle, ...rest);
+        },
+      })),
+    });
+    const user = await auth.makeUser();
+    const { name: username, password } = user;
+    const { body } = await auth.post("/client/login", { username, password, remember_device: "true" });
+    const headers = { "x-service-device": (body as { device: string }).device };
+    expect((await on.post("/client/authenticate", { username, password: "wrong" }, headers)).body).toBe(false);
+    expect(on.events("refusal_not_recorded")).toHaveLength(1);
   });
 
   it("says until when the username is locked", async () => {
