@@ -19,6 +19,8 @@ const listOf = (text = "") => (text.trim() === "" ? [] : text.split(",").map(par
 const ranges = environment =>
   Object.entries(maxRanges).flatMap(([name, most]) => {
     const parts = listOf(environment[name]);
+    // The template splits at commas and passes on what is between them.
+    if (parts.length > 0 && /\s/.test(environment[name])) return [`${name}: write it without spaces.`];
     // Another text is the name of a service tag.
     const isTag = part => name === "PROXY_SOURCE" && isIP(part.split("/")[0]) === 0 && /^[\w.]+$/.test(part);
     const found = parts.filter(part => !isTag(part));
@@ -27,6 +29,8 @@ const ranges = environment =>
       return [
         `${name} takes ${most === 1 ? "one address range" : `up to ${most} address ranges`}, not ${found.length}.`,
       ];
+    if (name === "OPERATOR_RANGE" && found.some(part => isIP(part.split("/")[0]) === 6))
+      return [`${name}: the network has IPv4 addresses only.`];
     return found
       .filter(part => parseRange(part) === undefined)
       .map(part => `${name}: "${part}" ${rangeProblem(part)}.`);
@@ -59,6 +63,7 @@ function network({ NETWORK_PREFIX, ADDITIONAL_SUBNETS, NETWORK_ID, SUBNET_ID_COR
         ? [`${subject} overlaps with ${used.text}, which the subnets of the template use.`]
         : []),
       ...(range.bits > most ? [`${subject} is too small: Azure needs /${most} or more addresses.`] : []),
+      ...(subnets.findIndex(([other]) => other === name) < position ? [`ADDITIONAL_SUBNETS names ${name} twice.`] : []),
       ...(ownSubnets.includes(name) ? [`${subject}: the template has a subnet of this name.`] : []),
       ...others.map(([other]) => `${subject} overlaps with ${other}.`),
     ];

@@ -1,6 +1,7 @@
 // What azd puts into infra/main.parameters.json goes there as it is, so that a quote would end the text. Checked before azd reads the file.
 import { readFileSync } from "node:fs";
 import { addressProblems } from "./addresses.mjs";
+import { templateProblems } from "./template-values.mjs";
 
 /** Returns a sentence for each variable whose value would break the file of parameters or mean something else to the template. */
 export function brokenValues(environment) {
@@ -11,6 +12,7 @@ export function brokenValues(environment) {
   const broken = [
     ...unfit,
     ...addressProblems(environment),
+    ...templateProblems(environment, file),
     ...brokenPairs(environment),
     ...uselessSubnets(environment),
   ];

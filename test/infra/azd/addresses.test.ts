@@ -48,7 +48,7 @@ describe("a value that Azure would refuse in the middle of a deployment", () => 
 
   it.each<readonly [string, Readonly<Record<string, string>>, string]>([
     ["a proxy's address without a length", { PROXY_SOURCE: "203.0.113.7" }, "write 203.0.113.7/32"],
-    ["such an address in a list", { PROXY_SOURCE: "203.0.113.0/24, 2001:db8::7" }, "write 2001:db8::7/128"],
+    ["such an address in a list", { PROXY_SOURCE: "203.0.113.0/24,2001:db8::7" }, "write 2001:db8::7/128"],
     [
       "a service tag in a list",
       { PROXY_SOURCE: "AzureFrontDoor.Backend,203.0.113.0/24" },
@@ -66,6 +66,8 @@ describe("a value that Azure would refuse in the middle of a deployment", () => 
       { OPERATOR_RANGE: "10.0.0.0/24,10.0.1.0/24" },
       "OPERATOR_RANGE takes one address range, not 2",
     ],
+    ["a space in a list", { CORE_DEPLOY_RANGE: "203.0.113.7/32, 203.0.113.8/32" }, "write it without spaces"],
+    ["IPv6 for operators", { OPERATOR_RANGE: "2001:db8::/32" }, "IPv4 addresses only"],
     ["a length that does not fit", { OPERATOR_RANGE: "10.0.0.0/40" }, "no prefix length that fits"],
     ["a network of /25", { NETWORK_PREFIX: "10.90.0.0/25" }, "NETWORK_PREFIX 10.90.0.0/25 is too small"],
     ["a network of /25 in one of yours", { NETWORK_PREFIX: "10.90.0.0/25", NETWORK_ID: "/network" }, "is too small"],
@@ -75,6 +77,7 @@ describe("a value that Azure would refuse in the middle of a deployment", () => 
     ["subnets that overlap", additional("a=10.90.1.0/26,b=10.90.1.32/27"), "b=10.90.1.32/27 overlaps with a."],
     ["a subnet that is too small", additional("a=10.90.1.0/30"), "Azure needs /29 or more"],
     ["a Bastion that is too small", additional("AzureBastionSubnet=10.90.1.0/27"), "Azure needs /26 or more"],
+    ["a name twice", additional("a=10.90.1.0/27,a=10.90.1.32/27"), "names a twice"],
     ["a name of the template's", additional("core=10.90.1.0/27"), "the template has a subnet of this name"],
     ["a subnet that is no range", additional("a=10.90.1.0"), 'a: "10.90.1.0" is an address without a prefix length'],
     [
@@ -94,7 +97,7 @@ describe("a value that Azure would refuse in the middle of a deployment", () => 
   it.each<readonly [string, Readonly<Record<string, string>>]>([
     ["nothing", {}],
     ["a service tag", { PROXY_SOURCE: "AzureFrontDoor.Backend" }],
-    ["ranges", { PROXY_SOURCE: "203.0.113.0/24, 2001:db8::/32", CORE_DEPLOY_RANGE: "203.0.113.7/32,203.0.113.8/32" }],
+    ["ranges", { PROXY_SOURCE: "203.0.113.0/24,2001:db8::/32", CORE_DEPLOY_RANGE: "203.0.113.7/32,203.0.113.8/32" }],
     ["subnets beside the template's", additional("a=10.90.1.0/27, AzureBastionSubnet=10.90.1.64/26")],
     ["a larger network", additional("a=10.7.200.0/24", { NETWORK_PREFIX: "10.7.0.0/16" })],
     ["an underscore in the name of a subnet of endpoints", { SUBNET_ID_AUTH_ENDPOINTS: subnet("snet_auth") }],

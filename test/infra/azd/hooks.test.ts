@@ -576,7 +576,8 @@ describe("subnets of yours", () => {
 
   it("are refused without one for each app and a DNS zone for each kind of endpoint, unless a policy creates the records", async () => {
     const subnets = subnetIds();
-    const zones = { DNS_ZONE_ID_BLOB: "/zone", DNS_ZONE_ID_TABLE: "/zone", DNS_ZONE_ID_VAULT: "/zone" };
+    const zone = "/subscriptions/s/resourceGroups/rg-platform/providers/Microsoft.Network/privateDnsZones/zone";
+    const zones = { DNS_ZONE_ID_BLOB: zone, DNS_ZONE_ID_TABLE: zone, DNS_ZONE_ID_VAULT: zone };
     await expect(ran("preup", {}, { ...subnets, ...zones })).rejects.toThrow(
       "With subnets of yours the DNS zones must be yours too: set DNS_ZONE_ID_SITES, or PRIVATE_DNS to none",
     );
@@ -588,7 +589,7 @@ describe("subnets of yours", () => {
       await expect(ran("preup", {}, { ...subnets, TRIAL: "true", ...shared })).rejects.toThrow(
         "must be different subnets",
       );
-    for (const enough of [{ ...zones, DNS_ZONE_ID_SITES: "/zone" }, { PRIVATE_DNS: "none" }, { TRIAL: "true" }])
+    for (const enough of [{ ...zones, DNS_ZONE_ID_SITES: zone }, { PRIVATE_DNS: "none" }, { TRIAL: "true" }])
       expect(await ran("preup", {}, { SKIP_PREFLIGHT: "true", ...subnets, ...enough })).toBe("");
   });
 });
