@@ -67,7 +67,12 @@ describe.each(creates)("the Idempotency-Key of %s", route => {
     const rows = (await storedText(host.storage)).filter(text => text.includes(azp));
     expect(rows).toHaveLength(1);
     const { createdBy } = JSON.parse(rows[0]?.replace(/^\S+ /, "") ?? "") as { readonly createdBy: string };
-    expect(JSON.parse(createdBy)).toEqual({ kind: "tenant", application: azp, subject: "a-subject" });
+    expect(JSON.parse(createdBy)).toEqual({
+      kind: "tenant",
+      application: azp,
+      subject: "a-subject",
+      roles: ["call"],
+    });
   });
 
   it("is refused with 409 where the body is another", async () => {

@@ -73,9 +73,11 @@ describe("npm test", () => {
 
   it("runs named files without a check, and does not list what a name pattern leaves out", () => {
     const skipped = [{ name: "one", reason: "no reason is given" }];
-    const { lines, ran } = play(["test/a.test.ts", "-t", "rejects"], {}, { skipped });
+    const { lines, ran } = play(["test/patterns.test.ts", "-t", "rejects"], {}, { skipped });
     expect(ran).toHaveLength(1);
-    expect(ran[0]).toEqual(expect.arrayContaining(["tests", "run", "test/a.test.ts", "--testNamePattern", "rejects"]));
+    expect(ran[0]).toEqual(
+      expect.arrayContaining(["tests", "run", "test/patterns.test.ts", "--testNamePattern", "rejects"]),
+    );
     expect(lines).toEqual(["tests: 7 passed, 0 failed"]);
   });
 
@@ -89,7 +91,7 @@ describe("npm test", () => {
   });
 
   it("names no slow files in other runs, which promise nothing", () => {
-    const { lines } = play(["test/a.test.ts"], {}, { slow: [{ path: "test/a.test.ts", cpuSeconds: 9 }] });
+    const { lines } = play(["test/patterns.test.ts"], {}, { slow: [{ path: "test/patterns.test.ts", cpuSeconds: 9 }] });
     expect(lines).toEqual(["tests: 7 passed, 0 failed"]);
   });
 
