@@ -3,8 +3,15 @@
 import { openAsBlob } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 
-/** Times in milliseconds. A deployment takes one to three minutes; the app then starts. */
-const limits = { pauseMs: 2000, sendMs: 600_000, callMs: 30_000, deploymentMs: 900_000, healthMs: 120_000 };
+/** Times in milliseconds. A deployment takes one to three minutes; the app then starts. `refusedMs`: how long 403 may pass. */
+const limits = {
+  refusedMs: 0,
+  pauseMs: 2000,
+  sendMs: 600_000,
+  callMs: 30_000,
+  deploymentMs: 900_000,
+  healthMs: 120_000,
+};
 
 /** States of a deployment that are an end, by their number at the deployment site. */
 const ends = {
@@ -85,7 +92,8 @@ function callsOf(site, token, { callMs }) {
 }
 
 /** Sends the package, and again after a failure that may pass. Returns the id of the deployment. */
-async function send(call, file, { sendMs, pauseMs }) {
+async function send(call, file, { sendMs, pauseMs, refusedMs }) {
+  const until = Date.now() + refusedMs;
   for (let turn = 1; ; turn++) {
     const body = await openAsBlob(file);
     const response = await call("POST", "/api/publish?RemoteBuild=false", body, sendMs).catch(error => error);
@@ -95,6 +103,11 @@ async function send(call, file, { sendMs, pauseMs }) {
       throw new Error("The deployment site took the package and named no deployment: repeat this command.");
     }
     const { status } = response;
+    if (status === 403 && Date.now() < until) {
+      turn = 0;
+      await wait(5 * pauseMs);
+      continue;
+    }
     if (status === 401 || status === 403) throw refused(new URL(response.url).origin, status);
     if (turn >= 4 || (status !== undefined && status !== 409 && status !== 429 && status < 500))
       throw new Error(

@@ -32,9 +32,12 @@ export function missingSecrets({ az, environment }) {
   const needed = neededSecrets(environment);
   const present = new Set();
   for (const vault of new Set(needed.map(each => each.vault))) {
-    const found = az("rest", "--method", "get", "--url", `${vaults}/${vault}/secrets?api-version=2026-02-01`);
-    if (!found?.value) return undefined;
-    for (const { name } of found.value) present.add(`${vault}/${name}`);
+    for (let url = `${vaults}/${vault}/secrets?api-version=2026-02-01`; url; ) {
+      const found = az("rest", "--method", "get", "--url", url);
+      if (!found?.value) return undefined;
+      for (const { name } of found.value) present.add(`${vault}/${name}`);
+      url = found.nextLink;
+    }
   }
   return needed.filter(({ vault, name }) => !present.has(`${vault}/${name}`));
 }
@@ -45,7 +48,8 @@ export function missingSecrets({ az, environment }) {
  * @param expiresOn seconds since 1970
  */
 export function writeSecret({ az, environment }, { vault, name }, { value, expiresOn }) {
-  const text = value.startsWith("@") ? readFileSync(value.slice(1), "utf8") : value;
+  // A file of one line ends with a newline that is no part of the secret.
+  const text = value.startsWith("@") ? readFileSync(value.slice(1), "utf8").replace(/^([^\n]*?)\r?\n$/, "$1") : value;
   const directory = mkdtempSync(join(tmpdir(), "secret-"));
   try {
     const file = join(directory, "parameters.json");

@@ -86,26 +86,33 @@ function secretsLeft(context) {
 }
 
 async function askForSecrets(context) {
-  const { ask, endQuestions, tell } = context;
+  const { ask, endQuestions } = context;
   if (ask === undefined) return secretsLeft(context);
-  for (const secret of missingSecrets(context) ?? []) {
-    const value = (
-      await ask(`${secret.name}, ${secret.use} (not shown; @file reads it from a file; empty: later): `, {
-        hidden: true,
-      })
-    )?.trim();
-    if (!value) continue;
+  try {
+    for (const secret of missingSecrets(context) ?? []) await askForSecret(context, secret);
+  } finally {
+    endQuestions();
+  }
+  return secretsLeft(context);
+}
+
+async function askForSecret(context, secret) {
+  const { ask, tell } = context;
+  const question = `${secret.name}, ${secret.use} (not shown; @file reads it from a file; empty: later): `;
+  const value = (await ask(question, { hidden: true }))?.trim();
+  if (!value) return;
+  // The terminal gives the other lines of the text as the next answers.
+  if (value.startsWith("-----BEGIN"))
+    throw new Error(`${secret.name} was not written: text of several lines comes from a file. Answer @ and its name.`);
+  for (;;) {
     const day = (await ask("Last day on which it is valid, as 2031-01-31 (empty: in a year): "))?.trim();
     const expires = day ? Date.parse(day) : Date.now() + yearMs;
-    if (!(expires > Date.now())) {
-      tell(`${day} is no day in the future, so ${secret.name} was not written.`);
-      continue;
+    if (expires > Date.now()) {
+      writeSecret(context, secret, { value, expiresOn: Math.floor(expires / 1000) });
+      return tell(`Wrote ${secret.name} into ${secret.vault}.`);
     }
-    writeSecret(context, secret, { value, expiresOn: Math.floor(expires / 1000) });
-    tell(`Wrote ${secret.name} into ${secret.vault}.`);
+    tell("That is no day in the future.");
   }
-  endQuestions();
-  return secretsLeft(context);
 }
 
 const coreOf = ({ environment }) => ({ group: environment.AZURE_RESOURCE_GROUP, name: environment.CORE_APP_NAME });
@@ -122,7 +129,9 @@ async function deployCore(context) {
     if (runToEnd("npm", ["run", "package"]) !== 0) return "`npm run package` failed";
   }
   const { AZURE_SUBSCRIPTION_ID: subscription } = environment;
-  await deployApp(az, { ...coreOf({ environment }), file: options.package, subscription, tell });
+  // An address that was admitted just now is refused for a while.
+  const times = environment.CORE_DEPLOY_RANGE ? { refusedMs: 60_000 } : {};
+  await deployApp(az, { ...coreOf({ environment }), file: options.package, subscription, tell, times });
   context.isCoreDeployed = true;
   return undefined;
 }

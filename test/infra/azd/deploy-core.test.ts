@@ -49,7 +49,7 @@ const runScript = (...args: readonly string[]) =>
   });
 
 /** Deploys without starting a process, so that pauses are short. Returns what is told and the calls of az. */
-async function deployed(lists: readonly (readonly string[] | undefined)[] = [["a/health"]]) {
+async function deployed(lists: readonly (readonly string[] | undefined)[] = [["a/health"]], more = {}) {
   const told: string[] = [];
   const calls: string[] = [];
   const names = [...lists];
@@ -66,7 +66,7 @@ async function deployed(lists: readonly (readonly string[] | undefined)[] = [["a
     name: "func-core-sample",
     file,
     tell: (line: string) => told.push(line),
-    times,
+    times: { ...times, ...more },
   };
   await deployApp(az, options);
   return { told: told.join("\n"), calls };
@@ -115,6 +115,11 @@ describe("deploy-core.mjs", () => {
   it("waits through a restart of the deployment site, which then forgets the deployment", async () => {
     site.polls = [404, 503, { status: 2 }, 502, 404];
     expect((await deployed()).told).toContain("is healthy");
+  });
+
+  it("waits while an address that was admitted just now is still refused", async () => {
+    site.uploads = [403, 403];
+    expect((await deployed([["a/health"]], { refusedMs: 10_000 })).told).toContain("is healthy");
   });
 
   it("uploads again after a failure that passes", async () => {

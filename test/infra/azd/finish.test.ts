@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
 const { awaitVerification } = (await import("../../../infra/scripts/finish/mail.mjs" as string)) as {
@@ -40,5 +43,61 @@ describe("waiting for the DNS records", () => {
   it("ends after the time that was given, and names what is missing", async () => {
     const az = (...words: readonly string[]) => (words[2] === "post" ? null : { properties: {} });
     expect(await awaitVerification({ az, environment, tell, waitMs: 5, pauseMs: 1 })).toContain("DKIM2");
+  });
+});
+
+interface Step {
+  readonly title: string;
+  act(context: object): Promise<string | undefined>;
+}
+const { steps } = (await import("../../../infra/scripts/finish/steps.mjs" as string)) as {
+  readonly steps: readonly Step[];
+};
+const act = (title: string, context: object) => steps.find(step => step.title === title)?.act({ tell, ...context });
+
+describe("the secrets of peers", () => {
+  const ofPeers = { ...environment, CONNECTOR_VAULT_NAME: "vault", IDPA_MANAGED_IDENTITY: "true" };
+
+  it("are found on every page of the list of a vault", async () => {
+    const az = (...words: readonly string[]) =>
+      words.at(-1) === "https://next"
+        ? { value: [{ name: "delivery-api-token" }] }
+        : { value: [], nextLink: "https://next" };
+    expect(await act("Secrets of peers", { az, environment: ofPeers })).toBeUndefined();
+  });
+
+  it("are not taken from the first line of a key, and the terminal is given back", async () => {
+    const asked: string[] = [];
+    const ask = async (text: string) => {
+      asked.push(text);
+      return "-----BEGIN PRIVATE KEY-----";
+    };
+    let isEnded = false;
+    const endQuestions = () => {
+      isEnded = true;
+    };
+    const az = () => ({ value: [] });
+    await expect(act("Secrets of peers", { az, environment: ofPeers, ask, endQuestions })).rejects.toThrow(
+      "comes from a file",
+    );
+    expect([asked.length, isEnded]).toEqual([1, true]);
+  });
+
+  it("are written without the newline at the end of a file of one line, after a date is asked for again", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "secret-test-"));
+    writeFileSync(join(directory, "token"), "the token\n");
+    const answers = [`@${join(directory, "token")}`, "-----never shown", "2099-01-31"];
+    const told: string[] = [];
+    const written: unknown[] = [];
+    const az = (...words: readonly string[]) => {
+      if (words[0] === "rest") return { value: written.length > 0 ? [{ name: "delivery-api-token" }] : [] };
+      written.push(JSON.parse(readFileSync((words.at(-1) ?? "").slice(1), "utf8")).parameters.value.value);
+      return {};
+    };
+    const context = { az, environment: ofPeers, ask: async () => answers.shift(), endQuestions: tell };
+    expect(await act("Secrets of peers", { ...context, tell: (line: string) => told.push(line) })).toBeUndefined();
+    rmSync(directory, { recursive: true });
+    expect(written).toEqual(["the token"]);
+    expect(told.join()).not.toContain("never shown");
   });
 });
