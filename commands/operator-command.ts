@@ -82,7 +82,7 @@ export async function readPages<T>(
   do {
     const { data, response } = await read({ $top: Number(top), ...(next !== undefined && { $skiptoken: next }) });
     entries.push(...data);
-    const [, link] = /<([^>]+)>; rel="next"/.exec(response.headers.get("link") ?? "") ?? [];
+    const [, link] = /<([^<>]+)>; rel="next"/.exec(response.headers.get("link") ?? "") ?? [];
     next = link === undefined ? undefined : (new URL(link, "http://page").searchParams.get("$skiptoken") ?? undefined);
   } while (all && next !== undefined);
   if (next !== undefined) console.error(`There are more: --page '${plain(next)}', or --all.`);

@@ -53,7 +53,7 @@ export function deploymentApi(apis: DeployedApis, closed: AbortSignal): Answer {
   return async (call: PeerCall, gone: AbortSignal): Promise<PeerAnswer | undefined> => {
     const { method, url, body } = call;
     // Not decoded: what is encoded in a segment must reach the API as it is.
-    const [, name = "", rest = ""] = /^\/api\/([^/]+)(.*)$/.exec(url.pathname) ?? [];
+    const [, name = "", rest = ""] = /^\/api\/([^/]+)(\/.*)?$/.exec(url.pathname) ?? [];
     switch (name) {
       case "facts": {
         const addresses = Object.fromEntries(Object.entries(apis).map(([service, api]) => [service, api.url]));

@@ -78,7 +78,7 @@ const menu: readonly (readonly [group: string, entries: readonly Entry[]])[] = [
 ];
 
 const readAddress = () => {
-  const [, view = "", argument = ""] = /^#\/([a-z-]*)\/?(.*)$/.exec(location.hash) ?? [];
+  const [, view = "", argument = ""] = /^#\/([a-z-]*)(?:\/(.*))?$/.exec(location.hash) ?? [];
   return { view, argument: decodeURIComponent(argument) };
 };
 

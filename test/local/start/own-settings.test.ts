@@ -36,6 +36,7 @@ test("returns only the settings of the host for a copy of the sample", () => {
     "AzureWebJobsStorage",
     "AzureWebJobsDisableHomepage",
     "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT",
+    "OTEL_EXPORTER_OTLP_TIMEOUT",
     "SERVICE_APIS",
   ]);
 });
