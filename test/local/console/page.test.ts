@@ -81,7 +81,7 @@ async function expectStory(page: Page): Promise<void> {
   await order.getByText("Copied").waitFor();
   const command = await inPage<string>(page, "navigator.clipboard.readText()");
   expect(command).toMatch(
-    /^curl -X POST 'http:\/\/127\.0\.0\.1:\d+\/v1\/fpr\/shipments' -H 'authorization: Bearer \$TOKEN'/,
+    /^curl -X POST 'http:\/\/127\.0\.0\.1:\d+\/v1\/fpr\/shipments' -H "authorization: Bearer \$TOKEN"/,
   );
 }
 

@@ -168,7 +168,7 @@ describe("polling", () => {
     expect(one.connector.events("poll_failed")).toMatchObject([event]);
     expect(await one.connector.read(one.requestId)).toMatchObject({
       state: "started",
-      error_message: expect.stringContaining("The delivery service did not answer"),
+      error_message: expect.stringContaining("The shipment could not be read"),
     });
     peers.delivery.clearFaults();
     one.connector.advance(hours(1));
