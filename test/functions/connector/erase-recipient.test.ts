@@ -37,7 +37,7 @@ describe("the maintenance function that erases a recipient", () => {
           dry_run: false,
           erased: 1,
           requests: [{ credential_request_id: open, state: "started", other_users: 1 }],
-          left: [{ credential_request_id: locked, reason: expect.stringContaining("cannot delete") }],
+          left: [{ credential_request_id: locked, reason: expect.stringContaining("can no longer delete") }],
         },
       },
     });
