@@ -56,7 +56,7 @@ export const resendEventsSince = endpoint({
     }),
   ),
   answers: { 200: { description: "What is due again.", schema: resentSinceV2 } },
-  refusals: ["conflict"],
+  refusals: ["conflict", "not_found"],
   handle: async ({ body }, context: ConnectorContext) => {
     const { isComplete, ...resent } = await resendSince(body, context);
     return ok({ data: { ...resent, is_complete: isComplete } });

@@ -176,6 +176,13 @@ describe.each(withBody)("the body of %s", route => {
   });
 });
 
+describe("POST /v2/events/resend", () => {
+  it("answers 404 for an event sink that is not configured", async () => {
+    const body = { sink: 9, since: "2026-01-01T00:00:00Z" };
+    expect(await call("POST /v2/events/resend", { body })).toMatchObject({ status: 404 });
+  });
+});
+
 describe(create, () => {
   it("answers 201 with the two ids and nothing else, and the request reads as specified", async () => {
     const body = altered(orderBody([2, 1]), { "shipment.shipment_items[1].name": undefined });
