@@ -13,7 +13,7 @@ export interface paths {
       requestBody?: { content: { "application/json": SignInCredentials } };
       responses: {
         200: { content: { "application/json": boolean } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -29,7 +29,7 @@ export interface paths {
       requestBody?: { content: { "application/json": LoginFields } };
       responses: {
         200: { content: { "application/json": Session } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -39,7 +39,7 @@ export interface paths {
       parameters: {};
       responses: {
         200: { content: { "application/json": true } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -49,7 +49,7 @@ export interface paths {
       parameters: {};
       responses: {
         200: { content: { "application/json": SessionStatus } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -72,7 +72,7 @@ export interface paths {
       } } };
       responses: {
         200: { content: { "application/json": true } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -88,13 +88,13 @@ export interface paths {
       } } };
       responses: {
         200: { content: { "application/json": AssignedOtpKey } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
 }
 
-export type ErrorBody = {
+export type ErrorResponse = {
   /** What is wrong, for people. */
   error: string;
 };

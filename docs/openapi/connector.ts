@@ -15,7 +15,7 @@ export interface paths {
         201: { content: { "application/json": {
         data: CreatedCredentialRequest;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** List credential requests, all or those that match every filter */
@@ -44,7 +44,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": Array<ListedCredentialRequest> } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -58,7 +58,7 @@ export interface paths {
         200: { content: { "application/json": {
         data: CredentialRequest;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -73,7 +73,7 @@ export interface paths {
         data: Array<RequestEvent>;
         sinks: Array<EventSink>;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -100,7 +100,7 @@ export interface paths {
           error_message?: string;
         };
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -131,7 +131,7 @@ export interface paths {
           next?: string;
         };
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -145,7 +145,7 @@ export interface paths {
         200: { content: { "application/json": {
         data: CredentialRequest;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -177,7 +177,7 @@ export interface paths {
         /** Settings of every configured identity provider by its id, without secrets. */
         IDP_CONFIGURATIONS: Record<string, Record<string, string | number>>;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -187,7 +187,7 @@ export interface paths {
       parameters: {};
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -199,7 +199,7 @@ export interface paths {
         200: { content: { "application/json": {
         data: ProcessedCredentials;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -216,7 +216,7 @@ export interface paths {
           sent: number;
         };
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -232,7 +232,7 @@ export interface paths {
       requestBody: { content: { "application/json": CredentialRequestOrderV1 } };
       responses: {
         201: { content: { "application/json": CreatedCredentialRequestV1 } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -248,7 +248,7 @@ export interface paths {
       requestBody: { content: { "application/json": ShipmentOrderV1 } };
       responses: {
         201: { content: { "application/json": CreatedShipmentV1 } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -260,7 +260,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": ShipmentV1 } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -272,7 +272,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": CredentialRequestV1 } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -282,7 +282,7 @@ export interface paths {
       parameters: {};
       responses: {
         200: { content: { "application/json": Record<string, string> } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -292,7 +292,7 @@ export interface paths {
       parameters: {};
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -302,7 +302,7 @@ export interface paths {
       parameters: {};
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -314,7 +314,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -326,7 +326,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -344,7 +344,7 @@ export interface paths {
       } } };
       responses: {
         201: { content: { "application/json": NewApiToken } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** List static API tokens */
@@ -352,7 +352,7 @@ export interface paths {
       parameters: {};
       responses: {
         200: { content: { "application/json": Array<ApiToken> } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -362,7 +362,7 @@ export interface paths {
       parameters: {};
       responses: {
         200: { content: { "application/json": Caller } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -374,13 +374,13 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
 }
 
-export type ErrorBody = {
+export type ErrorResponse = {
   /** Where the error comes from. */
   error_code: "api_error" | "delivery_error" | "idp_error";
   /** What is wrong, for people. The text can change. */

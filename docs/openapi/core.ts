@@ -13,7 +13,7 @@ export interface paths {
       } } };
       responses: {
         201: { content: { "application/json": UserSummary } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** List users, all or those that match every filter: `otpkey`, and attributes by their keys */
@@ -36,7 +36,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": Array<UserSummary> } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -48,7 +48,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": User } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** Delete a user with attributes, assignments and sessions */
@@ -58,7 +58,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -74,7 +74,7 @@ export interface paths {
       } } };
       responses: {
         200: { content: { "application/json": UserSummary } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -90,7 +90,7 @@ export interface paths {
       } } };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -108,7 +108,7 @@ export interface paths {
       } } };
       responses: {
         200: { content: { "application/json": ValidationResult } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -120,7 +120,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -132,7 +132,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -144,7 +144,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -156,7 +156,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": Lock } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -168,7 +168,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -184,7 +184,7 @@ export interface paths {
       } } };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** List the otpkeys of a user */
@@ -194,7 +194,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": Array<string> } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -206,7 +206,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": OtpKey } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** Delete an otpkey, its data and every assignment */
@@ -216,7 +216,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -228,7 +228,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": OtpKey } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** Unassign an otpkey from a user */
@@ -238,7 +238,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -250,7 +250,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -266,7 +266,7 @@ export interface paths {
       } } };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -284,7 +284,7 @@ export interface paths {
       } } };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -304,7 +304,7 @@ export interface paths {
       } } };
       responses: {
         201: { content: { "application/json": TemporaryCode } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** Revoke the temporary code of an otpkey */
@@ -314,7 +314,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -326,7 +326,7 @@ export interface paths {
       responses: {
         200: { content: { "application/json": OtpKey } };
         201: { content: { "application/json": OtpKey } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** List otpkeys */
@@ -351,7 +351,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": Array<OtpKeySummary> } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -365,7 +365,7 @@ export interface paths {
       } } };
       responses: {
         200: { content: { "application/json": OtpKeyImportResults } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -377,7 +377,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": Attributes } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** Set an attribute of a user */
@@ -393,7 +393,7 @@ export interface paths {
       } } };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -405,7 +405,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": string | null } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** Delete an attribute of a user */
@@ -415,7 +415,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -427,7 +427,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": Attributes } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** Set an attribute of an OTP key */
@@ -443,7 +443,7 @@ export interface paths {
       } } };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -455,7 +455,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": string | null } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** Delete an attribute of an OTP key */
@@ -465,7 +465,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -477,7 +477,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": Attributes } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** Set an attribute of an OTP key of a user */
@@ -493,7 +493,7 @@ export interface paths {
       } } };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -505,7 +505,7 @@ export interface paths {
       };
       responses: {
         200: { content: { "application/json": string | null } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** Delete an attribute of an OTP key of a user */
@@ -515,7 +515,7 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -533,7 +533,7 @@ export interface paths {
       } } };
       responses: {
         201: { content: { "application/json": NewApiToken } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
     /** List static API tokens */
@@ -541,7 +541,7 @@ export interface paths {
       parameters: {};
       responses: {
         200: { content: { "application/json": Array<ApiToken> } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -551,7 +551,7 @@ export interface paths {
       parameters: {};
       responses: {
         200: { content: { "application/json": Caller } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -563,13 +563,13 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
 }
 
-export type ErrorBody = {
+export type ErrorResponse = {
   /** What is wrong, for people. */
   error: string;
 };

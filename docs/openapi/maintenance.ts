@@ -10,7 +10,7 @@ export interface paths {
         /** Every part works. */
         status: "ok";
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -23,7 +23,7 @@ export interface paths {
         200: { content: { "application/json": {
         data: ResealReport;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -36,7 +36,7 @@ export interface paths {
         200: { content: { "application/json": {
         data: BackUpReport;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -58,7 +58,7 @@ export interface paths {
         200: { content: { "application/json": {
         data: AuthRestoreReport;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -79,7 +79,7 @@ export interface paths {
         200: { content: { "application/json": {
         data: PeerReport;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -101,7 +101,7 @@ export interface paths {
         200: { content: { "application/json": {
         data: EraseReport;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -117,7 +117,7 @@ export interface paths {
         200: { content: { "application/json": {
         data: ResumedSinkReport;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -130,7 +130,7 @@ export interface paths {
         200: { content: { "application/json": {
         data: ResealReport;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -143,7 +143,7 @@ export interface paths {
         200: { content: { "application/json": {
         data: BackUpReport;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
@@ -163,13 +163,13 @@ export interface paths {
         200: { content: { "application/json": {
         data: ConnectorRestoreReport;
       } } };
-        default: { content: { "application/json": ErrorBody } };
+        default: { content: { "application/json": ErrorResponse } };
       };
     };
   };
 }
 
-export type ErrorBody = {
+export type ErrorResponse = {
   /** What is wrong, for people. */
   error: string;
   /** Only with 400: every field that is wrong. */

@@ -4,7 +4,9 @@ import type { Reply } from "../../lib/platform/http/call.ts";
 import { faultStatus } from "../../lib/platform/http/fault-status.ts";
 import { retryAfterHeader } from "../../lib/platform/http/retry-after.ts";
 
-export const errorBody = z.object({ error: z.string().describe("What is wrong, for people.") }).meta({ id: "Error" });
+export const errorBody = z
+  .object({ error: z.string().describe("What is wrong, for people.") })
+  .meta({ id: "ErrorResponse" });
 
 /** Returns the response to a Fault in the Core API, whose callers need a bearer token. */
 export const refuseCore = (fault: Fault): Reply => refuse(fault, { "www-authenticate": "Bearer" });

@@ -59,7 +59,7 @@ export const errorBody = z.lazy(() =>
       error_message: z.string().describe("What is wrong, for people. The text can change."),
       error_data: errorData.optional().describe("Details for programs. Absent with `idp_error`."),
     })
-    .meta({ id: "Error" }),
+    .meta({ id: "ErrorResponse" }),
 );
 
 /** A refusal in the connector's wire shape. */

@@ -12,3 +12,9 @@ export const idempotencyKey = z.object({
       "Makes the call safe to repeat: within 7 days, the same key of the same caller creates one request. Use a new random value for each request.",
     ),
 });
+
+/** Returns the headers of a 201. A replay says so, so that the caller does not count it as a new request. */
+export const createdHeaders = (location: string, { isReplayed }: { readonly isReplayed: boolean }) => ({
+  location,
+  ...(isReplayed && { "idempotent-replayed": "true" }),
+});

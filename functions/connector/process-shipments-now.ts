@@ -23,5 +23,6 @@ export const processShipmentsNow = endpoint({
 /** The same in version 1 (specification section 9). */
 export const processShipmentsNowV1: typeof processShipmentsNow = {
   ...processShipmentsNow,
+  tag: "Version 1",
   routes: ["GET /v1/operations/process-shipments"],
 };

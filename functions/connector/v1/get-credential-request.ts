@@ -11,7 +11,7 @@ export const getCredentialRequestV1 = endpoint({
   routes: ["GET /v1/credential-requests/{credential_request_id}"],
   access: "caller",
   role: "read",
-  tag: "Credential requests",
+  tag: "Version 1",
   summary: "Read a credential request",
   description: "Returns the states of the request and of its credentials.",
   params: requestIdPath,

@@ -12,7 +12,7 @@ export const getShipment = endpoint({
   routes: ["GET /v1/fpr/shipments/{shipment_id}"],
   access: "caller",
   role: "read",
-  tag: "Shipments",
+  tag: "Version 1",
   summary: "Read the state of a shipment",
   description:
     "Returns the state of the shipment. It is done when its state is `complete`. After an error `error_kind` and " +

@@ -9,7 +9,7 @@ export const getStatusV1 = endpoint({
   routes: ["GET /v1/status"],
   access: "caller",
   role: "read",
-  tag: "Settings",
+  tag: "Version 1",
   summary: "Read the settings of this deployment",
   description: "Returns the settings of this deployment and of the default identity provider, without secrets.",
   answers: {

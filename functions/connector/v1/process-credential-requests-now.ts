@@ -8,7 +8,7 @@ import type { ConnectorContext } from "../context.ts";
 export const processCredentialRequestsNowV1 = endpoint({
   routes: ["POST /v1/operations/process-credential-requests"],
   access: "caller",
-  tag: "Jobs",
+  tag: "Version 1",
   summary: "Activate credentials and send PIN emails now",
   description:
     "Runs the job that activates credentials at the identity providers and sends PIN emails, for all requests, now " +

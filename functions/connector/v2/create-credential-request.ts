@@ -5,7 +5,7 @@ import { createOnce } from "../../../lib/connector/create/create-once.ts";
 import { requestProblems } from "../../../lib/connector/create/create-request.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
-import { idempotencyKey } from "../idempotency-key.ts";
+import { createdHeaders, idempotencyKey } from "../idempotency-key.ts";
 
 /** Specification section 4; decisions C5, C6. */
 export const createCredentialRequest = endpoint({
@@ -25,12 +25,14 @@ export const createCredentialRequest = endpoint({
     const decidable = decidableV2(body);
     return requestProblems(decidable, location => pathInV2(location, decidable), context);
   },
-  answers: { 201: { description: "The request is accepted.", headers: ["location"], schema: createdV2 } },
+  answers: {
+    201: { description: "The request is accepted.", headers: ["location", "idempotent-replayed"], schema: createdV2 },
+  },
   refusals: ["conflict", "delivery_refused", "idp_refused"],
   handle: async ({ body, headers }, context: ConnectorContext, { call, caller }) => {
     const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
     const done = await createOnce(body, createV2, once, context);
     const location = `${context.connectorUrl(call.url)}/v2/credential-requests/${done.requestId}`;
-    return { status: 201, headers: { location }, body: created(done) };
+    return { status: 201, headers: createdHeaders(location, done), body: created(done) };
   },
 });

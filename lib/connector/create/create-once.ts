@@ -19,6 +19,12 @@ import {
 import type { LoadedRequest, Stored } from "../model/loaded-request.ts";
 import { checkRequest, createRequest, createWithId } from "./create-request.ts";
 
+/** What a create returns. */
+interface Created extends CreatedIds {
+  /** Whether an earlier call with the key created it. */
+  readonly isReplayed: boolean;
+}
+
 /**
  * Creates a request at most once for each Idempotency-Key of a caller. The key is claimed after validation, so that an invalid body does
  * not use it up, and before anything is stored (C6).
@@ -31,8 +37,9 @@ export async function createOnce<D extends RequestDraft>(
   wire: CreateFormat<D>,
   { caller, idempotencyKey }: { readonly caller: Caller; readonly idempotencyKey: string | undefined },
   deps: ConnectorDeps,
-): Promise<CreatedIds> {
-  if (idempotencyKey === undefined) return createRequest(draft, { ...wire, createdBy: caller }, deps);
+): Promise<Created> {
+  if (idempotencyKey === undefined)
+    return { ...(await createRequest(draft, { ...wire, createdBy: caller }, deps)), isReplayed: false };
   checkRequest(draft, wire, deps);
   const requestId = newRequestId(deps.random);
   const claimedAt = deps.now();
@@ -44,11 +51,11 @@ export async function createOnce<D extends RequestDraft>(
     endsAt: plus(claimedAt, deps.intervals.claimKeptMs),
   };
   const claim = await takeClaim(ourClaim, deps);
-  if (!("version" in claim)) return claim;
+  if (!("version" in claim)) return { ...claim, isReplayed: true };
   try {
     const created = await createWithId(requestId, draft, { ...wire, claim: ourClaim, createdBy: caller }, deps);
     await saveAnswer(claim, { created }, deps);
-    return created;
+    return { ...created, isReplayed: false };
   } catch (error) {
     await saveRefusal(claim, error, deps);
     throw error;

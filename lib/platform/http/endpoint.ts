@@ -15,7 +15,7 @@ import type { Route } from "./route.ts";
 export type Access = "open" | "caller" | "session" | "session_without_refresh";
 
 /** A header that an endpoint sends with a success. The pipeline adds all others. */
-export type ResponseHeader = "link" | "location" | "set-cookie";
+export type ResponseHeader = "idempotent-replayed" | "link" | "location" | "set-cookie";
 
 export interface SuccessResponse {
   readonly description: string;

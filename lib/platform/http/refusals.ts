@@ -58,6 +58,11 @@ export function requireListedReply({ answers }: AnyEndpoint, { status, headers =
   if (missing.length > 0) throw new Error(`The endpoint does not list the headers ${missing.join(", ")} of ${status}.`);
 }
 
-const responseHeaders: readonly string[] = ["link", "location", "set-cookie"] satisfies readonly ResponseHeader[];
+const responseHeaders: readonly string[] = [
+  "idempotent-replayed",
+  "link",
+  "location",
+  "set-cookie",
+] satisfies readonly ResponseHeader[];
 
 const isResponseHeader = (name: string): name is ResponseHeader => responseHeaders.includes(name);

@@ -51,8 +51,7 @@ export function clientTypes(name: string, document: object): string {
     return texts.length === 0 ? [] : [`  ${JSON.stringify(path)}: {\n${texts.join("\n")}\n  };`];
   });
   const schemas = Object.entries(components.schemas ?? {}).map(
-    ([schema, content]) =>
-      `${comment(content.description, "")}export type ${typeName(schema)} = ${typeOf(content, "")};`,
+    ([schema, content]) => `${comment(content.description, "")}export type ${schema} = ${typeOf(content, "")};`,
   );
   return [
     `// Written by npm run openapi from ${name}: types for openapi-fetch.`,
@@ -84,7 +83,7 @@ function operationType({ parameters = [], requestBody, responses }: Operation): 
     ...(requestBody
       ? [`      requestBody${requestBody.required ? "" : "?"}: ${contentType(requestBody.content)};`]
       : []),
-    `      responses: {\n${answers.join("\n")}\n        default: { content: { "application/json": ErrorBody } };\n      };`,
+    `      responses: {\n${answers.join("\n")}\n        default: { content: { "application/json": ErrorResponse } };\n      };`,
     "    }",
   ].join("\n");
 }
@@ -101,7 +100,7 @@ const rank = (type: string): number => (type === "application/json" ? 0 : 1);
 
 /** @param indent of the line that the type begins in */
 function typeOf(schema: Schema, indent: string): string {
-  if (schema.$ref !== undefined) return typeName(schema.$ref.replace(/^.*\//, ""));
+  if (schema.$ref !== undefined) return schema.$ref.replace(/^.*\//, "");
   if ("const" in schema) return JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.map(value => JSON.stringify(value)).join(" | ");
   if (schema.anyOf) return [...new Set(schema.anyOf.map(each => typeOf(each, indent)))].join(" | ");
@@ -123,6 +122,3 @@ const field = (name: string, schema: Schema, isRequired: boolean, description: s
 
 const comment = (text: string | undefined, indent: string): string =>
   text === undefined ? "" : `${indent}/** ${text.replaceAll("*/", "*\\/").replaceAll(/\s+/g, " ")} */\n`;
-
-/** `Error` is a type of the language already. */
-const typeName = (schema: string): string => (schema === "Error" ? "ErrorBody" : schema);

@@ -23,6 +23,11 @@ const responseHeaders: Readonly<Record<string, Json>> = {
     schema: { type: "string" },
     example: "recipient.nickname",
   },
+  idempotentReplayed: {
+    description: "Only if an earlier call with the same `Idempotency-Key` created the resource: `true`.",
+    schema: { type: "string", const: "true" },
+    example: "true",
+  },
   location: {
     description: "URL of the new resource.",
     schema: { type: "string" },

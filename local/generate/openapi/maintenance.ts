@@ -19,7 +19,7 @@ const errorBody = z
     error: z.string().describe("What is wrong, for people."),
     fields: z.array(problem).optional().describe("Only with 400: every field that is wrong."),
   })
-  .meta({ id: "Error" });
+  .meta({ id: "ErrorResponse" });
 const healthy = z.object({ status: z.literal("ok").describe("Every part works.") });
 const unhealthy = z.object({ status: z.literal("unavailable").describe("A part does not work.") });
 

@@ -132,7 +132,12 @@ function successes(
   );
 }
 
-const headerNames = { link: "link", location: "location", "set-cookie": "setCookie" } as const;
+const headerNames = {
+  "idempotent-replayed": "idempotentReplayed",
+  link: "link",
+  location: "location",
+  "set-cookie": "setCookie",
+} as const;
 
 export const everyAnswer = { "x-request-id": ref("headers", "requestId") };
 

@@ -69,16 +69,17 @@ static token has such a role too.
 ${common}
 ${lists}
 - A create accepts \`Idempotency-Key\`. Within 7 days the same key with the same body has the same response, so a
-  create whose response was lost can be repeated. The same key with another body is refused with 409.
+  create whose response was lost can be repeated: the response then has \`Idempotent-Replayed: true\`. The same key with
+  another body is refused with 409.
 - An error is \`{"error_code", "error_message", "error_data"}\`. A 400 lists every wrong field in \`error_data.fields\`.
 - A field of the body that the service does not know is ignored and named in \`x-ignored-fields\`.
 - Times are ISO 8601 in UTC.`,
   tags: {
     "Credential requests": "An order of one recipient: keys, and the credentials on them.",
-    Shipments: "Orders of version 1 that are shipped.",
     Jobs: "Work that otherwise runs on a schedule.",
     Settings: "The settings of the deployment.",
     "API tokens": tokensTag,
+    "Version 1": "For callers of version 1 of the API. New callers use the calls above, which have all options.",
   },
 };
 

@@ -40,6 +40,10 @@ describe.each(creates)("the Idempotency-Key of %s", route => {
     expect(first.status).toBe(201);
     const again = await host.call(route, keyed);
     expect({ status: again.status, body: again.body }).toEqual({ status: 201, body: first.body });
+    expect([first, again].map(({ headers }) => headers.get("idempotent-replayed") ?? undefined)).toEqual([
+      undefined,
+      "true",
+    ]);
     const other = await host.call(route, { body: sent, headers: { "Idempotency-Key": crypto.randomUUID() } });
     const plain = await host.call(route, { body: sent });
     expect(new Set([first, other, plain].map(({ body }) => JSON.stringify(body))).size).toBe(3);

@@ -154,7 +154,7 @@ describe.each(Object.entries(apis))("%s", (path, { api, prefix, refused, path: p
     }
     expect(document.components).toMatchObject({
       responses: { Refused401: {}, Refused503: { headers: { "retry-after": {} } } },
-      schemas: { Error: { required: refused } },
+      schemas: { ErrorResponse: { required: refused } },
     });
   });
 

@@ -26,8 +26,15 @@ const unknown = "not known whether the shipment was ordered";
 
 const one: Caller = { kind: "tenant", application: "app", subject: "one" };
 
-const once = ({ context }: TestConnector, body: unknown, key = "key-1", caller = one): Promise<CreatedIds> =>
-  createOnce(createBodyV2.parse(body), createV2, { caller, idempotencyKey: key }, context);
+const once = async ({ context }: TestConnector, body: unknown, key = "key-1", caller = one): Promise<CreatedIds> => {
+  const { isReplayed, ...ids } = await createOnce(
+    createBodyV2.parse(body),
+    createV2,
+    { caller, idempotencyKey: key },
+    context,
+  );
+  return ids;
+};
 
 /** The claim of "key-1" as stored. */
 const claimOf = async ({ context }: TestConnector) => (await context.claims.find(scopeOf("v2", one, "key-1")))?.value;
