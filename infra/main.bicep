@@ -149,11 +149,11 @@ param settings Settings = { everyApp: {}, auth: {}, connector: {} }
 
 // Of the mail
 
-@description('Domain that PIN mails come from, as in keys.example.com. You must be able to add DNS records to it.')
+@description('Domain that PIN emails come from, as in keys.example.com. You must be able to add DNS records to it.')
 @minLength(3)
 param mailDomain string
 
-@description('The address that PIN mails come from.')
+@description('The address that PIN emails come from.')
 type MailSender = {
   @description('What is before the @. Every domain has donotreply; any other name is refused until the sending limits of the domain are raised.')
   name: string
@@ -161,7 +161,7 @@ type MailSender = {
   displayName: string
 }
 
-@description('Who PIN mails come from.')
+@description('Who PIN emails come from.')
 param mailSender MailSender = { name: 'donotreply', displayName: 'Security keys' }
 
 @description('Where the mail service keeps its data.')
@@ -636,10 +636,10 @@ output CONNECTOR_PRINCIPAL_ID string = identities.outputs.identities[2].principa
 @description('Name of the mail service, for the verification of its domain.')
 output MAIL_SERVICE_NAME string = names.mailService
 
-@description('Domain that PIN mails come from.')
+@description('Domain that PIN emails come from.')
 output MAIL_DOMAIN_NAME string = mailDomain
 
-@description('Whether PIN mails can be sent: every DNS record was found, and the domain is linked.')
+@description('Whether PIN emails can be sent: every DNS record was found, and the domain is linked.')
 output MAIL_DOMAIN_VERIFIED bool = mailOrigin.outputs.verified
 
 @description('DNS records of the mail domain to publish, each with type, name, value and ttl.')

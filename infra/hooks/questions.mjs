@@ -56,7 +56,7 @@ export async function askForMissing(environment, { question, check, save, tell }
   if (!environment.MAIL_DOMAIN)
     await askFor(
       "MAIL_DOMAIN",
-      "Domain that PIN mails come from, to which you can add DNS records, as keys.example.com.\nMAIL_DOMAIN",
+      "Domain that PIN emails come from, to which you can add DNS records, as keys.example.com.\nMAIL_DOMAIN",
     );
   const isAboutIdp = ({ path }) => /^IDP/.test(path);
   const hasIdp = Object.entries(environment).some(([name, value]) => /^IDP[AB]?_/.test(name) && value);

@@ -169,7 +169,7 @@ var otherRules = [
   {
     id: 'needs-a-person'
     title: 'An order needs a person'
-    text: 'A shipment is in doubt, or a PIN mail was given up. The event has the credential request id.'
+    text: 'A shipment is in doubt, or a PIN email was given up. The event has the credential request id.'
     severity: 2
     query: 'traces | where message in ("delivery_unanswered", "start_failed", "shipment_not_found", "shipment_link_rejected", "shipment_after_end", "all_shipments_missing", "pin_mail_given_up") | summarize orders = count() by event = message'
     column: 'orders'
@@ -190,8 +190,8 @@ var otherRules = [
   }
   {
     id: 'unsent-pin-mail'
-    title: 'A PIN mail waits too long'
-    text: 'A PIN mail is due and could not be sent. Look at mail_failed and at the quota of the mail service.'
+    title: 'A PIN email waits too long'
+    text: 'A PIN email is due and could not be sent. Look at mail_failed and at the quota of the mail service.'
     severity: 2
     query: 'customMetrics | where name == "pin_mail.unsent.age" | summarize oldestHours = max(valueMax) / 3600.0'
     column: 'oldestHours'

@@ -1,4 +1,4 @@
-metadata description = 'The domain that PIN mails come from, and the DNS records that prove it is yours.'
+metadata description = 'The domain that PIN emails come from, and the DNS records that prove it is yours.'
 
 import { DnsRecord, Texts } from '../types.bicep'
 

@@ -1,4 +1,4 @@
-metadata description = 'The service that sends PIN mails. The domain is linked when it is verified, in a later run, and stays linked.'
+metadata description = 'The service that sends PIN emails. The domain is linked when it is verified, in a later run, and stays linked.'
 
 import { roleIds, Texts } from '../types.bicep'
 

@@ -15,7 +15,7 @@ the command may be repeated at any time. Needs azd and the Azure CLI, both signe
   --core-admin <id>        object id that gets Core.Admin in place of your own account; may be repeated
   --connector-caller <id>  object id that gets Connector.Call in place of your own account; may be repeated
   --user [IDP=]<user>      test user for whom an identity provider is asked when the peers are checked; may be repeated
-  --without-mail           does not wait for the DNS records of the mail domain; PIN mails wait until you repeat the command
+  --without-mail           does not wait for the DNS records of the mail domain; PIN emails wait until you repeat the command
   --wait <minutes>         how long to wait for the DNS records; 10 by default
   --package <file>         package for Core; package.zip by default
   --graph <address>        Microsoft Graph of another cloud
@@ -55,7 +55,10 @@ async function main() {
     person ??= terminal();
     return person.question(...question);
   };
-  const endQuestions = () => person?.close();
+  const endQuestions = () => {
+    person?.close();
+    person = undefined;
+  };
   const context = {
     az: createAz(values.list ? 60_000 : 15 * 60_000),
     environment,

@@ -15,7 +15,14 @@ const subnet = (name: string) =>
 
 describe("an address range", () => {
   it("is an address and a prefix length, and begins with its first address", () => {
-    for (const text of ["10.90.0.0/23", " 203.0.113.7/32 ", "0.0.0.0/0", "2001:db8::/32"])
+    for (const text of [
+      "10.90.0.0/23",
+      " 203.0.113.7/32 ",
+      "0.0.0.0/0",
+      "2001:db8::/32",
+      "2001:DB8::ffff:1/128",
+      "::/0",
+    ])
       expect(parseRange(text), text).toBeDefined();
     for (const text of [
       "",
@@ -25,6 +32,7 @@ describe("an address range", () => {
       "10.90.0.1/24",
       "a/24",
       "2001:db8::/129",
+      "2001:db8::1/64",
       "1.2.3.4/",
     ])
       expect(parseRange(text), text).toBeUndefined();
@@ -60,6 +68,8 @@ describe("a value that Azure would refuse in the middle of a deployment", () => 
       "up to 8 address ranges",
     ],
     ["bits of a host", { CORE_DEPLOY_RANGE: "203.0.113.7/24" }, "write 203.0.113.0/24"],
+    ["bits of a host of IPv6", { PROXY_SOURCE: "2001:db8:0:5::7/62" }, "write 2001:db8:0:4::/62"],
+    ["a length beyond IPv6", { PROXY_SOURCE: "2001:db8::/129" }, "no prefix length that fits"],
     ["a name as a range", { CORE_DEPLOY_RANGE: "office" }, "is no address range"],
     [
       "a list for operators",
