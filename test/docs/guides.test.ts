@@ -61,10 +61,14 @@ describe("docs/integrate.md", () => {
     expect(await run("bash", "guide.sh", `set -eu\n${programOf("docs/integrate.md", "bash")}`)).toBe(
       [
         "ordered for ada, grace and alan",
+        "processing",
         "the same request",
         "409 for another order",
         "ada: complete",
         "entra active, pingone active",
+        "1",
+        "cancelled",
+        "409 for a key that is complete",
         "204",
         "204",
         "401",
@@ -108,6 +112,7 @@ describe("docs/sign-in.md", () => {
         "alice with vvccccbcdeft",
         "replay: 401",
         "on this device: 200",
+        "changed: 200",
         "Pages of other origins may not call this API. To allow one, add its origin to CLIENT_ALLOWED_ORIGINS.",
         "",
       ].join("\n"),
@@ -125,7 +130,7 @@ describe("docs/sign-in.md", () => {
     };
     await signIn("wrong", "");
     await page.getByText("Invalid credentials!").waitFor();
-    await signIn("correct horse battery", "vvccccbcdeft969429");
+    await signIn("another good password", "vvccccbcdeft338314");
     await page.getByText("alice is signed in with the key vvccccbcdeft.").waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByText("Signed out.").waitFor();

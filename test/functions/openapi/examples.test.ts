@@ -81,7 +81,7 @@ async function resetAuth(): Promise<void> {
   const keys = ["vvccccbcdeft", "vvccccbcdefu", "vvccccbcdefv"];
   if (state.authChange === "anything") {
     await Promise.all([
-      ...["alice", "bob"].map(name => core(`DELETE /users/${name}`)),
+      ...["alice", "alice.liddell"].map(name => core(`DELETE /users/${name}`)),
       ...keys.map(prefix => core(`DELETE /otpkeys/${prefix}`)),
     ]);
     await core("POST /users", { username: "alice", password: "correct horse battery" });
@@ -136,6 +136,10 @@ async function prepare({ id, api }: Operation): Promise<{ headers: Headers; ids:
     return { headers, ids: { "0a1b2c3d": (body as { id: string }).id } };
   }
   if (api === "core" || api === "client") await resetAuth();
+  if (id === "coreCreateUser") await core("DELETE /users/alice");
+  if (id === "coreImportOtpkey") await core("DELETE /otpkeys/vvccccbcdeft");
+  if (id.startsWith("coreDeleteUser") && !id.includes("Attribute"))
+    await core("POST /users/alice/rename", { username: "alice.liddell" });
   if (id.includes("TemporaryCode")) {
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     await core("POST /otpkeys/vvccccbcdeft/temporary-code", { valid_until: soon });

@@ -2,10 +2,14 @@ import type { Examples } from "../operation.ts";
 
 const credentials = { username: "alice", password: "correct horse battery", otp: "vvccccbcdeft755224" };
 
-/** Examples of the Client API, for the user and the OTP key of the examples of the Core API. */
+/** Examples of the Client API, for the user and the OTP key of the examples of the Core API. Each uses up an OTP. */
 export const clientExamples: Examples = {
   clientAuthenticate: { body: credentials, status: 200, answer: true },
-  clientLogin: { body: credentials, status: 200, answer: { session: "kq3b9Yp0m1vTq8yZxw2nR4uJ6sD7fG5hL0aC1eB3iNo" } },
+  clientLogin: {
+    body: { ...credentials, otp: "vvccccbcdeft287082" },
+    status: 200,
+    answer: { session: "kq3b9Yp0m1vTq8yZxw2nR4uJ6sD7fG5hL0aC1eB3iNo" },
+  },
   clientLogout: { status: 200, answer: true },
   clientStatus: {
     status: 200,
@@ -18,7 +22,7 @@ export const clientExamples: Examples = {
     },
   },
   clientPassword: {
-    body: { newpass: "another good password", oldpass: "correct horse battery", otp: "vvccccbcdeft287082" },
+    body: { newpass: "another good password", oldpass: "correct horse battery", otp: "vvccccbcdeft359152" },
     status: 200,
     answer: true,
   },

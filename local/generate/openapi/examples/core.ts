@@ -50,9 +50,9 @@ const attributesOf = (name: string, params: Readonly<Record<string, string>>, of
 /** Examples of the Core API: alice has the OTP key `vvccccbcdeft`, whose secret is the one of RFC 4226. */
 export const coreExamples: Examples = {
   coreCreateUser: {
-    body: { username: "bob", password: "correct horse battery" },
+    body: { username: "alice", password: "correct horse battery" },
     status: 201,
-    answer: { id: 2, name: "bob" },
+    answer: { id: 1, name: "alice" },
   },
   coreListUsers: { query: { team: "red", $top: "100" }, status: 200, answer: [{ id: 1, name: "alice" }] },
   coreGetUser: {
@@ -66,7 +66,7 @@ export const coreExamples: Examples = {
       enabled: true,
     },
   },
-  coreDeleteUser: { params: user, ...done },
+  coreDeleteUser: { params: { user: "alice.liddell" }, ...done },
   coreRenameUser: {
     params: user,
     body: { username: "alice.liddell" },
@@ -94,7 +94,7 @@ export const coreExamples: Examples = {
     },
   },
   coreUnlockUser: { params: user, ...done },
-  coreAssignOtpkey: { params: { user: "alice" }, body: { otpkey: "vvccccbcdefu" }, ...done },
+  coreAssignOtpkey: { params: user, body: { otpkey: "vvccccbcdeft" }, ...done },
   coreListUserOtpkeys: { params: user, status: 200, answer: ["vvccccbcdeft"] },
   coreGetOtpkey: { params: prefix, status: 200, answer: otpkey },
   coreGetUserOtpkey: { params: { ...user, ...prefix }, status: 200, answer: otpkey },
@@ -111,9 +111,9 @@ export const coreExamples: Examples = {
   },
   coreRevokeTemporaryCode: { params: prefix, ...done },
   coreImportOtpkey: {
-    body: { prefix: "vvccccbcdefv", kind: "hotp", secret: "3132333435363738393031323334353637383930", digits: 6 },
+    body: { prefix: "vvccccbcdeft", kind: "hotp", secret: "3132333435363738393031323334353637383930", digits: 6 },
     status: 201,
-    answer: { attributes: {}, prefix: "vvccccbcdefv", enabled: true, id: 2 },
+    answer: { attributes: {}, prefix: "vvccccbcdeft", enabled: true, id: 1 },
   },
   coreImportOtpkeys: {
     body: {
