@@ -46,8 +46,8 @@ export const dueColumns = rowColumns<DueEntry, "queue" | "at">(
 export const dueEntryIn = (row: Row): DueEntry =>
   dueColumns.fromRow(row, { queue: row.partitionKey as Queue, at: row.rowKey.split("_")[0] ?? "" });
 
-/** The work that is due on a request or on one of its security keys. */
-export interface DueWork {
+/** An item of due work: of a request, or of one of its security keys. */
+export interface DueItem {
   readonly due: Due;
   readonly requestId: string;
   readonly keyId?: string | undefined;
@@ -57,17 +57,17 @@ export interface DueWork {
 export function dueIndex(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }) {
   const table = tables.table(dueTable);
   return {
-    async add({ due, requestId, keyId }: DueWork): Promise<void> {
+    async add({ due, requestId, keyId }: DueItem): Promise<void> {
       const columns = dueColumns.toColumns({ ...due, requestId, writtenAt: now(), ...(keyId && { keyId }) });
       await table.upsert({ partitionKey: due.queue, rowKey: rowKeyOf({ due, requestId, keyId }), ...columns });
     },
 
     /** Removes the row, if it exists. */
-    async remove(work: DueWork): Promise<void> {
-      await table.remove(work.due.queue, rowKeyOf(work));
+    async remove(item: DueItem): Promise<void> {
+      await table.remove(item.due.queue, rowKeyOf(item));
     },
 
-    /** Yields the due work of a queue in order of time: up to `until` and from the row `from` on, if they are given. */
+    /** Yields the due item of a queue in order of time: up to `until` and from the row `from` on, if they are given. */
     async *entries(queue: Queue, until?: Instant, from?: DueEntry): AsyncGenerator<DueRow> {
       const range = {
         ...(until !== undefined && { before: `${until}~` }),
@@ -112,5 +112,5 @@ const withLease =
  * Begins with the time, so that due work is a range at the start of its partition. Ends with the peer: a row that a crash
  * left with another peer is one row too many, and the row that the work is found by keeps its own.
  */
-const rowKeyOf = ({ due: { at, peer }, requestId, keyId = "" }: DueWork): string =>
+const rowKeyOf = ({ due: { at, peer }, requestId, keyId = "" }: DueItem): string =>
   [at, requestId, keyId, ...(peer === undefined ? [] : [peer])].join("_");

@@ -5,7 +5,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { Due, Queue } from "../model/request.ts";
 import type { DueEntry } from "./due-index.table.ts";
-import { type DueRequest, dueWork } from "./due-work.ts";
+import { type DueRequest, dueQueue } from "./due-queue.ts";
 import { takeEndOfPauses } from "./peer-calls.ts";
 import { isPastDeadline, type Run } from "./run.ts";
 
@@ -28,7 +28,7 @@ export async function forEachDue(
     stopped = () => false,
   }: { readonly until?: Instant | undefined; readonly stopped?: () => boolean } = {},
 ): Promise<number> {
-  const due = dueWork(queue, run, until, deps);
+  const due = dueQueue(queue, run, until, deps);
   const { callsAtOnce } = deps.peerLimits;
   /** The requests in work, each with its peer. Each peer has its own places, so that a slow one does not delay the others. */
   const active = new Map<Promise<void>, string | undefined>();

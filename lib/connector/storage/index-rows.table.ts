@@ -2,7 +2,7 @@ import { isSameDue, type RequestValues, shipmentIdOf } from "../model/request.ts
 import { foldName, isSameList, listKeyOf, nameLists, type RequestList, serialList } from "../model/request-lists.ts";
 import { isSameStatus, shipmentStatusOf } from "../model/shipment.ts";
 import { requestStates } from "../model/states.ts";
-import type { DueWork, dueIndex } from "../runs/due-index.table.ts";
+import type { DueItem, dueIndex } from "../runs/due-index.table.ts";
 import type { requestLists } from "./lists.table.ts";
 import type { shipmentRecords } from "./shipment-records.table.ts";
 
@@ -24,14 +24,14 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
    */
   async add(before: RequestValues | undefined, after: RequestValues): Promise<boolean> {
     const { id, delivery } = after.request;
-    const former = before === undefined ? [] : dueWork(before);
-    const work = dueWork(after).filter(each => !former.some(old => isSameWork(old, each)));
+    const former = before === undefined ? [] : dueItemsOf(before);
+    const items = dueItemsOf(after).filter(each => !former.some(old => isSameItem(old, each)));
     const isNewShipment = delivery?.shipment?.id !== before?.request.delivery?.shipment?.id;
     const [isLinked] = await Promise.all([
       delivery?.shipment === undefined || !isNewShipment
         ? true
         : shipments.link(delivery.shipment.id, id, shipmentStatusOf(after.request, after.keys)),
-      ...work.map(due.add),
+      ...items.map(due.add),
       lists.enter(listKeyOf(after.request), newLists(before, after)),
     ]);
     return isLinked;
@@ -49,9 +49,9 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
 
   /** Removes the index rows of `before` that `after` does not have. */
   async removeFormer(before: RequestValues, after: RequestValues): Promise<void> {
-    const current = dueWork(after);
-    const work = dueWork(before).filter(old => !current.some(each => isSameRow(old, each)));
-    await Promise.all([...work.map(due.remove), lists.leave(listKeyOf(before.request), changingLists(before, after))]);
+    const current = dueItemsOf(after);
+    const items = dueItemsOf(before).filter(old => !current.some(each => isSameRow(old, each)));
+    await Promise.all([...items.map(due.remove), lists.leave(listKeyOf(before.request), changingLists(before, after))]);
   },
 
   /** Removes the index rows, except those by which a job or an erasure finds the request again after a crash. */
@@ -72,20 +72,20 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
 
   /** Removes the index rows by which a job or an erasure finds the request. */
   async removeFound(values: RequestValues, foundBy: RequestList | undefined): Promise<void> {
-    await Promise.all(dueWork(values).map(due.remove));
+    await Promise.all(dueItemsOf(values).map(due.remove));
     if (foundBy !== undefined) await lists.leave(listKeyOf(values.request), [foundBy]);
   },
 });
 
-const dueWork = ({ request, keys }: RequestValues): readonly DueWork[] => [
+const dueItemsOf = ({ request, keys }: RequestValues): readonly DueItem[] => [
   ...(request.due === undefined ? [] : [{ due: request.due, requestId: request.id }]),
   ...keys.flatMap(key => (key.due === undefined ? [] : [{ due: key.due, requestId: request.id, keyId: key.id }])),
 ];
 
-const isSameRow = (a: DueWork, b: DueWork): boolean =>
+const isSameRow = (a: DueItem, b: DueItem): boolean =>
   a.keyId === b.keyId && a.due.queue === b.due.queue && a.due.at === b.due.at && a.due.peer === b.due.peer;
 
-const isSameWork = (a: DueWork, b: DueWork): boolean => a.keyId === b.keyId && isSameDue(a.due, b.due);
+const isSameItem = (a: DueItem, b: DueItem): boolean => a.keyId === b.keyId && isSameDue(a.due, b.due);
 
 /** Returns the lists to which a change adds a request: of its new state, and of serial numbers that became known. */
 const newLists = (before: RequestValues | undefined, after: RequestValues): readonly RequestList[] =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
-import { dueWork } from "../../../../lib/connector/runs/due-work.ts";
+import { dueQueue } from "../../../../lib/connector/runs/due-queue.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";
 import { minutes, plus } from "../../../../lib/platform/time.ts";
 import { withTable } from "../../../support/connector/crashing.ts";
@@ -22,9 +22,9 @@ async function queueOf(count: number, keys: readonly string[] = ["s-01-001"]) {
 type Queue = Awaited<ReturnType<typeof queueOf>>;
 
 const workOf = ({ context, now }: Pick<Queue, "context" | "now">) =>
-  dueWork("key", startRun("timer", context), now(), context);
+  dueQueue("key", startRun("timer", context), now(), context);
 
-const take = async (work: ReturnType<typeof dueWork>, count: number) =>
+const take = async (work: ReturnType<typeof dueQueue>, count: number) =>
   (await work.take(() => count)).map(({ requestId }) => requestId);
 
 describe("the due work of a queue", () => {
@@ -114,7 +114,7 @@ describe("the due work of a queue", () => {
   test("is not taken again by a run when an on-demand call finds it due at a later time", async () => {
     const queue = await queueOf(2);
     const { context, now } = queue;
-    const run = dueWork("key", startRun("on_demand", context), undefined, context);
+    const run = dueQueue("key", startRun("on_demand", context), undefined, context);
     await run.take(() => 1);
     const index = dueIndex(queue.deployment.tables, { now, log: context.log });
     const work = { requestId: "000", keyId: "s-01-001" };

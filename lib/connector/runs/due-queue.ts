@@ -14,7 +14,7 @@ export interface DueRequest {
 }
 
 /** The due work of a queue, as one run takes it. */
-interface DueWork {
+interface DueQueue {
   /**
    * Takes the oldest requests, at most `free(peer)` for each peer. None if no other request can be taken, or if the time
    * of the run is over. Leaves out the work of peers that the run must not call, and what other runs have leased.
@@ -37,7 +37,7 @@ const pageRows = 1000;
  * at once does without these leases: for a few requests a transaction would cost more than it saves. Leases of a host
  * that has stopped expire.
  */
-export function dueWork(queue: Queue, run: Run, until: Instant | undefined, deps: ConnectorDeps): DueWork {
+export function dueQueue(queue: Queue, run: Run, until: Instant | undefined, deps: ConnectorDeps): DueQueue {
   const { requests, now, intervals } = deps;
   const open = (from?: DueRow) => requests.due(queue, until, from)[Symbol.asyncIterator]();
   let unread = open();
