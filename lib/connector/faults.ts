@@ -36,7 +36,7 @@ export const intentFault = (cause: Fault): Fault =>
 
 /** Returns the fault of a create whose transport keys cannot be read. It does not mean that the shipment was refused. */
 export function transportKeysFault(error: unknown): Fault {
-  if (error instanceof PeerFailure && error.passing) return unavailableFault(error, nothingOrdered);
+  if (error instanceof PeerFailure && error.isTransient) return unavailableFault(error, nothingOrdered);
   return new Fault("internal", "The delivery service's transport keys cannot be read.", { cause: error });
 }
 
@@ -64,7 +64,7 @@ export function authenticatorFault(error: PeerFailure, position: number): Fault 
     const message = `The pre-registration API refused authenticator ${position}${detail}`;
     return new Fault("invalid", message, { cause: error });
   }
-  return error.passing ? unavailableFault(error, nothingOrdered) : internalFault(error);
+  return error.isTransient ? unavailableFault(error, nothingOrdered) : internalFault(error);
 }
 
 /**

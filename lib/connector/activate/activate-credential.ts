@@ -225,7 +225,7 @@ function afterFailure(
   const reason = failure.detail ?? failure.message;
   // A 404 without the IdP's own error code may come from a proxy.
   const isFromProxy = failure.kind === "missing" && failure.code === undefined;
-  if (failure.passing || failure.kind === "unauthorized" || isFromProxy) {
+  if (failure.isTransient || failure.kind === "unauthorized" || isFromProxy) {
     // The IdP may have registered the credential before it answered 5xx, even with Retry-After.
     const mayBeDone = failure.kind === "unanswered" || isFromProxy || (failure.status ?? 0) >= 500;
     const delay = { lastError: reason, retryAfter: failure.retryAfter, mayBeDone: wasTried || mayBeDone };

@@ -105,7 +105,7 @@ async function eraseOne(
     if (error instanceof Fault && error.kind !== "internal") return { left: error.message };
     if (!(error instanceof PeerFailure)) throw error;
     log.warn("not_erased", { error });
-    return { left: `The ${error.peer} ${error.passing ? "is not responding" : "refused the call"}.` };
+    return { left: `The ${error.peer} ${error.isTransient ? "is not responding" : "refused the call"}.` };
   }
   log.info("request_erased", {});
   return erased;

@@ -14,10 +14,11 @@ export async function openPin(
   { id, pinKey }: SecurityKey,
   response: string,
   deps: { readonly sealer: Sealer; readonly log: Log; readonly delivery: { readonly signingKey: FindSigningKey } },
-): Promise<{ readonly pin: string } | { readonly problem: string; readonly passing?: boolean }> {
+): Promise<{ readonly pin: string } | { readonly problem: string; readonly isTransient?: boolean }> {
   if (pinKey === undefined) return { problem: "The security key has no PIN." };
   const privateJwk = await openSealed<PrivateKey>(pinKey, { requestId, keyId: id, purpose: pinKeyPurpose }, deps);
-  if (privateJwk === undefined) return { problem: "The response key of the PIN cannot be decrypted.", passing: true };
+  if (privateJwk === undefined)
+    return { problem: "The response key of the PIN cannot be decrypted.", isTransient: true };
   try {
     return { pin: await decodePinResponse(response, privateJwk, kid => deps.delivery.signingKey(kid)) };
   } catch (error) {

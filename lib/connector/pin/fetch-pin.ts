@@ -13,10 +13,10 @@ interface Pin {
   readonly failure?: PeerFailure | undefined;
 }
 
-/** Why there is no PIN. `passing` means that a later attempt may return it. */
+/** Why there is no PIN. `isTransient` means that a later attempt may return it. */
 interface NoPin {
   readonly problem: string;
-  readonly passing?: boolean;
+  readonly isTransient?: boolean;
   /** Seconds that the peer asked to wait. */
   readonly retryAfter?: number | undefined;
   /** Why the peer did not answer. */
@@ -29,12 +29,12 @@ export async function fetchPin(loaded: LoadedRequest, keyId: string, deps: Conne
   const { response: fetched, failure } = await fetchedPin(loaded, key, deps);
   const opened = fetched === undefined ? undefined : await tryToOpen(loaded, key, fetched, deps);
   // A peer that has purged the response may return another text.
-  const isFinal = opened !== undefined && ("pin" in opened || opened.passing === true);
+  const isFinal = opened !== undefined && ("pin" in opened || opened.isTransient === true);
   const stored = isFinal ? undefined : await openStoredPin(loaded, keyId, deps);
   const found = stored !== undefined && ("pin" in stored || opened === undefined) ? stored : opened;
   if (found !== undefined) return { failure, ...found };
-  const passing = failure?.passing === true;
-  return { problem: "No PIN response is available.", passing, retryAfter: failure?.retryAfter, failure };
+  const isTransient = failure?.isTransient === true;
+  return { problem: "No PIN response is available.", isTransient, retryAfter: failure?.retryAfter, failure };
 }
 
 /** Returns the PIN of a security key from the stored copy of its response; undefined if there is none. */
@@ -59,7 +59,7 @@ async function tryToOpen(
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     deps.log.warn("signing_keys_unread", { keyId: key.id, error });
-    return { problem: "The key maker's signing keys cannot be read.", passing: true, retryAfter: error.retryAfter };
+    return { problem: "The key maker's signing keys cannot be read.", isTransient: true, retryAfter: error.retryAfter };
   }
 }
 

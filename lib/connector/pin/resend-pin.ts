@@ -138,7 +138,7 @@ async function resendEach(
     }
     const pin = await fetchPin(loaded, keyId, deps);
     if ("problem" in pin) {
-      if (pin.passing === true) none = new Fault("unavailable", pin.problem, { retryAfter: pin.retryAfter ?? 30 });
+      if (pin.isTransient === true) none = new Fault("unavailable", pin.problem, { retryAfter: pin.retryAfter ?? 30 });
       continue;
     }
     const after = await resend({ loaded, keyId, run }, deps);

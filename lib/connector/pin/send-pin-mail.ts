@@ -53,8 +53,8 @@ const isOverdue = ({ key: { mail } }: Target, { now, intervals }: ConnectorDeps)
 function afterNoLookUp(target: Target, failure: PeerFailure, deps: ConnectorDeps): StepOutcome {
   deps.log.warn("mail_look_up_failed", { keyId: target.key.id, error: failure });
   if (isOverdue(target, deps)) return giveUp(target.key, deps);
-  const { code, passing, retryAfter } = failure;
-  if (passing || code === undefined) return sendLater("The mail service is not responding.", { retryAfter }, deps);
+  const { code, isTransient, retryAfter } = failure;
+  if (isTransient || code === undefined) return sendLater("The mail service is not responding.", { retryAfter }, deps);
   return sendLater(`The mail service refused the look-up of the PIN email: ${code}.`, { retryAfter, code }, deps);
 }
 

@@ -64,7 +64,7 @@ export function compensateFirst([index, ...others]: readonly number[], ending: E
         if (!(error instanceof PeerFailure)) throw error;
         deps.log.warn("compensation_failed", { error });
         const lastError = `The enrollment has ended. What ${idpId} began for it will be removed when ${idpId} answers.`;
-        if (error.passing && mayWait)
+        if (error.isTransient && mayWait)
           return { change: pollAgain(deps, { lastError, retryAfter: error.retryAfter }), failure: error };
         return { ...compensateFirst(others, ending, deps), ...called, failure: error };
       }

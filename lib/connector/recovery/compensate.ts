@@ -25,7 +25,7 @@ async function allEnded(work: readonly (Promise<void> | undefined)[]): Promise<v
   const results = await Promise.allSettled(work);
   const failures = results.flatMap(result => (result.status === "rejected" ? [result.reason as unknown] : []));
   if (failures.length > 0)
-    throw failures.find(error => !(error instanceof PeerFailure) || error.passing) ?? failures[0];
+    throw failures.find(error => !(error instanceof PeerFailure) || error.isTransient) ?? failures[0];
 }
 
 /**

@@ -31,7 +31,7 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps
   if (leased === undefined) return;
   const ordered = securityKeysOf(leased).filter(key => !isOnSite(key));
   const failure = await compensateInTurn(leased, ordered, run, deps);
-  if (failure?.passing === true) {
+  if (failure?.isTransient === true) {
     const message = `The shipment was deleted at the delivery service. ${failure.peer} is not responding yet.`;
     return pollLater(leased, { delivery, errorMessage: message }, deps, failure.retryAfter);
   }

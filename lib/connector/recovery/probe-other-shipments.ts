@@ -35,10 +35,10 @@ export async function probeOtherShipments(
     if (read === "left") return "not_known";
     if (!("error" in read)) return "knows_others";
     if (!(read.error instanceof PeerFailure)) throw read.error;
-    const { kind, code, passing } = read.error;
+    const { kind, code, isTransient } = read.error;
     if (kind === "unauthorized") return "unauthorized";
     // A 404 without the service's own error code may come from a proxy.
-    if (passing || (kind === "missing" && code === undefined)) doubtful += 1;
+    if (isTransient || (kind === "missing" && code === undefined)) doubtful += 1;
     calls += 1;
     if (calls === maxCalls) break;
   }

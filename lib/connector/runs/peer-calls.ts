@@ -98,5 +98,5 @@ function isFailureOfPeer(failure: PeerFailure | undefined): boolean {
   // 403 is about one user, but not if there is no access token. A 404 without the peer's own error code may come from a
   // proxy.
   if (failure.kind === "unauthorized") return failure.status !== 403 || isNoToken(failure);
-  return failure.passing || (failure.kind === "missing" && failure.code === undefined);
+  return failure.isTransient || (failure.kind === "missing" && failure.code === undefined);
 }

@@ -74,7 +74,7 @@ export function callPeer<T>(access: PeerAccess, request: PeerRequest<T>): Promis
         return await traceCall(access.peer, request.operation, span => callOnce(access, { ...request, signal }, span));
       } catch (error) {
         const isLast = request.mayRepeat !== true || tried === maxTries;
-        if (isLast || !(error instanceof PeerFailure) || !error.passing) throw error;
+        if (isLast || !(error instanceof PeerFailure) || !error.isTransient) throw error;
         const waitMs = Math.max(backOff(tried, access.random), (error.retryAfter ?? 0) * 1000);
         if (waitMs > maxWaitMs) throw error;
         await access.sleep(waitMs, signal).catch(() => {

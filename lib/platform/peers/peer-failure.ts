@@ -52,7 +52,7 @@ export class PeerFailure extends Error {
   }
 
   /** Whether the same call may succeed later. */
-  get passing(): boolean {
+  get isTransient(): boolean {
     return this.kind === "unreachable" || this.kind === "unanswered" || this.kind === "throttled";
   }
 }

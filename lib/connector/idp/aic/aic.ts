@@ -148,7 +148,7 @@ const hintFor = ({ callbacks }: JourneyStep): string =>
 const asConfiguration =
   (operation: string) =>
   (error: unknown): never => {
-    if (!(error instanceof PeerFailure) || error.passing) throw error;
+    if (!(error instanceof PeerFailure) || error.isTransient) throw error;
     const { peer, code, detail } = error;
     const status = error.status === 403 ? undefined : error.status;
     throw new PeerFailure(peer, operation, "unauthorized", { status, code, detail, cause: error });

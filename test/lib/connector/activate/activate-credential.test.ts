@@ -67,7 +67,7 @@ test("an activation that is answered with the id of another credential is read b
   expect(await credential()).toMatchObject({ state: "active" });
 });
 
-describe("an activation that fails for a passing reason", () => {
+describe("an activation that fails for a transient reason", () => {
   // jobs/failures/shipments.test.ts has the other reasons.
   test("because it is answered 503 stays activation_pending with a message, and is tried again", async () => {
     const { connector, requestId, users, credential } = await ready();

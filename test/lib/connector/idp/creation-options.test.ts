@@ -30,7 +30,7 @@ function wrongIn(work: () => unknown): string {
     work();
   } catch (error) {
     expect(error).toBeInstanceOf(PeerFailure);
-    expect(error).toMatchObject({ kind: "refused", code: "unusable_options", passing: false });
+    expect(error).toMatchObject({ kind: "refused", code: "unusable_options", isTransient: false });
     return (error as PeerFailure).detail ?? "";
   }
   throw new Error("the options are usable");

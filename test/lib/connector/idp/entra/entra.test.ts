@@ -179,7 +179,7 @@ describe("an IdP of kind B", () => {
       response.end('{"error":{"code":"methodNotAllowed","message":"Specified HTTP method is not allowed."}}');
     });
     const odd = connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" });
-    const refused = { kind: "refused", status: 405, code: "methodNotAllowed", passing: false };
+    const refused = { kind: "refused", status: 405, code: "methodNotAllowed", isTransient: false };
     expect(await failureOf(ask(odd))).toMatchObject(refused);
     expect(seen).toEqual([
       "/beta/users/jan%40example.com/authentication/fido2Methods/creationOptions(challengeTimeoutInMinutes=20160)",
