@@ -76,10 +76,10 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
     if (sinks.length === 0) return undefined;
     const occurrences = occurrencesBetween(before, after);
     if (occurrences.length === 0) return undefined;
-    const { events: count = 0 } = before.request;
+    const { eventCount = 0 } = before.request;
     const shipmentId = shipmentIdOf(after.request);
     const names = namesOf(after, occurrences);
-    return omitUndefined({ first: count + 1, at: now(), shipmentId, ...names, ...forSinks(occurrences, sinks) });
+    return omitUndefined({ first: eventCount + 1, at: now(), shipmentId, ...names, ...forSinks(occurrences, sinks) });
   };
 
   const transactAll = async (requestId: string, actions: readonly Action[]): Promise<void> => {
@@ -136,7 +136,7 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
     async removeStale(sink: number, entry: DueEvents): Promise<void> {
       const loaded = await requests.load(entry.requestId);
       if (loaded !== undefined) {
-        if ((loaded.request.value.events ?? 0) >= entry.first) return;
+        if ((loaded.request.value.eventCount ?? 0) >= entry.first) return;
         if ((await requests.save(loaded, { request: loaded.request.value })) === undefined) return;
       }
       await removeDue(sink, entry);
@@ -170,8 +170,8 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
       };
     },
 
-    async removeAll({ id, events: recordedCount = 0 }: CredentialRequest): Promise<void> {
-      if (recordedCount === 0) return;
+    async removeAll({ id, eventCount = 0 }: CredentialRequest): Promise<void> {
+      if (eventCount === 0) return;
       const { recorded, deliveries } = await load(id);
       const values = valuesIn(deliveries);
       const retries = [...values].flatMap(([sink, delivery]) => {
@@ -187,8 +187,8 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
       );
     },
 
-    async undelivered({ id, events: recordedCount = 0 }: CredentialRequest) {
-      if (recordedCount === 0 || sinks.length === 0) return [];
+    async undelivered({ id, eventCount = 0 }: CredentialRequest) {
+      if (eventCount === 0 || sinks.length === 0) return [];
       const { recorded, deliveries } = await load(id);
       return sinks.flatMap(({ number: sink }) =>
         openEvents(id, { recorded, deliveries }, sink).map(event => ({
@@ -237,7 +237,7 @@ const withEvents = (
   { first, events, sinks }: RecordedEvents,
 ): CredentialRequest => ({
   ...request,
-  events: first + events.length - 1,
+  eventCount: first + events.length - 1,
   eventSinks: [...new Set([...eventSinks, ...sinks])],
 });
 

@@ -118,7 +118,7 @@ export interface CredentialRequest {
   /** The caller that created the request. */
   readonly createdBy?: Caller;
   /** The number of recorded events. Absent if there are none. */
-  readonly events?: number;
+  readonly eventCount?: number;
   /** The numbers of the sinks that have a delivery row. It is created with the first event for them. */
   readonly eventSinks?: readonly number[];
   readonly due?: Due;

@@ -101,7 +101,7 @@ export const requestColumns = rowColumns<CredentialRequest>({ kind: "request", v
           roles: z.array(z.enum(callerRoles)).exactOptional(),
         })
         .exactOptional(),
-      events: count.exactOptional(),
+      eventCount: count.exactOptional(),
       eventSinks: z.array(count).exactOptional(),
       due: dueSchema.exactOptional(),
       attempts: count,
