@@ -24,7 +24,7 @@ export interface BareStorage {
 
 const filler = (bytes: number) => "x".repeat(bytes);
 const requestColumns = { schema: 1, recipient: filler(200), shipment: filler(300), delivery: filler(100) };
-const keyColumns = { schema: 1, credentials00: filler(1700), pinKey: filler(700), mail: filler(150) };
+const keyColumns = { schema: 1, credentials00: filler(1700), pinResponseKey: filler(700), mail: filler(150) };
 
 export function bareStorage(connectionString: string): BareStorage {
   const table = (name: string) =>

@@ -1,6 +1,6 @@
 import type { ConnectorDeps } from "../deps.ts";
 import { decryptsWith, type PrivateKey, recipientKid } from "../exchange/envelope.ts";
-import { openSealed, pinKeyPurpose, responseKeyPurpose } from "../exchange/sealed.ts";
+import { openSealed, pinResponseKeyPurpose, responseKeyPurpose } from "../exchange/sealed.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/request.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
@@ -51,9 +51,9 @@ async function openResponseKeys(
   deps: Pick<ConnectorDeps, "sealer" | "log">,
 ): Promise<readonly PrivateKey[] | undefined> {
   const opened: PrivateKey[] = [];
-  for (const { id, credentials, pinKey } of keys) {
+  for (const { id, credentials, pinResponseKey } of keys) {
     const sealed = credentials.map(({ responseKey }, index) => [responseKey, responseKeyPurpose(index)] as const);
-    for (const [value, purpose] of [...sealed, [pinKey, pinKeyPurpose] as const]) {
+    for (const [value, purpose] of [...sealed, [pinResponseKey, pinResponseKeyPurpose] as const]) {
       if (value === undefined) continue;
       const key = await openSealed<PrivateKey>(value, { requestId, keyId: id, purpose }, deps);
       if (key === undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { ConnectorDeps } from "../deps.ts";
 import { bindingOf } from "../exchange/bind-response.ts";
 import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../exchange/messages.ts";
-import { pinKeyPurpose, responseKeyPurpose, sealContext, sealIdpState } from "../exchange/sealed.ts";
+import { pinResponseKeyPurpose, responseKeyPurpose, sealContext, sealIdpState } from "../exchange/sealed.ts";
 import { type Credential, hasPinMail, type SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import type { PublicKey } from "../peers/jwks.ts";
@@ -44,7 +44,7 @@ export async function encryptKeyRequests(
   }
   const pin = await preparePin(requestId, key, transportKeys, deps);
   return {
-    key: { ...key, credentials, ...(pin && { pinKey: pin.sealed }) },
+    key: { ...key, credentials, ...(pin && { pinResponseKey: pin.sealed }) },
     order: { keyId: key.id, credentialRequests, ...(pin && { pinRequest: pin.request }) },
   };
 }
@@ -65,7 +65,7 @@ async function preparePin(
   if (key.pinRequest === undefined || !hasPinMail(key)) return undefined;
   const { publicJwk, privateJwk } = await makeResponseKey();
   return {
-    sealed: await sealer.seal(JSON.stringify(privateJwk), sealContext(requestId, key.id, pinKeyPurpose)),
+    sealed: await sealer.seal(JSON.stringify(privateJwk), sealContext(requestId, key.id, pinResponseKeyPurpose)),
     request: await encodePinRequest({ length: key.pinRequest.length, responseKey: publicJwk }, transportKeys, random),
   };
 }

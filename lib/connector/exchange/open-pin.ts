@@ -3,7 +3,7 @@ import type { Sealer } from "../../platform/seal.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { ExchangeError, type FindSigningKey, type PrivateKey } from "./envelope.ts";
 import { decodePinResponse } from "./messages.ts";
-import { openSealed, pinKeyPurpose } from "./sealed.ts";
+import { openSealed, pinResponseKeyPurpose } from "./sealed.ts";
 
 /**
  * Returns the PIN in a response, or why the response does not open. The PIN must not be stored or logged (C14).
@@ -11,12 +11,12 @@ import { openSealed, pinKeyPurpose } from "./sealed.ts";
  */
 export async function openPin(
   requestId: string,
-  { id, pinKey }: SecurityKey,
+  { id, pinResponseKey }: SecurityKey,
   response: string,
   deps: { readonly sealer: Sealer; readonly log: Log; readonly delivery: { readonly signingKey: FindSigningKey } },
 ): Promise<{ readonly pin: string } | { readonly problem: string; readonly isTransient?: boolean }> {
-  if (pinKey === undefined) return { problem: "The security key has no PIN." };
-  const privateJwk = await openSealed<PrivateKey>(pinKey, { requestId, keyId: id, purpose: pinKeyPurpose }, deps);
+  if (pinResponseKey === undefined) return { problem: "The security key has no PIN." };
+  const privateJwk = await openSealed<PrivateKey>(pinResponseKey, { requestId, keyId: id, purpose: pinResponseKeyPurpose }, deps);
   if (privateJwk === undefined)
     return { problem: "The response key of the PIN cannot be decrypted.", isTransient: true };
   try {

@@ -10,7 +10,7 @@ export const sealContext = (requestId: string, keyId: string, purpose: string) =
 });
 
 export const responseKeyPurpose = (index: number): string => `response-key-${index}`;
-export const pinKeyPurpose = "pin-key";
+export const pinResponseKeyPurpose = "pin-response-key";
 const idpStatePurpose = (index: number): string => `idp-state-${index}`;
 
 interface OpenDeps {

@@ -203,7 +203,7 @@ export interface SecurityKey {
   readonly firmware?: string;
   readonly pinRequest?: PinRequest;
   /** The private response key of the PIN, sealed. */
-  readonly pinKey?: string;
+  readonly pinResponseKey?: string;
   /** The name of the blob with the responses as received, still encrypted. */
   readonly responses?: string;
   readonly credentials: readonly Credential[];

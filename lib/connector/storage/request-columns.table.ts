@@ -167,7 +167,7 @@ export const keyColumns = rowColumns<SecurityKey>({ kind: "key", version: schema
           deliveryMethod: z.enum(["none", "app", "email"]),
         })
         .exactOptional(),
-      pinKey: text.exactOptional(),
+      pinResponseKey: text.exactOptional(),
       responses: text.exactOptional(),
       credentials: z.array(credential),
       mail,

@@ -2,7 +2,7 @@ import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { findShipmentOwner } from "../../../../lib/connector/collect/find-shipment-owner.ts";
 import { makeResponseKey } from "../../../../lib/connector/exchange/messages.ts";
-import { pinKeyPurpose, responseKeyPurpose, sealContext } from "../../../../lib/connector/exchange/sealed.ts";
+import { pinResponseKeyPurpose, responseKeyPurpose, sealContext } from "../../../../lib/connector/exchange/sealed.ts";
 import type { KeyResponses } from "../../../../lib/connector/model/credential.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { sealResponse } from "../../../../local/peers/security-key/exchange-format.ts";
@@ -111,7 +111,7 @@ describe("the owner of a shipment", () => {
     ownKeys = await Promise.all(
       (key?.credentials ?? []).map(({ responseKey }, index) => open(responseKey, responseKeyPurpose(index))),
     );
-    ownPinKey = await open(key?.pinKey, pinKeyPurpose);
+    ownPinKey = await open(key?.pinResponseKey, pinResponseKeyPurpose);
     otherKey = (await makeResponseKey()).publicJwk;
     const { privateKey } = await generateKeyPair("ES384", { extractable: true });
     signKey = { ...(await exportJWK(privateKey)), kid: "s1" };

@@ -98,7 +98,7 @@ describe("a response key that does not open", () => {
 describe("a response key of a PIN that does not open", () => {
   test("holds back nothing but its PIN email, which is sent with back-off when it opens again", async () => {
     const { connector, requestId } = await shipped();
-    const other = withUnreadable(connector, ":s-01-001", "pin-key");
+    const other = withUnreadable(connector, ":s-01-001", "pin-response-key");
     await other.runJobs();
     const mailOf = async (keyId: string) => (await connector.keyRow(requestId, keyId)).mail;
     expect([(await mailOf("s-01-001")).state, (await mailOf("s-02-001")).state]).toEqual(["due", "sent"]);
@@ -115,7 +115,7 @@ describe("a response key of a PIN that does not open", () => {
   test("is answered at a resend as an outage: a later call may send the mail", async () => {
     const { connector, requestId } = await shipped(orderBody([1]));
     await connector.runJobs();
-    const other = withUnreadable(connector, ":s-01-001", "pin-key");
+    const other = withUnreadable(connector, ":s-01-001", "pin-response-key");
     await expect(resendPin(requestId, other.context)).rejects.toMatchObject({ kind: "unavailable" });
     expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
   });

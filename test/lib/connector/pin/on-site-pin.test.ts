@@ -64,7 +64,7 @@ describe("the PIN of an authenticator", () => {
     expect(seen.shownPin !== undefined).toBe(shown);
     const key = await connector.keyRow(requestId, "a-01");
     expect(key).toMatchObject({ mail: { state: "none", number: 0 } });
-    expect(key.pinKey).toBeUndefined();
+    expect(key.pinResponseKey).toBeUndefined();
     expect((await connector.context.responses.get(key.responses ?? ""))?.pin).toBeUndefined();
     expect(await refusalOf(resendPin(requestId, connector.context))).toMatchObject({ status: 409 });
     const secret = pin ?? seen.shownPin;

@@ -106,7 +106,7 @@ describe("the PIN email", () => {
     const { connector, requestId, shipmentId, to } = await ready({}, body);
     expect((await madeKeys(shipmentId)).map(({ pin }) => typeof pin)).toEqual(["undefined", "string"]);
     const key = await connector.keyRow(requestId);
-    expect(key.pinKey).toBeUndefined();
+    expect(key.pinResponseKey).toBeUndefined();
     expect(key.mail.state).toBe("none");
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });

@@ -234,7 +234,7 @@ test("resealing leaves no value under the old version, and every value still ope
     const host = connector.anotherInstance();
     expect(await run(host, "reseal")).toMatchObject({ rows: 2, resealed: 1, failed: 0 });
     const after = await host.keyRow(requestId);
-    expect(after.pinKey).not.toBe(before.pinKey);
+    expect(after.pinResponseKey).not.toBe(before.pinResponseKey);
     expect(after.credentials[0]?.responseKey).not.toBe(before.credentials[0]?.responseKey);
     expect(await run(host, "reseal")).toMatchObject({ resealed: 0 });
     await finish(host);

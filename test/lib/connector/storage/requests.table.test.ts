@@ -90,7 +90,7 @@ const fullKey = (id: string, credentials: readonly Credential[] = [credential]):
   serial: "0012",
   firmware: "5.7",
   pinRequest: { length: 6, entryMethod: "generated", deliveryMethod: "email" },
-  pinKey: "sealed",
+  pinResponseKey: "sealed",
   responses: "r/s-01-001.json",
   credentials,
   mail: {

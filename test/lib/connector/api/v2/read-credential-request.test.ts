@@ -89,7 +89,7 @@ describe("the version 2 read model (specification section 2)", () => {
       ...key,
       name: "Work key",
       firmware: "5.7.4",
-      pinKey: "sealed",
+      pinResponseKey: "sealed",
       responses: "blob",
       credentials: [
         {
