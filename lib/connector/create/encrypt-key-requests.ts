@@ -26,7 +26,7 @@ export async function encryptKeyRequests(
   challenges: Challenges,
   transportKeys: readonly PublicKey[],
   deps: Pick<ConnectorDeps, "sealer" | "random">,
-): Promise<{ key: SecurityKey; order: EncryptedRequests }> {
+): Promise<{ key: SecurityKey; encryptedRequests: EncryptedRequests }> {
   const credentials: Credential[] = [];
   const credentialRequests: string[] = [];
   for (const [index, credential] of key.credentials.entries()) {
@@ -45,7 +45,7 @@ export async function encryptKeyRequests(
   const pin = await preparePin(requestId, key, transportKeys, deps);
   return {
     key: { ...key, credentials, ...(pin && { pinResponseKey: pin.sealed }) },
-    order: { keyId: key.id, credentialRequests, ...(pin && { pinRequest: pin.request }) },
+    encryptedRequests: { keyId: key.id, credentialRequests, ...(pin && { pinRequest: pin.request }) },
   };
 }
 

@@ -35,7 +35,7 @@ export async function authenticateEnrollment(stored: LoadedRequest, deps: Connec
  */
 export async function enroll(
   stored: LoadedRequest,
-  { keys, orders }: PreparedRequest,
+  { keys, encryptedRequests }: PreparedRequest,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
   const request = stored.request.value;
@@ -43,7 +43,7 @@ export async function enroll(
   const loaded = await saveFromHandler(stored, { request, keys }, deps);
   if (loaded === undefined) throw await compensateTooLate(request.id, keys, deps);
   const onSite = keys.filter(isOnSite);
-  const put = await toResult(putAll(request, onSite, orders, deps));
+  const put = await toResult(putAll(request, onSite, encryptedRequests, deps));
   if ("error" in put)
     throw await abortCreate(loaded, put.error instanceof Fault ? put.error : internalFault(put.error), deps);
   return loaded;
@@ -53,7 +53,7 @@ export async function enroll(
 async function putAll(
   request: CredentialRequest,
   keys: readonly SecurityKey[],
-  orders: readonly EncryptedRequests[],
+  encryptedRequests: readonly EncryptedRequests[],
   deps: ConnectorDeps,
 ): Promise<void> {
   const rfpr = requireRfpr(deps);
@@ -62,10 +62,12 @@ async function putAll(
   let failure: Fault | undefined;
   const put = async (key: SecurityKey): Promise<void> => {
     if (failure !== undefined) return;
-    const order = orders.find(({ keyId }) => keyId === key.id);
-    if (order === undefined) throw new Error(`authenticator ${key.id} was not prepared`);
+    const encrypted = encryptedRequests.find(({ keyId }) => keyId === key.id);
+    if (encrypted === undefined) throw new Error(`authenticator ${key.id} was not prepared`);
     try {
-      await rfpr.put(enrollmentId(request.id, key.id), authenticatorOrderOf(request, key, order, deps), { notAfter });
+      await rfpr.put(enrollmentId(request.id, key.id), authenticatorOrderOf(request, key, encrypted, deps), {
+        notAfter,
+      });
     } catch (error) {
       if (!(error instanceof PeerFailure)) throw error;
       deps.log.warn("authenticator_not_taken", { credentialRequestId: request.id, keyId: key.id, error });

@@ -19,7 +19,7 @@ import { isUnconfirmed, startWithShipment } from "./start-request.ts";
 /** A request whose order intent is stored, with the encrypted requests for the delivery service. */
 interface RecordedOrder {
   readonly loaded: LoadedRequest;
-  readonly orders: readonly EncryptedRequests[];
+  readonly encryptedRequests: readonly EncryptedRequests[];
   /** The time before the write of the intent was sent. */
   readonly intentAt: Instant;
 }
@@ -31,7 +31,7 @@ interface RecordedOrder {
  */
 export async function recordOrderIntent(
   loaded: LoadedRequest,
-  { keys, orders }: PreparedRequest,
+  { keys, encryptedRequests }: PreparedRequest,
   deps: ConnectorDeps,
 ): Promise<RecordedOrder> {
   const intentAt = deps.now();
@@ -51,7 +51,7 @@ export async function recordOrderIntent(
   if (recorded === undefined) throw await compensateTooLate(request.id, stored ? [] : keys, deps);
   // Storage that has just lost an answer may also lose the id of the shipment, and an order cannot be withdrawn.
   if (doubt !== undefined) throw await abortCreate(recorded, intentFault(doubt), deps);
-  return { loaded: recorded, orders, intentAt };
+  return { loaded: recorded, encryptedRequests, intentAt };
 }
 
 /**
@@ -59,11 +59,11 @@ export async function recordOrderIntent(
  * Throws Fault `delivery_refused`, `unavailable` or `internal`; `internal` also if it is not known whether the order was accepted.
  */
 export async function orderShipment(
-  { loaded, orders, intentAt }: RecordedOrder,
+  { loaded, encryptedRequests, intentAt }: RecordedOrder,
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
   const notAfter = plus(intentAt, deps.intervals.orderIntentMaxAgeMs);
-  const shipment = deliveryOrderOf(loaded, orders);
+  const shipment = deliveryOrderOf(loaded, encryptedRequests);
   let shipmentId: string;
   try {
     ({ shipmentId } = await deps.delivery.createShipment(shipment, { notAfter }));
@@ -110,7 +110,7 @@ async function leaveForReconciliation(
 }
 
 /** Returns the order for the delivery service. Throws if the request has no shipment. */
-function deliveryOrderOf(loaded: LoadedRequest, orders: readonly EncryptedRequests[]): DeliveryOrder {
+function deliveryOrderOf(loaded: LoadedRequest, encryptedRequests: readonly EncryptedRequests[]): DeliveryOrder {
   const request = loaded.request.value;
   if (request.shipment === undefined) throw new Error("a request without a shipment is not ordered");
   const { externalId: _, ...recipient } = request.recipient;
@@ -121,7 +121,9 @@ function deliveryOrderOf(loaded: LoadedRequest, orders: readonly EncryptedReques
       inventoryProductId: first?.inventoryProductId ?? 0,
       customizationId: first?.customizationId,
       keyName: first?.name,
-      keys: securityKeys.map(({ id }) => orders.find(({ keyId }) => keyId === id) ?? { credentialRequests: [] }),
+      keys: securityKeys.map(
+        ({ id }) => encryptedRequests.find(({ keyId }) => keyId === id) ?? { credentialRequests: [] },
+      ),
     };
   });
   return { ...request.shipment, customerReference: referenceOf(request), recipient, items };

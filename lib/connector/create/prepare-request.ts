@@ -15,7 +15,7 @@ export interface PreparedRequest {
   /** All security keys, with their sealed response keys and IdP states. */
   readonly keys: readonly SecurityKey[];
   /** The encrypted requests of each security key. */
-  readonly orders: readonly EncryptedRequests[];
+  readonly encryptedRequests: readonly EncryptedRequests[];
 }
 
 /** Asks the IdPs for creation options and encrypts the requests of each security key. On a failure, aborts the create and throws a Fault. */
@@ -40,7 +40,10 @@ export async function prepareRequest(
     Promise.all(keys.map(key => encryptKeyRequests(id, key, challenges, transport.value, deps))),
   );
   if ("error" in encrypted) throw await refuse(toFault(encrypted.error));
-  return { keys: encrypted.value.map(({ key }) => key), orders: encrypted.value.map(({ order }) => order) };
+  return {
+    keys: encrypted.value.map(({ key }) => key),
+    encryptedRequests: encrypted.value.map(each => each.encryptedRequests),
+  };
 }
 
 const toFault = (error: unknown): Fault => (error instanceof Fault ? error : internalFault(error));
