@@ -17,7 +17,7 @@ import {
 /** A sign-in attempt and its slot in the row of a throttle (A12). */
 export interface Attempt {
   /** Id of the reservation. */
-  readonly slot: string;
+  readonly reservationId: string;
   /** The throttle as this attempt has read or written it last. */
   throttle: ThrottleState;
   /** Whether the slot is reserved. True also while that is not known: the response to a write may be lost. */
@@ -32,7 +32,7 @@ export interface Taken {
 
 /** Returns an attempt that has no slot yet. */
 export const newAttempt = (throttle: ThrottleState, { random }: Pick<AuthDeps, "random">): Attempt => ({
-  slot: Buffer.from(random(12)).toString("base64url"),
+  reservationId: Buffer.from(random(12)).toString("base64url"),
   throttle,
   hasSlot: false,
 });
@@ -69,7 +69,7 @@ export async function reserveSlot<T>(attempt: Attempt, read: () => Promise<T>, d
   let conflicts = 0;
   let waits = 0;
   for (;;) {
-    const result = reserve(attempt.throttle.value, attempt.slot, now(), rules.throttle);
+    const result = reserve(attempt.throttle.value, attempt.reservationId, now(), rules.throttle);
     if (result.outcome === "waiting") throw throttled(result.retryAfter);
     if (result.outcome === "reserved") {
       const reading = read();
@@ -90,7 +90,8 @@ export async function reserveSlot<T>(attempt: Attempt, read: () => Promise<T>, d
   }
 }
 
-const isReserved = ({ throttle, slot }: Attempt): boolean => throttle.value.reservations.some(({ id }) => id === slot);
+const isReserved = ({ throttle, reservationId }: Attempt): boolean =>
+  throttle.value.reservations.some(({ id }) => id === reservationId);
 
 /** Returns a random number of milliseconds below `limitMs`, so that attempts that want the same row spread out. */
 function jitterMs(limitMs: number, { random }: Pick<AuthDeps, "random">): number {
@@ -119,13 +120,13 @@ export async function concludeAttempt(
   deps: AuthDeps,
 ): Promise<void> {
   const { now, rules } = deps;
-  const { slot } = attempt;
+  const { reservationId } = attempt;
   const { ownerId } = attempt.throttle;
   const after = (throttle: Throttle): Throttle => {
-    if (outcome === "withdrawn") return withdrawReservation(throttle, slot);
-    if (outcome === "succeeded") return recordSuccess(throttle, slot, now(), rules.throttle);
+    if (outcome === "withdrawn") return withdrawReservation(throttle, reservationId);
+    if (outcome === "succeeded") return recordSuccess(throttle, reservationId, now(), rules.throttle);
     const refusal = { at: now(), reason: outcome.refused };
-    return recordRefusal(recordFailure(throttle, slot, refusal.at, rules.throttle), refusal);
+    return recordRefusal(recordFailure(throttle, reservationId, refusal.at, rules.throttle), refusal);
   };
   while (!(await save(attempt, after(attempt.throttle.value), deps))) {
     attempt.throttle = await readThrottle(attempt.throttle.key, deps);
