@@ -32,16 +32,16 @@ export async function checkFactors(
   const passwordFact = password === undefined ? "absent" : isRight ? "right" : "wrong";
   const userHasPassword = user === undefined || stored !== undefined;
   // A suspended user is refused as for a wrong password, with the same work: no wrong OTP counts.
-  const isSuspended = user?.value.enabled === false;
+  const isDisabled = user?.value.enabled === false;
   const isSatisfied =
-    user !== undefined && !isSuspended && isPasswordSatisfied(deps.rules, { password: passwordFact, userHasPassword });
+    user !== undefined && !isDisabled && isPasswordSatisfied(deps.rules, { password: passwordFact, userHasPassword });
   const isAssigned = (key: OtpKey | AssignedKey) => assigned.some(({ id }) => id === key.id);
   const counts = (key: OtpKey) => isSatisfied && isAssigned(key);
   const result = otp === undefined ? undefined : await checkOtp(otp, candidates, { assigned, counts }, deps);
   const isGenuine = result?.outcome === "valid" && result.key !== undefined && isAssigned(result.key);
   return {
     facts: {
-      isSuspended,
+      isDisabled,
       password: passwordFact,
       userHasPassword,
       otp: result === undefined ? "absent" : isGenuine ? "valid" : "refused",

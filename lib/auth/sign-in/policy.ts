@@ -12,7 +12,7 @@ export interface SignInRules {
 /** The results of the checks. For an unknown user: a wrong password, no OTP keys. */
 export interface SignInFacts {
   /** Whether an administrator suspended the user. */
-  readonly isSuspended: boolean;
+  readonly isDisabled: boolean;
   /** `absent`: no password or an empty one was given. */
   readonly password: "right" | "wrong" | "absent";
   readonly userHasPassword: boolean;
@@ -31,7 +31,7 @@ export type SignInRefusal = "disabled" | "wrong_password" | "no_password" | "wro
 
 /** Decides whether the given factors are sufficient. */
 export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignInDecision {
-  if (facts.isSuspended) return { granted: false, reason: "disabled" };
+  if (facts.isDisabled) return { granted: false, reason: "disabled" };
   if (!isPasswordSatisfied(rules, facts)) {
     return { granted: false, reason: facts.password === "wrong" ? "wrong_password" : "no_password" };
   }

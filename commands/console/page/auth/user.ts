@@ -19,7 +19,7 @@ export function User({ argument: id, facts }: ViewProps) {
     if (isSuccess(await callHost("DELETE", path))) location.hash = "#/users";
   };
   const name = live.data?.body?.name;
-  const isSuspended = live.data?.body?.enabled === false;
+  const isDisabled = live.data?.body?.enabled === false;
   return html`<${Page} title="User" lead=${name}>
     <${Served} isServed=${facts.apis.core} name="Core API">
       ${shownOutcome(
@@ -59,7 +59,7 @@ export function User({ argument: id, facts }: ViewProps) {
         <${Card} title="The account" needs="core.support">
           <div class="buttons">
             ${
-              isSuspended
+              isDisabled
                 ? html`<${Button} label="End the suspension" needs="core.support" run=${() => post("enable")({})} />`
                 : html`<${Button} label="Suspend" kind="danger" needs="core.support" run=${() => post("disable")({})} confirm=${{
                     title: "Suspend this user?",

@@ -21,7 +21,7 @@ const cases: readonly (readonly [SignInRules, SignInFacts])[] = otpPolicies
         booleans.flatMap(userHasPassword =>
           booleans.map(
             userHasSecondFactor =>
-              [rules, { isSuspended: false, password, otp, userHasPassword, userHasSecondFactor }] satisfies [
+              [rules, { isDisabled: false, password, otp, userHasPassword, userHasSecondFactor }] satisfies [
                 unknown,
                 unknown,
               ],
@@ -34,7 +34,7 @@ const cases: readonly (readonly [SignInRules, SignInFacts])[] = otpPolicies
 const granted = cases.filter(([rules, facts]) => decideSignIn(rules, facts).granted);
 const rules: SignInRules = { otpPolicy: "when-assigned", allowEmptyPassword: false };
 const facts: SignInFacts = {
-  isSuspended: false,
+  isDisabled: false,
   password: "right",
   userHasPassword: true,
   otp: "absent",
@@ -44,7 +44,7 @@ const facts: SignInFacts = {
 describe("a sign-in", () => {
   it("is refused to a suspended user in every case", () => {
     for (const [rules, facts] of cases) {
-      expect(decideSignIn(rules, { ...facts, isSuspended: true })).toEqual({ granted: false, reason: "disabled" });
+      expect(decideSignIn(rules, { ...facts, isDisabled: true })).toEqual({ granted: false, reason: "disabled" });
     }
   });
 
