@@ -1,6 +1,6 @@
 import type { Outcome } from "../../commands/console/calls.ts";
 import type { CredentialRequest } from "../../lib/connector/model/request.ts";
-import { positionOf } from "../../lib/connector/model/request-lists.ts";
+import { sortKeyOf } from "../../lib/connector/model/request-lists.ts";
 import { type RequestState, requestStates } from "../../lib/connector/model/states.ts";
 import { requestLists } from "../../lib/connector/storage/lists.table.ts";
 import { requestRows } from "../../lib/connector/storage/request-rows.table.ts";
@@ -33,7 +33,7 @@ export function createRequestList(connectionString: string, read: (path: string)
     if (index === undefined || index.readAt + maxAgeMs < Date.now()) {
       const reading = Promise.all(
         requestStates.map(async state =>
-          (await lists.entries({ state }, { after: undefined, top: maxEntries })).map(positionOf),
+          (await lists.entries({ state }, { after: undefined, top: maxEntries })).map(sortKeyOf),
         ),
       );
       index = { readAt: Date.now(), positions: reading };

@@ -43,7 +43,7 @@ export async function resetPassword(userRef: UserRef, password: string, deps: Au
   if (changed === undefined) throw noSuchUser();
   // The password is changed now: it has its audit event also if the rest fails.
   deps.log.info("password_reset", { userId: id });
-  await deps.throttles.clear(nameThrottle(changed.value.name));
+  await deps.throttles.clear(nameThrottleKey(changed.value.name));
 }
 
 /** Deletes a user (A17). Throws Fault `not_found`. */
@@ -100,7 +100,7 @@ export async function setUserEnabled(userRef: UserRef, enabled: boolean, deps: A
 }
 
 /** Returns the throttle of sign-ins with a username. */
-export const nameThrottle = (name: string): ThrottleKey => ({ kind: "name", text: foldUsername(name) });
+export const nameThrottleKey = (name: string): ThrottleKey => ({ kind: "name", text: foldUsername(name) });
 
 /**
  * Clears the throttle of a user or of an unknown username.
@@ -110,7 +110,7 @@ export async function unlockUser(userRef: UserRef | undefined, deps: AuthDeps): 
   const user = userRef && (await deps.users.find(userRef));
   const name = userRef?.by === "name" ? userRef.folded : user?.value.name;
   if (name === undefined) throw noSuchUser();
-  await deps.throttles.clear(nameThrottle(name));
+  await deps.throttles.clear(nameThrottleKey(name));
   // An unknown username may be a password that was typed into the wrong field (G10).
   const isUnknownName = user === undefined && userRef?.by === "name";
   const who = isUnknownName ? { usernameHash: await deps.hashUsernameForLog(userRef.folded) } : { user: userRef };

@@ -1,7 +1,7 @@
 import type { AuthDeps } from "../deps.ts";
 import { type Lock, lockAt } from "../sign-in/throttle.ts";
 import type { UserRef } from "../store.ts";
-import { nameThrottle, noSuchUser } from "./manage-users.ts";
+import { nameThrottleKey, noSuchUser } from "./manage-users.ts";
 
 /**
  * Returns the lock of a user, or of an unknown username, as the next attempt would find it.
@@ -12,7 +12,7 @@ export async function readLock(userRef: UserRef | undefined, deps: AuthDeps): Pr
   const user = userRef?.by === "id" ? await users.find(userRef) : undefined;
   const name = userRef?.by === "name" ? userRef.folded : user?.value.name;
   if (name === undefined) throw noSuchUser();
-  const key = nameThrottle(name);
+  const key = nameThrottleKey(name);
   const { value } = await throttles.find(key, user?.value.id ?? users.idOf(key.text));
   return lockAt(value, now(), rules.throttle);
 }

@@ -15,7 +15,7 @@ import { lastLoginIn, loginColumns, loginRow, readUserRows, replaceUser, userIn,
 import type { Username } from "./username.ts";
 
 /** What may change in the write that gives a user a new epoch. */
-export type Credentials = Pick<User, "password"> & { readonly enabled?: boolean };
+export type UserChange = Pick<User, "password"> & { readonly enabled?: boolean };
 
 /** Storage of users. */
 export function userTable(tables: AuthTables) {
@@ -51,21 +51,21 @@ export function userTable(tables: AuthTables) {
     create: (user: NewUser): Promise<Stored<User> | undefined> => createUser(tables, user),
 
     /** Writes the password by version, without an end of sessions. Returns undefined after a conflict. */
-    save: ({ value, version }: Stored<User>, credentials: Credentials): Promise<Stored<User> | undefined> =>
-      replaceUser(tables, withCredentials(value, credentials), version),
+    save: ({ value, version }: Stored<User>, change: UserChange): Promise<Stored<User> | undefined> =>
+      replaceUser(tables, withChange(value, change), version),
 
     /**
      * Ends the sessions of a user by a new epoch, and in the same write changes the credentials. Repeats that after a
      * conflict, with the user as read then. Returns undefined if the user was deleted meanwhile.
      * @param change throws to end the repetition
      */
-    renewEpoch(start: Stored<User>, change: (user: User) => Credentials): Promise<Stored<User> | undefined> {
+    renewEpoch(start: Stored<User>, change: (user: User) => UserChange): Promise<Stored<User> | undefined> {
       const epoch = newEpoch(random);
       let user: Stored<User> | undefined = start;
       return retryOnConflict(async () => {
         if (user === undefined) return undefined;
         const { value, version } = user;
-        const next = { ...withCredentials(value, change(value)), epoch };
+        const next = { ...withChange(value, change(value)), epoch };
         const findOwn = async () => {
           user = await readUser(tables, { by: "id", id: value.id });
           return user?.value.epoch === epoch ? user : undefined;
@@ -105,6 +105,6 @@ export function userTable(tables: AuthTables) {
   };
 }
 
-function withCredentials({ password: _, ...user }: User, { password, enabled = user.enabled }: Credentials): User {
+function withChange({ password: _, ...user }: User, { password, enabled = user.enabled }: UserChange): User {
   return { ...user, ...(password && { password }), enabled };
 }

@@ -4,7 +4,7 @@ import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
-import { foldName, personList, positionOf } from "../model/request-lists.ts";
+import { foldName, personList, sortKeyOf } from "../model/request-lists.ts";
 import { isTerminal, type RequestState } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
 import { isLeasedByAnother, isPastDeadline, type Run, startRun } from "../runs/run.ts";
@@ -57,7 +57,7 @@ export async function eraseRecipient(
     const entries = await deps.requests.entries(list, { after, top: pageSize });
     for (const entry of entries) {
       const { requestId } = entry;
-      after = positionOf(entry);
+      after = sortKeyOf(entry);
       const end = await withLogFields({ credentialRequestId: requestId }, () =>
         eraseOne(entry, { who, run, dryRun }, deps).catch((error: unknown): EraseResult => {
           logAndContinue(error, {}, deps);

@@ -6,7 +6,7 @@ import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { authenticatorFault, internalFault } from "../faults.ts";
 import { challengeEnd } from "../model/credential.ts";
-import { enrollmentId, positionOf } from "../model/ids.ts";
+import { enrollmentId, itemIndex } from "../model/ids.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { type CredentialRequest, displayName, isOnSite, type SecurityKey } from "../model/request.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
@@ -71,7 +71,7 @@ async function putAll(
     } catch (error) {
       if (!(error instanceof PeerFailure)) throw error;
       deps.log.warn("authenticator_not_taken", { credentialRequestId: request.id, keyId: key.id, error });
-      failure ??= authenticatorFault(error, positionOf(key.id) + 1);
+      failure ??= authenticatorFault(error, itemIndex(key.id) + 1);
     }
   };
   await Promise.all(keys.map(key => limit(put, key)));

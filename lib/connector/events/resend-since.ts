@@ -3,7 +3,7 @@ import { withLogFields } from "../../platform/log.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { positionOf } from "../model/request-lists.ts";
+import { sortKeyOf } from "../model/request-lists.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { requestStates } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
@@ -48,7 +48,7 @@ export async function resendSince(
     // A request that changes its state enters its new list before it leaves the old one, so no request is missed.
     for (const state of requestStates)
       for (const entry of await deps.requests.entries({ state }, { after: position, top: pageSize }))
-        ids.set(positionOf(entry), entry.requestId);
+        ids.set(sortKeyOf(entry), entry.requestId);
     const page = [...ids].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, pageSize);
     for (const [at, requestId] of page) {
       if (isPastDeadline(run, deps))

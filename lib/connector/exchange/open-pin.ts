@@ -16,7 +16,11 @@ export async function openPin(
   deps: { readonly sealer: Sealer; readonly log: Log; readonly delivery: { readonly signingKey: FindSigningKey } },
 ): Promise<{ readonly pin: string } | { readonly problem: string; readonly isTransient?: boolean }> {
   if (pinResponseKey === undefined) return { problem: "The security key has no PIN." };
-  const privateJwk = await openSealed<PrivateKey>(pinResponseKey, { requestId, keyId: id, purpose: pinResponseKeyPurpose }, deps);
+  const privateJwk = await openSealed<PrivateKey>(
+    pinResponseKey,
+    { requestId, keyId: id, purpose: pinResponseKeyPurpose },
+    deps,
+  );
   if (privateJwk === undefined)
     return { problem: "The response key of the PIN cannot be decrypted.", isTransient: true };
   try {

@@ -10,7 +10,7 @@ export const authenticatorKeyId = (index: number): string => `a-${padded(index, 
 export const enrollmentId = (requestId: string, keyId: string): string => `${requestId}.${keyId}`;
 
 /** Returns the position of a security key's shipment item or authenticator in its list, from 0. */
-export const positionOf = (keyId: string): number => Number(keyId.split("-")[1]) - 1;
+export const itemIndex = (keyId: string): number => Number(keyId.split("-")[1]) - 1;
 
 function padded(index: number, digits: number): string {
   return String(index + 1).padStart(digits, "0");

@@ -16,7 +16,7 @@ export interface ListKey {
 }
 
 /** Returns the list key as text that sorts by creation time and is unique. */
-export const positionOf = ({ createdAt, requestId }: ListKey): string => `${createdAt}_${requestId}`;
+export const sortKeyOf = ({ createdAt, requestId }: ListKey): string => `${createdAt}_${requestId}`;
 
 export const listKeyOf = ({ id, createdAt }: Pick<CredentialRequest, "id" | "createdAt">): ListKey => ({
   requestId: id,

@@ -6,7 +6,7 @@ import { readOrLog, schemaOf, storedInstant } from "../../platform/tables/row-sc
 import type { Tables } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
 import type { Instant, Now } from "../../platform/time.ts";
-import { type ListKey, positionOf, type RequestList } from "../model/request-lists.ts";
+import { type ListKey, type RequestList, sortKeyOf } from "../model/request-lists.ts";
 import { schemaVersion } from "./request-columns.table.ts";
 
 export interface ListEntry extends ListKey {
@@ -29,7 +29,7 @@ export const listColumns = rowColumns<ListEntry>({ kind: "list", version: schema
 const namesPartition = "names";
 const partitionOf = (list: RequestList): string => ("state" in list ? list.state : namesPartition);
 const prefixOf = (list: RequestList): string => ("state" in list ? "" : `${list.name}_`);
-const rowKeyOf = (listKey: ListKey, list: RequestList): string => prefixOf(list) + positionOf(listKey);
+const rowKeyOf = (listKey: ListKey, list: RequestList): string => prefixOf(list) + sortKeyOf(listKey);
 
 /** Returns the lists of requests (docs/storage.md). */
 export function requestLists(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { idKey } from "../../../lib/auth/storage/tables.table.ts";
-import { nameThrottle } from "../../../lib/auth/users/manage-users.ts";
+import { nameThrottleKey } from "../../../lib/auth/users/manage-users.ts";
 import { hours } from "../../../lib/platform/time.ts";
 import { keyRing } from "../../../lib/platform/vault/key-ring.ts";
 import { hotpKey } from "../../support/auth/software-key.ts";
@@ -11,7 +11,7 @@ const auth = await testAuth();
 
 const partitionOf = ({ id }: MadeUser) => idKey(id);
 const keyedHash = createKeyedHash(keyRing(auth.deployment.secrets, "password-pepper", auth.deployment.caching));
-const throttlePartition = ({ name }: MadeUser) => keyedHash(nameThrottle(name).kind, nameThrottle(name).text);
+const throttlePartition = ({ name }: MadeUser) => keyedHash(nameThrottleKey(name).kind, nameThrottleKey(name).text);
 
 /** Overwrites columns of a stored row, as a fault of storage or of another version would. */
 async function damage(

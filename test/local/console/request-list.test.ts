@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { positionOf } from "../../../lib/connector/model/request-lists.ts";
+import { sortKeyOf } from "../../../lib/connector/model/request-lists.ts";
 import { requestLists } from "../../../lib/connector/storage/lists.table.ts";
 import { createLog } from "../../../lib/platform/log.ts";
 import { openTables } from "../../../lib/platform/tables/tables.ts";
@@ -24,7 +24,7 @@ test("lists every request from the newest to the oldest in pages of fifty that t
     const query = new URL(path, "http://host").searchParams;
     asked.push(query);
     const after = query.get("$skiptoken") ?? "";
-    const body = keys.filter(key => positionOf(key) > after).slice(0, Number(query.get("$top")));
+    const body = keys.filter(key => sortKeyOf(key) > after).slice(0, Number(query.get("$top")));
     return { status: 200, headers: {}, body };
   });
   const first = await list.page(null, 0);

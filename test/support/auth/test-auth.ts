@@ -10,7 +10,7 @@ import type { PasswordHasher } from "../../../lib/auth/passwords/password-hash.t
 import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../../lib/auth/storage/tables.table.ts";
-import { nameThrottle } from "../../../lib/auth/users/manage-users.ts";
+import { nameThrottleKey } from "../../../lib/auth/users/manage-users.ts";
 import type { Api } from "../../../lib/platform/http/api.ts";
 import type { Call, Cookie } from "../../../lib/platform/http/call.ts";
 import { httpFunctions } from "../../../lib/platform/http/http-functions.ts";
@@ -380,7 +380,7 @@ function peopleOf(call: TestAuth["call"]): People {
 
 /** Reads the throttle of a user's name. */
 export const throttleOf = ({ context }: Pick<TestAuth, "context">, { id, name }: Pick<MadeUser, "id" | "name">) =>
-  context.throttles.find(nameThrottle(name), id);
+  context.throttles.find(nameThrottleKey(name), id);
 
 /** Presents a session by the header. */
 export const withSession = (session: string) => ({ "x-service-session": session });

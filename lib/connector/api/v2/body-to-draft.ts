@@ -1,6 +1,6 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { CredentialDraft, RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
-import { authenticatorKeyId, positionOf, shipmentKeyId } from "../../model/ids.ts";
+import { authenticatorKeyId, itemIndex, shipmentKeyId } from "../../model/ids.ts";
 import type { ShipmentOrder } from "../../model/request.ts";
 import { mailingAddressOf } from "../address.ts";
 import type { CreateFormat, DraftLocation } from "../create-wire.ts";
@@ -41,7 +41,7 @@ export function pathInV2(location: DraftLocation, { keys }: Pick<Decidable, "key
   const ofShipment = keys.find(({ id }) => id === location.keyId)?.provisioning === "shipped";
   const list = ofShipment ? "shipment.shipment_items" : "authenticators";
   const field = location.field === "idp" ? "idp_id" : "relying_party_id";
-  return `${list}[${positionOf(location.keyId)}].credentials[${location.index}].${field}`;
+  return `${list}[${itemIndex(location.keyId)}].credentials[${location.index}].${field}`;
 }
 
 export const createV2: CreateFormat = { origin: "v2", pathOf: pathInV2 };

@@ -7,10 +7,10 @@ import { type LoadedRequest, securityKeysOf } from "../../model/loaded-request.t
 import {
   foldName,
   personList,
-  positionOf,
   type RequestList,
   referenceList,
   serialList,
+  sortKeyOf,
 } from "../../model/request-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "../../model/states.ts";
 import type { ListedEntry } from "../../storage/lists.table.ts";
@@ -119,7 +119,7 @@ async function nextCandidates(
     await read({ state: "started" });
     await Promise.all(requestStates.filter(isTerminal).map(ended => read({ state: ended })));
   }
-  const byPosition = [...Map.groupBy(rows, positionOf)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const byPosition = [...Map.groupBy(rows, sortKeyOf)].sort(([a], [b]) => (a < b ? -1 : 1));
   const candidates = byPosition
     .slice(0, range.top)
     .map(([at, of]) => ({ at, requestId: of[0]?.requestId ?? "", rows: of }));

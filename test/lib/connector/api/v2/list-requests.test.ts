@@ -2,7 +2,7 @@ import pLimit from "p-limit";
 import { describe, expect, test, vi } from "vitest";
 import type { RequestFilter } from "../../../../../lib/connector/api/v2/list-requests.ts";
 import { listRequests } from "../../../../../lib/connector/api/v2/list-requests.ts";
-import { listKeyOf, personList, positionOf, serialList } from "../../../../../lib/connector/model/request-lists.ts";
+import { listKeyOf, personList, serialList, sortKeyOf } from "../../../../../lib/connector/model/request-lists.ts";
 import { requestStates } from "../../../../../lib/connector/model/states.ts";
 import { days, hours, minutes, plus, seconds } from "../../../../../lib/platform/time.ts";
 import { crashing } from "../../../../support/connector/crashing.ts";
@@ -275,7 +275,7 @@ describe("the list of credential requests", () => {
       Array.from({ length: 3 }, () => orderBody()),
     );
     const { next = "" } = await listRequests({}, { top: 2 }, connector.context);
-    expect(next).toBe(positionOf(listKeyOf(await connector.requestRow(ids[1] ?? ""))));
+    expect(next).toBe(sortKeyOf(listKeyOf(await connector.requestRow(ids[1] ?? ""))));
     await connector.context.requests.remove(await connector.load(ids[1] ?? ""));
     const { requests } = await listRequests({}, { top: 2, after: next }, connector.context);
     expect(requests.map(({ request }) => request.value.id)).toEqual([ids[2]]);
