@@ -8,7 +8,7 @@ import { readOtp } from "./read-otp.ts";
 import { splitTemporaryOtp } from "./temporary-code.ts";
 
 /** An OTP split into prefix and code. */
-export interface Cut {
+export interface OtpSplit {
   readonly prefix: string;
   readonly code: string;
 }
@@ -28,15 +28,15 @@ const forms: readonly CodeForm[] = otpKindNames
  * Returns the possible splits of an OTP by the form of its end, the longest prefix first, with folded letters (A7). Digits at
  * the end allow three splits, modhex one. Splits of the text as it would be under another keyboard layout follow.
  */
-export const possibleCuts = (otp: string): readonly Cut[] =>
-  formedCuts(otp).map(({ prefix, code }) => ({ prefix, code }));
+export const possibleSplits = (otp: string): readonly OtpSplit[] =>
+  candidateSplits(otp).map(({ prefix, code }) => ({ prefix, code }));
 
 /**
  * Returns the prefixes that an OTP may have, without duplicates: the OTP keys to read. One for most OTPs, at most six.
  */
 export function possiblePrefixes(otp: string): readonly string[] {
   const temporary = splitTemporaryOtp(otp);
-  return temporary === undefined ? [...new Set(formedCuts(otp).map(({ prefix }) => prefix))] : [temporary.prefix];
+  return temporary === undefined ? [...new Set(candidateSplits(otp).map(({ prefix }) => prefix))] : [temporary.prefix];
 }
 
 /**
@@ -44,14 +44,14 @@ export function possiblePrefixes(otp: string): readonly string[] {
  * digits could be 14 and 6, 13 and 7, or 12 and 8. If two keys match, the longer prefix wins; a caller that knows the
  * user passes that user's keys first. The text as it was typed comes before other keyboard layouts, and those count
  * only if they lead to one OTP of one key.
- * @param shapeOf returns the shape of the key with a prefix of `possibleCuts`, undefined for an unknown prefix
+ * @param shapeOf returns the shape of the key with a prefix of `possibleSplits`, undefined for an unknown prefix
  */
 export function splitOtp<S extends KeyShape>(
   otp: string,
   shapeOf: (prefix: string) => S | undefined,
-): (Cut & { readonly key: S }) | undefined {
-  const found = new Map<number, Cut & { readonly key: S }>();
-  for (const { prefix, code, form, reading } of formedCuts(otp)) {
+): (OtpSplit & { readonly key: S }) | undefined {
+  const found = new Map<number, OtpSplit & { readonly key: S }>();
+  for (const { prefix, code, form, reading } of candidateSplits(otp)) {
     const key = shapeOf(prefix);
     if (key === undefined || !matchesKey(key, form) || found.has(reading)) continue;
     if (reading === 0) return { prefix, code, key };
@@ -73,12 +73,12 @@ export function parsePrefixOrOtp(text: string): Parsed<PrefixOrOtp> {
   const prefix = parsePrefix(text);
   if (prefix !== undefined) return accepted(codeAtEnd.test(prefix) ? { otp: prefix } : { prefix });
   const read = readOtp(text);
-  const cuts = formedCuts(read);
-  const asTyped = cuts.filter(({ reading }) => reading === 0);
-  const [cut, ...others] = asTyped.length > 0 ? asTyped : cuts;
-  if (cut === undefined) return refused(`must be 1 to ${prefixMaxLength} letters and digits, or an OTP`);
+  const splits = candidateSplits(read);
+  const asTyped = splits.filter(({ reading }) => reading === 0);
+  const [split, ...others] = asTyped.length > 0 ? asTyped : splits;
+  if (split === undefined) return refused(`must be 1 to ${prefixMaxLength} letters and digits, or an OTP`);
   const isCertain = others.length === 0 && read.length > prefixMaxLength;
-  return accepted(isCertain ? { prefix: cut.prefix } : { otp: read });
+  return accepted(isCertain ? { prefix: split.prefix } : { otp: read });
 }
 
 /** The shortest code of digits. */
@@ -92,13 +92,13 @@ const codeAtEnd = /[0-9]{6}$/;
 export const looksLikeOtp = (text: string): boolean =>
   /^[a-z0-9]{12,}[0-9]{6}$/.test(text) || /^[cbdefghijklnrtuv]{6,}[0-9]{6,8}$/.test(text) || /^[0-9]{14,}$/.test(text);
 
-interface FormedCut extends Cut {
+interface CandidateSplit extends OtpSplit {
   readonly form: CodeForm;
   /** 0: the text as it was typed. Others: one number for each keyboard layout. */
   readonly reading: number;
 }
 
-function formedCuts(otp: string): readonly FormedCut[] {
+function candidateSplits(otp: string): readonly CandidateSplit[] {
   // Check the length first: folding a megabyte is slow, and an OTP is short.
   const fitting = forms.filter(({ length }) => otp.length > length && otp.length <= length + prefixMaxLength);
   if (fitting.length === 0) return [];
@@ -109,7 +109,7 @@ function formedCuts(otp: string): readonly FormedCut[] {
   return [...asTyped, ...readOtherLayouts(otp).flatMap((text, index) => cutsOf(text, fitting, index + 1))];
 }
 
-function cutsOf(text: string, fitting: readonly CodeForm[], reading: number): readonly FormedCut[] {
+function cutsOf(text: string, fitting: readonly CodeForm[], reading: number): readonly CandidateSplit[] {
   return fitting
     .map(form => ({ form, reading, prefix: text.slice(0, -form.length), code: text.slice(-form.length) }))
     .filter(({ form, prefix, code }) => isPrefix(prefix) && matchesAlphabet(form, code))

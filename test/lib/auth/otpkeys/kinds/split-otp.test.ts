@@ -4,7 +4,7 @@ import {
   type KeyShape,
   looksLikeOtp,
   parsePrefixOrOtp,
-  possibleCuts,
+  possibleSplits,
   splitOtp,
 } from "../../../../../lib/auth/otpkeys/kinds/split-otp.ts";
 import { parsePrefix } from "../../../../../lib/auth/otpkeys/prefix.ts";
@@ -62,7 +62,7 @@ describe("an OTP is split by the known kind of the key with that prefix", () => 
   });
 
   it("and its letters are folded by ASCII alone: a sign that is no letter of modhex does not become one", () => {
-    expect(possibleCuts(`dteffuje${modhex.replace("k", "\u212a")}`)).toEqual([]);
+    expect(possibleSplits(`dteffuje${modhex.replace("k", "\u212a")}`)).toEqual([]);
   });
 
   it("with at most three prefixes to look up, both made of the OTP, the longer one first", () => {
@@ -74,7 +74,7 @@ describe("an OTP is split by the known kind of the key with that prefix", () => 
       fc.string({ unit: fc.constantFrom(..."cbde0123"), maxLength: 50 }),
     );
     forAll(texts, otp => {
-      const found = possibleCuts(otp);
+      const found = possibleSplits(otp);
       expect(found.length).toBeLessThanOrEqual(3);
       for (const { prefix, code } of found) {
         expect(prefix + code).toBe(otp.toLowerCase());
@@ -90,7 +90,7 @@ it("a text that is longer than any OTP or prefix is not looked through", () => {
   const replace = vi.spyOn(String.prototype, "replace");
   try {
     for (const text of ["V".repeat(65), "V".repeat(10_000), `${"v".repeat(10_000)}${modhex}`]) {
-      expect([possibleCuts(text), parsePrefix(text), parsePrefixOrOtp(text).ok]).toEqual([[], undefined, false]);
+      expect([possibleSplits(text), parsePrefix(text), parsePrefixOrOtp(text).ok]).toEqual([[], undefined, false]);
     }
     expect(replace).not.toHaveBeenCalled();
   } finally {
