@@ -1,4 +1,4 @@
-import { createBodyV2, createV2, pathInV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
+import { bodyFormatV2, createBodyV2, pathInV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
 import { decidableV2 } from "../../../lib/connector/api/v2/create-partial.ts";
 import { created, createdV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { createOnce } from "../../../lib/connector/create/create-once.ts";
@@ -31,7 +31,7 @@ export const createCredentialRequest = endpoint({
   refusals: ["conflict", "delivery_refused", "idp_refused"],
   handle: async ({ body, headers }, context: ConnectorContext, { call, caller }) => {
     const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
-    const done = await createOnce(body, createV2, once, context);
+    const done = await createOnce(body, bodyFormatV2, once, context);
     const location = `${context.connectorUrl(call.url)}/v2/credential-requests/${done.requestId}`;
     return { status: 201, headers: createdHeaders(location, done), body: created(done) };
   },

@@ -1,6 +1,6 @@
 import type { Problem } from "../../platform/fault.ts";
 import { isMailable } from "../model/pin-mail.ts";
-import type { DraftLocation } from "./create-wire.ts";
+import type { DraftLocation } from "./body-format.ts";
 
 /** Returns a problem for each address of a create that no PIN email may go to. */
 export function pinMailProblems(

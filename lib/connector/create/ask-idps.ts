@@ -2,7 +2,7 @@ import pLimit from "p-limit";
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { Instant } from "../../platform/time.ts";
-import type { DraftLocation } from "../api/create-wire.ts";
+import type { DraftLocation } from "../api/body-format.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";

@@ -1,7 +1,7 @@
 import type { Caller } from "../../platform/caller.ts";
 import { Fault, type FaultKind } from "../../platform/fault.ts";
 import { plus } from "../../platform/time.ts";
-import type { CreateFormat } from "../api/create-wire.ts";
+import type { BodyFormat } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { claimFault, stillRunningFault } from "../faults.ts";
 import type { CreatedIds } from "../model/draft.ts";
@@ -34,17 +34,17 @@ interface Created extends CreatedIds {
  */
 export async function createOnce<D extends RequestDraft>(
   draft: D,
-  wire: CreateFormat<D>,
+  format: BodyFormat<D>,
   { caller, idempotencyKey }: { readonly caller: Caller; readonly idempotencyKey: string | undefined },
   deps: ConnectorDeps,
 ): Promise<Created> {
   if (idempotencyKey === undefined)
-    return { ...(await createRequest(draft, { ...wire, createdBy: caller }, deps)), isReplayed: false };
-  checkRequest(draft, wire, deps);
+    return { ...(await createRequest(draft, { ...format, createdBy: caller }, deps)), isReplayed: false };
+  checkRequest(draft, format, deps);
   const requestId = newRequestId(deps.random);
   const claimedAt = deps.now();
   const ourClaim: Claim = {
-    scope: scopeOf(wire.origin, caller, idempotencyKey),
+    scope: scopeOf(format.origin, caller, idempotencyKey),
     fingerprint: fingerprintOf(draft, idempotencyKey),
     requestId,
     claimedAt,
@@ -53,7 +53,7 @@ export async function createOnce<D extends RequestDraft>(
   const claim = await takeClaim(ourClaim, deps);
   if (!("version" in claim)) return { ...claim, isReplayed: true };
   try {
-    const created = await createWithId(requestId, draft, { ...wire, claim: ourClaim, createdBy: caller }, deps);
+    const created = await createWithId(requestId, draft, { ...format, claim: ourClaim, createdBy: caller }, deps);
     await saveAnswer(claim, { created }, deps);
     return { ...created, isReplayed: false };
   } catch (error) {

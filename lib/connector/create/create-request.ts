@@ -1,6 +1,6 @@
 import type { Caller } from "../../platform/caller.ts";
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
-import type { CreateFormat, DraftLocation } from "../api/create-wire.ts";
+import type { BodyFormat, DraftLocation } from "../api/body-format.ts";
 import { pinMailProblems } from "../api/pin-mail-domains.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps } from "../deps.ts";
@@ -26,11 +26,11 @@ interface CreatedBy {
  */
 export async function createRequest<D extends RequestDraft>(
   draft: D,
-  wire: CreateFormat<D> & CreatedBy,
+  source: BodyFormat<D> & CreatedBy,
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
-  checkRequest(draft, wire, deps);
-  return createWithId(newRequestId(deps.random), draft, wire, deps);
+  checkRequest(draft, source, deps);
+  return createWithId(newRequestId(deps.random), draft, source, deps);
 }
 
 /**
@@ -39,10 +39,10 @@ export async function createRequest<D extends RequestDraft>(
  */
 export function checkRequest<D extends RequestDraft>(
   draft: D,
-  wire: CreateFormat<D>,
+  format: BodyFormat<D>,
   deps: Pick<ConnectorDeps, "idps" | "pinMailDomains" | "rfpr">,
 ): void {
-  const problems = requestProblems(draft, field => wire.pathOf(field, draft), deps);
+  const problems = requestProblems(draft, field => format.pathOf(field, draft), deps);
   if (problems.length > 0) throw invalidRequest(problems);
   const violation = deliveryLimitViolation(draft);
   if (violation !== undefined) {
@@ -72,10 +72,10 @@ export const requestProblems = (
 export async function createWithId<D extends RequestDraft>(
   id: string,
   draft: D,
-  wire: CreateFormat<D> & CreatedBy & { readonly claim?: Pick<Claim, "scope" | "claimedAt"> },
+  source: BodyFormat<D> & CreatedBy & { readonly claim?: Pick<Claim, "scope" | "claimedAt"> },
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
-  const { origin, claim, createdBy } = wire;
+  const { origin, claim, createdBy } = source;
   const { now, intervals, requests, idps, log } = deps;
   const rows = receivedRequest(draft, {
     id,
@@ -91,7 +91,7 @@ export async function createWithId<D extends RequestDraft>(
   log.info("request_state", { credentialRequestId: id, state: rows.request.state });
   const onSite = rows.keys.some(isOnSite);
   if (onSite) await authenticateEnrollment(stored, deps);
-  const prepared = await prepareRequest(stored, field => wire.pathOf(field, draft), deps);
+  const prepared = await prepareRequest(stored, field => source.pathOf(field, draft), deps);
   const enrolled = onSite ? await enroll(stored, prepared, deps) : stored;
   if (rows.request.shipment === undefined) return startWithoutShipment(enrolled, deps);
   return orderShipment(await recordOrderIntent(enrolled, prepared, deps), deps);

@@ -1,7 +1,7 @@
 import { toResult } from "../../platform/async/to-result.ts";
 import { Fault } from "../../platform/fault.ts";
 import { plus } from "../../platform/time.ts";
-import type { DraftLocation } from "../api/create-wire.ts";
+import type { DraftLocation } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { internalFault, transportKeysFault } from "../faults.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";

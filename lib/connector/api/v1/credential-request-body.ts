@@ -2,7 +2,7 @@ import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId } from "../../model/ids.ts";
-import type { CreateFormat } from "../create-wire.ts";
+import type { BodyFormat } from "../body-format.ts";
 import { listOf, withDefault } from "../field-rules.ts";
 import { requestLimits } from "../limits.ts";
 import { defaultPinLength, email, emailsTo, keyName, nonEmptyLine, optionalLine, pinLength } from "../text-rules.ts";
@@ -73,7 +73,7 @@ export const createCredentialRequestBodyV1 = bodyV1
   });
 
 /** Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`. */
-export const createCredentialRequestV1: CreateFormat = {
+export const credentialRequestFormatV1: BodyFormat = {
   origin: "v1_credential_request",
   pathOf: location => {
     if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;

@@ -3,7 +3,7 @@ import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
 import { shipmentKeyId } from "../../model/ids.ts";
 import { addressFields, mailingAddressOf, regionByCountry } from "../address.ts";
-import type { CreateFormat } from "../create-wire.ts";
+import type { BodyFormat } from "../body-format.ts";
 import { evenIfInvalid, listOf, optional } from "../field-rules.ts";
 import { requestLimits } from "../limits.ts";
 import {
@@ -128,7 +128,7 @@ export const createShipmentBodyV1 = bodyV1
   .meta({ id: "ShipmentOrderV1", description: "Keys for one user, programmed and shipped." });
 
 /** Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`. */
-export const createShipmentV1: CreateFormat<ShipmentDraftV1> = {
+export const shipmentFormatV1: BodyFormat<ShipmentDraftV1> = {
   origin: "v1_shipment",
   pathOf: (location, { hasContacts }) => {
     if (location.field !== "emailTo") return "user_id";

@@ -3,7 +3,7 @@ import type { CredentialDraft, RequestDraft, SecurityKeyDraft } from "../../mode
 import { authenticatorKeyId, itemIndex, shipmentKeyId } from "../../model/ids.ts";
 import type { ShipmentOrder } from "../../model/request.ts";
 import { mailingAddressOf } from "../address.ts";
-import type { CreateFormat, DraftLocation } from "../create-wire.ts";
+import type { BodyFormat, DraftLocation } from "../body-format.ts";
 import { type BodyV2, bodyV2 } from "./create-body.ts";
 import type { Decidable } from "./create-partial.ts";
 
@@ -44,7 +44,7 @@ export function pathInV2(location: DraftLocation, { keys }: Pick<Decidable, "key
   return `${list}[${itemIndex(location.keyId)}].credentials[${location.index}].${field}`;
 }
 
-export const createV2: CreateFormat = { origin: "v2", pathOf: pathInV2 };
+export const bodyFormatV2: BodyFormat = { origin: "v2", pathOf: pathInV2 };
 
 function shipmentOrder(shipment: Shipment): ShipmentOrder {
   return omitUndefined({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { bodyFormatV2, createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
@@ -25,7 +25,7 @@ const peers = await peersOfFile();
 
 const once = { caller: { kind: "api_token", application: "one" }, idempotencyKey: "key-1" } as const;
 const create = ({ context }: TestConnector, body: Body) =>
-  createOnce(createBodyV2.parse(body), createV2, once, context);
+  createOnce(createBodyV2.parse(body), bodyFormatV2, once, context);
 
 /** Processes everything, so that the request is complete. */
 async function completed(connector: TestConnector, { requestId }: { requestId: string }): Promise<string> {

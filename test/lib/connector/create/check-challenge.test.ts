@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import { createShipmentBodyV1, createShipmentV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
+import { createShipmentBodyV1, shipmentFormatV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { days, plus, seconds } from "../../../../lib/platform/time.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
@@ -71,7 +71,7 @@ describe("a shipment whose challenge ends before its security keys can be progra
   test("is refused with version 1.0 of Microsoft Graph, by version 1 of the API", async () => {
     const connector = await withIdps(version1);
     const draft = createShipmentBodyV1.parse(shipmentBodyV1());
-    await expectRefused(connector, createRequest(draft, createShipmentV1, connector.context), tooShort);
+    await expectRefused(connector, createRequest(draft, shipmentFormatV1, connector.context), tooShort);
   });
 
   test("is refused if Microsoft Graph grants less than it is asked for, which is logged", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createBodyV2, createV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { bodyFormatV2, createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import type { CreatedIds } from "../../../../lib/connector/model/draft.ts";
@@ -29,7 +29,7 @@ const one: Caller = { kind: "tenant", application: "app", subject: "one" };
 const once = async ({ context }: TestConnector, body: unknown, key = "key-1", caller = one): Promise<CreatedIds> => {
   const { isReplayed, ...ids } = await createOnce(
     createBodyV2.parse(body),
-    createV2,
+    bodyFormatV2,
     { caller, idempotencyKey: key },
     context,
   );
@@ -81,7 +81,7 @@ describe("a create with an Idempotency-Key", () => {
   test("creates another for another application, another subject of it, another endpoint and another key", async () => {
     const connector = await testConnector(peers);
     const body = orderBody();
-    const v1 = { origin: "v1_shipment", pathOf: createV2.pathOf } as const;
+    const v1 = { origin: "v1_shipment", pathOf: bodyFormatV2.pathOf } as const;
     const made = [
       await once(connector, body),
       await once(connector, body, "key-2"),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   createCredentialRequestBodyV1,
-  createCredentialRequestV1,
+  credentialRequestFormatV1,
 } from "../../../../../lib/connector/api/v1/credential-request-body.ts";
 import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
 import { problemsOf } from "../../../../../lib/platform/http/parse/problems.ts";
@@ -99,13 +99,13 @@ describe("the version 1 credential request body", () => {
   ] as const)("has no field for the IdP, so %s names its %s", (path, field) => {
     const index = Number(path[12]);
     const draft = createCredentialRequestBodyV1.parse(full());
-    expect(createCredentialRequestV1.pathOf({ field, keyId: "a-01", index }, draft)).toBe(path);
+    expect(credentialRequestFormatV1.pathOf({ field, keyId: "a-01", index }, draft)).toBe(path);
   });
 });
 
 describe("a version 1 credential request", () => {
   const order = (context: Parameters<typeof createRequest>[2], body = least()) =>
-    createRequest(createCredentialRequestBodyV1.parse(body), createCredentialRequestV1, context);
+    createRequest(createCredentialRequestBodyV1.parse(body), credentialRequestFormatV1, context);
 
   it("goes to the default IdP and to the pre-registration API, and ships nothing", async () => {
     const { context, read } = await testConnector(peers);

@@ -10,8 +10,8 @@ export type DraftLocation =
   | { readonly field: "authenticators" }
   | { readonly field: "idp" | "relyingParty"; readonly keyId: string; readonly index: number };
 
-/** What differs between the creates of the versions (decision C4). */
-export interface CreateFormat<D extends RequestDraft = RequestDraft> {
+/** The format of the body of a create, which differs between the versions of the API (decision C4). */
+export interface BodyFormat<D extends RequestDraft = RequestDraft> {
   readonly origin: Origin;
   /** Returns the path of the field in the body as the caller wrote it. */
   pathOf(location: DraftLocation, draft: D): string;
