@@ -32,8 +32,8 @@ async function findPrefix(otp: string, { otpkeys }: AuthDeps): Promise<string> {
   const known = found.flatMap(key => (key === undefined ? [] : [key.value]));
   const shapes = new Map(known.map(({ prefix, kind, form: { digits } }) => [prefix, { kind, digits }]));
   if (whole !== undefined && shapes.has(whole)) return whole;
-  const cut = splitOtp(otp, prefix => shapes.get(prefix));
-  if (cut !== undefined) return cut.prefix;
+  const split = splitOtp(otp, prefix => shapes.get(prefix));
+  if (split !== undefined) return split.prefix;
   if (whole === undefined || looksLikeOtp(whole)) throw unknownOtp();
   return whole;
 }

@@ -49,9 +49,9 @@ export async function checkOtp(
   const query = queryOnce(deps);
   let keys = candidates;
   return retryOnConflict(async () => {
-    const cut = splitByKeys(otp, keys, assigned);
-    if (cut === undefined) return { outcome: "unknown_key", written: false };
-    const { stored, code, isTemporary } = cut;
+    const split = splitByKeys(otp, keys, assigned);
+    if (split === undefined) return { outcome: "unknown_key", written: false };
+    const { stored, code, isTemporary } = split;
     const key = { prefix: stored.value.prefix, id: stored.value.id };
     const found = { key, ...(isTemporary && { isTemporary }) };
     if (!isChecked(stored.value, assigned, isTemporary)) return { outcome: "not_assigned", ...found, written: false };
@@ -115,8 +115,8 @@ function splitByKeys(otp: string, keys: OtpCandidates, assigned: readonly Assign
   const isAssigned = ({ value }: Stored<OtpKey>) => assigned.some(({ id }) => id === value.id);
   for (const among of [keys.filter(isAssigned), keys]) {
     const shaped = among.map(stored => ({ kind: stored.value.kind, digits: stored.value.form.digits, stored }));
-    const cut = splitOtp(otp, prefix => shaped.find(({ stored }) => stored.value.prefix === prefix));
-    if (cut !== undefined) return { stored: cut.key.stored, code: cut.code, isTemporary: false };
+    const split = splitOtp(otp, prefix => shaped.find(({ stored }) => stored.value.prefix === prefix));
+    if (split !== undefined) return { stored: split.key.stored, code: split.code, isTemporary: false };
   }
   return undefined;
 }

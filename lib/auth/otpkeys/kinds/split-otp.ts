@@ -102,14 +102,14 @@ function candidateSplits(otp: string): readonly CandidateSplit[] {
   // Check the length first: folding a megabyte is slow, and an OTP is short.
   const fitting = forms.filter(({ length }) => otp.length > length && otp.length <= length + prefixMaxLength);
   if (fitting.length === 0) return [];
-  const asTyped = cutsOf(foldPrefix(otp), fitting, 0);
+  const asTyped = splitsOf(foldPrefix(otp), fitting, 0);
   // Letters before digits are read as typed: in most layouts any letter is a letter, so that each such OTP would cost
   // more reads.
   if (asTyped.some(({ form }) => form.alphabet === "digits")) return asTyped;
-  return [...asTyped, ...readOtherLayouts(otp).flatMap((text, index) => cutsOf(text, fitting, index + 1))];
+  return [...asTyped, ...readOtherLayouts(otp).flatMap((text, index) => splitsOf(text, fitting, index + 1))];
 }
 
-function cutsOf(text: string, fitting: readonly CodeForm[], reading: number): readonly CandidateSplit[] {
+function splitsOf(text: string, fitting: readonly CodeForm[], reading: number): readonly CandidateSplit[] {
   return fitting
     .map(form => ({ form, reading, prefix: text.slice(0, -form.length), code: text.slice(-form.length) }))
     .filter(({ form, prefix, code }) => isPrefix(prefix) && matchesAlphabet(form, code))

@@ -21,8 +21,8 @@ const yubico = { kind: "yubico" } as const;
 const hotp = { kind: "hotp", digits: 6 } as const;
 type Shape = typeof yubico | typeof hotp;
 const cutOf = (otp: string, known: Readonly<Record<string, Shape>>) => {
-  const cut = splitOtp(otp, each => known[each]);
-  return cut && [cut.prefix, cut.code];
+  const split = splitOtp(otp, each => known[each]);
+  return split && [split.prefix, split.code];
 };
 
 describe("an OTP that is typed under another keyboard layout", () => {

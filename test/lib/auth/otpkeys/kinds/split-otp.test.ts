@@ -18,8 +18,8 @@ const keys =
 const six = { kind: "hotp", digits: 6 } as const;
 const eight = { kind: "hotp", digits: 8 } as const;
 const found = (otp: string, known: Readonly<Record<string, KeyShape>>) => {
-  const cut = splitOtp(otp, keys(known));
-  return cut && [cut.prefix, cut.code];
+  const split = splitOtp(otp, keys(known));
+  return split && [split.prefix, split.code];
 };
 
 describe("an OTP is split by the known kind of the key with that prefix", () => {
@@ -55,7 +55,7 @@ describe("an OTP is split by the known kind of the key with that prefix", () => 
     expect(found(otp, known)).toBeUndefined();
   });
 
-  it("with the longer prefix where two keys fit, and where a key has no secret yet by any cut", () => {
+  it("with the longer prefix where two keys fit, and where a key has no secret yet by any split", () => {
     const both = { ubhe12345678: eight, ubhe1234567884: six };
     expect(found("ubhe1234567884755224", both)).toEqual(["ubhe1234567884", "755224"]);
     expect(found("ubhe1234567884755224", { ubhe12345678: {} })).toEqual(["ubhe12345678", "84755224"]);
