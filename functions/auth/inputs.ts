@@ -86,7 +86,7 @@ export const optionalFlag = (description: string) =>
     .meta({ description, shownAs: { type: "boolean" } });
 
 /** Returns a schema of an optional value. Null counts as absent (G4). */
-export const optional = <T extends z.ZodType>(schema: T) =>
+export const optionalInput = <T extends z.ZodType>(schema: T) =>
   z.preprocess(value => value ?? undefined, schema.optional());
 
 const integer = (text: RegExp, shownAs: object) =>
@@ -95,7 +95,7 @@ const integer = (text: RegExp, shownAs: object) =>
     .meta({ shownAs: { type: "integer", ...shownAs } });
 
 /** Returns the schema of a whole number, in JSON or as form text. */
-export const wholeNumber = (shownAs: object) => integer(/^[0-9]{1,16}$/, shownAs);
+export const wholeNumberInput = (shownAs: object) => integer(/^[0-9]{1,16}$/, shownAs);
 
 /** The schema of a whole number that may be negative, in JSON or as form text. */
 export const signedNumber = integer(/^-?[0-9]{1,16}$/, {});

@@ -23,7 +23,7 @@ export interface AssignOptions {
  * the key, by the key's version, so that a deletion of the key that saw no holder gets a conflict, and so does another
  * assignment of a free key.
  */
-export async function assignKey(
+export async function addAssignment(
   tables: AuthTables,
   userRef: UserRef,
   prefix: string,
@@ -117,7 +117,7 @@ async function freeKey(
 }
 
 /** Ends an assignment. Returns false if there is no such user, or the OTP key is not assigned to the user. */
-export async function unassignKey(tables: AuthTables, userRef: UserRef, prefix: string): Promise<boolean> {
+export async function removeAssignment(tables: AuthTables, userRef: UserRef, prefix: string): Promise<boolean> {
   const id = await locateUser(tables, userRef);
   if (id === undefined) return false;
   const hint = holderHint(prefix, id);

@@ -14,7 +14,7 @@ export const keyRow = "key";
 export const keyPartition = (prefix: string): string => prefix;
 
 /** The columns of the row `key`. Its partition is the prefix. */
-export const keyColumns = rowColumns<OtpKey, "prefix">(
+export const otpKeyColumns = rowColumns<OtpKey, "prefix">(
   { kind: "otpkey", version: schemaVersion, keyed: ["prefix"] },
   () => {
     const count = z.int().nonnegative();
@@ -49,7 +49,7 @@ export const keyColumns = rowColumns<OtpKey, "prefix">(
 
 /** Returns the OTP key of a row `key`. */
 export const keyIn = (row: Row): Stored<OtpKey> => ({
-  value: keyColumns.fromRow(row, { prefix: row.partitionKey }),
+  value: otpKeyColumns.fromRow(row, { prefix: row.partitionKey }),
   version: row.etag,
 });
 

@@ -1,5 +1,5 @@
 import { readOrLog } from "../../platform/tables/row-schema.ts";
-import type { Row, Page as RowPage, Table } from "../../platform/tables/tables.ts";
+import type { Row, RowPage, Table } from "../../platform/tables/tables.ts";
 import { holderPrefix } from "../storage/hints.table.ts";
 import type { AuthTables } from "../storage/tables.table.ts";
 import type { OtpKey, OtpKeyFilter, OtpKeySummary, Page, Range } from "../store.ts";

@@ -21,11 +21,11 @@ import type {
   UserRef,
 } from "../store.ts";
 import { readUser } from "../users/names.table.ts";
-import { type AssignOptions, assignKey, unassignKey } from "./assignments.table.ts";
-import { deleteKey } from "./delete-key.table.ts";
-import { keyColumns, keyIn, keyPartition, keyRow, readKeyRows } from "./key-rows.table.ts";
+import { type AssignOptions, addAssignment, removeAssignment } from "./assignments.table.ts";
+import { keyIn, keyPartition, keyRow, otpKeyColumns, readKeyRows } from "./key-rows.table.ts";
 import { withoutHash } from "./kinds/temporary-code.ts";
 import { listKeys } from "./list-keys.table.ts";
+import { removeKey } from "./remove-key.table.ts";
 import { spendOtp } from "./spent-otps.table.ts";
 
 /** Storage of OTP keys. */
@@ -39,7 +39,7 @@ export function otpKeyTable(tables: AuthTables) {
     return confirmWrite(
       async () => {
         const etags = await otpkeys.transact(partition, [
-          { insert: { rowKey: keyRow, ...keyColumns.toColumns(value) } },
+          { insert: { rowKey: keyRow, ...otpKeyColumns.toColumns(value) } },
           { insert: { rowKey: attributesRow, ...attributeColumns({}) } },
         ]);
         return etags?.[0] === undefined ? undefined : { value, version: etags[0] };
@@ -103,7 +103,7 @@ export function otpKeyTable(tables: AuthTables) {
       const value: OtpKey = { ...given, id, prefix, createdAt };
       const writeId = newWriteId(tables);
       const partitionKey = keyPartition(prefix);
-      const row = { partitionKey, rowKey: keyRow, ...keyColumns.toColumns(value), writeId };
+      const row = { partitionKey, rowKey: keyRow, ...otpKeyColumns.toColumns(value), writeId };
       const code = value.temporaryCode;
       const isIssued = code?.hash !== undefined && code.hash !== temporaryCode?.hash;
       // Without the index row the code still expires; only its hash stays until the OTP key is enabled or gets another code.
@@ -123,16 +123,17 @@ export function otpKeyTable(tables: AuthTables) {
     },
 
     /** Deletes an OTP key with its attributes and every assignment. Returns false if there is no such key. */
-    remove: (prefix: string): Promise<boolean> => deleteKey(tables, prefix),
+    remove: (prefix: string): Promise<boolean> => removeKey(tables, prefix),
 
     /** Lists OTP keys sorted by prefix. */
     list: (range: Range<string>, filter: OtpKeyFilter = {}): Promise<Page<OtpKeySummary, string>> =>
       listKeys(tables, range, filter),
 
-    assign: (userRef: UserRef, prefix: string, options?: AssignOptions) => assignKey(tables, userRef, prefix, options),
+    assign: (userRef: UserRef, prefix: string, options?: AssignOptions) =>
+      addAssignment(tables, userRef, prefix, options),
 
     /** Returns false if there is no such user, or the OTP key is not assigned to the user. */
-    unassign: (userRef: UserRef, prefix: string): Promise<boolean> => unassignKey(tables, userRef, prefix),
+    unassign: (userRef: UserRef, prefix: string): Promise<boolean> => removeAssignment(tables, userRef, prefix),
 
     spendOtp: (prefix: string, otpHash: string, until: Instant): Promise<boolean> =>
       spendOtp(tables, prefix, otpHash, until),
@@ -154,6 +155,6 @@ export async function removeExpiredCode(tables: AuthTables, indexRow: Row): Prom
     await indexExpiry(tables, "temporarycode", { partitionKey, rowKey, ends: code.validUntil });
     return "passed";
   }
-  const columns = keyColumns.toColumns({ ...key, temporaryCode: withoutHash(code) });
+  const columns = otpKeyColumns.toColumns({ ...key, temporaryCode: withoutHash(code) });
   return (await tables.otpkeys.replace({ partitionKey, rowKey, ...columns }, version)) ? "removed" : "changed";
 }

@@ -26,7 +26,7 @@ export interface Progress extends Taken {
 }
 
 /** Creates a session in the write that concludes a granted attempt. */
-export interface NewSession {
+export interface SessionRequest {
   /** The session that the caller presents, which ends. */
   readonly replaces?: string | undefined;
 }
@@ -34,7 +34,7 @@ export interface NewSession {
 interface Concluding {
   readonly identified: Identified;
   readonly user: Stored<User> | undefined;
-  readonly newSession: NewSession | undefined;
+  readonly newSession: SessionRequest | undefined;
 }
 
 /**
@@ -116,7 +116,7 @@ interface Outcome {
  * refused if it was throttled, else undecided.
  */
 export async function withdraw(error: unknown, { counted, attempt }: Taken, deps: AuthDeps): Promise<Outcome> {
-  const outcome = outcomeOf(error);
+  const outcome = outcomeOfError(error);
   const isUndecided = outcome.outcome === "undecided";
   await Promise.all([
     attempt?.hasSlot && warnOnError("attempt_not_withdrawn", concludeAttempt(attempt, "withdrawn", deps), deps),
@@ -126,7 +126,7 @@ export async function withdraw(error: unknown, { counted, attempt }: Taken, deps
 }
 
 /** Returns the outcome of an authentication that failed with an error: refused if it was throttled, else undecided. */
-export function outcomeOf(error: unknown): Outcome {
+export function outcomeOfError(error: unknown): Outcome {
   if (error instanceof BusyFault) return { outcome: "undecided", reason: "busy" };
   if (error instanceof OverloadFault) return { outcome: "undecided", reason: "overloaded" };
   const reason = error instanceof Fault ? error.kind : "internal";

@@ -6,8 +6,8 @@ import { checkOtp, readCandidates } from "./check-otp.ts";
 import {
   audit,
   conclude,
-  type NewSession,
   type Progress,
+  type SessionRequest,
   type SignInResult,
   unknownUser,
   withdraw,
@@ -24,7 +24,7 @@ export interface SignInOptions {
   /** Whether the caller has a session. */
   readonly hasSession?: boolean;
   /** Present: a granted attempt creates a session. */
-  readonly newSession?: NewSession;
+  readonly newSession?: SessionRequest;
 }
 
 /**

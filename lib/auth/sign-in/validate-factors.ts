@@ -2,7 +2,7 @@ import type { AuthDeps } from "../deps.ts";
 import type { User, UserRef } from "../store.ts";
 import { noSuchUser } from "../users/manage-users.ts";
 import { checkOtp, type OtpCandidates, readCandidates } from "./check-otp.ts";
-import { outcomeOf } from "./conclude.ts";
+import { outcomeOfError } from "./conclude.ts";
 
 interface Given {
   readonly password?: string | undefined;
@@ -29,7 +29,7 @@ export async function validateFactors(userRef: UserRef, given: Given, deps: Auth
     deps.log.info("validation", { userId, ...found, otpOutcome: result?.outcome, prefix: result?.key?.prefix });
     return found;
   } catch (error) {
-    deps.log.info("validation", { userId, ...outcomeOf(error) });
+    deps.log.info("validation", { userId, ...outcomeOfError(error) });
     throw error;
   }
 }

@@ -12,7 +12,7 @@ import type { AuthTables } from "./tables.table.ts";
  * Deletes expired rows, sorted by expiry, and what unfinished calls have left (A19). Stops at the signal; the next run
  * continues.
  */
-export async function cleanUp(tables: AuthTables, signal: AbortSignal | undefined): Promise<CleanedUp> {
+export async function removeExpiredRows(tables: AuthTables, signal: AbortSignal | undefined): Promise<CleanedUp> {
   const sessions = await cleanUpSessions(tables, signal);
   const remove = (queue: ExpiringQueue) =>
     cleanUpQueue(tables, queue, row => removeExpired(tables, queue, row), signal);

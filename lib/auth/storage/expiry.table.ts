@@ -2,7 +2,7 @@ import * as z from "zod";
 import { mapConcurrently, removeRows } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { parseRow, readOrLog, storedInstant } from "../../platform/tables/row-schema.ts";
-import type { Entity, Page, Row, Table } from "../../platform/tables/tables.ts";
+import type { Entity, Row, RowPage, Table } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { type AuthTables, schemaVersion } from "./tables.table.ts";
 
@@ -64,7 +64,7 @@ export async function cleanUpQueue(
   let continuation: string | undefined;
   do {
     if (signal?.aborted) break;
-    const page: Page = await expiry.queryPage(range, { top: 1000, continuation });
+    const page: RowPage = await expiry.queryPage(range, { top: 1000, continuation });
     const results = await mapConcurrently(page.rows, row => readOrLog(log, () => process(row)));
     removed += results.filter(result => result === "removed").length;
     const processed = page.rows.filter((_, index) => results[index] === "removed" || results[index] === "passed");

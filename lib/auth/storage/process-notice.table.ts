@@ -2,7 +2,7 @@ import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
-import { finishDeletion } from "../users/delete-user.table.ts";
+import { finishDeletion } from "../users/remove-user.table.ts";
 import { readUserRows, userIn } from "../users/user-rows.table.ts";
 import { type Hint, hintedId, isOfAttribute, isTrueHint, readHint, removeHint } from "./hints.table.ts";
 import { noticeColumns } from "./notices.table.ts";

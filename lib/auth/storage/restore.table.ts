@@ -1,7 +1,7 @@
 import type { Backup } from "../../platform/maintenance/read-backup.ts";
 import { createBatchWriter, upsertAll } from "../../platform/maintenance/row-streams.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
-import { keyColumns, keyPartition, keyRow } from "../otpkeys/key-rows.table.ts";
+import { keyPartition, keyRow, otpKeyColumns } from "../otpkeys/key-rows.table.ts";
 import type { KeyForm, OtpWindows } from "../otpkeys/kinds/contract.ts";
 import { otpKind } from "../otpkeys/kinds/kinds.ts";
 import { withoutHash } from "../otpkeys/kinds/temporary-code.ts";
@@ -44,7 +44,7 @@ export async function restoreAuth(
       keyIds.set(key.prefix, key.id);
       const partitionKey = keyPartition(key.prefix);
       await upsertAll(tables.otpkeys, [
-        { partitionKey, rowKey: keyRow, ...keyColumns.toColumns(key) },
+        { partitionKey, rowKey: keyRow, ...otpKeyColumns.toColumns(key) },
         { partitionKey, rowKey: attributesRow, ...attributeColumns(attributes) },
       ]);
     },

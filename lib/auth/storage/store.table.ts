@@ -6,7 +6,7 @@ import { addressTable } from "../sign-in/addresses.table.ts";
 import { throttleTable } from "../sign-in/throttles.table.ts";
 import type { CleanedUp } from "../store.ts";
 import { userTable } from "../users/users.table.ts";
-import { cleanUp } from "./clean-up.table.ts";
+import { removeExpiredRows } from "./clean-up.table.ts";
 import { openAuthTables, type StorageDeps } from "./tables.table.ts";
 
 /** Storage of the authentication server. */
@@ -23,6 +23,6 @@ export function authStore(tables: Tables, deps: StorageDeps) {
     throttles: throttleTable(opened),
     addresses: addressTable(opened),
     /** Deletes expired rows and what unfinished calls have left. Stops at the signal; the next run continues. */
-    cleanUp: (signal?: AbortSignal): Promise<CleanedUp> => cleanUp(opened, signal),
+    cleanUp: (signal?: AbortSignal): Promise<CleanedUp> => removeExpiredRows(opened, signal),
   };
 }

@@ -1,7 +1,7 @@
 import { chunksOf } from "../../platform/chunks.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { readOrLog } from "../../platform/tables/row-schema.ts";
-import type { Page as RowPage } from "../../platform/tables/tables.ts";
+import type { RowPage } from "../../platform/tables/tables.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { byName, listHint, nameKey } from "../storage/hints.table.ts";
 import { createdAt, firstIdAt } from "../storage/ids.ts";

@@ -1,4 +1,4 @@
-import type { Page, Table } from "../../platform/tables/tables.ts";
+import type { RowPage, Table } from "../../platform/tables/tables.ts";
 import { attributePartition, holderPrefix } from "../storage/hints.table.ts";
 import { type AuthTables, idAtEnd, idKey } from "../storage/tables.table.ts";
 import type { UserFilter } from "../store.ts";
@@ -45,7 +45,7 @@ interface IndexPage {
 
 async function readIndexPage({ table, partitionKey, rowKeyPrefix }: UserIndex, from: number): Promise<IndexPage> {
   const range = { partitionKey, from: rowKeyPrefix + idKey(from), rowKeyPrefix };
-  let page: Page = { rows: [] };
+  let page: RowPage = { rows: [] };
   do {
     page = await table.queryPage(range, { top: 1000, continuation: page.continuation, select: [] });
   } while (page.continuation !== undefined && page.rows.length === 0);

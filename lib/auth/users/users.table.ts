@@ -6,11 +6,11 @@ import { nonePartition } from "../storage/hints.table.ts";
 import { newEpoch } from "../storage/ids.ts";
 import { type AuthTables, idKey } from "../storage/tables.table.ts";
 import type { Page, Range, Stored, User, UserFilter, UserRef, UserSummary, UserView } from "../store.ts";
-import { createUser, type NewUser } from "./create-user.table.ts";
-import { deleteUser } from "./delete-user.table.ts";
+import { changeUsername } from "./change-username.table.ts";
+import { insertUser, type NewUser } from "./insert-user.table.ts";
 import { listUsers, listUsersByName } from "./list-users.table.ts";
 import { isMeant, locateUser, readName, readUser } from "./names.table.ts";
-import { renameUser } from "./rename-user.table.ts";
+import { removeUser } from "./remove-user.table.ts";
 import { lastLoginIn, loginColumns, loginRow, readUserRows, replaceUser, userIn, userRow } from "./user-rows.table.ts";
 import type { Username } from "./username.ts";
 
@@ -48,7 +48,7 @@ export function userTable(tables: AuthTables) {
     },
 
     /** Creates a user. Returns undefined if another user has the folded name. */
-    create: (user: NewUser): Promise<Stored<User> | undefined> => createUser(tables, user),
+    create: (user: NewUser): Promise<Stored<User> | undefined> => insertUser(tables, user),
 
     /** Writes the password by version, without an end of sessions. Returns undefined after a conflict. */
     save: ({ value, version }: Stored<User>, change: UserChange): Promise<Stored<User> | undefined> =>
@@ -75,14 +75,14 @@ export function userTable(tables: AuthTables) {
     },
 
     /** Deletes a user with attributes, assignments and name; OTP keys stay. Returns false if there is no such user. */
-    remove: (userRef: UserRef): Promise<boolean> => deleteUser(tables, userRef),
+    remove: (userRef: UserRef): Promise<boolean> => removeUser(tables, userRef),
 
     /**
      * Renames a user and ends the sessions. Id, password, attributes, assignments and last sign-in stay. Returns `taken`
      * if another user has the folded name.
      */
     rename: (userRef: UserRef, username: Username): Promise<User | "no_user" | "taken"> =>
-      renameUser(tables, userRef, username),
+      changeUsername(tables, userRef, username),
 
     /** Records the time of a granted sign-in. Does nothing for a user who was deleted meanwhile. */
     recordLogin: async (id: number, at: Instant): Promise<void> =>

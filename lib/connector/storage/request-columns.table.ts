@@ -147,34 +147,36 @@ const mail = z.lazy(() =>
 );
 
 /** The columns of the row of a security key (C18). */
-export const keyColumns = rowColumns<SecurityKey>({ kind: "key", version: schemaVersion, spread: "credentials" }, () =>
-  schemaOf<SecurityKey>()(
-    z.object({
-      id: text,
-      provisioning: z.enum(["shipped", "on_site"]),
-      name: text.exactOptional(),
-      customizationId: text.exactOptional(),
-      productId: z.number().exactOptional(),
-      inventoryProductId: z.number().exactOptional(),
-      preferredAuthenticatorType: z.enum(["hardware", "software"]).exactOptional(),
-      state: z.enum(securityKeyStates),
-      serial: text.exactOptional(),
-      firmware: text.exactOptional(),
-      pinRequest: z
-        .object({
-          length: count,
-          entryMethod: z.enum(["generated", "user_entered"]),
-          deliveryMethod: z.enum(["none", "app", "email"]),
-        })
-        .exactOptional(),
-      pinResponseKey: text.exactOptional(),
-      responses: text.exactOptional(),
-      credentials: z.array(credential),
-      mail,
-      enrollment: retrySchema.exactOptional(),
-      ofShipmentV1: isSet.exactOptional(),
-      due: dueSchema.exactOptional(),
-      lease: leaseSchema.exactOptional(),
-    }),
-  ),
+export const securityKeyColumns = rowColumns<SecurityKey>(
+  { kind: "key", version: schemaVersion, spread: "credentials" },
+  () =>
+    schemaOf<SecurityKey>()(
+      z.object({
+        id: text,
+        provisioning: z.enum(["shipped", "on_site"]),
+        name: text.exactOptional(),
+        customizationId: text.exactOptional(),
+        productId: z.number().exactOptional(),
+        inventoryProductId: z.number().exactOptional(),
+        preferredAuthenticatorType: z.enum(["hardware", "software"]).exactOptional(),
+        state: z.enum(securityKeyStates),
+        serial: text.exactOptional(),
+        firmware: text.exactOptional(),
+        pinRequest: z
+          .object({
+            length: count,
+            entryMethod: z.enum(["generated", "user_entered"]),
+            deliveryMethod: z.enum(["none", "app", "email"]),
+          })
+          .exactOptional(),
+        pinResponseKey: text.exactOptional(),
+        responses: text.exactOptional(),
+        credentials: z.array(credential),
+        mail,
+        enrollment: retrySchema.exactOptional(),
+        ofShipmentV1: isSet.exactOptional(),
+        due: dueSchema.exactOptional(),
+        lease: leaseSchema.exactOptional(),
+      }),
+    ),
 );

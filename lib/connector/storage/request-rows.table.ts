@@ -3,7 +3,7 @@ import { confirmWrite, isStoredAs } from "../../platform/tables/confirm-write.ts
 import type { Action, Row, Tables } from "../../platform/tables/tables.ts";
 import type { Changes, LoadedRequest, Stored } from "../model/loaded-request.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
-import { keyColumns, requestColumns } from "./request-columns.table.ts";
+import { requestColumns, securityKeyColumns } from "./request-columns.table.ts";
 
 /** Table of the credential requests: one partition for each request, with its row and the rows of its security keys. */
 export const requestsTable = "credentialrequests";
@@ -17,12 +17,12 @@ export function requestIn(rows: readonly Row[]): LoadedRequest | undefined {
   const keys = rows.filter(({ rowKey }) => rowKey.startsWith(keyPrefix));
   return {
     request: { value: requestColumns.fromRow(row), version: row.etag },
-    keys: keys.map(key => ({ value: keyColumns.fromRow(key), version: key.etag })),
+    keys: keys.map(key => ({ value: securityKeyColumns.fromRow(key), version: key.etag })),
   };
 }
 
 const toRequestRow = (request: CredentialRequest) => ({ rowKey: requestRow, ...requestColumns.toColumns(request) });
-const toKeyRow = (key: SecurityKey) => ({ rowKey: keyPrefix + key.id, ...keyColumns.toColumns(key) });
+const toKeyRow = (key: SecurityKey) => ({ rowKey: keyPrefix + key.id, ...securityKeyColumns.toColumns(key) });
 
 /** Returns the rows of credential requests, without those that index them. */
 export function requestRows(tables: Tables) {

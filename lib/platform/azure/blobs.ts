@@ -1,6 +1,6 @@
 import { buffer } from "node:stream/consumers";
 import type { BlobServiceClient, StoragePipelineOptions } from "@azure/storage-blob";
-import { type Access, isLocalService } from "./service-access.ts";
+import { isLocalService, type ServiceAccess } from "./service-access.ts";
 import { callService, isServiceError, retryOptions } from "./service-errors.ts";
 
 /**
@@ -25,7 +25,7 @@ export interface Blobs {
 const service = "Storage";
 
 /** Opens blob storage. Loads the SDK at the first call. */
-export function openBlobs(access: Access & { readonly timeoutMs: number }): Blobs {
+export function openBlobs(access: ServiceAccess & { readonly timeoutMs: number }): Blobs {
   const { timeoutMs } = access;
   let opened: Promise<BlobServiceClient> | undefined;
   const call = <T>(work: (client: BlobServiceClient, abortSignal: AbortSignal) => Promise<T>) =>
@@ -80,7 +80,7 @@ export function openBlobs(access: Access & { readonly timeoutMs: number }): Blob
   };
 }
 
-async function openClient(access: Access): Promise<BlobServiceClient> {
+async function openClient(access: ServiceAccess): Promise<BlobServiceClient> {
   const { BlobServiceClient } = await import("@azure/storage-blob");
   const { maxRetries, ...delays } = retryOptions;
   const options: StoragePipelineOptions = { retryOptions: { maxTries: maxRetries + 1, ...delays } };

@@ -3,7 +3,7 @@ import { withTimeout } from "../async/with-timeout.ts";
 import { Fault } from "../fault.ts";
 
 /** How to reach a service: with managed identity in Azure, with a connection string locally. */
-export type Access =
+export type ServiceAccess =
   | { readonly connectionString: string }
   | { readonly endpoint: string; readonly credential: TokenCredential };
 

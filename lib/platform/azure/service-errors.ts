@@ -42,7 +42,7 @@ export const rejectNonJson = (service: string, timeoutMs: number): Policies[numb
       const retryAfter = status === 429 || status === 503 ? retryAfterSeconds(headers.get("retry-after")) : undefined;
       if (retryAfter !== undefined && retryAfter * 1000 >= timeoutMs) throw unavailableFault(service, retryAfter);
       if (status === 200 && !/\bjson\b/i.test(headers.get("content-type") ?? ""))
-        throw unreadableResponse(service, status);
+        throw unreadableServiceResponse(service, status);
       return response;
     },
   },
@@ -77,7 +77,7 @@ function toFault(service: string, error: unknown): unknown {
   const { statusCode, response } = error;
   if (statusCode === undefined) return unavailableFault(service, undefined, error);
   // The SDK's message quotes the body, which may contain a secret or a recipient's data (G10).
-  if (statusCode < 300) return unreadableResponse(service, statusCode);
+  if (statusCode < 300) return unreadableServiceResponse(service, statusCode);
   if (statusCode === 408 || statusCode === 429 || statusCode >= 500)
     return unavailableFault(service, retryAfterSeconds(response?.headers.get("retry-after")), error);
   return error;
@@ -87,5 +87,5 @@ const unavailableFault = (service: string, retryAfter = defaultRetryAfterSeconds
   new Fault("unavailable", `${service} is not available at the moment.`, { retryAfter, cause });
 
 /** Returns the Fault for a successful response that cannot be read. */
-export const unreadableResponse = (service: string, status: number): Fault =>
+export const unreadableServiceResponse = (service: string, status: number): Fault =>
   unavailableFault(service, undefined, new Error(`${service} sent an unreadable response (${status})`));

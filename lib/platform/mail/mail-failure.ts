@@ -28,7 +28,7 @@ export const errorCode = (value: unknown): string | undefined =>
   typeof value === "string" && /^[A-Za-z][A-Za-z0-9]{0,63}$/.test(value) ? value : undefined;
 
 /** Returns the failure for a 2xx whose body cannot be read. */
-export const unreadableResponse = (operation: string, status: number): PeerFailure =>
+export const unreadableMailResponse = (operation: string, status: number): PeerFailure =>
   new PeerFailure(peer, operation, "unanswered", { status });
 
 function unanswered(operation: string, error: unknown): PeerFailure {

@@ -6,7 +6,7 @@ import type {
   EmailSendOptionalParams,
 } from "@azure/communication-email";
 import { withTimeout } from "../async/with-timeout.ts";
-import { type Access, isLocalService, localAccessKey } from "../azure/service-access.ts";
+import { isLocalService, localAccessKey, type ServiceAccess } from "../azure/service-access.ts";
 import type { Policies } from "../azure/service-errors.ts";
 import { Fault } from "../fault.ts";
 import type { Mail, Mailer, MailStatus } from "../peers/mail.ts";
@@ -14,9 +14,9 @@ import { PeerFailure } from "../peers/peer-failure.ts";
 import { traceCall } from "../peers/trace-call.ts";
 import { between, type Now } from "../time.ts";
 import { readFirstResponse } from "./first-response.ts";
-import { errorCode, toMailFailure, unreadableResponse } from "./mail-failure.ts";
+import { errorCode, toMailFailure, unreadableMailResponse } from "./mail-failure.ts";
 
-export type MailOptions = Access & {
+export type MailOptions = ServiceAccess & {
   /** Sender address, of a verified domain. */
   readonly sender: string;
   /** Time limit of one call. */
@@ -55,7 +55,7 @@ export function openMailer(options: MailOptions): Mailer {
       disableUserEngagementTracking: true,
     };
     const { httpStatus, body } = await call("send", message, { operationId });
-    if (typeof body?.id !== "string") throw unreadableResponse("send", httpStatus);
+    if (typeof body?.id !== "string") throw unreadableMailResponse("send", httpStatus);
   };
 
   const statusOf = async (operationId: string): Promise<MailStatus> => {
@@ -76,7 +76,7 @@ export function openMailer(options: MailOptions): Mailer {
       return { status: "unknown" };
     }
     const status = statuses[String(body?.status)];
-    if (status === undefined) throw unreadableResponse("status", httpStatus);
+    if (status === undefined) throw unreadableMailResponse("status", httpStatus);
     const code = status === "failed" ? errorCode(body?.error?.code) : undefined;
     return { status, ...(code !== undefined && { code }) };
   };
@@ -117,7 +117,7 @@ const rejectLateRequest: Policies[number] = {
 };
 
 /** @param local whether it is a simulated service on this machine */
-async function openClient(access: Access, local: boolean): Promise<EmailClient> {
+async function openClient(access: ServiceAccess, local: boolean): Promise<EmailClient> {
   const { EmailClient } = await import("@azure/communication-email");
   const options: EmailClientOptions = {
     retryOptions: { maxRetries: 0 },
@@ -129,7 +129,7 @@ async function openClient(access: Access, local: boolean): Promise<EmailClient> 
   return new EmailClient(access.endpoint, local ? { key: localAccessKey } : access.credential, options);
 }
 
-function endpointOf(access: Access): string {
+function endpointOf(access: ServiceAccess): string {
   if ("endpoint" in access) return access.endpoint;
   return /(?:^|;)\s*endpoint=([^;]+)/i.exec(access.connectionString)?.[1] ?? "";
 }

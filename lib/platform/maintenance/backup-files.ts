@@ -46,7 +46,7 @@ export type BlobEntry = z.output<typeof blobSchema>;
 export const manifestName = "manifest.json";
 export const blobPath = (container: string, name: string): string => `blobs/${container}/${name}`;
 
-export const hashOf = (written: string | Uint8Array): string => createHash("sha256").update(written).digest("hex");
+export const contentHash = (written: string | Uint8Array): string => createHash("sha256").update(written).digest("hex");
 
 /** Returns the blobs of all backups of a service by the backup's id, oldest first. */
 export async function backupsOf(blobs: Blobs, service: ServiceName): Promise<ReadonlyMap<string, readonly string[]>> {

@@ -11,8 +11,8 @@ import {
   blobPath,
   blobSchema,
   type Content,
+  contentHash,
   contentSchema,
-  hashOf,
   manifestName,
   manifestSchema,
   rowSchema,
@@ -47,7 +47,7 @@ export async function openBackup(
 
   const read = async (name: string, sha256: string): Promise<Uint8Array> => {
     const found = await blobs.get(backupsContainer, at(name));
-    if (found === undefined || hashOf(found) !== sha256) throw damaged(name);
+    if (found === undefined || contentHash(found) !== sha256) throw damaged(name);
     return found;
   };
   async function* linesOf<T>(of: readonly BackupFile[] = [], line: z.ZodType<T>): AsyncGenerator<T> {
@@ -85,7 +85,7 @@ export async function findBackup(
 
 function contentOf(bytes: Uint8Array): Content {
   const { content: written, sha256 } = parsed(manifestName, manifestSchema, Buffer.from(bytes).toString());
-  if (hashOf(JSON.stringify(written)) !== sha256) throw damaged(manifestName);
+  if (contentHash(JSON.stringify(written)) !== sha256) throw damaged(manifestName);
   return parsed(manifestName, contentSchema, JSON.stringify(written));
 }
 

@@ -8,8 +8,8 @@ import {
   backupsContainer,
   blobPath,
   type Content,
+  contentHash,
   formatVersion,
-  hashOf,
   manifestName,
   rowSchema,
   type ServiceName,
@@ -35,7 +35,7 @@ export function backupWriter(
       const text = lines.join("");
       const name = `${folder}/${String(files.length + 1).padStart(6, "0")}.jsonl`;
       await blobs.put(backupsContainer, at(name), text);
-      files.push({ name, lines: lines.length, sha256: hashOf(text) });
+      files.push({ name, lines: lines.length, sha256: contentHash(text) });
       lines = [];
       size = 0;
     };
@@ -54,7 +54,7 @@ export function backupWriter(
       const bytes = await blobs.get(container, name);
       if (bytes === undefined) continue;
       await blobs.put(backupsContainer, at(blobPath(container, name)), bytes);
-      yield { name, sha256: hashOf(bytes) };
+      yield { name, sha256: contentHash(bytes) };
     }
   }
 
@@ -65,7 +65,7 @@ export function backupWriter(
     container: (container: string) => writeLines(`containers/${container}`, copied(container)),
     finish: (written: Omit<Content, "schema">) => {
       const all = { schema: formatVersion, ...written };
-      const text = JSON.stringify({ content: all, sha256: hashOf(JSON.stringify(all)) });
+      const text = JSON.stringify({ content: all, sha256: contentHash(JSON.stringify(all)) });
       return blobs.put(backupsContainer, at(manifestName), text);
     },
   };

@@ -41,7 +41,7 @@ export interface PageOptions {
  * A page may have fewer rows than requested, even none, although more follow: a page never continues from one server of
  * the service to the next. Only the last page has no `continuation`.
  */
-export interface Page {
+export interface RowPage {
   readonly rows: readonly Row[];
   readonly continuation?: string;
 }
@@ -52,7 +52,7 @@ export async function readPage(
   filter: Filter | Scan,
   { top, continuation, select }: PageOptions,
   abortSignal: AbortSignal,
-): Promise<Page> {
+): Promise<RowPage> {
   if ("partitionKey" in filter && !isKey(filter.partitionKey)) return { rows: [] };
   const { odata } = await import("@azure/data-tables");
   const clauses = "partitionKey" in filter ? toOData(filter, odata) : scanToOData(filter, odata);

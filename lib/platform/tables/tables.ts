@@ -1,13 +1,13 @@
 import type { TableClient, TableServiceClientOptions } from "@azure/data-tables";
-import { type Access, isLocalService } from "../azure/service-access.ts";
+import { isLocalService, type ServiceAccess } from "../azure/service-access.ts";
 import { callService, type Policies, rejectNonJson, retryOptions } from "../azure/service-errors.ts";
 import { checkedEtag, etagOf, undefinedIf } from "./conditions.ts";
 import { type Entity, isKey, type Row, toEntity, toRow } from "./entity.ts";
-import { type Filter, type Page, type PageOptions, readPage, type Scan } from "./query.ts";
+import { type Filter, type PageOptions, type RowPage, readPage, type Scan } from "./query.ts";
 import { type Action, conditionalRemovals, retryableTransactions, submit } from "./transaction.ts";
 
 export type { Entity, Row } from "./entity.ts";
-export type { Filter, Page } from "./query.ts";
+export type { Filter, RowPage } from "./query.ts";
 export type { Action } from "./transaction.ts";
 
 /**
@@ -39,13 +39,13 @@ export interface Table {
   transact(partitionKey: string, actions: readonly Action[]): Promise<readonly (string | undefined)[] | undefined>;
   /** Yields rows sorted by row key. Reads further pages as needed, each within the time limit. */
   query(filter: Filter, options?: QueryOptions): AsyncIterable<Row>;
-  queryPage(filter: Filter, options: PageOptions): Promise<Page>;
+  queryPage(filter: Filter, options: PageOptions): Promise<RowPage>;
   /**
    * Yields the rows of all partitions, or of those before a key, sorted by partition key and row key. Reads each page
    * within the time limit. For maintenance, clean-up and rare calls of administrators.
    */
   scan(range?: Scan, options?: Pick<QueryOptions, "select">): AsyncIterable<Row>;
-  scanPage(range: Scan, options: PageOptions): Promise<Page>;
+  scanPage(range: Scan, options: PageOptions): Promise<RowPage>;
 }
 
 export interface QueryOptions {
@@ -60,7 +60,7 @@ export interface Tables {
   createTable(name: string): Promise<void>;
 }
 
-export type TablesOptions = Access & {
+export type TablesOptions = ServiceAccess & {
   /** Time limit of one call or one page, retries included. */
   readonly timeoutMs: number;
   /** Added to the request pipeline. */
@@ -89,7 +89,11 @@ export function openTables(options: TablesOptions): Tables {
   };
 }
 
-async function openClient(access: Access, name: string, options: TableServiceClientOptions): Promise<TableClient> {
+async function openClient(
+  access: ServiceAccess,
+  name: string,
+  options: TableServiceClientOptions,
+): Promise<TableClient> {
   const { TableClient } = await import("@azure/data-tables");
   const client =
     "connectionString" in access

@@ -7,7 +7,7 @@ import { between, days, hours, type Instant, isRecent } from "../time.ts";
 import { type CacheOptions, cachedSecret } from "./cached-secret.ts";
 import { createUseRecorder } from "./record-token-use.ts";
 import type { Secrets } from "./secrets.ts";
-import { hashOf, validHashes } from "./token-versions.ts";
+import { tokenHashOf, validHashes } from "./token-versions.ts";
 
 /** Maximum age of cached hashes while Key Vault is away: a token that is revoked in that time is accepted no longer than this. */
 const maxStaleMs = hours(1);
@@ -56,7 +56,7 @@ export function apiTokenHashes(
     async revoke(id) {
       const versions = await secrets.versions(name);
       if (!validHashes(versions).some(hash => hash.id === id)) return false;
-      const enabled = versions.filter(version => version.enabled && hashOf(version)?.id === id);
+      const enabled = versions.filter(version => version.enabled && tokenHashOf(version)?.id === id);
       await Promise.all(enabled.map(({ version }) => secrets.disable(name, version)));
       return true;
     },

@@ -2,7 +2,7 @@ import type { TokenHashes } from "../http/authenticate/api-tokens.ts";
 import { between, hours, type Instant } from "../time.ts";
 import type { CacheOptions } from "./cached-secret.ts";
 import type { Secrets } from "./secrets.ts";
-import { hashOf } from "./token-versions.ts";
+import { tokenHashOf } from "./token-versions.ts";
 
 /** After an attempt, this process makes no other one for the token on the same day for this time. */
 const retryAfterMs = hours(1);
@@ -21,7 +21,7 @@ export function createUseRecorder(
 
   const record = async (id: string, day: string) => {
     const versions = (await secrets.versions(name)).filter(version => {
-      const hash = hashOf(version);
+      const hash = tokenHashOf(version);
       return hash?.id === id && (hash.lastUsedOn ?? "") < day;
     });
     await Promise.all(

@@ -7,7 +7,7 @@ import {
   rejectNonJson,
   retryOptions,
   retryThrottled,
-  unreadableResponse,
+  unreadableServiceResponse,
 } from "../azure/service-errors.ts";
 import { withoutTls } from "../azure/without-tls.ts";
 
@@ -115,11 +115,11 @@ async function openClient({ endpoint, credential, timeoutMs }: SecretsOptions, l
 }
 
 function toSecret({ value, properties: { version, expiresOn } }: KeyVaultSecret): Secret {
-  if (value === undefined || version === undefined) throw unreadableResponse(service, 200);
+  if (value === undefined || version === undefined) throw unreadableServiceResponse(service, 200);
   return { value, version, ...(expiresOn === undefined ? {} : { expiresOn }) };
 }
 
 function toVersion({ version, enabled, createdOn, tags = {} }: SecretProperties): SecretVersion {
-  if (version === undefined || enabled === undefined) throw unreadableResponse(service, 200);
+  if (version === undefined || enabled === undefined) throw unreadableServiceResponse(service, 200);
   return { version, enabled, tags, ...(createdOn === undefined ? {} : { createdOn }) };
 }

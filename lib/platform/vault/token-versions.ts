@@ -9,7 +9,7 @@ export function validHashes(versions: readonly SecretVersion[]): readonly TokenH
   const hashes = new Map<string, TokenHash>();
   const revoked: string[] = [];
   for (const version of versions) {
-    const hash = hashOf(version);
+    const hash = tokenHashOf(version);
     if (hash === undefined) continue;
     const { lastUsedOn = "" } = hashes.get(hash.id) ?? {};
     hashes.set(hash.id, lastUsedOn > (hash.lastUsedOn ?? "") ? { ...hash, lastUsedOn } : hash);
@@ -20,4 +20,4 @@ export function validHashes(versions: readonly SecretVersion[]): readonly TokenH
 }
 
 /** Returns the hash in a version's tags; undefined for a version that is not a token, such as the first one, which the template creates. */
-export const hashOf = ({ tags }: SecretVersion): TokenHash | undefined => tokenHash.safeParse(tags).data;
+export const tokenHashOf = ({ tags }: SecretVersion): TokenHash | undefined => tokenHash.safeParse(tags).data;

@@ -8,14 +8,14 @@ import { type Caller, hasRole } from "../../../../lib/platform/caller.ts";
 import { Fault, type Problem } from "../../../../lib/platform/fault.ts";
 import { problemsOf } from "../../../../lib/platform/http/parse/problems.ts";
 import {
-  optional,
   optionalFlag,
+  optionalInput,
   prefixField,
   signedNumber,
   toValidity,
   usernameField,
   validityFields,
-  wholeNumber,
+  wholeNumberInput,
 } from "../../inputs.ts";
 
 const hex = z
@@ -37,23 +37,23 @@ const base32 = z
 
 const fields = z.object({
   prefix: prefixField.describe("The prefix of the otpkey."),
-  kind: optional(z.enum(otpKindNames)).describe("Kind of the otpkey. Absent: an otpkey without a secret."),
-  secret: optional(hex).describe("Secret in hex."),
-  secret_base32: optional(base32).describe("Secret of an OATH kind in Base32, instead of `secret`."),
-  private_id: optional(hex).describe("Private id of kind `yubico` in hex."),
-  digits: optional(wholeNumber({ enum: [6, 7, 8] })).describe(
+  kind: optionalInput(z.enum(otpKindNames)).describe("Kind of the otpkey. Absent: an otpkey without a secret."),
+  secret: optionalInput(hex).describe("Secret in hex."),
+  secret_base32: optionalInput(base32).describe("Secret of an OATH kind in Base32, instead of `secret`."),
+  private_id: optionalInput(hex).describe("Private id of kind `yubico` in hex."),
+  digits: optionalInput(wholeNumberInput({ enum: [6, 7, 8] })).describe(
     "Length of the codes of an OATH kind: 6 (default), 7 or 8.",
   ),
-  period: optional(wholeNumber({ enum: [30, 60] })).describe(
+  period: optionalInput(wholeNumberInput({ enum: [30, 60] })).describe(
     "Length of a time step of kind `totp`: 30 (default) or 60 seconds.",
   ),
-  algorithm: optional(z.enum(totpAlgorithms)).describe("Hash function of kind `totp`; default: `SHA1`."),
-  counter: optional(wholeNumber({ minimum: 0 })).describe("Smallest counter that is accepted; default: 0."),
-  drift: optional(signedNumber).describe(
+  algorithm: optionalInput(z.enum(totpAlgorithms)).describe("Hash function of kind `totp`; default: `SHA1`."),
+  counter: optionalInput(wholeNumberInput({ minimum: 0 })).describe("Smallest counter that is accepted; default: 0."),
+  drift: optionalInput(signedNumber).describe(
     "Number of time steps by which the clock of a `totp` otpkey is ahead, negative if it is behind; default: 0.",
   ),
   ...validityFields,
-  username: optional(usernameField).describe("Name of an existing user to whom the otpkey is assigned."),
+  username: optionalInput(usernameField).describe("Name of an existing user to whom the otpkey is assigned."),
   replace: optionalFlag(
     "Whether to replace another secret, or to set counter and drift of the same one; default: false.",
   ),

@@ -9,7 +9,7 @@ import { Fault } from "../../../../lib/platform/fault.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
-import { keyParams, optional, optionalFlag, requiredTime, wholeNumber } from "../../inputs.ts";
+import { keyParams, optionalFlag, optionalInput, requiredTime, wholeNumberInput } from "../../inputs.ts";
 
 const maxUses = 100;
 
@@ -36,8 +36,8 @@ export const issueTemporaryCode = endpoint({
     "the role `admin`, because the code can be the only factor of a user.",
   params: keyParams,
   body: z.object({
-    uses: optional(
-      wholeNumber({ minimum: 1, maximum: maxUses }).refine(value => value >= 1 && value <= maxUses, {
+    uses: optionalInput(
+      wholeNumberInput({ minimum: 1, maximum: maxUses }).refine(value => value >= 1 && value <= maxUses, {
         error: `must be a whole number from 1 to ${maxUses}`,
       }),
     ).describe(`How often the code is accepted, 1 to ${maxUses}; default: 1.`),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { keyColumns } from "../../../../lib/auth/otpkeys/key-rows.table.ts";
+import { otpKeyColumns } from "../../../../lib/auth/otpkeys/key-rows.table.ts";
 import { spentColumns } from "../../../../lib/auth/otpkeys/spent-otps.table.ts";
 import { sessionColumns } from "../../../../lib/auth/sessions/sessions.table.ts";
 import { addressColumns } from "../../../../lib/auth/sign-in/addresses.table.ts";
@@ -31,7 +31,7 @@ const rows = {
   "deleted user": [goneColumns, []],
   login: [loginColumns, []],
   name: [nameColumns, []],
-  "OTP key": [keyColumns, ["prefix"]],
+  "OTP key": [otpKeyColumns, ["prefix"]],
   "spent OTP": [spentColumns, []],
   session: [sessionColumns, []],
   throttle: [throttleColumns, []],
@@ -54,10 +54,16 @@ describe("every column of the schema of a row", () => {
   });
 
   test("of users and OTP keys is kept by each change, a backup and a restore", async () => {
-    const key = await store.otpkeys.create({ ...(sampleOf(keyColumns.schema()) as object), ...plainKey("samplekey") });
+    const key = await store.otpkeys.create({
+      ...(sampleOf(otpKeyColumns.schema()) as object),
+      ...plainKey("samplekey"),
+    });
     const saved =
-      key && (await store.otpkeys.save(key, { ...(sampleOf(keyColumns.schema()) as typeof key.value), kind: "hotp" }));
-    expect(Object.keys(saved?.value ?? {}).sort()).toEqual(Object.keys(sampleOf(keyColumns.schema()) as object).sort());
+      key &&
+      (await store.otpkeys.save(key, { ...(sampleOf(otpKeyColumns.schema()) as typeof key.value), kind: "hotp" }));
+    expect(Object.keys(saved?.value ?? {}).sort()).toEqual(
+      Object.keys(sampleOf(otpKeyColumns.schema()) as object).sort(),
+    );
     expect((await store.otpkeys.find("samplekey"))?.value).toEqual(saved?.value);
 
     const sample = sampleOf(userColumns.schema()) as Parameters<typeof userParts>[0];

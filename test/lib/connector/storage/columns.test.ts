@@ -13,7 +13,7 @@ import { valuesOf } from "../../../../lib/connector/model/loaded-request.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { dueColumns } from "../../../../lib/connector/runs/due-index.table.ts";
 import { listColumns } from "../../../../lib/connector/storage/lists.table.ts";
-import { keyColumns, requestColumns } from "../../../../lib/connector/storage/request-columns.table.ts";
+import { requestColumns, securityKeyColumns } from "../../../../lib/connector/storage/request-columns.table.ts";
 import { connectorTables, requestStore } from "../../../../lib/connector/storage/requests.table.ts";
 import { connectorBackedUp, restoreConnector } from "../../../../lib/connector/storage/restore.table.ts";
 import { shipmentColumns } from "../../../../lib/connector/storage/shipment-records.table.ts";
@@ -50,7 +50,7 @@ const { tables, blobs, events, claims, requests } = await stores(freshStorage())
 
 const rows = {
   request: [requestColumns, []],
-  "security key": [keyColumns, []],
+  "security key": [securityKeyColumns, []],
   due: [dueColumns, ["queue", "at"]],
   list: [listColumns, []],
   shipment: [shipmentColumns, []],
@@ -78,7 +78,7 @@ describe("every column of the schema of a row", () => {
 
   test("of requests, security keys, events and claims is kept by a save, a backup and a restore", async () => {
     const request = { ...(sampleOf(requestColumns.schema()) as CredentialRequest), id: "sample" };
-    const key = { ...(sampleOf(keyColumns.schema()) as SecurityKey), id: "s-01-001" };
+    const key = { ...(sampleOf(securityKeyColumns.schema()) as SecurityKey), id: "s-01-001" };
     const inserted = await requests.insert({ ...request, state: "started" }, [{ ...key, state: "failed" }]);
     const saved = await requests.save(inserted, { request, keys: [key] });
     expect(await requests.load("sample")).toEqual(saved);

@@ -3,7 +3,11 @@ import { describe, expect, test } from "vitest";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { Credential, CredentialRequest, Queue, SecurityKey } from "../../../../lib/connector/model/request.ts";
 import { type DueEntry, dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
-import { keyColumns, requestColumns, schemaVersion } from "../../../../lib/connector/storage/request-columns.table.ts";
+import {
+  requestColumns,
+  schemaVersion,
+  securityKeyColumns,
+} from "../../../../lib/connector/storage/request-columns.table.ts";
 import { connectorTables, requestStore } from "../../../../lib/connector/storage/requests.table.ts";
 import { shipmentRecords } from "../../../../lib/connector/storage/shipment-records.table.ts";
 import { createLog } from "../../../../lib/platform/log.ts";
@@ -309,7 +313,7 @@ describe("a credential request in Table storage", () => {
       fc.record({ name: text, serial: text, credentials: fc.array(anyCredential, { minLength: 1, maxLength: 20 }) }),
       some => {
         const key = { ...fullKey("s-01-001"), ...some };
-        expect(keyColumns.fromRow({ ...row, ...keyColumns.toColumns(key) })).toEqual(key);
+        expect(securityKeyColumns.fromRow({ ...row, ...securityKeyColumns.toColumns(key) })).toEqual(key);
       },
       { numRuns: 50 },
     );
@@ -330,7 +334,7 @@ describe("a credential request in Table storage", () => {
       credentialId: "x".repeat(1400),
     };
     const keys = Array.from({ length: 5 }, (_, index) =>
-      keyColumns.toColumns(fullKey(`s-0${index}-001`, Array<Credential>(20).fill(large))),
+      securityKeyColumns.toColumns(fullKey(`s-0${index}-001`, Array<Credential>(20).fill(large))),
     );
     for (const columns of keys) {
       const sizes = Object.entries(columns).map(([name, value]) => 2 * (name.length + String(value).length));

@@ -13,7 +13,7 @@ import { keyPartition, keyRow, keyRowsIn } from "./key-rows.table.ts";
  * Deletes an OTP key with its attributes and every assignment. While the key exists its assignments are true, so they end
  * first; a new one since then changes the key's version. Returns false if there is no such key.
  */
-export async function deleteKey(tables: AuthTables, prefix: string): Promise<boolean> {
+export async function removeKey(tables: AuthTables, prefix: string): Promise<boolean> {
   const { otpkeys } = tables;
   const partitionKey = keyPartition(prefix);
   let removing: unknown;

@@ -26,7 +26,7 @@ import { foldUsername } from "./username.ts";
  * and changes the version of the attributes, so that a writer who read either gets a conflict. A repetition finishes a
  * deletion that was interrupted. Returns false if there is no such user.
  */
-export async function deleteUser(tables: AuthTables, userRef: UserRef): Promise<boolean> {
+export async function removeUser(tables: AuthTables, userRef: UserRef): Promise<boolean> {
   const { users } = tables;
   const id = await locateUser(tables, userRef);
   if (id === undefined) return false;

@@ -25,7 +25,7 @@ const maxDurationMs = minutes(10);
  * Creates a user. Writes the name row with the id of a user who does not exist yet, and then the user's rows in one
  * transaction, which is the commit. Returns undefined if another user has the folded name: then nothing is written.
  */
-export async function createUser(
+export async function insertUser(
   tables: AuthTables,
   { username, passwordOf }: NewUser,
 ): Promise<Stored<User> | undefined> {

@@ -24,7 +24,7 @@ import { foldUsername, type Username } from "./username.ts";
  * row of the new name is written before it, that of the former name is removed after it. Returns `taken` if another
  * user has the name.
  */
-export async function renameUser(
+export async function changeUsername(
   tables: AuthTables,
   userRef: UserRef,
   { name, folded }: Username,
