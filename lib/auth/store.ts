@@ -1,3 +1,4 @@
+import type { Stored } from "../platform/stored.ts";
 import type { Instant } from "../platform/time.ts";
 import type { Attributes } from "./attributes/attributes.ts";
 import type { KeyForm } from "./otpkeys/kinds/contract.ts";
@@ -8,11 +9,7 @@ import type { AddressCount } from "./sign-in/address-limit.ts";
 import type { Throttle } from "./sign-in/throttle.ts";
 import type { UserReference } from "./users/username.ts";
 
-/** A value as read, with the version (ETag) that a write must name. */
-export interface Stored<T> {
-  readonly value: T;
-  readonly version: string;
-}
+export type { Stored };
 
 export type UserRef = UserReference;
 

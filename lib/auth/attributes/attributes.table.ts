@@ -1,4 +1,5 @@
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
 import type { Table } from "../../platform/tables/tables.ts";
@@ -12,12 +13,6 @@ import { isMeant, locateUser, readUser } from "../users/names.table.ts";
 import { readUserRows, userIn } from "../users/user-rows.table.ts";
 import { attributeColumns, attributesIn, attributesRow } from "./attribute-rows.table.ts";
 import { type Attributes, attributeOf, withAttribute, withoutAttribute } from "./attributes.ts";
-
-/** Attributes as read, with the version that a write must name. */
-interface Read {
-  readonly attributes: Attributes;
-  readonly version: string;
-}
 
 /** A change of one attribute; without a value it is deleted. */
 interface Change {
@@ -36,9 +31,9 @@ export function attributeTable(tables: AuthTables) {
       : changeOfKey(tables, owner.otpkey, owner.user, change);
 
   const all = async (owner: AttributeOwner): Promise<Attributes | undefined> => {
-    if (owner.otpkey !== undefined) return (await readOfKey(tables, owner.otpkey, owner.user))?.attributes;
+    if (owner.otpkey !== undefined) return (await readOfKey(tables, owner.otpkey, owner.user))?.value;
     const id = await locateUser(tables, owner.user);
-    return id === undefined ? undefined : (await readOfUser(tables, owner.user, id))?.attributes;
+    return id === undefined ? undefined : (await readOfUser(tables, owner.user, id))?.value;
   };
 
   return {
@@ -61,11 +56,11 @@ export function attributeTable(tables: AuthTables) {
   };
 }
 
-async function readOfUser(tables: AuthTables, userRef: UserRef, id: number): Promise<Read | undefined> {
+async function readOfUser(tables: AuthTables, userRef: UserRef, id: number): Promise<Stored<Attributes> | undefined> {
   const { user, attributes } = await readUserRows(tables, id);
   const own = userIn(user)?.value;
   if (own === undefined || attributes === undefined || !isMeant(userRef, own)) return undefined;
-  return { attributes: attributesIn(attributes), version: attributes.etag };
+  return { value: attributesIn(attributes), version: attributes.etag };
 }
 
 /**
@@ -86,8 +81,8 @@ async function changeOfUser(
     if (read === undefined) return undefined;
     // Later attempts are on the same user, also if the user is renamed meanwhile.
     as = { by: "id", id };
-    const next = applied(read.attributes, change);
-    const was = attributeOf(read.attributes, key);
+    const next = applied(read.value, change);
+    const was = attributeOf(read.value, key);
     if (!next.ok || was === value) return next;
     const former = was === undefined ? undefined : attributeHint(key, was, id);
     const announced = value === undefined ? undefined : attributeHint(key, value, id);
@@ -104,11 +99,15 @@ const applied = (attributes: Attributes, { key, value }: Change): Parsed<Attribu
   value === undefined ? accepted(withoutAttribute(attributes, key)) : withAttribute(attributes, key, value);
 
 /** Reads the attributes of an OTP key; undefined if there is no such key, or if it is not assigned to the user. */
-async function readOfKey(tables: AuthTables, prefix: string, of: UserRef | undefined): Promise<Read | undefined> {
+async function readOfKey(
+  tables: AuthTables,
+  prefix: string,
+  of: UserRef | undefined,
+): Promise<Stored<Attributes> | undefined> {
   const [user, { key, attributes }] = await Promise.all([of && readUser(tables, of), readKeyRows(tables, prefix)]);
   if (key === undefined || attributes === undefined) return undefined;
   const isAssigned = of === undefined || user?.value.otpkeys.some(each => each.prefix === prefix && each.id === key.id);
-  return isAssigned ? { attributes: attributesIn(attributes), version: attributes.etag } : undefined;
+  return isAssigned ? { value: attributesIn(attributes), version: attributes.etag } : undefined;
 }
 
 /** Changes an attribute of an OTP key. No filter uses them, so they have no index. */
@@ -121,8 +120,8 @@ const changeOfKey = (
   retryOnConflict(async () => {
     const read = await readOfKey(tables, prefix, of);
     if (read === undefined) return undefined;
-    const next = applied(read.attributes, change);
-    if (!next.ok || attributeOf(read.attributes, change.key) === change.value) return next;
+    const next = applied(read.value, change);
+    if (!next.ok || attributeOf(read.value, change.key) === change.value) return next;
     const { otpkeys } = tables;
     return (await writeAttributes(tables, otpkeys, keyPartition(prefix), next.value, read.version)) ? next : conflict;
   });

@@ -1,4 +1,5 @@
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
@@ -6,7 +7,7 @@ import type { Row } from "../../platform/tables/tables.ts";
 import { holderHint, holderPrefix, readHint, removeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../storage/tables.table.ts";
-import { maxAssignedKeys, type Stored, type User, type UserRef } from "../store.ts";
+import { maxAssignedKeys, type User, type UserRef } from "../store.ts";
 import { isMeant, locateUser, newPatience, type Patience, readUser } from "../users/names.table.ts";
 import { replaceUser, touchAction, userIn, userRow } from "../users/user-rows.table.ts";
 import { keyPartition, keyRow } from "./key-rows.table.ts";

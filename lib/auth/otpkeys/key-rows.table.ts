@@ -1,10 +1,11 @@
 import * as z from "zod";
+import type { Stored } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { attributesRow } from "../attributes/attribute-rows.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
-import type { OtpKey, Stored } from "../store.ts";
+import type { OtpKey } from "../store.ts";
 import { totpAlgorithms } from "./kinds/contract.ts";
 import { otpKindNames } from "./kinds/kinds.ts";
 

@@ -1,3 +1,4 @@
+import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
@@ -9,17 +10,7 @@ import { indexExpiry, type Processed, readPointed } from "../storage/expiry.tabl
 import { holderPrefix, nonePartition } from "../storage/hints.table.ts";
 import { newKeyId } from "../storage/ids.ts";
 import { type AuthTables, idAtEnd, newWriteId } from "../storage/tables.table.ts";
-import type {
-  KeyHolders,
-  NewOtpKey,
-  OtpKey,
-  OtpKeyFilter,
-  OtpKeySummary,
-  Page,
-  Range,
-  Stored,
-  UserRef,
-} from "../store.ts";
+import type { KeyHolders, NewOtpKey, OtpKey, OtpKeyFilter, OtpKeySummary, Page, Range, UserRef } from "../store.ts";
 import { readUser } from "../users/names.table.ts";
 import { type AssignOptions, addAssignment, removeAssignment } from "./assignments.table.ts";
 import { keyIn, keyPartition, keyRow, otpKeyColumns, readKeyRows } from "./key-rows.table.ts";

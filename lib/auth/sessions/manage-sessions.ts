@@ -1,7 +1,8 @@
 import { Fault } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import type { Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { Stored, User } from "../store.ts";
+import type { User } from "../store.ts";
 import type { Session, SessionKey } from "./session.ts";
 import { accessToStore, createSession, isLive, sessionKey } from "./session.ts";
 

@@ -1,9 +1,10 @@
 import * as z from "zod";
+import type { Stored } from "../../platform/stored.ts";
 import { confirmRemoval } from "../../platform/tables/confirm-write.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
-import type { Stored, User } from "../store.ts";
+import type { User } from "../store.ts";
 import { userIn, userRow } from "../users/user-rows.table.ts";
 import { type Session, type SessionKey, sessionPartition } from "./session.ts";
 

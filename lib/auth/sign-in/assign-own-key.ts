@@ -1,4 +1,5 @@
 import { Fault } from "../../platform/fault.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
 import { possiblePrefixes } from "../otpkeys/kinds/split-otp.ts";
@@ -6,7 +7,7 @@ import { splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
 import { tooManyKeys } from "../otpkeys/manage-otpkeys.ts";
 import type { LiveSession } from "../sessions/manage-sessions.ts";
 import { sessionRequired } from "../sessions/manage-sessions.ts";
-import type { KeyHolders, OtpKey, Stored, User } from "../store.ts";
+import type { KeyHolders, OtpKey, User } from "../store.ts";
 import { foldUsername } from "../users/username.ts";
 import { checkOtp, type OtpResult } from "./check-otp.ts";
 import { withdraw } from "./conclude.ts";

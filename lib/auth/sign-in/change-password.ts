@@ -1,9 +1,10 @@
 import { Fault } from "../../platform/fault.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { type LiveSession, moveSessionToEpoch, sessionRequired } from "../sessions/manage-sessions.ts";
-import type { Stored, User } from "../store.ts";
+import type { User } from "../store.ts";
 import { checkNewPassword } from "../users/new-password.ts";
 import { type SignInOptions, signIn } from "./sign-in.ts";
 

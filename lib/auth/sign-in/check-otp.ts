@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { Fault } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { plus } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { RemoteKind } from "../otpkeys/kinds/contract.ts";
@@ -9,7 +10,7 @@ import { otpKind } from "../otpkeys/kinds/kinds.ts";
 import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
 import { splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
 import { type KeyVerdict, toTemporaryVerdict, toVerdict } from "../otpkeys/kinds/verdict.ts";
-import type { AssignedKey, OtpKey, Stored } from "../store.ts";
+import type { AssignedKey, OtpKey } from "../store.ts";
 
 /** The result of an OTP check. */
 export interface OtpResult {

@@ -1,9 +1,10 @@
 import { Fault } from "../../platform/fault.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
 import { OverloadFault } from "../passwords/hash-queue.ts";
 import { createUserSession, endSession } from "../sessions/manage-sessions.ts";
-import type { Stored, User, UserSummary } from "../store.ts";
+import type { User, UserSummary } from "../store.ts";
 import type { Checked } from "./check-factors.ts";
 import type { Credentials, Identified } from "./identify.ts";
 import { BusyFault, concludeAttempt, padTiming, recordOnName, type Taken, uncountAddress } from "./limit-attempts.ts";

@@ -1,6 +1,7 @@
 import { chunksOf } from "../../platform/chunks.ts";
+import type { Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { AssignedKey, KeyHolders, OtpKey, Stored, User } from "../store.ts";
+import type { AssignedKey, KeyHolders, OtpKey, User } from "../store.ts";
 import { foldUsername } from "../users/username.ts";
 import { type OtpCandidates, readCandidates } from "./check-otp.ts";
 import type { Credentials, Identified } from "./identify.ts";

@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { faultKinds } from "../../platform/fault.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite, isStoredAs } from "../../platform/tables/confirm-write.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { Claim } from "../model/idempotency.ts";
-import type { Stored } from "../model/loaded-request.ts";
 import { schemaVersion } from "../storage/request-columns.table.ts";
 
 /** Table of the claims of Idempotency-Keys. */

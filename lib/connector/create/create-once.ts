@@ -1,5 +1,6 @@
 import type { Caller } from "../../platform/caller.ts";
 import { Fault, type FaultKind } from "../../platform/fault.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { plus } from "../../platform/time.ts";
 import type { BodyFormat } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
@@ -16,7 +17,7 @@ import {
   scopeOf,
   toKeptRefusal,
 } from "../model/idempotency.ts";
-import type { LoadedRequest, Stored } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { checkRequest, createRequest, createWithId } from "./create-request.ts";
 
 /** What a create returns. */

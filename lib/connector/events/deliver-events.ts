@@ -1,8 +1,8 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { measure } from "../../platform/telemetry.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { Stored } from "../model/loaded-request.ts";
 import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry.ts";
 import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
 import { cloudEventOf } from "./cloud-event.ts";

@@ -1,9 +1,9 @@
 import * as z from "zod";
+import type { Stored } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
-import type { Stored } from "../model/loaded-request.ts";
 import { eventTypes } from "../model/states.ts";
 import { leaseSchema, retrySchema, schemaVersion, trackingSchema } from "../storage/request-columns.table.ts";
 import { type EventDelivery, endStates, eventsIn, type RecordedEvents, type RequestEvent } from "./event.ts";

@@ -1,9 +1,9 @@
 import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { between, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { Stored } from "../model/loaded-request.ts";
 import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../runs/run.ts";
 import { loadRequest } from "../storage/change-request.ts";
 import { cloudEventOf } from "./cloud-event.ts";

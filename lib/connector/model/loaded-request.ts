@@ -1,10 +1,5 @@
+import type { Stored } from "../../platform/stored.ts";
 import type { CredentialRequest, RequestValues, SecurityKey } from "./request.ts";
-
-/** A value as read, with the version (ETag) that a write must name. */
-export interface Stored<T> {
-  readonly value: T;
-  readonly version: string;
-}
 
 /** A request with all its security keys in the order of the request. Read by one query. */
 export interface LoadedRequest {

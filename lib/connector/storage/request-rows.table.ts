@@ -1,7 +1,8 @@
 import type { Fault } from "../../platform/fault.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite, isStoredAs } from "../../platform/tables/confirm-write.ts";
 import type { Action, Row, Tables } from "../../platform/tables/tables.ts";
-import type { Changes, LoadedRequest, Stored } from "../model/loaded-request.ts";
+import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { requestColumns, securityKeyColumns } from "./request-columns.table.ts";
 

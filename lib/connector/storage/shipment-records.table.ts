@@ -1,9 +1,10 @@
 import * as z from "zod";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf } from "../../platform/tables/row-schema.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
-import { type LoadedRequest, type Stored, securityKeysOf } from "../model/loaded-request.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import {
   isSameStatus,
   type ShipmentRecord,
