@@ -22,7 +22,7 @@ const limits: Limits = {
   shipmentPollMaxMs: 1000,
   retry: { minMs: 200, maxMs: 1000 },
   readBackAfterMs: 300,
-  dueStaleMs: 500,
+  staleRowMs: 500,
 };
 
 describeOnAzureHost("two of Azure's Functions hosts on one storage", () => {

@@ -1,13 +1,13 @@
 import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { between } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { foldName, personList, sortKeyOf } from "../model/request-lists.ts";
 import { isTerminal, type RequestState } from "../model/states.ts";
 import { logAndContinue } from "../runs/queue.ts";
 import { isLeasedByAnother, isPastDeadline, type Run, startRun } from "../runs/run.ts";
+import { isStaleRow } from "../runs/stale-row.ts";
 import type { ListEntry } from "../storage/lists.table.ts";
 import { cancelRequest } from "./cancel-request.ts";
 import { removeRequest } from "./remove-request.ts";
@@ -88,9 +88,7 @@ async function eraseOne(
   const foundBy = personList(who.name);
   const loaded = await requests.load(entry.requestId);
   if (loaded === undefined) {
-    // The create handler may have written the list and not yet the request.
-    if (!dryRun && between(entry.writtenAt, deps.now()) > deps.intervals.dueOrphanMs)
-      await requests.removeStale({ ...entry, list: foundBy }, loaded);
+    if (!dryRun && isStaleRow(entry, true, deps)) await requests.removeStale({ ...entry, list: foundBy }, loaded);
     return undefined;
   }
   if (!concerns(loaded, who)) return undefined;

@@ -5,6 +5,7 @@ import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry.ts";
 import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
+import { isStaleRow } from "../runs/stale-row.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import { type EventDelivery, eventId, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
 import { type DueEvents, openEvents } from "./event-rows.table.ts";
@@ -64,11 +65,8 @@ export async function deliverEvents(
   const { recorded, deliveries } = await events.load(requestId);
   // Not their number: a backup that was made during a change may lack the row of its events.
   const last = eventsIn(requestId, recorded).at(-1)?.sequence ?? 0;
-  for (const entry of entries.filter(({ first }) => first > last)) {
-    // The writer of a recent index row may be between the index row and the rows of the request.
-    const maxAgeMs = last === 0 ? intervals.dueOrphanMs : intervals.dueStaleMs;
-    if (between(entry.writtenAt, now()) > maxAgeMs) await events.removeStale(sink.number, entry);
-  }
+  for (const entry of entries.filter(({ first }) => first > last))
+    if (isStaleRow(entry, last === 0, deps)) await events.removeStale(sink.number, entry);
   const removeOthers = (next: Instant | undefined) =>
     Promise.all(
       entries

@@ -40,10 +40,10 @@ export const fixedIntervals = {
   mailRunningMs: minutes(1),
   /** Age at which a credential without challenge expiry counts as expired. Longer than the challenges of all IdPs. */
   credentialMaxMs: days(180),
-  /** Age at which an index row that points to nothing due is removed. A host that is slower between index row and row writes both again. */
-  dueStaleMs: minutes(10),
-  /** Age at which an index row that points to no row is removed: its create has ended. */
-  dueOrphanMs: hours(1),
+  /** Age at which an index row that does not match its request is removed. A host that is slower between index row and row writes both again. */
+  staleRowMs: minutes(10),
+  /** Age at which an index row of no request is removed: its create has ended. */
+  orphanRowMs: hours(1),
   /** Age at which a call with an Idempotency-Key and without a response counts as crashed: its create has ended. */
   claimRunningMs: minutes(5),
   /** How long an Idempotency-Key is stored. Longer than an order is looked up, so that a repeat orders nothing again. */

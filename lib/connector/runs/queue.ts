@@ -8,6 +8,7 @@ import type { DueEntry } from "./due-index.table.ts";
 import { type DueRequest, dueQueue } from "./due-queue.ts";
 import { takeEndOfPauses } from "./peer-calls.ts";
 import { isPastDeadline, type Run } from "./run.ts";
+import { isStaleRow } from "./stale-row.ts";
 
 /**
  * Works through a queue, oldest items first, several requests at once and each request by one worker. The failure of an item is logged,
@@ -114,15 +115,10 @@ function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
   return due !== undefined && due.queue === entry.queue && due.at === entry.at && due.peer === entry.peer;
 }
 
-/**
- * Removes an index row that does not match its request once it is old: its writer may be between two writes. Returns
- * whether it was old.
- */
+/** Removes an index row that does not match its request, if it is stale. Returns whether it was. */
 async function sweep(entry: DueEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<boolean> {
-  const { requests, now, intervals } = deps;
-  const maxAgeMs = loaded === undefined ? intervals.dueOrphanMs : intervals.dueStaleMs;
-  if (between(entry.writtenAt, now()) <= maxAgeMs) return false;
-  await requests.removeStale(entry, loaded);
+  if (!isStaleRow(entry, loaded === undefined, deps)) return false;
+  await deps.requests.removeStale(entry, loaded);
   return true;
 }
 

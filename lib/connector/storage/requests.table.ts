@@ -55,7 +55,7 @@ export interface RequestEvents {
 
 /**
  * A host that is suspended for longer between the index rows of a new request and its rows writes the index rows again: a job may have
- * removed them meanwhile, because they pointed to no request. Less than `dueOrphanMs`.
+ * removed them meanwhile, because they pointed to no request. Less than `orphanRowMs`.
  */
 const maxSuspendedMs = minutes(1);
 

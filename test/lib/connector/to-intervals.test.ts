@@ -37,7 +37,7 @@ test("no job reconciles or compensates, and no repeat orders again, while the cr
   expect(fixed.reconcileAfterMs).toBeGreaterThanOrEqual(fixed.orderIntentMaxAgeMs + deliveryCallMs);
   expect(fixed.receivedMaxAgeMs).toBeGreaterThan(createMs);
   expect(fixed.claimRunningMs).toBeGreaterThanOrEqual(createMs);
-  expect(fixed.dueOrphanMs).toBeGreaterThan(createMs);
+  expect(fixed.orphanRowMs).toBeGreaterThan(createMs);
 });
 
 test("an Idempotency-Key is kept for longer than an order is reconciled, so that a repeat orders nothing again", () => {

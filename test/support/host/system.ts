@@ -44,8 +44,8 @@ const quickLimits: Limits = {
   retry: { minMs: 200, maxMs: 1000 },
   readBackAfterMs: 300,
   mailRunningMs: 200,
-  dueStaleMs: 500,
-  dueOrphanMs: 2000,
+  staleRowMs: 500,
+  orphanRowMs: 2000,
 };
 
 /** For a host that creates nothing and soon reconciles what other hosts have left behind. */

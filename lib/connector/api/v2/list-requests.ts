@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
 import { isUnavailable } from "../../../platform/fault.ts";
 import { withLogFields } from "../../../platform/log.ts";
-import { between, type Instant } from "../../../platform/time.ts";
+import type { Instant } from "../../../platform/time.ts";
 import type { ConnectorDeps } from "../../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../../model/loaded-request.ts";
 import {
@@ -13,6 +13,7 @@ import {
   sortKeyOf,
 } from "../../model/request-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "../../model/states.ts";
+import { isStaleRow } from "../../runs/stale-row.ts";
 import type { ListedEntry } from "../../storage/lists.table.ts";
 
 /** What a request must match. Names are compared without regard to letter case. */
@@ -148,13 +149,8 @@ function loadAll(candidates: readonly Candidate[], deps: ConnectorDeps) {
   );
 }
 
-/**
- * Removes an old entry of a list to which the request does not belong. The writer of a recent one may be between two
- * writes (C15).
- */
+/** Removes a stale entry of a list to which the request does not belong (C15). */
 async function removeIfStale(row: ListedEntry, loaded: LoadedRequest | undefined, deps: ConnectorDeps): Promise<void> {
-  const { requests, now, intervals } = deps;
   const isInList = loaded !== undefined && (!("state" in row.list) || row.list.state === loaded.request.value.state);
-  const maxAgeMs = loaded === undefined ? intervals.dueOrphanMs : intervals.dueStaleMs;
-  if (!isInList && between(row.writtenAt, now()) > maxAgeMs) await requests.removeStale(row, loaded);
+  if (!isInList && isStaleRow(row, loaded === undefined, deps)) await deps.requests.removeStale(row, loaded);
 }
