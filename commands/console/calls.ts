@@ -1,5 +1,4 @@
-import type { PeerAnswer, PeerCall } from "../../local/peers/http-exchange.ts";
-import { consoleUserAgent } from "../../local/start/log.ts";
+import type { HttpAnswer, HttpCall } from "../http-exchange.ts";
 
 /** The response to a call of the console. The page shows it with any status. */
 export interface Outcome {
@@ -8,6 +7,9 @@ export interface Outcome {
   /** Parsed if it is JSON; undefined if it is empty. */
   readonly body: unknown;
 }
+
+/** User agent of the calls of the console. */
+export const consoleUserAgent = "local-console";
 
 /** Time limit of a call for a page. A create may take 150 s and a job 100 s (decisions C6 and C15). */
 export const longestMs = 180_000;
@@ -54,7 +56,7 @@ export async function outcomeOf(
 /**
  * Returns the outcome in an envelope, which distinguishes the response of a call from an error of the console itself.
  */
-export async function enveloped(name: string, call: () => Promise<Outcome>): Promise<PeerAnswer> {
+export async function enveloped(name: string, call: () => Promise<Outcome>): Promise<HttpAnswer> {
   try {
     return { status: 200, body: await call() };
   } catch (error) {
@@ -63,7 +65,7 @@ export async function enveloped(name: string, call: () => Promise<Outcome>): Pro
 }
 
 /** Returns those of the page's headers that are meant for the API. */
-export const passedOn = ({ headers }: PeerCall): Record<string, string> =>
+export const passedOn = ({ headers }: HttpCall): Record<string, string> =>
   Object.fromEntries(
     ["content-type", "x-service-session", "idempotency-key"].flatMap(name => {
       const text = headers[name];

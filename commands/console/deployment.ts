@@ -1,4 +1,4 @@
-import type { PeerAnswer, PeerCall } from "../../local/peers/http-exchange.ts";
+import type { HttpAnswer, HttpCall } from "../http-exchange.ts";
 import { enveloped, type Outcome, type OutgoingCall, outcomeOf, passedOn } from "./calls.ts";
 import { choices } from "./choices.ts";
 import { createServedApis } from "./served-apis.ts";
@@ -50,7 +50,7 @@ export function deploymentApi(apis: DeployedApis, closed: AbortSignal): Answer {
     return known.roles;
   };
 
-  return async (call: PeerCall, gone: AbortSignal): Promise<PeerAnswer | undefined> => {
+  return async (call: HttpCall, gone: AbortSignal): Promise<HttpAnswer | undefined> => {
     const { method, url, body } = call;
     // Not decoded: what is encoded in a segment must reach the API as it is.
     const [, name = "", rest = ""] = /^\/api\/([^/]+)(\/.*)?$/.exec(url.pathname) ?? [];

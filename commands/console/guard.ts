@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import type { PeerAnswer, PeerCall } from "../../local/peers/http-exchange.ts";
+import type { HttpAnswer, HttpCall } from "../http-exchange.ts";
 
 /** The page's scripts send it with every call. A foreign page cannot: its preflight is refused. */
 const scriptHeader = "x-console";
@@ -11,7 +11,7 @@ const scriptHeader = "x-console";
  * @param url the console's own address
  * @param secret what the header must have, if given: another user of this machine can send any header
  */
-export function refusal({ headers, path }: PeerCall, url: string, secret?: string): PeerAnswer | undefined {
+export function refusal({ headers, path }: HttpCall, url: string, secret?: string): HttpAnswer | undefined {
   const { port } = new URL(url);
   const origin = [`127.0.0.1:${port}`, `localhost:${port}`].find(name => name === headers.host);
   if (origin === undefined) return refused("The console has another host name.");
@@ -32,4 +32,4 @@ const isSame = (sent: string, secret: string): boolean =>
 
 const isFile = (path: string): boolean => !path.startsWith("/api/") && !path.startsWith("/mails/");
 
-const refused = (error: string): PeerAnswer => ({ status: 403, body: { error } });
+const refused = (error: string): HttpAnswer => ({ status: 403, body: { error } });

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire, stripTypeScriptTypes } from "node:module";
 import { dirname, extname, join } from "node:path";
-import type { PeerAnswer, PeerCall } from "../../local/peers/http-exchange.ts";
+import type { HttpAnswer, HttpCall } from "../http-exchange.ts";
 
 const folder = new URL("page/", import.meta.url);
 const { resolve } = createRequire(import.meta.url);
@@ -54,7 +54,7 @@ function importMapHash(): string {
 }
 
 /** Returns the handler of the page's own files and libraries. The names are read once, the files at each call. */
-export function openPage(): (call: PeerCall) => PeerAnswer | undefined {
+export function openPage(): (call: HttpCall) => HttpAnswer | undefined {
   const names = new Set(
     readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(name => extname(name) in types),
   );

@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage } from "node:http";
-import { listen, type PeerAnswer, type PeerCall, readCall, sendAnswer, shut } from "../../local/peers/http-exchange.ts";
+import { type HttpAnswer, type HttpCall, listen, readCall, sendAnswer, shut } from "../http-exchange.ts";
 import { refusal } from "./guard.ts";
 import { openPage } from "./page-files.ts";
 
 /** Answers a call of the page; undefined if there is no such path. @param gone aborts when the page no longer waits */
-export type Answer = (call: PeerCall, gone: AbortSignal) => PeerAnswer | undefined | Promise<PeerAnswer | undefined>;
+export type Answer = (call: HttpCall, gone: AbortSignal) => HttpAnswer | undefined | Promise<HttpAnswer | undefined>;
 
 interface ServerOptions {
   readonly answer: Answer;
@@ -25,7 +25,7 @@ export interface ConsoleServer {
 export async function serveConsole({ answer, port = 0, secret }: ServerOptions): Promise<ConsoleServer> {
   let url = "http://127.0.0.1";
   const page = openPage();
-  const respond = async (request: IncomingMessage, gone: AbortSignal): Promise<PeerAnswer> => {
+  const respond = async (request: IncomingMessage, gone: AbortSignal): Promise<HttpAnswer> => {
     try {
       const call = await readCall(request, url);
       return refusal(call, url, secret) ?? page(call) ?? (await answer(call, gone)) ?? noSuchPage;
@@ -43,7 +43,7 @@ export async function serveConsole({ answer, port = 0, secret }: ServerOptions):
   return { url, close: () => shut(server) };
 }
 
-const noSuchPage: PeerAnswer = { status: 404, body: { error: "There is no such page." } };
+const noSuchPage: HttpAnswer = { status: 404, body: { error: "There is no such page." } };
 
 const everyAnswer = {
   "cache-control": "no-store",

@@ -1,8 +1,8 @@
 import { enveloped, type Outcome, type OutgoingCall, outcomeOf, passedOn } from "../../commands/console/calls.ts";
 import { createServedApis } from "../../commands/console/served-apis.ts";
+import type { HttpAnswer, HttpCall } from "../../commands/http-exchange.ts";
 import type { LocalHost } from "../host/host.ts";
 import { withControlBody } from "../peers/control-body.ts";
-import type { PeerAnswer, PeerCall } from "../peers/http-exchange.ts";
 import type { Tokens } from "../start/tokens.ts";
 import { choices } from "./choices.ts";
 import { importKeyFile, keyFile } from "./import-keys.ts";
@@ -62,7 +62,7 @@ export function consoleApi({ connectionString, peers, tokens, host, keys, timeli
     },
   });
 
-  const answer = async (call: PeerCall, gone: AbortSignal): Promise<PeerAnswer | undefined> => {
+  const answer = async (call: HttpCall, gone: AbortSignal): Promise<HttpAnswer | undefined> => {
     const { method, url, body, query } = call;
     // Not decoded: what is encoded in a segment must reach the other side as it is.
     const [, area = "", name = "", rest = ""] = /^\/(api|mails)\/([^/]+)(.*)$/.exec(url.pathname) ?? [];

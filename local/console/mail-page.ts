@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { outcomeOf } from "../../commands/console/calls.ts";
-import type { PeerAnswer } from "../peers/http-exchange.ts";
+import type { HttpAnswer } from "../../commands/http-exchange.ts";
 
 const mail = z.object({ html: z.string() });
 
@@ -12,7 +12,7 @@ export async function mailPage(
   id: string,
   peers: Readonly<Record<string, string>>,
   gone: AbortSignal,
-): Promise<PeerAnswer | undefined> {
+): Promise<HttpAnswer | undefined> {
   if (peers.mail === undefined) return undefined;
   const { body } = await outcomeOf(`${peers.mail}/_control/mails/${id}`, { method: "GET" }, gone);
   const { data } = mail.safeParse(body);

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { PeerAnswer } from "./http-exchange.ts";
+import type { HttpAnswer } from "../../commands/http-exchange.ts";
 
 /** The parsed body, or one sentence that names every wrong field. */
 export type Reading<T> =
@@ -28,8 +28,8 @@ export function readBody<S extends z.ZodType>(schema: S, body: Buffer): Reading<
 export function withControlBody<S extends z.ZodType>(
   schema: S,
   body: Buffer,
-  act: (input: z.output<S>) => PeerAnswer | Promise<PeerAnswer>,
-): PeerAnswer | Promise<PeerAnswer> {
+  act: (input: z.output<S>) => HttpAnswer | Promise<HttpAnswer>,
+): HttpAnswer | Promise<HttpAnswer> {
   const reading = readBody(schema, body);
   if (reading.ok) return act(reading.input);
   return { status: 400, body: { error: reading.error, problems: reading.problems } };

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
-import type { PeerAnswer, PeerCall } from "./http-exchange.ts";
+import type { HttpAnswer, HttpCall } from "../../commands/http-exchange.ts";
 import type { Watch } from "./watch.ts";
 
 /** A way in which a simulated peer misbehaves, `times` times. */
@@ -29,14 +29,14 @@ export type FaultRule = z.input<typeof faultRule>;
 type ParsedRule = z.output<typeof faultRule>;
 
 /** How a call continues: normally, with a dropped connection before or during the response, or with another response. */
-type Fate = "go" | "drop" | "cut" | PeerAnswer;
+type Fate = "go" | "drop" | "cut" | HttpAnswer;
 
 export interface Faults {
   add(rule: ParsedRule): void;
   /** Counts a call as in progress until the returned function is called. */
-  enter(call: PeerCall): () => void;
+  enter(call: HttpCall): () => void;
   /** Returns the first matching rule and counts one of its times. */
-  take(call: PeerCall): ParsedRule | undefined;
+  take(call: HttpCall): ParsedRule | undefined;
   /** Returns how the call continues, after a delay or hang; `drop` if `gone` aborts during a hang. */
   strike(rule: ParsedRule, gone: AbortSignal): Promise<Fate>;
   /** Returns the rules with their remaining times. */
@@ -49,7 +49,7 @@ export interface Faults {
 
 export function createFaults(watch: Watch): Faults {
   let rules: ParsedRule[] = [];
-  const inProgress = new Set<PeerCall>();
+  const inProgress = new Set<HttpCall>();
   const hung = new Set<(fate: "go" | "drop") => void>();
 
   const hang = (gone: AbortSignal) =>
@@ -125,7 +125,7 @@ export function createFaults(watch: Watch): Faults {
   };
 }
 
-const fits = (rule: ParsedRule, call: PeerCall) =>
+const fits = (rule: ParsedRule, call: HttpCall) =>
   (rule.method === undefined || rule.method === call.method) &&
   (rule.path === undefined || new RegExp(rule.path).test(call.path));
 

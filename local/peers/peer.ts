@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { type HttpAnswer, type HttpCall, listen, readCall, sendAnswer, shut } from "../../commands/http-exchange.ts";
 import { withControlBody } from "./control-body.ts";
 import { createFaults, type FaultRule, type Faults, faultRule } from "./faults.ts";
-import { listen, type PeerAnswer, type PeerCall, readCall, sendAnswer, shut } from "./http-exchange.ts";
 import { createWatch } from "./watch.ts";
 
+export type { HttpAnswer, HttpCall } from "../../commands/http-exchange.ts";
 export type { FaultRule } from "./faults.ts";
-export type { PeerAnswer, PeerCall } from "./http-exchange.ts";
 
 /** A call that a peer received. `status` is null while it is in progress, hanging or dropped; `at` is in ms since 1970. */
 export interface PeerRequest {
@@ -39,7 +39,7 @@ export interface Peer {
   close(): Promise<void>;
 }
 
-type Handle = (call: PeerCall) => PeerAnswer | undefined | Promise<PeerAnswer | undefined>;
+type Handle = (call: HttpCall) => HttpAnswer | undefined | Promise<HttpAnswer | undefined>;
 
 export interface PeerOptions {
   /** The routes of the peer; undefined becomes 404. */
@@ -59,7 +59,7 @@ export async function startPeer(name: string, { handle, control, port = 0 }: Pee
   let url = "http://127.0.0.1";
 
   /** Returns how a call ends. Until then it counts as in progress. */
-  const decide = async (call: PeerCall, gone: AbortSignal) => {
+  const decide = async (call: HttpCall, gone: AbortSignal) => {
     const leave = faults.enter(call);
     try {
       const rule = faults.take(call);
@@ -135,7 +135,7 @@ export async function startPeer(name: string, { handle, control, port = 0 }: Pee
   };
 }
 
-const notFound = ({ method, path }: PeerCall): PeerAnswer => ({
+const notFound = ({ method, path }: HttpCall): HttpAnswer => ({
   status: 404,
   body: { error: { code: "NotFound", message: `there is no ${method} ${path}` } },
 });

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingMessage } from "node:http";
 import { format } from "node:util";
+import { consoleUserAgent } from "../../commands/console/calls.ts";
 import type { Level } from "../../lib/platform/log.ts";
 import { describeCall, describeEvent, parseEvent, stampLine } from "./log-line.ts";
 
@@ -15,9 +16,6 @@ export function logMode(option: string | undefined, isTerminal: boolean): LogMod
   if (mode === undefined) throw new Error(`--log must be ${modes.join(", ")}. For help: npm start -- --help`);
   return mode;
 }
-
-/** User agent of the console's calls. */
-export const consoleUserAgent = "local-console";
 
 export interface LocalLog {
   /** Logs a line that the app or a tool writes to the console. */

@@ -126,10 +126,9 @@ export const importTable: readonly Zone[] = [
   // Types only, which integrators copy.
   { name: "documents", folder: "docs/openapi", zones: [], packages: [], deployed: false },
   {
-    // Its small HTTP server is the one of the simulated peers.
     name: "console",
     folder: "commands/console",
-    zones: [shared, "auth domain", "connector domain", "commands", "local", "documents"],
+    zones: [shared, "auth domain", "connector domain", "commands", "documents"],
     packages: ["openapi-fetch", "preact", "htm", "i18n-iso-countries", "zod", "node:*"],
     deployed: false,
   },

@@ -1,16 +1,16 @@
-import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../../local/peers/peer.ts";
+import { type HttpAnswer, type HttpCall, type Peer, startPeer } from "../../local/peers/peer.ts";
 import { atEndOfFile } from "../support/run/end-of-file.ts";
 
 /** A proxy of a Core API that counts calls, with configurable failures. */
 export interface CoreProxy extends Peer {
   /** Answers in Core's place, where it gives an answer. */
-  instead(answer: (call: PeerCall) => PeerAnswer | undefined): void;
+  instead(answer: (call: HttpCall) => HttpAnswer | undefined): void;
 }
 
 /** Starts one, which ends with the test file. */
 export async function startCoreProxy(coreUrl: string): Promise<CoreProxy> {
-  let inPlace: (call: PeerCall) => PeerAnswer | undefined = () => undefined;
-  const handle = async (call: PeerCall): Promise<PeerAnswer> => inPlace(call) ?? (await passOn(call, coreUrl));
+  let inPlace: (call: HttpCall) => HttpAnswer | undefined = () => undefined;
+  const handle = async (call: HttpCall): Promise<HttpAnswer> => inPlace(call) ?? (await passOn(call, coreUrl));
   const peer = await startPeer("core proxy", { handle });
   atEndOfFile(() => peer.close());
   return {
@@ -21,7 +21,7 @@ export async function startCoreProxy(coreUrl: string): Promise<CoreProxy> {
   };
 }
 
-async function passOn({ method, url, headers, body }: PeerCall, coreUrl: string): Promise<PeerAnswer> {
+async function passOn({ method, url, headers, body }: HttpCall, coreUrl: string): Promise<HttpAnswer> {
   const { authorization = "", "content-type": type } = headers;
   const response = await fetch(coreUrl.replace(/\/core$/, "") + url.pathname + url.search, {
     method,

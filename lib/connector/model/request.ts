@@ -127,11 +127,17 @@ export interface CredentialRequest {
   readonly lease?: Lease;
 }
 
+/** Who chooses a PIN: the key maker (`generated`), or the user at enrollment (`user_entered`). */
+export const pinEntryMethods = ["generated", "user_entered"] as const;
+
+export const pinDeliveryMethods = ["none", "app", "email"] as const;
+
+export const authenticatorTypes = ["hardware", "software"] as const;
+
 export interface PinRequest {
   readonly length: number;
-  /** Who chooses the PIN: the key maker (`generated`), or the user at enrollment (`user_entered`). */
-  readonly entryMethod: "generated" | "user_entered";
-  readonly deliveryMethod: "none" | "app" | "email";
+  readonly entryMethod: (typeof pinEntryMethods)[number];
+  readonly deliveryMethod: (typeof pinDeliveryMethods)[number];
 }
 
 /** A credential on a security key. */
@@ -197,7 +203,7 @@ export interface SecurityKey {
   readonly customizationId?: string;
   readonly productId?: number;
   readonly inventoryProductId?: number;
-  readonly preferredAuthenticatorType?: "hardware" | "software";
+  readonly preferredAuthenticatorType?: (typeof authenticatorTypes)[number];
   readonly state: SecurityKeyState;
   readonly serial?: string;
   readonly firmware?: string;

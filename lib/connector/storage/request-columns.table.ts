@@ -2,7 +2,14 @@ import * as z from "zod";
 import { callerRoles } from "../../platform/caller.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
-import { type CredentialRequest, queues, type SecurityKey } from "../model/request.ts";
+import {
+  authenticatorTypes,
+  type CredentialRequest,
+  pinDeliveryMethods,
+  pinEntryMethods,
+  queues,
+  type SecurityKey,
+} from "../model/request.ts";
 import { credentialStates, requestStates, securityKeyStates } from "../model/states.ts";
 
 /** The version of the layout, written into every row of the connector. */
@@ -158,15 +165,15 @@ export const securityKeyColumns = rowColumns<SecurityKey>(
         customizationId: text.exactOptional(),
         productId: z.number().exactOptional(),
         inventoryProductId: z.number().exactOptional(),
-        preferredAuthenticatorType: z.enum(["hardware", "software"]).exactOptional(),
+        preferredAuthenticatorType: z.enum(authenticatorTypes).exactOptional(),
         state: z.enum(securityKeyStates),
         serial: text.exactOptional(),
         firmware: text.exactOptional(),
         pinRequest: z
           .object({
             length: count,
-            entryMethod: z.enum(["generated", "user_entered"]),
-            deliveryMethod: z.enum(["none", "app", "email"]),
+            entryMethod: z.enum(pinEntryMethods),
+            deliveryMethod: z.enum(pinDeliveryMethods),
           })
           .exactOptional(),
         pinResponseKey: text.exactOptional(),

@@ -1,5 +1,5 @@
 import { longestMs } from "../../../commands/console/calls.ts";
-import type { PeerAnswer, PeerCall } from "../../peers/http-exchange.ts";
+import type { HttpAnswer, HttpCall } from "../../../commands/http-exchange.ts";
 
 /** Headers of the browser's own connection, which the host must not see: it would refuse a page of another origin. */
 const own = /^(host|connection|content-length|origin|referer|cookie|accept-encoding|sec-.*|x-scalar-.*)$/;
@@ -8,7 +8,7 @@ const own = /^(host|connection|content-length|origin|referer|cookie|accept-encod
  * Sends a call of the reference page to the host. The page names the address in `scalar_url`. Only the host is called.
  * @param gone when the page no longer waits
  */
-export async function forward(call: PeerCall, host: string, gone: AbortSignal): Promise<PeerAnswer> {
+export async function forward(call: HttpCall, host: string, gone: AbortSignal): Promise<HttpAnswer> {
   const { method, headers, body, query } = call;
   const target = query.get("scalar_url") ?? "";
   if (!URL.canParse(target) || new URL(target).origin !== host)

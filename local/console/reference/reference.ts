@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
+import type { HttpAnswer, HttpCall } from "../../../commands/http-exchange.ts";
 import { openapiFiles } from "../../generate/openapi/files.ts";
-import type { PeerAnswer, PeerCall } from "../../peers/http-exchange.ts";
 import type { Tokens } from "../../start/tokens.ts";
 import type { ApiHost } from "../api.ts";
 import { forward } from "./forward.ts";
@@ -25,7 +25,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-const file = (name: string, type: string): PeerAnswer => ({
+const file = (name: string, type: string): HttpAnswer => ({
   status: 200,
   headers: { "content-type": `${type}; charset=utf-8`, "content-security-policy": policy },
   body: readFileSync(new URL(name, import.meta.url)),
@@ -33,7 +33,7 @@ const file = (name: string, type: string): PeerAnswer => ({
 
 /** Returns the handler of the API reference under `/reference`: the page, its script, the documents with tokens, and a proxy. */
 export function openReference({ tokens, host }: ReferenceOptions) {
-  return async (call: PeerCall, gone: AbortSignal): Promise<PeerAnswer | undefined> => {
+  return async (call: HttpCall, gone: AbortSignal): Promise<HttpAnswer | undefined> => {
     const { path, method, headers } = call;
     if (path !== "/reference" && !path.startsWith("/reference/")) return undefined;
     if (method === "GET" && path === "/reference") return file("reference.html", "text/html");

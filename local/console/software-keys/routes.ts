@@ -1,6 +1,6 @@
 import { enveloped, type Outcome } from "../../../commands/console/calls.ts";
+import type { HttpAnswer } from "../../../commands/http-exchange.ts";
 import { withControlBody } from "../../peers/control-body.ts";
-import type { PeerAnswer } from "../../peers/http-exchange.ts";
 import { newSoftwareKey, type SoftwareKey, type SoftwareKeys } from "./software-keys.ts";
 
 /** Imports a key by the Core API (decision A10). */
@@ -11,7 +11,7 @@ export function softwareKeyRoutes(
   keys: SoftwareKeys,
   importKey: ImportKey,
   { method, path, body }: { readonly method: string; readonly path: string; readonly body: Buffer },
-): PeerAnswer | undefined | Promise<PeerAnswer> {
+): HttpAnswer | undefined | Promise<HttpAnswer> {
   const [, prefix = "", action = ""] = /^\/([a-z0-9]{1,32})(\/next)?$/.exec(path) ?? [];
   switch (`${method} ${prefix === "" ? path : `/key${action}`}`) {
     case "GET ":

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { type AccountsState, createAccounts } from "../idp/accounts.ts";
 import { type IdpControls, idpControlRoutes } from "../idp/control.ts";
 import type { IdpClient, IdpTokensState } from "../idp/tokens.ts";
-import { type Peer, type PeerCall, startPeer } from "../peer.ts";
+import { type HttpCall, type Peer, startPeer } from "../peer.ts";
 import { createPingTokens } from "../pingone/tokens.ts";
 import { openState } from "../state-file.ts";
 import { AIC_FORMS } from "./callbacks.ts";
@@ -58,7 +58,7 @@ export async function startAic(options: AicOptions): Promise<Aic> {
     setUser: accounts.set,
   };
 
-  const authenticate = async ({ method, query, headers, body }: PeerCall) => {
+  const authenticate = async ({ method, query, headers, body }: HttpCall) => {
     if (method !== "POST") throw new AmError(405, "Method Not Allowed", "Only POST is supported.");
     if (!/^resource=2\.\d, ?protocol=1\.0$/.test(String(headers["accept-api-version"])))
       throw new AmError(403, "Forbidden", "The request has no version of the API.");

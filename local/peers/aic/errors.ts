@@ -1,4 +1,4 @@
-import type { PeerAnswer } from "../peer.ts";
+import type { HttpAnswer } from "../peer.ts";
 
 /** A refusal of AM, in its error format. */
 export class AmError extends Error {
@@ -14,7 +14,7 @@ export class AmError extends Error {
   }
 }
 
-export async function asAm(work: () => Promise<PeerAnswer | undefined>): Promise<PeerAnswer | undefined> {
+export async function asAm(work: () => Promise<HttpAnswer | undefined>): Promise<HttpAnswer | undefined> {
   try {
     return await work();
   } catch (error) {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { withControlBody } from "../control-body.ts";
-import type { PeerAnswer, PeerCall } from "../peer.ts";
+import type { HttpAnswer, HttpCall } from "../peer.ts";
 import type { ProgrammedKey } from "../security-key/program.ts";
 import type { Shipments } from "./shipments.ts";
 import { keysOf, SABOTAGES, type Shipment } from "./view.ts";
@@ -93,8 +93,8 @@ async function refuseWithoutPair(shipments: Shipments, id: string) {
 /** Returns the `/_control/` routes of {@link DeliveryControls}. */
 export async function deliveryControlRoutes(
   controls: DeliveryControls,
-  { method, path, body }: PeerCall,
-): Promise<PeerAnswer | undefined> {
+  { method, path, body }: HttpCall,
+): Promise<HttpAnswer | undefined> {
   const [, id] = path.match(/^\/_control\/shipments\/([^/]+)$/) ?? [];
   if (method === "POST" && id !== undefined)
     return withControlBody(change, body, async wanted => {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { PeerAnswer, PeerCall } from "../peer.ts";
+import type { HttpAnswer, HttpCall } from "../peer.ts";
 import { wrongFields } from "../security-key/exchange-format.ts";
 import { type Keyring, signJwks, transportJwks } from "../security-key/keyring.ts";
 import type { Shipments } from "./shipments.ts";
@@ -26,7 +26,7 @@ const STATUS: Readonly<Record<DeliveryErrorCode, number>> = {
 const isOpen = (state: number) => state <= 9 || state === 101;
 
 /** Returns the routes of docs/peers/delivery.md. */
-export async function deliveryRoutes(service: DeliveryService, call: PeerCall): Promise<PeerAnswer | undefined> {
+export async function deliveryRoutes(service: DeliveryService, call: HttpCall): Promise<HttpAnswer | undefined> {
   const { method, path, headers } = call;
   if (method === "GET" && path === TRANSPORT_JWKS) return { status: 200, body: transportJwks(service.keyring) };
   if (method === "GET" && path === SIGN_JWKS) return { status: 200, body: signJwks(service.keyring) };
@@ -41,7 +41,7 @@ export async function deliveryRoutes(service: DeliveryService, call: PeerCall): 
 }
 
 /** Runs `work`, and responds to its refusal with the error format of the service. */
-export async function refusing(work: () => Promise<PeerAnswer | undefined>): Promise<PeerAnswer | undefined> {
+export async function refusing(work: () => Promise<HttpAnswer | undefined>): Promise<HttpAnswer | undefined> {
   try {
     return await work();
   } catch (error) {
@@ -50,13 +50,13 @@ export async function refusing(work: () => Promise<PeerAnswer | undefined>): Pro
   }
 }
 
-async function create(shipments: Shipments, { body }: PeerCall): Promise<PeerAnswer> {
+async function create(shipments: Shipments, { body }: HttpCall): Promise<HttpAnswer> {
   const parsed = shipmentBody.safeParse(jsonOf(body));
   if (!parsed.success) throw new DeliveryError("validation_error", wrongFields(parsed.error));
   return { status: 201, body: await shipments.create(parsed.data) };
 }
 
-async function oneShipment(shipments: Shipments, method: string, id: string): Promise<PeerAnswer | undefined> {
+async function oneShipment(shipments: Shipments, method: string, id: string): Promise<HttpAnswer | undefined> {
   const shipment = await shipments.current(id);
   if (method === "GET") return { status: 200, body: await shipments.view(shipment) };
   if (method !== "DELETE") return undefined;
@@ -73,7 +73,7 @@ const searchQuery = z.strictObject({
   offset: z.coerce.number().int().nonnegative().default(0),
 });
 
-async function search({ shipments, searchable }: DeliveryService, { query }: PeerCall): Promise<PeerAnswer> {
+async function search({ shipments, searchable }: DeliveryService, { query }: HttpCall): Promise<HttpAnswer> {
   if (!searchable()) throw new DeliveryError("not_found", "shipments cannot be searched");
   const parsed = searchQuery.safeParse(Object.fromEntries(query));
   if (!parsed.success) throw new DeliveryError("validation_error", wrongFields(parsed.error));

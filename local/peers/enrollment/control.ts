@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { withControlBody } from "../control-body.ts";
 import { SABOTAGES } from "../delivery/view.ts";
-import type { PeerAnswer, PeerCall } from "../peer.ts";
+import type { HttpAnswer, HttpCall } from "../peer.ts";
 import { generatedPin } from "../security-key/generated-pin.ts";
 import { type Agent, type Enrolled, enrollment } from "./agent.ts";
 import { OWN_TENANT } from "./enrollment.ts";
@@ -114,8 +114,8 @@ function listed(request: AuthenticatorRequest, agent: Agent) {
 /** Returns the `/_control/` routes of {@link RfprControls}. */
 export async function rfprControlRoutes(
   controls: RfprControls,
-  { method, path, body }: PeerCall,
-): Promise<PeerAnswer | undefined> {
+  { method, path, body }: HttpCall,
+): Promise<HttpAnswer | undefined> {
   const [, id, enroll] = path.match(/^\/_control\/authenticator-requests\/([^/]+)(\/enroll)?$/) ?? [];
   if (method === "POST" && id !== undefined && enroll !== undefined)
     return withControlBody(enrollment, body, async by => ({ status: 200, body: await controls.enroll(id, by) }));

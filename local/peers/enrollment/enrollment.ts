@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { withControlBody } from "../control-body.ts";
-import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../peer.ts";
+import { type HttpAnswer, type HttpCall, type Peer, startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
 
 /** The tenant whose credential the local system has. */
@@ -53,7 +53,7 @@ export async function startEnrollment({ port, statePath, credential }: Enrollmen
   credentials[credential] ??= { tenant: OWN_TENANT, revoked: false };
   let expiresIn = 900;
 
-  const grant = (tenant: string): PeerAnswer => {
+  const grant = (tenant: string): HttpAnswer => {
     for (const [old, { end }] of Object.entries(tokens)) if (end <= Date.now()) delete tokens[old];
     const token = randomBytes(32).toString("base64url");
     tokens[token] = { tenant, end: Date.now() + expiresIn * 1000 };
@@ -62,7 +62,7 @@ export async function startEnrollment({ port, statePath, credential }: Enrollmen
     return { status: 200, headers: { "cache-control": "no-store" }, body };
   };
 
-  const exchange = ({ headers, body }: PeerCall): PeerAnswer => {
+  const exchange = ({ headers, body }: HttpCall): HttpAnswer => {
     if (!headers["content-type"]?.startsWith("application/x-www-form-urlencoded"))
       return refused("invalid_request", "The body must be a form.");
     const form = new URLSearchParams(body.toString("utf8"));
@@ -113,8 +113,8 @@ export async function startEnrollment({ port, statePath, credential }: Enrollmen
 
 function enrollmentControlRoutes(
   controls: EnrollmentControls,
-  { method, path, body }: PeerCall,
-): PeerAnswer | undefined | Promise<PeerAnswer> {
+  { method, path, body }: HttpCall,
+): HttpAnswer | undefined | Promise<HttpAnswer> {
   const done = { status: 204 };
   switch (`${method} ${path}`) {
     case "POST /_control/credentials":
@@ -141,7 +141,7 @@ function enrollmentControlRoutes(
 }
 
 /** RFC 6749 section 5.2 */
-const refused = (error: "invalid_request" | "invalid_grant", error_description: string): PeerAnswer => ({
+const refused = (error: "invalid_request" | "invalid_grant", error_description: string): HttpAnswer => ({
   status: 400,
   headers: { "cache-control": "no-store" },
   body: { error, error_description },

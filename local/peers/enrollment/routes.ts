@@ -1,4 +1,4 @@
-import type { PeerAnswer, PeerCall } from "../peer.ts";
+import type { HttpAnswer, HttpCall } from "../peer.ts";
 import type { KeyMaker } from "../security-key/key-maker.ts";
 import { OWN_TENANT } from "./enrollment.ts";
 import { type AuthenticatorRequests, stateOf } from "./requests.ts";
@@ -15,7 +15,7 @@ interface PreRegistration {
 }
 
 /** Returns the routes of docs/peers/enrollment.md. */
-export async function rfprRoutes(api: PreRegistration, call: PeerCall): Promise<PeerAnswer | undefined> {
+export async function rfprRoutes(api: PreRegistration, call: HttpCall): Promise<HttpAnswer | undefined> {
   const [, id, cancel] = call.path.match(/^\/v1\/authenticator-requests\/([^/]+)(\/cancel)?$/) ?? [];
   if (id === undefined) return undefined;
   const [, token = ""] = /^Bearer (.+)$/.exec(call.headers.authorization ?? "") ?? [];
@@ -46,7 +46,7 @@ export async function rfprRoutes(api: PreRegistration, call: PeerCall): Promise<
 }
 
 /** Runs `work`, and responds to its refusal with the error format of the API. */
-export async function refusing(work: () => Promise<PeerAnswer | undefined>): Promise<PeerAnswer | undefined> {
+export async function refusing(work: () => Promise<HttpAnswer | undefined>): Promise<HttpAnswer | undefined> {
   try {
     return await work();
   } catch (error) {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { PeerAnswer } from "../peer.ts";
+import type { HttpAnswer } from "../peer.ts";
 
 /** A refusal of Graph, in its error format. */
 export class GraphError extends Error {
@@ -16,8 +16,8 @@ export class GraphError extends Error {
 /** Runs `work`, and responds to its refusal as Graph does. @param clientRequestId the caller's id, which is returned to it */
 export async function asGraph(
   clientRequestId: string | undefined,
-  work: () => Promise<PeerAnswer | undefined>,
-): Promise<PeerAnswer | undefined> {
+  work: () => Promise<HttpAnswer | undefined>,
+): Promise<HttpAnswer | undefined> {
   const requestId = randomUUID();
   const ids = { "request-id": requestId, "client-request-id": clientRequestId ?? requestId };
   try {

@@ -1,5 +1,5 @@
 import type { IdpTokens } from "../idp/tokens.ts";
-import type { PeerAnswer, PeerCall } from "../peer.ts";
+import type { HttpAnswer, HttpCall } from "../peer.ts";
 import { badRequest, GraphError } from "./errors.ts";
 import type { FidoMethod, FidoMethods } from "./methods.ts";
 import type { EntraUsers } from "./users.ts";
@@ -18,8 +18,8 @@ const FIDO_METHODS =
 /** Returns the routes of Microsoft Graph for the keys of users. They throw `GraphError`. */
 export async function graphRoutes(
   { tokens, users, methods, grantedMinutes }: Graph,
-  call: PeerCall,
-): Promise<PeerAnswer | undefined> {
+  call: HttpCall,
+): Promise<HttpAnswer | undefined> {
   const { version, id, quoted, rest } = FIDO_METHODS.exec(call.path)?.groups ?? {};
   const userId = id ?? quoted;
   if (userId === undefined) return undefined;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { withControlBody } from "../control-body.ts";
-import type { PeerAnswer, PeerCall } from "../peer.ts";
+import type { HttpAnswer, HttpCall } from "../peer.ts";
 import { ACCOUNT_STATUSES, type AccountStatus } from "./accounts.ts";
 
 interface IdpRegistration {
@@ -28,8 +28,8 @@ export interface IdpControls<Settings> {
 export function idpControlRoutes<S extends z.ZodType>(
   controls: IdpControls<z.input<S>>,
   settings: S,
-  { method, path, query, body }: PeerCall,
-): PeerAnswer | undefined | Promise<PeerAnswer> {
+  { method, path, query, body }: HttpCall,
+): HttpAnswer | undefined | Promise<HttpAnswer> {
   const done = { status: 204 };
   const [, userId] = path.match(/^\/_control\/users\/([^/]+)$/) ?? [];
   if (method === "POST" && userId !== undefined)

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { importJWK, type JWK, jwtVerify } from "jose";
-import type { PeerAnswer, PeerCall } from "../peer.ts";
+import type { HttpAnswer, HttpCall } from "../peer.ts";
 import type { State } from "../state-file.ts";
 
 /** An application of a simulated IdP. */
@@ -30,7 +30,7 @@ interface TokenRules {
 
 export interface IdpTokens {
   /** Handles client credentials (RFC 6749 section 4.4), with secret or assertion in the form. */
-  grant(call: PeerCall): Promise<PeerAnswer>;
+  grant(call: HttpCall): Promise<HttpAnswer>;
   isValid(token: string): boolean;
   revokeAll(): void;
 }
@@ -39,7 +39,7 @@ const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 export function createIdpTokens(client: IdpClient, file: State<IdpTokensState>, rules: TokenRules): IdpTokens {
   const { tokens } = file.value;
-  const refused = (status: number, error: string): PeerAnswer => ({ status, body: rules.errorBody(error) });
+  const refused = (status: number, error: string): HttpAnswer => ({ status, body: rules.errorBody(error) });
   return {
     grant: async ({ body, url }) => {
       const form = new URLSearchParams(body.toString("utf8"));

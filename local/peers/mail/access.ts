@@ -1,11 +1,11 @@
 import { createHash, createHmac } from "node:crypto";
-import type { PeerCall } from "../http-exchange.ts";
+import type { HttpCall } from "../../../commands/http-exchange.ts";
 
 /**
  * Returns whether the call is signed with the access key (base64) as Azure Communication Services requires: over method, path
  * with query, and the named headers, including the hash of the body.
  */
-export function isSigned({ method, url, headers, body }: PeerCall, accessKey: string): boolean {
+export function isSigned({ method, url, headers, body }: HttpCall, accessKey: string): boolean {
   const [, names = "", signature] =
     /^HMAC-SHA256 SignedHeaders=([^&]+)&Signature=(.+)$/.exec(headers.authorization ?? "") ?? [];
   const signed = names.toLowerCase().split(";");

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import * as z from "zod";
 import { readBody, withControlBody } from "../control-body.ts";
-import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../peer.ts";
+import { type HttpAnswer, type HttpCall, type Peer, startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
 import { isSigned } from "./access.ts";
 import { mailPage } from "./mail-page.ts";
@@ -74,13 +74,13 @@ export async function startMail({
     calls.filter(at => at > now - (limit?.seconds ?? 0) * 1000);
 
   /** Returns the response to a call that the quota does not allow. @param earlier the calls of the period */
-  const throttled = (earlier: readonly number[], most: number | undefined, now: number): PeerAnswer | undefined => {
+  const throttled = (earlier: readonly number[], most: number | undefined, now: number): HttpAnswer | undefined => {
     if (limit === undefined || most === undefined || earlier.length < most) return undefined;
     const seconds = Math.max(1, Math.ceil(((earlier.at(-most) ?? now) + limit.seconds * 1000 - now) / 1000));
     return refused(429, "TooManyRequests", "Too many requests", { "retry-after": String(seconds) });
   };
 
-  const send = (call: PeerCall): PeerAnswer => {
+  const send = (call: HttpCall): HttpAnswer => {
     const operationId = call.headers["operation-id"] ?? randomUUID();
     if (!z.guid().safeParse(operationId).success) return refused(400, "BadRequest", "Operation-Id is no UUID");
     const reading = readBody(mailMessage, call.body);
@@ -116,7 +116,7 @@ export async function startMail({
     };
   };
 
-  const lookUp = (id: string): PeerAnswer => {
+  const lookUp = (id: string): HttpAnswer => {
     const now = Date.now();
     lookedUp = inPeriod(lookedUp, now);
     const refusal = throttled(lookedUp, limit?.lookUps, now);
@@ -207,7 +207,7 @@ const allSuppressed: Operation = {
 };
 
 /** Returns an error response, with its code also in a header. */
-const refused = (status: number, code: string, message: string, headers: Record<string, string> = {}): PeerAnswer => ({
+const refused = (status: number, code: string, message: string, headers: Record<string, string> = {}): HttpAnswer => ({
   status,
   headers: { "x-ms-error-code": code, ...headers },
   body: { error: { code, message } },

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { PeerAnswer } from "../peer.ts";
+import type { HttpAnswer } from "../peer.ts";
 
 interface Detail {
   readonly code: string;
@@ -21,7 +21,7 @@ export class PingOneError extends Error {
   }
 }
 
-export async function asPingOne(work: () => Promise<PeerAnswer | undefined>): Promise<PeerAnswer | undefined> {
+export async function asPingOne(work: () => Promise<HttpAnswer | undefined>): Promise<HttpAnswer | undefined> {
   try {
     return await work();
   } catch (error) {

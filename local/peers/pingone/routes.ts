@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Accounts } from "../idp/accounts.ts";
 import type { IdpTokens } from "../idp/tokens.ts";
-import type { PeerAnswer, PeerCall } from "../peer.ts";
+import type { HttpAnswer, HttpCall } from "../peer.ts";
 import type { PingOneDevices } from "./devices.ts";
 import { invalid, notFound, PingOneError } from "./errors.ts";
 
@@ -29,7 +29,7 @@ const newDevice = z.object({
 const naming = z.object({ nickname: z.string().min(1) });
 
 /** Returns the routes of PingOne's API for users and their FIDO devices. They throw `PingOneError`. */
-export async function pingOneRoutes(of: Environment, call: PeerCall): Promise<PeerAnswer | undefined> {
+export async function pingOneRoutes(of: Environment, call: HttpCall): Promise<HttpAnswer | undefined> {
   const path = PATH.exec(call.path)?.groups;
   if (path === undefined) return undefined;
   if (!of.tokens.isValid(call.headers.authorization?.replace(/^Bearer /, "") ?? ""))

@@ -1,5 +1,5 @@
 import { Webhook } from "standardwebhooks";
-import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../peer.ts";
+import { type HttpAnswer, type HttpCall, type Peer, startPeer } from "../peer.ts";
 
 /** An event as the sink received it. */
 export interface ReceivedEvent {
@@ -37,7 +37,7 @@ export async function startSink({ port, secrets }: SinkOptions = {}): Promise<Si
   const clearEvents = () => {
     received = [];
   };
-  const receive = ({ method, headers, body: bytes }: PeerCall): PeerAnswer | undefined => {
+  const receive = ({ method, headers, body: bytes }: HttpCall): HttpAnswer | undefined => {
     if (method !== "POST") return undefined;
     const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
     const body = bytes.toString();

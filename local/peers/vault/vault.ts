@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import { readBody } from "../control-body.ts";
-import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../peer.ts";
+import { type HttpAnswer, type HttpCall, type Peer, startPeer } from "../peer.ts";
 import { deletion, listed, newSecret, newVersion, type Secret, type SecretVersion, secretChange } from "./secrets.ts";
 import { isSecretName, openStoredSecrets, type StoredSecrets } from "./stored-secrets.ts";
 
@@ -70,7 +70,7 @@ export async function startVault({
   const idOf = (name: string, version?: string) =>
     [address, "secrets", name, ...(version === undefined ? [] : [version])].join("/");
 
-  const shown = (name: string, version: SecretVersion): PeerAnswer => ({
+  const shown = (name: string, version: SecretVersion): HttpAnswer => ({
     status: 200,
     body: { value: version.value, ...listed(idOf(name, version.version), version) },
   });
@@ -81,13 +81,13 @@ export async function startVault({
     const recoveryId = `${address}/deletedsecrets/${name}`;
     return { ...(latest && listed(idOf(name, latest.version), latest)), ...deletion(recoveryId, deletedAt) };
   };
-  const shownDeleted = (name: string): PeerAnswer => {
+  const shownDeleted = (name: string): HttpAnswer => {
     const secret = findDeleted(name);
     return secret === undefined ? notFound(name) : { status: 200, body: deletedBody(secret) };
   };
 
   /** Handles calls about deleted secrets: list, get and recover. Purge protection forbids to purge them. */
-  const ofDeleted = (call: PeerCall, name: string, action: string): PeerAnswer | undefined => {
+  const ofDeleted = (call: HttpCall, name: string, action: string): HttpAnswer | undefined => {
     if (name === "") {
       if (call.method !== "GET") return undefined;
       return page(
@@ -115,13 +115,13 @@ export async function startVault({
   };
 
   /** An empty `version` is the latest. */
-  const withVersion = (name: string, version: string, act: (found: SecretVersion) => PeerAnswer) => {
+  const withVersion = (name: string, version: string, act: (found: SecretVersion) => HttpAnswer) => {
     const versions = find(name)?.versions ?? [];
     const found = version === "" ? versions.at(-1) : versions.find(known => known.version === version);
     return found === undefined ? notFound(name) : act(found);
   };
 
-  const list = (call: PeerCall) =>
+  const list = (call: HttpCall) =>
     page(
       call,
       stored.names().flatMap(key => {
@@ -131,7 +131,7 @@ export async function startVault({
       }),
     );
 
-  const page = ({ query, path }: PeerCall, all: readonly unknown[]): PeerAnswer => {
+  const page = ({ query, path }: HttpCall, all: readonly unknown[]): HttpAnswer => {
     const size = Number(query.get("maxresults") ?? pageSize);
     if (!(size >= 1 && size <= pageSize)) return refused(400, "BadParameter", `maxresults must be 1 to ${pageSize}`);
     const from = Number(query.get("$skiptoken") ?? 0);
@@ -150,15 +150,15 @@ export async function startVault({
   return { ...peer, set, get, enabled, tags };
 }
 
-const withBody = <S extends z.ZodType>(schema: S, body: Buffer, act: (input: z.output<S>) => PeerAnswer) => {
+const withBody = <S extends z.ZodType>(schema: S, body: Buffer, act: (input: z.output<S>) => HttpAnswer) => {
   const reading = readBody(schema, body);
   return reading.ok ? act(reading.input) : refused(400, "BadParameter", reading.error);
 };
 
-const notFound = (name: string): PeerAnswer =>
+const notFound = (name: string): HttpAnswer =>
   refused(404, "SecretNotFound", `A secret with (name/id) ${name} was not found in this key vault.`);
 
-const stillRecoverable = (name: string): PeerAnswer =>
+const stillRecoverable = (name: string): HttpAnswer =>
   refused(
     409,
     "Conflict",
@@ -166,12 +166,12 @@ const stillRecoverable = (name: string): PeerAnswer =>
     "ObjectIsDeletedButRecoverable",
   );
 
-const refused = (status: number, code: string, message: string, inner?: string): PeerAnswer => ({
+const refused = (status: number, code: string, message: string, inner?: string): HttpAnswer => ({
   status,
   body: { error: { code, message, ...(inner === undefined ? {} : { innererror: { code: inner } }) } },
 });
 
-const challenge: PeerAnswer = {
+const challenge: HttpAnswer = {
   ...refused(401, "Unauthorized", "AKV10000: Request is missing a Bearer or PoP token."),
   headers: {
     "www-authenticate":

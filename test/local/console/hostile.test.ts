@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startConsole } from "../../../local/console/console.ts";
 import { mailPage } from "../../../local/peers/mail/mail-page.ts";
 import type { Mail } from "../../../local/peers/mail/message.ts";
-import type { PeerAnswer, PeerCall } from "../../../local/peers/peer.ts";
+import type { HttpAnswer, HttpCall } from "../../../local/peers/peer.ts";
 import { startBrowser, type TestBrowser } from "./browser.ts";
 import { type StubSystem, startStubSystem, tokens } from "./stub-system.ts";
 
@@ -50,7 +50,7 @@ const authenticatorRequest = {
 };
 
 /** A host whose every text is foreign. */
-function hostileHost({ path, query }: PeerCall): PeerAnswer {
+function hostileHost({ path, query }: HttpCall): HttpAnswer {
   const deliveries = [{ sink: 1, state: probe, delivered_at: probe, error_message: probe }];
   const event = { id: probe, type: probe, time: probe, data: { key_id: probe, idp_id: probe }, deliveries };
   const bodies: readonly (readonly [RegExp, unknown])[] = [
@@ -94,7 +94,7 @@ const manyMails: readonly Mail[] = Array.from({ length: 1000 }, (_, at) => ({
   at: new Date(at * 1000).toISOString(),
 }));
 
-function hostilePeer({ method, path, query }: PeerCall): PeerAnswer | undefined {
+function hostilePeer({ method, path, query }: HttpCall): HttpAnswer | undefined {
   const html = mailHtml(system.host.url);
   const mail: Mail = {
     id: "1",

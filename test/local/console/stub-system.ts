@@ -1,5 +1,5 @@
 import { type Console, startConsole } from "../../../local/console/console.ts";
-import { type Peer, type PeerAnswer, type PeerCall, startPeer } from "../../../local/peers/peer.ts";
+import { type HttpAnswer, type HttpCall, type Peer, startPeer } from "../../../local/peers/peer.ts";
 import { createStores } from "../../../local/start/system.ts";
 import { freshStorage } from "../../support/storage/fresh-storage.ts";
 
@@ -10,7 +10,7 @@ export interface StubSystem {
   readonly mail: Peer;
   readonly connectionString: string;
   /** What the host was called with. */
-  readonly calls: readonly PeerCall[];
+  readonly calls: readonly HttpCall[];
   close(): Promise<void>;
 }
 
@@ -22,12 +22,12 @@ export async function startStubSystem({
   answer = () => ({ status: 200, body: {} }),
   control = () => undefined,
 }: {
-  answer?: (call: PeerCall) => PeerAnswer | undefined;
-  control?: (call: PeerCall) => PeerAnswer | undefined;
+  answer?: (call: HttpCall) => HttpAnswer | undefined;
+  control?: (call: HttpCall) => HttpAnswer | undefined;
 } = {}): Promise<StubSystem> {
   const { connectionString } = freshStorage();
   await createStores(connectionString);
-  const calls: PeerCall[] = [];
+  const calls: HttpCall[] = [];
   const host = await startPeer("host", {
     handle: call => {
       calls.push(call);

@@ -2,7 +2,8 @@ import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { Writable } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { consoleUserAgent, createLocalLog, type LogMode, logMode } from "../../../local/start/log.ts";
+import { consoleUserAgent } from "../../../commands/console/calls.ts";
+import { createLocalLog, type LogMode, logMode } from "../../../local/start/log.ts";
 
 /** Runs `work` with a log. Returns what it writes, without the times of pretty lines. */
 async function logged(

@@ -1,6 +1,6 @@
 import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request as send } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { listen, shut } from "../../../local/peers/http-exchange.ts";
+import { listen, shut } from "../../../commands/http-exchange.ts";
 import { createWatch } from "../../../local/peers/watch.ts";
 
 /** Which exchanges to hold, and when. What is missing fits everything. */

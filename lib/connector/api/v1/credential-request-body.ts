@@ -2,6 +2,7 @@ import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId } from "../../model/ids.ts";
+import { pinEntryMethods } from "../../model/request.ts";
 import type { BodyFormat } from "../body-format.ts";
 import { listOf, withDefault } from "../field-rules.ts";
 import { requestLimits } from "../limits.ts";
@@ -23,7 +24,7 @@ const bodyV1 = z.lazy(() =>
     pin_request: z
       .object({
         min_length: withDefault(pinLength(), defaultPinLength).describe("Least number of PIN characters."),
-        entry_method: withDefault(z.enum(["generated", "user_entered"]), "generated").describe(
+        entry_method: withDefault(z.enum(pinEntryMethods), "generated").describe(
           "Generated beforehand and sent by email, or entered at the enrollment on site.",
         ),
       })

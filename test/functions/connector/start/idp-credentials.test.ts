@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { exportJWK } from "jose";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
+import { listen, shut } from "../../../../commands/http-exchange.ts";
 import { openConnectorContext } from "../../../../functions/connector/start/open-context.ts";
 import { readAllSettings } from "../../../../functions/read-all-settings.ts";
 import { startAic } from "../../../../local/peers/aic/aic.ts";
 import { startEntra } from "../../../../local/peers/entra/entra.ts";
-import { listen, shut } from "../../../../local/peers/http-exchange.ts";
 import { startPingOne } from "../../../../local/peers/pingone/pingone.ts";
 import { certifiedKey } from "../../../support/connector/certified-key.ts";
 import {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createAccessTokens, type Grant, type TokenCall } from "../../../../lib/connector/peers/access-token.ts";
 import { type ClientCredentials, grantByClientCredentials } from "../../../../lib/connector/peers/grant.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
-import { type Peer, type PeerCall, startPeer } from "../../../../local/peers/peer.ts";
+import { type HttpCall, type Peer, startPeer } from "../../../../local/peers/peer.ts";
 import { certifiedKey } from "../../../support/connector/certified-key.ts";
 import { failureOf, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
@@ -184,7 +184,7 @@ describe("the client credentials grant (RFC 6749 section 4.4)", () => {
     forms = [];
     answer = { access_token: "token", expires_in: 3599, token_type: "Bearer" };
     peer = await startPeer("login", {
-      handle: ({ body }: PeerCall) => {
+      handle: ({ body }: HttpCall) => {
         forms.push(new URLSearchParams(body.toString()));
         return { status: 200, body: answer };
       },

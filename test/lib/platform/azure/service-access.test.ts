@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { isLocalService, managedIdentity } from "../../../../lib/platform/azure/service-access.ts";
-import { type Peer, type PeerCall, startPeer } from "../../../../local/peers/peer.ts";
+import { type HttpCall, type Peer, startPeer } from "../../../../local/peers/peer.ts";
 
 describe("the managed identity", () => {
   const scope = "https://storage.azure.com/.default";
   const timeoutMs = 10_000;
-  const asked: PeerCall[] = [];
+  const asked: HttpCall[] = [];
   let platform: Peer;
 
   // The platform sets these two variables to the address of the app's tokens.

@@ -6,7 +6,7 @@ import { type MailOptions, openMailer } from "../../../../lib/platform/mail/mail
 import type { Mailer } from "../../../../lib/platform/peers/mail.ts";
 import type { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { type MailService, startMail } from "../../../../local/peers/mail/mail.ts";
-import { type PeerAnswer, startPeer } from "../../../../local/peers/peer.ts";
+import { type HttpAnswer, startPeer } from "../../../../local/peers/peer.ts";
 
 const sender = "keys@example.com";
 const now = () => "2026-11-21T13:00:00.000Z";
@@ -34,7 +34,7 @@ beforeEach(() => {
 });
 
 /** A mailer whose service answers everything so. */
-const answeredBy = async (answer: PeerAnswer, use: (mailer: Mailer, asked: () => number) => Promise<void>) => {
+const answeredBy = async (answer: HttpAnswer, use: (mailer: Mailer, asked: () => number) => Promise<void>) => {
   const peer = await startPeer("mail", { handle: () => answer });
   try {
     await use(openMailer({ endpoint: peer.url, credential: localCredential, ...limits }), () => peer.requests().length);

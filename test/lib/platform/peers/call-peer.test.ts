@@ -8,7 +8,7 @@ import * as z from "zod";
 import { errorFields } from "../../../../lib/platform/log.ts";
 import { anyResponse, callPeer, type PeerAccess, type PeerRequest } from "../../../../lib/platform/peers/call-peer.ts";
 import { plus } from "../../../../lib/platform/time.ts";
-import { type Peer, type PeerAnswer, startPeer } from "../../../../local/peers/peer.ts";
+import { type HttpAnswer, type Peer, startPeer } from "../../../../local/peers/peer.ts";
 import {
   failingFetch,
   failureOf,
@@ -22,7 +22,7 @@ import { deadAddress } from "../../../support/dead-address.ts";
 const response = z.object({ id: z.string() });
 
 let peer: Peer;
-let next: PeerAnswer;
+let next: HttpAnswer;
 
 beforeEach(async () => {
   peer = await startPeer("thing", { handle: () => next });

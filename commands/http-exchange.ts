@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** One HTTP call as a simulated peer sees it. */
-export interface PeerCall {
+/** An HTTP call that a server on this machine received. */
+export interface HttpCall {
   readonly method: string;
   /** The path, percent-decoded. */
   readonly path: string;
@@ -13,7 +13,7 @@ export interface PeerCall {
   readonly url: URL;
 }
 
-export interface PeerAnswer {
+export interface HttpAnswer {
   readonly status: number;
   readonly headers?: Record<string, string>;
   /** A string or Buffer is sent unchanged, undefined as no body, everything else as JSON. */
@@ -35,7 +35,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
 }
 
 /** Reads a request completely. Throws for a body over 8 MiB. @param base address of the server */
-export async function readCall(request: IncomingMessage, base: string): Promise<PeerCall> {
+export async function readCall(request: IncomingMessage, base: string): Promise<HttpCall> {
   const url = new URL(request.url ?? "/", base);
   return {
     method: request.method ?? "GET",
@@ -47,7 +47,7 @@ export async function readCall(request: IncomingMessage, base: string): Promise<
   };
 }
 
-export function sendAnswer(response: ServerResponse, { status, headers = {}, body }: PeerAnswer): void {
+export function sendAnswer(response: ServerResponse, { status, headers = {}, body }: HttpAnswer): void {
   const asIs = body === undefined || typeof body === "string" || Buffer.isBuffer(body);
   const content = asIs ? (body ?? "") : JSON.stringify(body);
   const type: Record<string, string> = asIs ? {} : { "content-type": "application/json; charset=utf-8" };
