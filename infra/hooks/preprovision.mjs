@@ -11,6 +11,8 @@ const { SKIP_PREFLIGHT } = process.env;
 const az = createAz();
 stopOn(brokenValues(process.env));
 if (SKIP_PREFLIGHT !== "true") stopOn([...settingProblems(process.env), ...preflight(process.env, az)]);
+const mailDomain = linkedMailDomain(process.env);
+if (SKIP_PREFLIGHT !== "true") stopOn(refusedSender(process.env, mailDomain));
 
 // New in every run. The template uses them only where a vault has none yet, so those of a second run are worth nothing.
 const newKey = () => randomBytes(32).toString("base64url");
@@ -20,7 +22,7 @@ setInEnvironment({
   NEW_AUTH_PEPPER: newKey(),
   NEW_CONNECTOR_DATA_KEY: newKey(),
   NEW_KEYS_EXPIRE_ON: String(Math.floor(Date.now() / 1000) + yearInSeconds),
-  ...linkedMailDomain(process.env),
+  ...mailDomain,
   ...idpFile(process.env),
 });
 
@@ -42,4 +44,12 @@ function linkedMailDomain({ AZURE_SUBSCRIPTION_ID, AZURE_RESOURCE_GROUP, AZURE_E
   const linked = isDomainLinked(az, { AZURE_SUBSCRIPTION_ID, AZURE_RESOURCE_GROUP, AZURE_ENV_NAME }, mailDomain);
   if (linked === undefined) return {};
   return { MAIL_DOMAIN_LINKED: String(linked) };
+}
+
+/** A domain has the default sending limits until a support request after its first link, and with these Azure refuses any other sender. */
+function refusedSender({ MAIL_SENDER_NAME: name = "", CORE_APP_NAME }, { MAIL_DOMAIN_LINKED: isLinked }) {
+  if (["", "donotreply"].includes(name.toLowerCase()) || (CORE_APP_NAME && isLinked !== "false")) return [];
+  return [
+    `MAIL_SENDER_NAME: Azure refuses "${name}" until the mail domain is linked and its sending limits are raised. Now \`azd env set MAIL_SENDER_NAME ""\`, and set it again then.`,
+  ];
 }

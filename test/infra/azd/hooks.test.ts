@@ -179,6 +179,18 @@ describe("the hook before a provision", () => {
     expect(valuesOf(notes()[0]?.text).MAIL_DOMAIN_LINKED).toBe("true");
   });
 
+  it("stops at another sender than Azure's own before the mail domain is linked, because Azure refuses it until later", async () => {
+    const sender = { MAIL_SENDER_NAME: "security-keys" };
+    await expect(ran("preprovision", {}, sender)).rejects.toThrow('MAIL_SENDER_NAME: Azure refuses "security-keys"');
+    await expect(ran("preprovision", {}, { ...sender, CORE_APP_NAME: "func-core" })).rejects.toThrow("until the mail");
+    expect(notes()).toEqual([]);
+    const linkedDomains = ["/emailServices/m/domains/keys.example.com"];
+    const services = { value: [{ tags: { "azd-env-name": "sample" }, properties: { linkedDomains } }] };
+    await ran("preprovision", { communicationServices: services }, { ...sender, CORE_APP_NAME: "func-core" });
+    await ran("preprovision", {}, { MAIL_SENDER_NAME: "DoNotReply" });
+    expect(notes()).toHaveLength(2);
+  });
+
   it("stops where azd does not accept the keys", async () => {
     commands = fakeCommands({ azd: "process.exitCode = 3;", az });
     await expect(made()).rejects.toThrow("azd env set failed: status 3");
