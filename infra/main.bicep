@@ -1,6 +1,6 @@
 metadata description = 'An authentication server and a credential connector on Azure Functions: three apps, two services that cannot reach each other.'
 
-import { ByApp, DnsRecord, given, listed, pairs, Subnets, Texts, Zones } from 'types.bicep'
+import { ByApp, CoreRanges, DnsRecord, given, listed, pairs, Subnets, Texts, Zones } from 'types.bicep'
 
 targetScope = 'resourceGroup'
 
@@ -50,7 +50,7 @@ param storageSku string = 'Standard_ZRS'
 @description('Whether the instances of each app are spread over availability zones. The platform then keeps two instances of each app ready, which are paid for all the time.')
 param zoneRedundant bool = false
 
-@description('A cheap set for trying out, never for real data: stores and vaults answer on the internet, where roles alone protect them, Core answers to coreDeployRange, and vaults can be purged.')
+@description('A cheap set for trying out, never for real data: stores and vaults answer on the internet, where roles alone protect them, Core answers to coreRanges, and vaults can be purged.')
 param trial bool = false
 
 @description('Whether stores and vaults have locks against deletion. Creating one needs Owner or User Access Administrator.')
@@ -72,8 +72,8 @@ param additionalSubnets string = ''
 @description('Addresses of operators, in the network or in one that is peered with it, as in 10.90.1.0/27. They reach stores and vaults as far as their roles go. Empty: only the apps.')
 param operatorRange string = ''
 
-@description('Address range that may deploy to Core over the internet, as in 203.0.113.7/32. It reaches the deployment site alone, with an Entra token. Empty: only from inside.')
-param coreDeployRange string = ''
+@description('From where Core is reached over the internet, with an Entra token. Empty: only from inside.')
+param coreRanges CoreRanges = { deploy: '', setup: '' }
 
 @description('Ids of resources of yours that are used in place of new ones; empty ones are made.')
 type ExistingIds = {
@@ -467,6 +467,7 @@ var common = {
   insightsConnectionString: monitoring.outputs.connectionString
   proxyIdHeader: everyApp.PROXY_ID_HEADER
   proxySource: proxySource
+  coreRanges: coreRanges
 }
 
 module core 'modules/app.bicep' = {
@@ -487,7 +488,6 @@ module core 'modules/app.bicep' = {
     hostId: 'core-${token}'
     proxyId: ''
     trustedProxies: everyApp.TRUSTED_PROXIES
-    deployRange: coreDeployRange
     settings: union(everyApp, ofAuth, {
       PUBLIC_BASE_URL: publicBaseUrls.core
       CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId
@@ -512,7 +512,6 @@ module client 'modules/app.bicep' = {
     hostId: 'client-${token}'
     proxyId: proxyIds.client
     trustedProxies: clientTrustedProxies
-    deployRange: ''
     settings: union(everyApp, ofAuth, {
       PUBLIC_BASE_URL: publicBaseUrls.client
       CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId
@@ -537,7 +536,6 @@ module connector 'modules/app.bicep' = {
     hostId: 'connector-${token}'
     proxyId: proxyIds.connector
     trustedProxies: connectorTrustedProxies
-    deployRange: ''
     settings: union(everyApp, ofConnector, {
       PUBLIC_BASE_URL: publicBaseUrls.connector
       CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId

@@ -35,6 +35,15 @@ type Subnets = {
 }
 
 @export()
+@description('Address ranges of the internet that Core admits, as in 203.0.113.7/32.')
+type CoreRanges = {
+  @description('Reaches the deployment site alone; in a trial the API too.')
+  deploy: string
+  @description('Reaches both until the first user is created. `npm run deploy:finish -- --close` ends it.')
+  setup: string
+}
+
+@export()
 @description('What is given for each app.')
 type ByApp = {
   @description('For Core.')

@@ -12,7 +12,7 @@ export const addressProblems = environment => [
 ];
 
 /** An access restriction takes up to eight ranges in one rule, a rule of a security group one. */
-const maxRanges = { PROXY_SOURCE: 8, CORE_DEPLOY_RANGE: 8, OPERATOR_RANGE: 1, NETWORK_PREFIX: 1 };
+const maxRanges = { PROXY_SOURCE: 8, CORE_DEPLOY_RANGE: 8, CORE_SETUP_RANGE: 8, OPERATOR_RANGE: 1, NETWORK_PREFIX: 1 };
 
 const listOf = (text = "") => (text.trim() === "" ? [] : text.split(",").map(part => part.trim()));
 

@@ -3,11 +3,11 @@ import { setInEnvironment } from "./command.mjs";
 
 setInEnvironment({ NEW_AUTH_DATA_KEY: "", NEW_AUTH_PEPPER: "", NEW_CONNECTOR_DATA_KEY: "" });
 
-const { MAIL_DOMAIN_VERIFIED, CALLER_AUDIENCES, CORE_DEPLOY_RANGE, TRIAL } = process.env;
+const { MAIL_DOMAIN_VERIFIED, CALLER_AUDIENCES, CORE_DEPLOY_RANGE, CORE_SETUP_RANGE, TRIAL } = process.env;
 
 if (TRIAL === "true") {
   console.log(
-    `\nTRIAL=true, never for real data: stores and vaults answer on the internet, protected by roles alone; Core answers to ${CORE_DEPLOY_RANGE || "no address, because CORE_DEPLOY_RANGE is empty"}; a broken app reaches the addresses of the other service; vaults can be purged.`,
+    `\nTRIAL=true, never for real data: stores and vaults answer on the internet, protected by roles alone; Core answers to ${[CORE_DEPLOY_RANGE, CORE_SETUP_RANGE].filter(Boolean).join(" and ") || "no address, because CORE_DEPLOY_RANGE is empty"}; a broken app reaches the addresses of the other service; vaults can be purged.`,
   );
 }
 

@@ -18,9 +18,9 @@ const kindQuestion = `Identity provider of the security keys:
   4  PingOne Advanced Identity Cloud, or several: a file that you write later
 Number`;
 
-const deployRangeQuestion = `Addresses from which this machine reaches the internet, as 203.0.113.7/32, so that it can deploy Core;
-closed again at the end. Empty if this machine is inside the network, or if a pipeline deploys Core.
-CORE_DEPLOY_RANGE`;
+const setupRangeQuestion = `Addresses from which this machine reaches the internet, as 203.0.113.7/32 (\`curl https://api.ipify.org\` prints one), so that it can
+deploy Core and create the first user; closed again at the end. Empty if this machine is inside the network, or if a pipeline deploys Core.
+CORE_SETUP_RANGE`;
 
 /**
  * Asks for every value that is missing or wrong. An empty answer leaves a value as it is. Returns the answers.
@@ -48,7 +48,7 @@ export async function askForMissing(environment, { question, check, save, tell }
   };
 
   let problems = check(now());
-  const asksForRange = !environment.CORE_APP_NAME && environment.CORE_DEPLOY_RANGE === undefined;
+  const asksForRange = !environment.CORE_APP_NAME && environment.CORE_SETUP_RANGE === undefined;
   if (environment.MAIL_DOMAIN && problems.length === 0 && !asksForRange) return answers;
   tell(
     "A first deployment needs these values. Each answer is kept in the azd environment; an empty one leaves a value out (docs/deploy.md).\n",
@@ -73,9 +73,9 @@ export async function askForMissing(environment, { question, check, save, tell }
     isAnswered = Object.entries(answers).some(([name, value]) => before[name] !== value);
     if (isAnswered) problems = check(now());
   }
-  if (asksForRange) await askFor("CORE_DEPLOY_RANGE", deployRangeQuestion);
+  if (asksForRange) await askFor("CORE_SETUP_RANGE", setupRangeQuestion);
   // An empty answer is one too: it is not asked for again.
-  if (asksForRange && answers.CORE_DEPLOY_RANGE === undefined) keep({ CORE_DEPLOY_RANGE: "" });
+  if (asksForRange && answers.CORE_SETUP_RANGE === undefined) keep({ CORE_SETUP_RANGE: "" });
   return answers;
 }
 

@@ -1,6 +1,6 @@
 metadata description = 'One function app with its plan. It serves exactly one API, so Core never runs together with a public API.'
 
-import { Identity, Texts } from '../types.bicep'
+import { CoreRanges, Identity, Texts } from '../types.bicep'
 
 @description('What all apps have in common.')
 type Common = {
@@ -14,7 +14,7 @@ type Common = {
   maximumInstanceCount: int
   @description('Whether the instances are spread over availability zones.')
   zoneRedundant: bool
-  @description('Whether the app answers without a private network: Core then answers to deployRange.')
+  @description('Whether the app answers without a private network: Core then answers to all of coreRanges.')
   trial: bool
   @description('Largest body that the host reads, in bytes.')
   bodyLimitBytes: string
@@ -26,6 +26,8 @@ type Common = {
   proxyIdHeader: string
   @description('Where calls of the proxy come from: a service tag, or an address range. Calls from elsewhere are refused.')
   proxySource: string
+  @description('Where Core is called from over the internet.')
+  coreRanges: CoreRanges
 }
 
 @description('What all apps have in common.')
@@ -71,9 +73,6 @@ param endpointSubnetId string = ''
 @description('Private DNS zone of apps; empty: something else makes the records.')
 param endpointZoneId string = ''
 
-@description('Core alone: the address range that may deploy to it over the internet; empty closes it.')
-param deployRange string
-
 @description('What the proxy before the app sends in the header `proxyIdHeader`; empty: there is no proxy before the app.')
 param proxyId string
 
@@ -89,17 +88,15 @@ var inNetwork = empty(subnetId)
         allTraffic: true
       }
     }
-var fromRange = closed && !empty(deployRange)
-  ? [
-      {
-        name: 'deploy'
-        description: 'The package comes from here.'
-        priority: 100
-        action: 'Allow'
-        ipAddress: deployRange
-      }
-    ]
-  : []
+var fromRanges = [
+  for (range, position) in closed ? filter(items(common.coreRanges), range => !empty(range.value)) : []: {
+    name: range.key
+    description: range.key == 'deploy' ? 'The package comes from here.' : 'The first user is created from here.'
+    priority: 100 + position
+    action: 'Allow'
+    ipAddress: range.value
+  }
+]
 var proxied = !closed && !empty(proxyId)
 var byRange = contains(common.proxySource, '/')
 // The platform compares a few headers only, so another one is left to the app.
@@ -142,7 +139,9 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
     serverFarmId: plan.id
     httpsOnly: true
     clientAffinityEnabled: false
-    publicNetworkAccess: closed && empty(deployRange) ? 'Disabled' : 'Enabled'
+    // Azure may not learn the triggers of a closed app by itself, and `az functionapp deployment source config-zip` never ends there:
+    // infra/scripts/deploy-app.mjs does both (Azure/azure-functions-host#10169; Azure/azure-cli#30870, #31394).
+    publicNetworkAccess: closed && empty(fromRanges) ? 'Disabled' : 'Enabled'
     functionAppConfig: {
       deployment: {
         storage: {
@@ -189,10 +188,10 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
               ...(byId ? { headers: { 'x-azure-fdid': [proxyId] } } : {})
             }
           ]
-        : common.trial ? fromRange : []
+        : filter(fromRanges, range => common.trial || range.name == 'setup')
       scmIpSecurityRestrictionsUseMain: false
       scmIpSecurityRestrictionsDefaultAction: closed ? 'Deny' : 'Allow'
-      scmIpSecurityRestrictions: fromRange
+      scmIpSecurityRestrictions: fromRanges
     }
   }
 }

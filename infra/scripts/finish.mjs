@@ -3,7 +3,10 @@
 import { parseArgs } from "node:util";
 import { createAz } from "../hooks/command.mjs";
 import { terminal } from "../hooks/questions.mjs";
-import { checkPeers, keeperOf, readEnvironment, steps } from "./finish/steps.mjs";
+import { principalOf } from "./finish/callers.mjs";
+import { closeCore, openCore } from "./finish/core.mjs";
+import { keeperOf, readEnvironment } from "./finish/environment.mjs";
+import { steps } from "./finish/steps.mjs";
 
 const usage = `npm run deploy:finish [-- options]        (docs/deploy.md)
 
@@ -12,11 +15,15 @@ deploys Core's package, provisions once more, and checks the peers. Each step sa
 the command may be repeated at any time. Needs azd and the Azure CLI, both signed in.
 
   --list                   only says what is left
-  --core-admin <id>        object id that gets Core.Admin in place of your own account; may be repeated
-  --connector-caller <id>  object id that gets Connector.Call in place of your own account; may be repeated
+  --close                  only ends that Core can be reached from CORE_SETUP_RANGE: run it when the first user is created
+  --core-admin <who>       object id or user name that gets Core.Admin in place of your own account; may be repeated
+  --connector-caller <who> object id or user name that gets Connector.Call in place of your own account; may be repeated
+  --idp-file <file>        writes the file of several identity providers, where the storage can be reached
   --user [IDP=]<user>      test user for whom an identity provider is asked when the peers are checked; may be repeated
   --without-mail           does not wait for the DNS records of the mail domain; PIN emails wait until you repeat the command
-  --wait <minutes>         how long to wait for the DNS records; 10 by default
+  --without-provision      leaves the last provision to a pipeline, whose parameters this azd environment does not have
+  --without-peers          does not check the peers
+  --wait <minutes>         how long to wait for the DNS records; 10 by default, 0 waits for no firewall rule either
   --package <file>         package for Core; package.zip by default
   --graph <address>        Microsoft Graph of another cloud
 
@@ -25,10 +32,14 @@ The exit code is 0 if nothing is left, 1 if something is.`;
 const { values } = parseArgs({
   options: {
     list: { type: "boolean", default: false },
+    close: { type: "boolean", default: false },
     "core-admin": { type: "string", multiple: true, default: [] },
     "connector-caller": { type: "string", multiple: true, default: [] },
     user: { type: "string", multiple: true, default: [] },
+    "idp-file": { type: "string" },
     "without-mail": { type: "boolean", default: false },
+    "without-provision": { type: "boolean", default: false },
+    "without-peers": { type: "boolean", default: false },
     wait: { type: "string", default: "10" },
     package: { type: "string", default: "package.zip" },
     graph: { type: "string", default: "https://graph.microsoft.com" },
@@ -49,7 +60,8 @@ else {
 async function main() {
   const waitMs = Number(values.wait) * 60_000;
   if (!(waitMs >= 0)) throw new Error("--wait is a number of minutes.");
-  const environment = readEnvironment();
+  const az = createAz(values.list ? 60_000 : 15 * 60_000);
+  const environment = readEnvironment(az);
   let person;
   const ask = (...question) => {
     person ??= terminal();
@@ -60,13 +72,17 @@ async function main() {
     person = undefined;
   };
   const context = {
-    az: createAz(values.list ? 60_000 : 15 * 60_000),
+    az,
     environment,
     options: {
-      coreAdmins: values["core-admin"],
-      connectorCallers: values["connector-caller"],
+      coreAdmins: values["core-admin"].map(text => principalOf(az, text)),
+      connectorCallers: values["connector-caller"].map(text => principalOf(az, text)),
+      idpFile: values["idp-file"],
       users: values.user,
       withoutMail: values["without-mail"],
+      withoutProvision: values["without-provision"],
+      withoutPeers: values["without-peers"],
+      refusedMs: waitMs === 0 ? 0 : undefined,
       package: values.package,
       graphAddress: values.graph,
     },
@@ -77,9 +93,10 @@ async function main() {
     endQuestions,
     keep: keeperOf(environment),
   };
+  if (values.close) return closeCore(context);
   try {
     const left = values.list ? await list(context) : await finish(context);
-    report(left);
+    report(left, openCore(environment));
     if (left.length > 0 && !values.list) process.exitCode = 1;
   } finally {
     endQuestions();
@@ -89,7 +106,7 @@ async function main() {
 async function list(context) {
   const left = [];
   for (const { title, left: leftOf } of steps) {
-    const what = await attempt(() => leftOf(context));
+    const what = await attempt(() => leftOf?.(context));
     if (what !== undefined) left.push(`${title}: ${what}`);
   }
   return left;
@@ -97,20 +114,16 @@ async function list(context) {
 
 async function finish(context) {
   const left = [];
-  for (const { title, left: leftOf, act, always } of steps) {
-    const before = always ? "" : await attempt(() => leftOf(context));
-    if (before === undefined) {
+  for (const { title, left: leftOf, act } of steps) {
+    if (leftOf && (await attempt(() => leftOf(context))) === undefined) {
       console.log(`${title}: done already.`);
       continue;
     }
-    if (!always) console.log(`${title}:`);
+    console.log(`${title}:`);
     const what = await attempt(() => act(context));
     if (what !== undefined) left.push(`${title}: ${what}`);
   }
-  if (left.length > 0) return left;
-  console.log("Peers:");
-  const what = await attempt(() => checkPeers(context));
-  return what === undefined ? [] : [`Peers: ${what}`];
+  return left;
 }
 
 /** A step that fails does not keep the others from being done. */
@@ -122,14 +135,15 @@ async function attempt(work) {
   }
 }
 
-function report(left) {
+function report(left, open) {
   if (left.length === 0) {
     console.log('\nNothing is left. The first order: docs/deploy.md, "The first user and the first order".');
-    return;
+  } else {
+    console.log("\nThis is left:\n");
+    for (const each of left) console.log(`- ${each}`);
+    console.log(
+      `\n${values.list ? "Then run" : "Then repeat"} \`npm run deploy:finish\`, which does what is left and waits for nothing that is done.`,
+    );
   }
-  console.log("\nThis is left:\n");
-  for (const each of left) console.log(`- ${each}`);
-  console.log(
-    `\n${values.list ? "Then run" : "Then repeat"} \`npm run deploy:finish\`, which does what is left and waits for nothing that is done.`,
-  );
+  if (open !== undefined) console.log(`\n${open}`);
 }

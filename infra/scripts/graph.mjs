@@ -26,7 +26,8 @@ export function connectGraph(address, token, { pauseMs = 2000, tries = 6 } = {})
       if (response.ok) return text === "" ? undefined : JSON.parse(text);
       if (missing && response.status === 404) return undefined;
       if (turn >= tries || !(passing.has(response.status) || retryStatuses.includes(response.status))) {
-        throw new Error(`${method} ${path} was answered ${response.status}: ${reasonOf(text)}`);
+        const { status } = response;
+        throw Object.assign(new Error(`${method} ${path} was answered ${status}: ${reasonOf(text)}`), { status });
       }
       const asked = Number(response.headers.get("retry-after"));
       await wait(Number.isFinite(asked) && asked > 0 ? Math.min(asked, 60) * 1000 : pauseMs * turn);

@@ -1,11 +1,14 @@
 // Publishes a package to the deployment site of an app, as azd does. Not `az functionapp deployment source config-zip`, which then asks
-// the app itself for its health, and never ends where the app refuses this machine (azure-cli #30870, #31394).
+// the app itself for its health, and never ends where the app refuses this machine (Azure/azure-cli#30870, #31394).
 import { openAsBlob } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 
-/** Times in milliseconds. A deployment takes one to three minutes; the app then starts. `refusedMs`: how long 403 may pass. */
+/**
+ * Times in milliseconds. A deployment takes one to three minutes; the app then starts. `refusedMs`: a rule of the firewall that was
+ * changed just now takes some time to be in force, and answers 403 until then.
+ */
 const limits = {
-  refusedMs: 0,
+  refusedMs: 60_000,
   pauseMs: 2000,
   sendMs: 600_000,
   callMs: 30_000,
@@ -118,7 +121,7 @@ async function send(call, file, { sendMs, pauseMs, refusedMs }) {
 }
 
 const places =
-  "Core's deployment site can be reached only from inside the network, or from CORE_DEPLOY_RANGE (docs/deploy.md, \"Core's package\").";
+  "Core's deployment site can be reached only from inside the network, or from CORE_DEPLOY_RANGE or CORE_SETUP_RANGE (docs/deploy.md, \"Core's package\").";
 
 const refused = (site, status) =>
   new Error(

@@ -2,8 +2,8 @@
 // roles.
 import { parseArgs } from "node:util";
 import { run } from "../hooks/command.mjs";
-import { roleNames } from "./entra-application.mjs";
-import { applicationName, environmentVariables, registerApi } from "./register.mjs";
+import { ensurePasskeyPermission, roleNames } from "./entra-application.mjs";
+import { applicationName, connectToGraph, environmentVariables, isObjectId, registerApi } from "./register.mjs";
 
 const usage = `node infra/scripts/register-api.mjs [options]        (docs/deploy.md)
 
@@ -17,7 +17,7 @@ Makes the application whose tokens Core and the connector take, with its roles, 
                                 stand several times
   --people                      lets people who hold a role get tokens by the Azure CLI
   --passkeys <object id>        lets the connector's identity register passkeys in this tenant (identity provider of kind B);
-                                its id is CONNECTOR_PRINCIPAL_ID of the azd environment
+                                its id is CONNECTOR_PRINCIPAL_ID of the azd environment. Alone, it leaves the application as it is
   --broad                       with --passkeys: the broad permission, for Graph's beta where it refuses the narrow one
   --graph <address>             Microsoft Graph of another cloud`;
 
@@ -47,7 +47,6 @@ else {
 
 async function register() {
   const tell = sentence => console.log(sentence);
-  const name = values.name ?? nameOfEnvironment();
   const otherRoles = values.role.map(text => text.split("="));
   const unknown = otherRoles.find(([title]) => !roleNames.includes(title));
   if (unknown !== undefined) throw new Error(`${unknown[0]} is no role: ${roleNames.join(", ")}.`);
@@ -57,8 +56,17 @@ async function register() {
     ...otherRoles.map(([, id]) => id ?? ""),
     ...(values.passkeys === undefined ? [] : [values.passkeys]),
   ];
-  const wrong = principals.find(id => !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id));
+  const wrong = principals.find(id => !isObjectId(id));
   if (wrong !== undefined) throw new Error(`${wrong} is no object id.`);
+  const isAboutApplication = values.passkeys === undefined || principals.length > 1 || values.people || values.name;
+  if (isAboutApplication) await registerApplication(otherRoles, tell);
+  if (values.passkeys === undefined) return;
+  await ensurePasskeyPermission(connectToGraph(values.graph), values.passkeys, { broad: values.broad, tell });
+  tell("\nLet the connector use its identity:\n\n  azd env set IDPA_MANAGED_IDENTITY true");
+}
+
+async function registerApplication(otherRoles, tell) {
+  const name = values.name ?? nameOfEnvironment();
   if (!/^[\w.-]{1,120}$/.test(name)) throw new Error("The name has 1 to 120 letters, digits, dots, hyphens.");
 
   const api = await registerApi({
@@ -67,14 +75,11 @@ async function register() {
     connectorCallers: values["connector-caller"],
     otherRoles,
     forPeople: values.people,
-    passkeys: values.passkeys,
-    broad: values.broad,
     graphAddress: values.graph,
     tell,
   });
   tell("\nTell the deployment, then run `azd provision`:\n");
   tell(`  azd env set CALLER_AUDIENCES ${api.appId}`);
-  if (values.passkeys !== undefined) tell("  azd env set IDPA_MANAGED_IDENTITY true");
 }
 
 function nameOfEnvironment() {

@@ -1,11 +1,14 @@
 // The registration of the APIs with Entra, for the script of its own and for the end of a first deployment.
 import { run } from "../hooks/command.mjs";
 import { uniqueString } from "../hooks/names.mjs";
-import { ensureApplication, ensurePasskeyPermission, ensureRole } from "./entra-application.mjs";
+import { ensureApplication, ensureRole } from "./entra-application.mjs";
 import { connectGraph } from "./graph.mjs";
 
 /** Variables of the azd environment that the name of the application is made of. */
 export const environmentVariables = ["AZURE_ENV_NAME", "AZURE_SUBSCRIPTION_ID", "AZURE_RESOURCE_GROUP"];
+
+/** Whether a text is an object id. */
+export const isObjectId = text => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 
 /** Environments of one tenant may have the same name, and a caller of one must not become a caller of the other. */
 export function applicationName(environment) {
@@ -19,7 +22,6 @@ export function applicationName(environment) {
  * @param coreAdmins object ids that get Core.Admin
  * @param connectorCallers object ids that get Connector.Call
  * @param otherRoles pairs of a role and an object id that gets it
- * @param passkeys object id of an identity that may register passkeys
  */
 export async function registerApi({
   name,
@@ -27,8 +29,6 @@ export async function registerApi({
   connectorCallers,
   otherRoles = [],
   forPeople,
-  passkeys,
-  broad,
   graphAddress,
   tell,
 }) {
@@ -42,7 +42,6 @@ export async function registerApi({
   for (const [title, principalId] of given) {
     await ensureRole(graph, api, { principalId, appRoleId: api.roleId(title), title, tell });
   }
-  if (passkeys !== undefined) await ensurePasskeyPermission(graph, passkeys, { broad, tell });
   return api;
 }
 

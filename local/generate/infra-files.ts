@@ -54,7 +54,7 @@ const variables: Variables = {
   networkPrefix: "NETWORK_PREFIX=10.90.0.0/23",
   additionalSubnets: "ADDITIONAL_SUBNETS",
   operatorRange: "OPERATOR_RANGE",
-  coreDeployRange: "CORE_DEPLOY_RANGE",
+  coreRanges: { deploy: "CORE_DEPLOY_RANGE", setup: "CORE_SETUP_RANGE" },
   existingIds: {
     network: "NETWORK_ID",
     subnets: {

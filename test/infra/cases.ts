@@ -51,6 +51,7 @@ export const cases = {
   "connector-proxy": { CONNECTOR_PROXY_ID: frontDoor, TRUSTED_PROXIES: "3", EVENT_SINK_URLS: "none" },
   "trusted-proxies": { TRUSTED_PROXIES: "2" },
   ranges: { CORE_DEPLOY_RANGE: "203.0.113.7/32", OPERATOR_RANGE: "10.90.1.0/27" },
+  setup: { CORE_SETUP_RANGE: "203.0.113.7/32" },
   trial: { TRIAL: "true", NETWORK_ID: existingNetworkId, SUBNET_ID_CORE: existingVariables.SUBNET_ID_CORE },
   "trial-with-range": { TRIAL: "true", CORE_DEPLOY_RANGE: "203.0.113.7/32" },
   existing: existingVariables,

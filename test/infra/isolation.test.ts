@@ -311,11 +311,22 @@ describe("Core", () => {
     expect(valueAt(core, "siteConfig.scmIpSecurityRestrictions")).toEqual([
       expect.objectContaining({ action: "Allow", ipAddress: "203.0.113.7/32" }),
     ]);
+    expect(valueAt(core, "siteConfig.ipSecurityRestrictions")).toEqual([]);
+  });
+
+  it("answers one address range too until its first user is there, where one is named", () => {
+    const core = coreOf("setup");
+    expect(isolationFaults(deployed("setup"))).toEqual([expect.stringContaining("Core is open to the internet")]);
+    expect(valueAt(core, "siteConfig.ipSecurityRestrictionsDefaultAction")).toBe("Deny");
+    for (const list of ["ipSecurityRestrictions", "scmIpSecurityRestrictions"])
+      expect(valueAt(core, `siteConfig.${list}`)).toEqual([
+        expect.objectContaining({ action: "Allow", ipAddress: "203.0.113.7/32" }),
+      ]);
   });
 
   it("leaves Client and the connector as they are", () => {
     const others = (name: CaseName) => ["client", "connector"].map(api => siteOf(deployed(name), api));
-    expect(others("ranges")).toEqual(others("base"));
+    for (const name of ["ranges", "setup"] as const) expect(others(name)).toEqual(others("base"));
     for (const { body } of others("base")) expect(valueAt(body.properties, "publicNetworkAccess")).toBe("Enabled");
   });
 });

@@ -202,6 +202,7 @@ describe("main.parameters.json", () => {
       ([name, { defaultValue }]) => isObject(defaultValue) && name !== "settings",
     );
     expect(objects.map(([name]) => name)).toEqual([
+      "coreRanges",
       "existingIds",
       "publicBaseUrls",
       "proxyIds",

@@ -12,7 +12,9 @@ export const mailLeft = ({ az, environment }) => leftOf(readDomain(az, environme
 function leftOf(records, { MAIL_DOMAIN_NAME }) {
   if (records === undefined) return "the mail domain cannot be read";
   const missing = records.filter(isMissing);
-  return missing.length === 0 ? undefined : `publish these DNS records of ${MAIL_DOMAIN_NAME}:\n${shown(missing)}`;
+  return missing.length === 0
+    ? undefined
+    : `publish these DNS records of ${MAIL_DOMAIN_NAME}:\n${shown(missing, MAIL_DOMAIN_NAME)}`;
 }
 
 /** Has Azure look for the records that are not verified. Azure looks for no other record before it has found that of the domain. */
@@ -43,9 +45,13 @@ export async function awaitVerification(context) {
   }
 }
 
-const shown = records =>
+const shown = (records, domain) =>
   records
     .map(({ kind, record }) =>
-      record ? `    ${record.type}  ${record.name}  ${record.ttl}  ${record.value}` : `    ${kind}`,
+      record ? `    ${record.type}  ${wholeName(record.name, domain)}  ${record.ttl}  ${record.value}` : `    ${kind}`,
     )
     .join("\n");
+
+/** The names of CNAME records lack the domain. */
+const wholeName = (name, domain) =>
+  `.${name}`.toLowerCase().endsWith(`.${domain.toLowerCase()}`) ? name : `${name}.${domain}`;

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { simulatedSite } from "./simulated-site.ts";
 
 const { awaitVerification } = (await import("../../../infra/scripts/finish/mail.mjs" as string)) as {
   awaitVerification(context: object): Promise<string | undefined>;
@@ -48,6 +49,7 @@ describe("waiting for the DNS records", () => {
 
 interface Step {
   readonly title: string;
+  left?(context: object): string | undefined;
   act(context: object): Promise<string | undefined>;
 }
 const { steps } = (await import("../../../infra/scripts/finish/steps.mjs" as string)) as {
@@ -99,5 +101,63 @@ describe("the secrets of peers", () => {
     rmSync(directory, { recursive: true });
     expect(written).toEqual(["the token"]);
     expect(told.join()).not.toContain("never shown");
+  });
+});
+
+describe("the check of the peers", () => {
+  const options = { users: [] };
+  const times = { pauseMs: 1, callMs: 2000, healthMs: 200 };
+  const az = () => undefined;
+
+  it("waits for the connector, which a provision restarts", async () => {
+    const site = await simulatedSite();
+    site.health = [503, 503, 200];
+    const context = { az, environment: { CONNECTOR_URL: `http://${site.host}` }, options, times };
+    expect(await act("Peers", context)).toContain("master key");
+    site.health = [503];
+    expect(await act("Peers", context)).toMatch(/the peers were not checked: GET .*\/health returns 503/);
+  });
+
+  it("is left out where that is asked for", async () => {
+    const context = { az, environment: {}, options: { ...options, withoutPeers: true } };
+    expect(await act("Peers", context)).toBeUndefined();
+  });
+});
+
+describe("the file of several identity providers", () => {
+  const address = "https://stconn1.blob.core.windows.net/configuration/idps.yaml";
+  const ofSeveral = { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: address };
+  const leftOf = (exists: boolean | undefined, more: object = {}) => {
+    const az = () => (exists === undefined ? undefined : { exists });
+    return steps
+      .find(({ title }) => title === "File of identity providers")
+      ?.left?.({ az, environment: { ...ofSeveral, ...more } });
+  };
+
+  it("is missing until the storage has it, and whether it does is not checked where this machine is refused", () => {
+    expect(leftOf(true)).toBeUndefined();
+    const command = `az storage blob upload --auth-mode login --blob-url ${address} --file idps.yaml --overwrite`;
+    expect(leftOf(false)).toMatch(/^write the file/);
+    expect(leftOf(undefined)).toMatch(/^not checked/);
+    for (const exists of [false, undefined]) expect(leftOf(exists)).toContain(command);
+  });
+
+  it("is not needed with one identity provider, or if it is part of the package", () => {
+    expect(leftOf(false, { IDP_ENABLE_MULTI_IDP: "false" })).toBeUndefined();
+    expect(leftOf(false, { IDP_CONFIGURATION_PATH: "idps.yaml" })).toBeUndefined();
+  });
+
+  it("is written from the file that is named", async () => {
+    const calls: string[] = [];
+    const az = (...words: readonly string[]) => {
+      calls.push(words.join(" "));
+      return words.includes("exists") ? { exists: false } : {};
+    };
+    const context = { az, environment: ofSeveral, options: { idpFile: "own.yaml" } };
+    expect(await act("File of identity providers", context)).toBeUndefined();
+    expect(calls.at(-1)).toBe(
+      `storage blob upload --auth-mode login --blob-url ${address} --file own.yaml --overwrite`,
+    );
+    expect(await act("File of identity providers", { ...context, az: () => undefined })).toContain("was not written");
   });
 });

@@ -65,7 +65,13 @@ else if (name !== "check-peers") {
   const script = JSON.parse(readFileSync("package.json", "utf8")).scripts[name];
   process.exitCode = spawnSync("sh", ["-c", [script, ...args].join(" ")], { stdio: "inherit" }).status;
 }`,
-    curl: `require("node:fs").appendFileSync(${JSON.stringify(join(bin, "curl.log"))}, JSON.stringify(process.argv.slice(2)) + "\\n");`,
+    curl: `
+const args = process.argv.slice(2);
+require("node:fs").appendFileSync(${JSON.stringify(join(bin, "curl.log"))}, JSON.stringify(args) + "\\n");
+fetch("${azure.origin}/curl", { method: "POST", body: JSON.stringify({ args }) }).then(response => response.text()).then(status => {
+  const format = args[args.indexOf("-w") + 1] ?? "";
+  process.stdout.write(format.replaceAll("\\\\n", "\\n").replace("%{http_code}", status));
+});`,
   };
   for (const [name, source] of Object.entries(commands)) {
     writeFileSync(join(bin, name), `#!${process.execPath}\n${source}\n`);
@@ -130,12 +136,12 @@ const answers = {
   DELIVERY_JWKS_SIGN_ENDPOINT: "https://delivery.example.com/sign/jwks.json",
   DELIVERY_JWKS_TRANSPORT_ENDPOINT: "https://delivery.example.com/transport/jwks.json",
   Number: "1",
-  CORE_DEPLOY_RANGE: "203.0.113.7/32",
+  CORE_SETUP_RANGE: "203.0.113.7/32",
 };
 
 describe("the page that an administrator follows", () => {
-  it("leads from a clone to a first order with at most 8 commands", () => {
-    expect([...first, ...firstOrder]).toHaveLength(8);
+  it("leads from a clone to a first order with 9 commands", () => {
+    expect([...first, ...firstOrder]).toHaveLength(9);
     expect(first).toEqual(["azd auth login", "az login", "azd up", "npm run deploy:finish"]);
   });
 
@@ -154,7 +160,7 @@ describe("the page that an administrator follows", () => {
         "DELIVERY_API_BASE_URL",
         "DELIVERY_JWKS_SIGN_ENDPOINT",
         "DELIVERY_JWKS_TRANSPORT_ENDPOINT",
-        "CORE_DEPLOY_RANGE",
+        "CORE_SETUP_RANGE",
       ]);
       expect(azure.deploys).toEqual(["client", "connector"]);
       const left = up.output.slice(up.output.indexOf("This is left:"));
@@ -181,7 +187,7 @@ describe("the page that an administrator follows", () => {
       const [application] = azure.graph.applications;
       expect(azure.graph.assignments.filter(({ principalId }) => principalId === person)).toHaveLength(2);
       expect(azure.provisions).toHaveLength(2);
-      expect(azure.provisions[1]).toMatchObject({ CALLER_AUDIENCES: application?.appId, CORE_DEPLOY_RANGE: "" });
+      expect(azure.provisions[1]).toMatchObject({ CALLER_AUDIENCES: application?.appId });
       expect(azure.isLinked).toBe(true);
       expect(npm().at(-1)).toMatchObject({
         name: "check-peers",
@@ -193,11 +199,19 @@ describe("the page that an administrator follows", () => {
       // Nothing is done twice.
       const [uploads, provisions] = [azure.site.packages.length, azure.provisions.length];
       const again = await atTerminal(first[3] ?? "");
-      expect(again.output.match(/done already/g)).toHaveLength(6);
+      expect(again.output.match(/done already/g)).toHaveLength(7);
       expect([azure.site.packages.length, azure.provisions.length]).toEqual([uploads, provisions]);
 
+      // Core can be reached from the range until the first user is there, and from nowhere afterwards.
+      expect(again.output).toContain("Core can be reached from 203.0.113.7/32.");
       const order = await inShell(firstOrder.join("\n"));
       expect(order).toMatchObject({ status: 0 });
+      expect(order.output.match(/^\d{3}$/gm)).toEqual(["201", "200", "201"]);
+      expect(order.output).toContain("Core's API is closed to the internet.");
+      expect((await inShell(firstOrder.slice(0, 2).join("\n"))).output).toMatch(/^403$/m);
+      expect(environment().CORE_SETUP_RANGE).toBe("");
+      expect(azure.provisions).toHaveLength(2);
+      expect((await inShell("npm run deploy:finish -- --list")).output).not.toContain("Core can be reached");
       const called = curl().map(args => Object.values(args).map(String));
       const routes = [
         ...httpFunctions(core, "core"),
@@ -211,11 +225,11 @@ describe("the page that an administrator follows", () => {
       }
       expect(called[2]).toContain("authorization: Bearer token-of-the-api");
     },
-    300_000,
+    600_000,
   );
 
   it("names what is missing at once where nobody can be asked, and does each step as soon as it can be done", async () => {
-    const { azure, inShell, environment } = await clone();
+    const { azure, root, inShell, environment } = await clone();
     const up = await inShell("azd up </dev/null");
     expect(up.status).toBe(1);
     expect(up.output).toContain("- DELIVERY_API_BASE_URL: must be set");
@@ -224,7 +238,12 @@ describe("the page that an administrator follows", () => {
     const [, section = ""] = page.split("\n### What azd up asks for\n");
     const idp = section.slice(section.indexOf("Kind B, Entra, by the connector's own identity"));
     const [, ofIdp = ""] = /^```\n([\s\S]*?)^```/m.exec(idp) ?? [];
-    expect(await inShell(`${lines.join("\n")}\n${ofIdp}azd up </dev/null`)).toMatchObject({ status: 0 });
+    const range = "azd env set CORE_SETUP_RANGE 203.0.113.7/32";
+    expect(page).toContain(range);
+    const onPurpose = "azd env set CORE_DEPLOY_RANGE 198.51.100.0/24";
+    expect(await inShell(`${[...lines, range, onPurpose].join("\n")}\n${ofIdp}azd up </dev/null`)).toMatchObject({
+      status: 0,
+    });
     expect(environment().IDPA_MANAGED_IDENTITY).toBe("true");
     expect(azure.provisions).toHaveLength(1);
 
@@ -236,10 +255,11 @@ describe("the page that an administrator follows", () => {
     expect(left).toMatch(
       /- Secrets of peers: delivery-api-token in kv-conn-\w+: the API token of the delivery service/,
     );
-    expect(left).toMatch(/- Core's package: .* refuses this machine, .*CORE_DEPLOY_RANGE/);
+    expect(left).toMatch(/- Core's package: .* refuses this machine, .*CORE_DEPLOY_RANGE or CORE_SETUP_RANGE/);
     expect(left).toMatch(
-      /- DNS records: publish these DNS records of keys\.example\.com:\n {4}TXT {2}domain {2}3600 {2}value-of-Domain\n/,
+      /- DNS records: publish these DNS records of keys\.example\.com:\n {4}TXT {2}keys\.example\.com {2}3600 {2}value-of-Domain\n/,
     );
+    expect(left).toContain("    CNAME  dkim2._domainkey.keys.example.com  3600  value-of-DKIM2");
     expect(left).toMatch(/- Last provision: `azd provision` is needed for the callers\. It waits for the DNS records/);
     expect(left).not.toMatch(/- (Callers|Permission for passkeys)/);
     expect([azure.provisions.length, azure.site.packages.length]).toEqual([1, 0]);
@@ -263,5 +283,19 @@ describe("the page that an administrator follows", () => {
     expect(linked.output.slice(linked.output.indexOf("This is left:")).match(/^- .*$/gm)).toEqual([
       expect.stringContaining("- Secrets of peers: delivery-api-token"),
     ]);
-  }, 300_000);
+
+    // Closing keeps the range that the administrator has opened on purpose.
+    expect((await inShell("npm run deploy:finish -- --close")).status).toBe(0);
+    expect(azure.provisions[3]).toMatchObject({ CORE_SETUP_RANGE: "", CORE_DEPLOY_RANGE: "198.51.100.0/24" });
+
+    // An environment of names alone, as for a stage of a pipeline: the settings are those of the deployed apps.
+    rmSync(join(root, ".azure"), { recursive: true });
+    const { AZURE_SUBSCRIPTION_ID = "", AZURE_RESOURCE_GROUP = "" } = azure.provisions[3] ?? {};
+    const fresh = `azd env new production --subscription ${AZURE_SUBSCRIPTION_ID} --location swedencentral
+      azd env set AZURE_RESOURCE_GROUP ${AZURE_RESOURCE_GROUP}; azd env refresh`;
+    const list = await inShell(`${fresh}; npm run deploy:finish -- --list </dev/null`);
+    expect(list.output.slice(list.output.indexOf("This is left:")).match(/^- .*$/gm)).toEqual([
+      expect.stringContaining("- Secrets of peers: delivery-api-token"),
+    ]);
+  }, 600_000);
 });

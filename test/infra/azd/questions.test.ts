@@ -75,12 +75,12 @@ describe("the questions of a first deployment", () => {
   ])("lead to settings with which the connector starts: %s", async (_, kind, given, chosen) => {
     const { result, problems, saved } = await asked({ ...delivery, Number: kind, ...given });
     expect(problems).toEqual([]);
-    expect(result).toEqual({ ...delivery, ...given, ...chosen, CORE_DEPLOY_RANGE: "" });
+    expect(result).toEqual({ ...delivery, ...given, ...chosen, CORE_SETUP_RANGE: "" });
     expect(Object.assign({}, ...saved)).toEqual(result);
   });
 
   it("are asked for what is missing only, and not at all if nothing is", async () => {
-    const set = { ...delivery, IDPA_MANAGED_IDENTITY: "true", CORE_DEPLOY_RANGE: "" };
+    const set = { ...delivery, IDPA_MANAGED_IDENTITY: "true", CORE_SETUP_RANGE: "" };
     expect((await asked({}, set)).questions).toEqual([]);
     const { DELIVERY_API_BASE_URL, ...others } = set;
     const { questions } = await asked({ DELIVERY_API_BASE_URL }, others);
@@ -90,8 +90,8 @@ describe("the questions of a first deployment", () => {
   it("ask for the addresses that may deploy Core until they are answered, also by nothing, or Core is there", async () => {
     const set = { ...delivery, IDPA_MANAGED_IDENTITY: "true" };
     expect(await asked({}, set)).toMatchObject({
-      questions: ["CORE_DEPLOY_RANGE"],
-      saved: [{ CORE_DEPLOY_RANGE: "" }],
+      questions: ["CORE_SETUP_RANGE"],
+      saved: [{ CORE_SETUP_RANGE: "" }],
     });
     expect((await asked({}, { ...set, CORE_APP_NAME: "func-core-a" })).questions).toEqual([]);
   });
@@ -102,18 +102,18 @@ describe("the questions of a first deployment", () => {
       MAIL_DOMAIN: ["https://keys.example.com", 'a"b', "keys.example.com"],
       DELIVERY_API_BASE_URL: ["delivery.example.com", "https://delivery.example.com"],
       Number: "1",
-      CORE_DEPLOY_RANGE: ["203.0.113.7", "203.0.113.7/32"],
+      CORE_SETUP_RANGE: ["203.0.113.7", "203.0.113.7/32"],
     });
     expect(told).toContain("Write it without https://");
     expect(told).toContain("an answer has no spaces, quotes");
     expect(told).toContain("write 203.0.113.7/32");
     expect(questions.filter(name => name === "DELIVERY_API_BASE_URL")).toHaveLength(2);
-    expect(result).toMatchObject({ ...delivery, CORE_DEPLOY_RANGE: "203.0.113.7/32" });
+    expect(result).toMatchObject({ ...delivery, CORE_SETUP_RANGE: "203.0.113.7/32" });
   });
 
   it("end with empty answers, so that the hook reports what is missing", async () => {
     const { result, problems, questions } = await asked({});
-    expect(result).toEqual({ CORE_DEPLOY_RANGE: "" });
+    expect(result).toEqual({ CORE_SETUP_RANGE: "" });
     expect(problems).toHaveLength(4);
     expect(new Set(questions).size).toBe(questions.length);
   });
@@ -135,9 +135,9 @@ describe("a question at a terminal", () => {
     });
     let output = "";
     child.stdout.on("data", (chunk: Buffer) => {
-      const isAsked = output.includes("CORE_DEPLOY_RANGE: ");
+      const isAsked = output.includes("CORE_SETUP_RANGE: ");
       output += chunk.toString();
-      if (!isAsked && output.includes("CORE_DEPLOY_RANGE: ")) child.stdin.write(key);
+      if (!isAsked && output.includes("CORE_SETUP_RANGE: ")) child.stdin.write(key);
     });
     const status = await new Promise(done => child.on("close", done));
     expect(output).toContain("Stopped.");

@@ -11,6 +11,8 @@ import { simulatedSite } from "./simulated-site.ts";
 
 /** The person who is signed in. */
 export const person = "77777777-7777-4777-8777-777777777777";
+/** The person whose user name is caller@example.com. */
+export const otherPerson = "88888888-8888-4888-8888-888888888888";
 const recordKinds = ["Domain", "SPF", "DKIM", "DKIM2"] as const;
 const narrow = "UserAuthMethod-Passkey.ReadWrite.All";
 
@@ -39,8 +41,13 @@ export async function simulatedAzure() {
     origin: "",
     azCalls: [] as string[],
     provisions: [] as Readonly<Record<string, string>>[],
+    /** Whether Core was closed since the last provision. */
+    isCoreClosed: false,
     deploys: [] as string[],
     secrets: new Map<string, string>(),
+    outputs: {} as Readonly<Record<string, unknown>>,
+    /** Whether the file of identity providers is in the storage; undefined if this machine may not read it. */
+    isBlobThere: undefined as boolean | undefined,
     /** Whether the person has published the DNS records. */
     isPublished: false,
     isLinked: false,
@@ -52,8 +59,13 @@ export async function simulatedAzure() {
   /** What a provision with this environment gives as outputs: those of the snapshot, with what only Azure knows. */
   const provision = (environment: Readonly<Record<string, string>>) => {
     azure.provisions.push(environment);
+    azure.isCoreClosed = false;
+    azure.outputs = outputsOf(environment);
+    return azure.outputs;
+  };
+  const outputsOf = (environment: Readonly<Record<string, string>>) => {
     azure.isLinked = environment.MAIL_DOMAIN_LINKED === "true" || isVerified();
-    const ofAzure = (name: string) => (name.endsWith("_URL") ? `https://${name.toLowerCase()}.example.net` : name);
+    const ofAzure = (name: string) => (name.endsWith("_URL") ? `http://${site.host}/${name.toLowerCase()}` : name);
     const outputs = Object.entries(deployed().outputs).map(([name, value]) => [
       name,
       String(value).startsWith("[") ? ofAzure(name) : value,
@@ -61,8 +73,18 @@ export async function simulatedAzure() {
     return { ...Object.fromEntries(outputs), MAIL_DOMAIN_VERIFIED: String(isVerified()), MAIL_DNS_RECORDS: "[]" };
   };
 
+  const isCoreOpen = () => !azure.isCoreClosed && Boolean(current().CORE_SETUP_RANGE || current().CORE_DEPLOY_RANGE);
+  site.refuses = () => !isCoreOpen();
+
+  /** The status of a call: Core's API answers the range of the first deployment alone, and takes no token without callers. */
+  const called = (address: string): number => {
+    if (!address.includes("/core_url/")) return address.endsWith("/client/login") ? 200 : 201;
+    if (azure.isCoreClosed || !current().CORE_SETUP_RANGE) return 403;
+    return current().CALLER_AUDIENCES ? 201 : 401;
+  };
+
   const siteNamed = (name: string) => {
-    const isOpen = !name.startsWith("func-core-") || Boolean(current().CORE_DEPLOY_RANGE);
+    const isOpen = !name.startsWith("func-core-") || isCoreOpen();
     const hostNameSslStates = [{ hostType: "Repository", name: site.host }];
     const publicNetworkAccess = isOpen ? "Enabled" : "Disabled";
     return done({
@@ -99,9 +121,10 @@ export async function simulatedAzure() {
       const kinds = Object.entries(records);
       advance();
       const verificationStates = Object.fromEntries(kinds.map(([kind, status]) => [kind, { status }]));
+      // As in Azure, the names of TXT records are whole, those of CNAME records lack the domain.
       const record = (kind: string) => ({
-        type: "TXT",
-        name: kind.toLowerCase(),
+        type: kind.startsWith("DKIM") ? "CNAME" : "TXT",
+        name: kind.startsWith("DKIM") ? `${kind.toLowerCase()}._domainkey` : current().MAIL_DOMAIN,
         ttl: 3600,
         value: `value-of-${kind}`,
       });
@@ -132,6 +155,22 @@ export async function simulatedAzure() {
       ["account get-access-token", () => done({ accessToken: "token-of-az" })],
       ["account list-locations", () => done([{ name: "swedencentral", zones: [{ logicalZone: "1" }] }])],
       ["ad signed-in-user show", () => done(person)],
+      ["ad user show --id caller@example.com", () => done(otherPerson)],
+      [
+        "resource update",
+        () => {
+          azure.isCoreClosed = call.includes("--set properties.publicNetworkAccess=Disabled");
+          return siteNamed(option("--name"));
+        },
+      ],
+      ["storage blob exists", () => (azure.isBlobThere === undefined ? failed : done({ exists: azure.isBlobThere }))],
+      [
+        "storage blob upload",
+        () => {
+          azure.isBlobThere = true;
+          return done({});
+        },
+      ],
       [
         "provider list",
         () =>
@@ -159,7 +198,10 @@ export async function simulatedAzure() {
       ["functionapp function list", () => done(site.packages.length > 0 ? ["func/health", "func/backUp"] : [])],
       [
         "functionapp config appsettings list",
-        () => done(Object.entries(appEnvironments(current()).connector).map(([name, value]) => ({ name, value }))),
+        () => {
+          const api = option("--name").startsWith("func-core-") ? "core" : "connector";
+          return done(Object.entries(appEnvironments(current())[api]).map(([name, value]) => ({ name, value })));
+        },
       ],
       ["functionapp keys list", () => done({ masterKey: "the-master-key" })],
       [
@@ -180,6 +222,8 @@ export async function simulatedAzure() {
     const body: unknown = await json(request);
     const answer = (): unknown => {
       if (request.url === "/az") return az(calls.parse(body).args);
+      if (request.url === "/refresh") return azure.outputs;
+      if (request.url === "/curl") return called(calls.parse(body).args.find(each => each.startsWith("http:")) ?? "");
       if (request.url === "/provision") return provision(environments.parse(body));
       azure.deploys.push(...calls.parse(body).args);
       return {};
@@ -237,7 +281,11 @@ const steps = {
 };
 const main = async ([command, ...args]) => {
   if (command === "auth") return console.log("Logged in to Azure.");
-  if (command === "env" && args[0] === "new") return change({ AZURE_ENV_NAME: args[1] });
+  if (command === "env" && args[0] === "new") {
+    const [, name, ...options] = args;
+    const [subscription, location] = ["--subscription", "--location"].map(each => options[options.indexOf(each) + 1]);
+    return change({ AZURE_ENV_NAME: name, ...(subscription && { AZURE_SUBSCRIPTION_ID: subscription, AZURE_LOCATION: location }) });
+  }
   if (read() === undefined && command !== "up") fail("no environment exists");
   if (command === "env" && args[0] === "set" && args[1] === "--file") {
     const lines = readFileSync(args[2], "utf8").matchAll(/^(\\w+)="(.*)"$/gm);
@@ -246,6 +294,7 @@ const main = async ([command, ...args]) => {
   if (command === "env" && args[0] === "set") return change({ [args[1]]: args[2] });
   if (command === "env" && args[0] === "get-value") return args[1] in read() ? console.log(read()[args[1]]) : fail("no such key");
   if (command === "env" && args[0] === "get-values") return console.log(JSON.stringify(read()));
+  if (command === "env" && args[0] === "refresh") return change(await post("/refresh", {}));
   if (command === "provision") return provision();
   if (command !== "up") fail("unknown command " + command);
   if (read() === undefined) change({ AZURE_ENV_NAME: "production" });
@@ -260,8 +309,13 @@ const main = async ([command, ...args]) => {
 main(process.argv.slice(2)).catch(error => fail(error.stack));
 `;
 
-/** Sends calls of Microsoft Graph to the simulated one: \`node --import\` loads it first. */
+/** Sends calls of Microsoft Graph to the simulated one, and makes pauses short: \`node --import\` loads it first. */
 export const graphRedirect = (origin: string) => `
+import { syncBuiltinESMExports } from "node:module";
+import timers from "node:timers/promises";
+const { setTimeout: pause } = timers;
+timers.setTimeout = (ms, ...more) => pause(Math.min(ms, 20), ...more);
+syncBuiltinESMExports();
 const real = globalThis.fetch;
 const graph = "https://graph.microsoft.com";
 globalThis.fetch = async (url, options) => {

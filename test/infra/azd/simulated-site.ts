@@ -14,6 +14,8 @@ export interface SimulatedSite {
   readonly packages: readonly { readonly bytes: Buffer; readonly authorization: string; readonly type: string }[];
   /** Statuses of the next uploads, before one is taken. */
   uploads: number[];
+  /** Whether the firewall of the site refuses this machine. */
+  refuses: () => boolean;
   /** Answers to the next polls; the last one stays. */
   polls: Poll[];
   /** Statuses of the next reads of /health; the last one stays. */
@@ -30,6 +32,7 @@ export async function simulatedSite(): Promise<SimulatedSite> {
     if (request.url === "/api/publish?RemoteBuild=false") {
       const refused = site.uploads.shift();
       if (refused !== undefined) return [refused];
+      if (site.refuses()) return [403];
       const { authorization = "", "content-type": type = "" } = request.headers;
       packages.push({ bytes, authorization, type });
       return [202, `deployment-${packages.length}`];
@@ -38,7 +41,7 @@ export async function simulatedSite(): Promise<SimulatedSite> {
       const poll = next(site.polls, { status: 4 });
       return typeof poll === "number" ? [poll] : [200, poll];
     }
-    if (request.url === "/health") return [next(site.health, 200)];
+    if (request.url?.endsWith("/health")) return [next(site.health, 200)];
     return [404];
   };
   const server = createServer((request, response) => {
@@ -51,6 +54,14 @@ export async function simulatedSite(): Promise<SimulatedSite> {
   await new Promise<void>(listening => server.listen(0, "127.0.0.1", listening));
   atEndOfFile(async () => void server.close());
   const { port } = server.address() as AddressInfo;
-  const site: SimulatedSite = { host: `127.0.0.1:${port}`, calls, packages, uploads: [], polls: [], health: [] };
+  const site: SimulatedSite = {
+    host: `127.0.0.1:${port}`,
+    calls,
+    packages,
+    uploads: [],
+    polls: [],
+    health: [],
+    refuses: () => false,
+  };
   return site;
 }
