@@ -68,6 +68,7 @@ var backupJobs = [
   { name: 'scheduledConnectorBackUp', app: appNames.connector, runs: backups, age: '26h' }
 ]
 
+// The timers of a host may stop for good after a deployment (Azure/azure-functions-host#11828), which only these rules show.
 // A job is expected once its app has been running for that long: an app that is not deployed yet raises no alert. Two days are the longest
 // time that a log alert looks back, so the alert stays open until a person closes it, and is mailed once a day. The rule of a job that
 // is switched off is disabled, not left out: a deployment deletes nothing, so a former rule would stay and raise an alert every day.

@@ -89,6 +89,7 @@ var operatorRules = empty(operatorRange)
       }
     ]
 
+// No rule keeps an app from its own name: Azure has it call itself to read its triggers (MicrosoftDocs/azure-docs#114653).
 resource appGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
   name: '${groupPrefix}apps'
   location: location
@@ -143,6 +144,7 @@ resource serviceGroups 'Microsoft.Network/networkSecurityGroups@2025-09-01' = [
   }
 ]
 
+// Core's own subnet stays admitted: a deployment ends with Core calling itself by this endpoint (Azure/Azure-Functions#2635).
 resource coreGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
   name: '${groupPrefix}core-endpoint'
   location: location

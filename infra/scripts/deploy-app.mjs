@@ -32,7 +32,7 @@ export async function deployApp(az, { group, name, file, subscription, tell, tim
 }
 
 /**
- * Has Azure read the triggers of an app where it knows none, without which no timer runs (azure-functions-host #10169).
+ * Has Azure read the triggers of an app where it knows none, without which no timer runs (Azure/azure-functions-host#10169).
  * Only reports where that fails: the app responds to its callers anyway.
  */
 async function syncTriggers(az, { id, tell, times: { pauseMs = 10_000 } = {}, ...app }) {
