@@ -70,6 +70,9 @@ export async function runSignIns(
     hasher: {
       acquireHashSlot: () => ({ waitTurn: async () => {}, release: () => {}, [Symbol.dispose]: () => {} }),
       hash: async () => hash,
+      hashImported: async () => hash,
+      isImported: async () => false,
+      hasEnded: () => false,
       verify: async () => true,
       isOutdated: async () => false,
     },

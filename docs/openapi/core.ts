@@ -30,6 +30,8 @@ export interface paths {
           $prefix?: string;
           /** Only users who are not suspended, or only suspended ones. */
           $enabled?: boolean;
+          /** `imported`: only users who have not signed in with their password since its hash was imported. */
+          $password?: "imported";
           /** Only users who were created before this time and have not signed in since. */
           $unused_since?: string;
         };
@@ -58,6 +60,20 @@ export interface paths {
       };
       responses: {
         204: { content?: never };
+        default: { content: { "application/json": ErrorResponse } };
+      };
+    };
+  };
+  "/core/users/batch": {
+    /** Import up to 100 users */
+    post: {
+      parameters: {};
+      requestBody: { content: { "application/json": {
+        /** The users. */
+        users: Array<UserImport>;
+      } } };
+      responses: {
+        200: { content: { "application/json": UserImportResults } };
         default: { content: { "application/json": ErrorResponse } };
       };
     };
@@ -591,6 +607,11 @@ export type User = {
   name: string;
   /** False if the user is suspended: every sign-in is refused. */
   enabled: boolean;
+  /** Present until the first sign-in with a password whose hash was imported. */
+  password?: {
+    /** How the other server hashed it. */
+    imported: "argon2id" | "bcrypt" | "pbkdf2-sha256" | "pbkdf2-sha512" | "sha256-crypt" | "sha512-crypt";
+  };
   /** Time of the last sign-in that was granted. Absent if there was none. */
   last_login?: string;
   last_refusal?: LastRefusal;
@@ -604,8 +625,46 @@ export type Attributes = Record<string, string>;
 /** The last sign-in that was checked and refused. Absent if there was none for a day, or since `unlock`. */
 export type LastRefusal = {
   at: string;
-  /** `wrong_password`, `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, `no_password`, `disabled`, or `unknown_user`. Without the role `support`, the first four are `wrong_credentials`. */
+  /** `wrong_password`, `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, `no_password`, `disabled`, `imported_password_ended` (see `IMPORTED_HASHES_UNTIL`), or `unknown_user`. Without the role `support`, the first four are `wrong_credentials`. */
   reason: string;
+};
+
+export type UserImport = {
+  /** A username. */
+  username: string;
+  /** The password. An empty one means no password. */
+  password?: string;
+  /** In place of `password`: its hash as another server made it, in the format of passlib, crypt(3), bcrypt, Django or PHC. The first sign-in replaces it. */
+  password_hash?: string;
+  /** Values of attributes by their keys. */
+  attributes?: Record<string, string>;
+  /** Prefixes of existing OTP keys that are assigned to the user. */
+  otpkeys?: Array<string>;
+  /** False: the user is suspended; default: true. */
+  enabled?: boolean;
+};
+
+export type UserImportResults = {
+  results: Array<UserImportResult>;
+};
+
+export type UserImportResult = {
+  /** Position of the user in `users`, from 0. */
+  index: number;
+  /** The name of the user. Absent if the element cannot be read. */
+  username?: string;
+  /** The id of the user, with status 200 and 201. */
+  id?: number;
+  /** 201: created; 200: the same user was there; 400: invalid; 409: another user has the name. */
+  status: 200 | 201 | 400 | 409 | 500;
+  /** Why the element was not imported, for people. */
+  error?: string;
+  /** Every invalid field, with status 400; every different one of an existing user, with status 409. */
+  problems?: Array<{
+    /** Empty for the whole element. */
+    field: string;
+    reason: string;
+  }>;
 };
 
 export type ValidationResult = {
@@ -703,9 +762,9 @@ export type OtpKeyImportResult = {
   prefix?: string;
   /** The status with which `POST /otpkeys` would have answered. */
   status: 200 | 201 | 400 | 403 | 409 | 500;
-  /** Why the OTP key was not imported, for people. */
+  /** Why the element was not imported, for people. */
   error?: string;
-  /** Every invalid field, with status 400. */
+  /** Every invalid field, with status 400; every different one of an existing user, with status 409. */
   problems?: Array<{
     /** Empty for the whole element. */
     field: string;

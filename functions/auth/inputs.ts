@@ -12,7 +12,7 @@ import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
 import type { Instant } from "../../lib/platform/time.ts";
 
 /** Returns a schema that parses a text by a rule of the domain. */
-const parsed = <T>(parse: (text: string) => Parsed<T>, description: string) =>
+export const parsed = <T>(parse: (text: string) => Parsed<T>, description: string) =>
   z
     .string()
     .transform((text, context) => {

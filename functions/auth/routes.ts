@@ -28,6 +28,7 @@ import { disableUser, enableUser } from "./core/users/enable-user.ts";
 import { endSessions } from "./core/users/end-sessions.ts";
 import { getLock } from "./core/users/get-lock.ts";
 import { getUser } from "./core/users/get-user.ts";
+import { importUsers } from "./core/users/import-users.ts";
 import { listUsers } from "./core/users/list-users.ts";
 import { renameUser } from "./core/users/rename-user.ts";
 import { resetPassword } from "./core/users/reset-password.ts";
@@ -48,6 +49,7 @@ export const core: Api<AuthContext & TokenContext> = {
     coreListUsers: listUsers,
     coreGetUser: getUser,
     coreDeleteUser: deleteUser,
+    coreImportUsers: importUsers,
     coreRenameUser: renameUser,
     coreResetPassword: resetPassword,
     coreValidateUser: validateUser,

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Attributes } from "../../lib/auth/attributes/attributes.ts";
+import { importedSchemes } from "../../lib/auth/passwords/imported-hash.ts";
 import type { LastRefusal } from "../../lib/auth/sign-in/throttle.ts";
 import type { OtpKey } from "../../lib/auth/store.ts";
 import { type Caller, hasRole } from "../../lib/platform/caller.ts";
@@ -23,7 +24,7 @@ export const lastRefusal = z
       .string()
       .describe(
         "`wrong_password`, `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, `no_password`, `disabled`, " +
-          "or `unknown_user`. Without the role `support`, the first four are `wrong_credentials`.",
+          "`imported_password_ended` (see `IMPORTED_HASHES_UNTIL`), or `unknown_user`. Without the role `support`, the first four are `wrong_credentials`.",
       ),
   })
   .meta({
@@ -50,6 +51,10 @@ export const userView = z
     id,
     name,
     enabled: z.boolean().describe("False if the user is suspended: every sign-in is refused."),
+    password: z
+      .object({ imported: z.enum(importedSchemes).describe("How the other server hashed it.") })
+      .optional()
+      .describe("Present until the first sign-in with a password whose hash was imported."),
     last_login: time("Time of the last sign-in that was granted. Absent if there was none."),
     last_refusal: lastRefusal.optional(),
     locked_until: time("Time until which every sign-in with the username is refused. Absent if none is."),

@@ -1,11 +1,15 @@
 import * as z from "zod";
 import { setting } from "../platform/settings/setting.ts";
+import { instant } from "../platform/time.ts";
 import { isAddressEntry } from "./sign-in/address-limit.ts";
 import { otpPolicies } from "./sign-in/policy.ts";
 
 const address = setting.address("");
 
 const isOrigin = (text: string): boolean => address.safeParse(text).success && new URL(text).origin === text;
+
+const isDate = (text: string): boolean =>
+  /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && instant(Date.parse(text)).startsWith(text);
 
 /** Settings of the authentication server. */
 export const authSettings = z
@@ -28,6 +32,13 @@ export const authSettings = z
         "Allow users without a password to sign in with an OTP alone. Set it to true if the OTP may be the only factor.",
       )
       .prefault("false"),
+    IMPORTED_HASHES_UNTIL: setting
+      .text(
+        "Date (UTC) from which imported password hashes are not accepted any more, as in 2027-06-30; not set: they have no end. Set it so that most users have signed in by then after a move from another server.",
+      )
+      .refine(isDate, { error: "must be a date, as in 2027-06-30" })
+      .transform(date => instant(Date.parse(date)))
+      .optional(),
     AUTH_IDENTIFY_BY_OTP: setting
       .flag(
         "Identify the user by the OTP if no username is given. Set it to true if people sign in by their OTP key without typing a name.",

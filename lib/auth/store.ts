@@ -4,6 +4,7 @@ import type { Attributes } from "./attributes/attributes.ts";
 import type { KeyForm } from "./otpkeys/kinds/contract.ts";
 import type { OtpKindName } from "./otpkeys/kinds/kinds.ts";
 import type { TemporaryCode } from "./otpkeys/kinds/temporary-code.ts";
+import type { ImportedScheme } from "./passwords/imported-hash.ts";
 import type { StoredPassword } from "./passwords/password-hash.ts";
 import type { AddressCount } from "./sign-in/address-limit.ts";
 import type { Throttle } from "./sign-in/throttle.ts";
@@ -40,6 +41,8 @@ export const maxAssignedKeys = 256;
 
 export interface UserView extends UserSummary {
   readonly enabled: boolean;
+  /** How another server hashed the password; absent after the first sign-in. */
+  readonly importedScheme?: ImportedScheme;
   readonly attributes: Attributes;
   /** Prefixes of the assigned OTP keys. */
   readonly otpkeys: readonly string[];
@@ -98,6 +101,8 @@ export interface UserFilter {
   readonly enabled?: boolean;
   /** Only users who were created before this time and have not signed in since. */
   readonly unusedSince?: Instant;
+  /** Whether the password is still an imported hash. */
+  readonly hasImportedPassword?: boolean;
 }
 
 /** A filter of OTP keys; all conditions must be true (A11). */

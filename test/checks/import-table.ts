@@ -63,6 +63,10 @@ export const importTable: readonly Zone[] = [
       // Temporary codes are written in Base32.
       "@scure/base",
       "@zxcvbn-ts/language-common",
+      // Hashes of other servers, in a thread of their own.
+      "bcryptjs",
+      "unixcrypt",
+      "node:worker_threads",
       "node:crypto",
       "node:util",
       // Address ranges; nothing here opens a connection.

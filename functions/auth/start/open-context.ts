@@ -22,11 +22,12 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
   const pepper = keyRing(secrets, "password-pepper", caching);
   const limits = { ...authLimits, ...deployment.limits };
   const maxConcurrent = Math.min(cores, limits.hashingThreads);
-  const clientId = settings.OTP_VALIDATION_CLIENT_ID;
+  const { OTP_VALIDATION_CLIENT_ID: clientId, IMPORTED_HASHES_UNTIL: importedUntil } = settings;
   return {
     ...authStore(deployment.tables, { now, random, sleep, log, keyedHash: createKeyedHash(pepper) }),
     hasher: createPasswordHasher({
       pepper,
+      importedUntil,
       random,
       now,
       maxConcurrent,

@@ -8,7 +8,7 @@ import { holderHint, holderPrefix, readHint, removeHint } from "../storage/hints
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../storage/tables.table.ts";
 import { maxAssignedKeys, type User, type UserRef } from "../store.ts";
-import { isMeant, locateUser, newPatience, type Patience, readUser } from "../users/names.table.ts";
+import { barUser, isMeant, locateUser, newPatience, type Patience, readUser } from "../users/names.table.ts";
 import { replaceUser, touchAction, userIn, userRow } from "../users/user-rows.table.ts";
 import { keyPartition, keyRow } from "./key-rows.table.ts";
 
@@ -59,12 +59,7 @@ export async function addAssignment(
     if (others.length >= maxAssignedKeys) return "too_many";
     const holders = rows.filter(({ rowKey }) => rowKey.startsWith(holderPrefix) && rowKey !== hint.rowKey);
     if (holders.length > 0) return (await freeKey(tables, holders, assigned, wait)) ? conflict : "taken";
-    const { rowKey } = hint;
-    const announced = await otpkeys.transact(keyPartition(prefix), [
-      touchAction(key),
-      { upsert: { rowKey, schema: schemaVersion } },
-    ]);
-    if (announced === undefined) return conflict;
+    if (!(await announceHolder(tables, key, id))) return conflict;
     const all = [...others, assigned].sort((one, other) => (one.prefix < other.prefix ? -1 : 1));
     const next = { ...user.value, otpkeys: all };
     const written = await confirmWrite(
@@ -76,6 +71,16 @@ export async function addAssignment(
     );
     return written === undefined ? conflict : "assigned";
   });
+}
+
+/**
+ * Writes the index row of a user who is about to have an OTP key, and changes the version of the key that was read. Returns
+ * false after a conflict.
+ */
+export async function announceHolder({ otpkeys }: AuthTables, key: Row, id: number): Promise<boolean> {
+  const { partitionKey, rowKey } = holderHint(key.partitionKey, id);
+  const actions = [touchAction(key), { upsert: { rowKey, schema: schemaVersion } }];
+  return (await otpkeys.transact(partitionKey, actions)) !== undefined;
 }
 
 const hasKey = ({ value }: Stored<User>, { prefix, id }: { readonly prefix: string; readonly id: number }): boolean =>
@@ -111,6 +116,7 @@ async function freeKey(
   await Promise.all(
     found.map(async ({ holder, row, user }) => {
       if (row !== undefined && user !== undefined && !(await touchRow(tables.users, row))) return;
+      if (row === undefined && !(await barUser(tables, idAtEnd(holder.rowKey)))) return;
       await removeHint(tables, holderHint(key.prefix, idAtEnd(holder.rowKey)), holder);
     }),
   );

@@ -1,5 +1,6 @@
 import pLimit from "p-limit";
 import { Fault, type Problem } from "../../platform/fault.ts";
+import { attempt, throwOutage } from "../batch.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { UserRef } from "../store.ts";
 import { assignImported } from "./assign-imported.ts";
@@ -74,28 +75,12 @@ export async function importKeys(keys: readonly BatchKey[], deps: AuthDeps): Pro
   return results;
 }
 
-function throwOutage(results: readonly unknown[]): void {
-  const outage = results.find(each => each instanceof Fault && each.kind === "unavailable");
-  if (outage !== undefined) throw outage;
-}
-
 /** Reads each named user once. Returns whether a user with that folded name exists. */
 async function knownOwners(keys: readonly BatchKey[], { users }: AuthDeps): Promise<(folded: string) => boolean> {
   const names = [...new Set(keys.flatMap(({ owner }) => owner?.folded ?? []))];
   const found = await pLimit(concurrency).map(names, folded => users.find({ by: "name", folded }));
   const known = new Set(names.filter((_, index) => found[index] !== undefined));
   return folded => known.has(folded);
-}
-
-/** Returns the Fault of a refusal. Any other error concerns this key only: it is logged and becomes Fault `internal`. */
-async function attempt<T>(work: () => Promise<T>, { log }: AuthDeps): Promise<T | Fault> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    log.error("failed", { error });
-    return new Fault("internal", "Internal error.", { cause: error });
-  }
 }
 
 /** Returns a function that runs work of one name in turn. */

@@ -1,6 +1,11 @@
 import { createHmac } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { KeyRing } from "../../platform/seal.ts";
+import type { Instant } from "../../platform/time.ts";
+import { argon2, argon2id } from "./argon2.ts";
+import { computeTag, isPossible } from "./compute-tag.ts";
 import { createHashQueue, type HashCaller, type HashQueueOptions, type HashSlot } from "./hash-queue.ts";
+import type { ImportedHash, ImportedParameters } from "./imported-hash.ts";
 import { normalPassword } from "./password.ts";
 
 /** A stored password (A4). */
@@ -9,6 +14,8 @@ export interface StoredPassword {
   readonly hash: string;
   /** Version of the pepper that the hash contains. */
   readonly pepper: string;
+  /** Present until the first sign-in with an imported hash: `hash` is then that of the imported tag instead of the password. */
+  readonly imported?: ImportedParameters;
 }
 
 /** The user whose password is checked. Without a password none is right. */
@@ -28,6 +35,8 @@ export interface HashCost {
 export interface PasswordHashOptions extends HashQueueOptions {
   /** Versions of the pepper, 32 bytes each. They are stored in Key Vault, apart from the hashes. */
   readonly pepper: KeyRing;
+  /** From this time on no password is right that still has an imported hash. */
+  readonly importedUntil?: Instant | undefined;
   /** Default: `defaultCost`. */
   readonly cost?: HashCost;
 }
@@ -42,14 +51,20 @@ export interface PasswordHasher {
    * @param slot released after the hash; by default that of a known caller
    */
   hash(password: string, userId: number, slot?: HashSlot): Promise<StoredPassword>;
+  /** Hashes the tag of an imported hash as `hash` does a password, so that the tables alone allow no guesses at the password. */
+  hashImported(imported: ImportedHash, userId: number): Promise<StoredPassword>;
+  /** Returns whether the stored password is this imported hash. */
+  isImported(imported: ImportedHash, owner: PasswordOwner): Promise<boolean>;
+  /** Returns whether the stored password was imported and is never right any more. */
+  hasEnded(stored: StoredPassword | undefined): boolean;
   /**
-   * Returns whether the password is the stored one. Without a stored one (unknown user, or no password) returns false after the
-   * time of a hash, so that timing does not reveal it. An empty password is always wrong, and takes no time for any user.
+   * Returns whether the password is the stored one. An imported hash takes its own cost besides. Without a stored one (unknown user, or no password) returns false after the
+   * time of a hash, so that timing does not reveal it; also for an imported hash that has ended. An empty password is always wrong, and takes no time for any user.
    * @param owner id and stored password of the user; absent for an unknown user
    * @param slot released after the hash; by default that of a known caller
    */
   verify(password: string, owner: PasswordOwner | undefined, slot?: HashSlot): Promise<boolean>;
-  /** Returns whether the hash has another cost or pepper than the current one, so that a granted sign-in should replace it. */
+  /** Returns whether the hash is imported or has another cost or pepper than the current one, so that a granted sign-in should replace it. */
   isOutdated(stored: StoredPassword): Promise<boolean>;
 }
 
@@ -60,11 +75,9 @@ const saltBytes = 16;
 const tagBytes = 32;
 /** Maximum number of remembered pepper versions that the vault does not have: versions come from stored rows. */
 const maxProven = 1000;
-/** The package exports this number only as a const enum, which does not exist at run time. */
-const argon2id = 2;
 
 export function createPasswordHasher(options: PasswordHashOptions): PasswordHasher {
-  const { pepper, random, cost = defaultCost } = options;
+  const { pepper, random, now, importedUntil, cost = defaultCost } = options;
   const queue = createHashQueue(options);
   const parameters = { ...cost, algorithm: argon2id, outputLen: tagBytes };
   /**
@@ -82,19 +95,19 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
     };
   };
 
-  const isRight = async (password: string, owner: PasswordOwner | undefined): Promise<boolean> => {
-    const stored = owner?.password;
-    if (owner === undefined || stored === undefined) {
-      await newHash(password, 0, new Uint8Array(saltBytes));
-      return false;
-    }
+  const hasEnded = (stored: StoredPassword | undefined): boolean =>
+    stored?.imported !== undefined && importedUntil !== undefined && now() >= importedUntil;
+
+  /** Returns whether the stored hash is that of a text, which is computed in the same turn. */
+  const matches = async (textOf: () => string | Promise<string>, id: number, stored: StoredPassword) => {
     const known = proven.get(stored.pepper);
     const keys = known === undefined ? await pepper.candidates(stored.pepper) : [known];
     if (keys.length === 0) throw new Error(`The secret password-pepper has no version ${stored.pepper}, and no other`);
     const { verify } = await argon2();
     // One turn for all candidates: a check that has started must not wait again behind others, or be refused.
     const matching = await queue.run(async () => {
-      for (const key of keys) if (await verify(stored.hash, peppered(password, owner.id, key))) return key;
+      const text = await textOf();
+      for (const key of keys) if (await verify(stored.hash, peppered(text, id, key))) return key;
       return undefined;
     });
     if (matching === undefined) return false;
@@ -105,12 +118,33 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
     return true;
   };
 
+  const isRight = async (password: string, owner: PasswordOwner | undefined): Promise<boolean> => {
+    const stored = owner?.password;
+    const imported = stored?.imported;
+    const isChecked = imported === undefined || (!hasEnded(stored) && isPossible(password, imported));
+    if (owner === undefined || stored === undefined || !isChecked) {
+      await newHash(password, 0, new Uint8Array(saltBytes));
+      return false;
+    }
+    return matches(() => (imported === undefined ? password : computeTag(password, imported)), owner.id, stored);
+  };
+
   return {
     acquireHashSlot: queue.acquireSlot,
     async hash(password, userId, slot) {
       using _ = slot ?? queue.acquireSlot({ isKnown: true });
       return await newHash(password, userId, random(saltBytes));
     },
+    async hashImported({ parameters, tag }, userId) {
+      using _ = queue.acquireSlot({ isKnown: true });
+      return { ...(await newHash(tag, userId, random(saltBytes))), imported: parameters };
+    },
+    async isImported({ parameters, tag }, { id, password: stored }) {
+      if (stored === undefined || !isDeepStrictEqual(stored.imported, parameters)) return false;
+      using _ = queue.acquireSlot({ isKnown: true });
+      return await matches(() => tag, id, stored);
+    },
+    hasEnded,
     async verify(password, owner, slot) {
       if (password === "") return false;
       using _ = slot ?? queue.acquireSlot({ isKnown: true });
@@ -121,6 +155,7 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
       const { parseOptions } = await argon2();
       const used = parseOptions(stored.hash);
       return (
+        stored.imported !== undefined ||
         stored.pepper !== version ||
         used.algorithm !== argon2id ||
         used.memoryCost !== cost.memoryCost ||
@@ -131,14 +166,6 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
       );
     },
   };
-}
-
-let loaded: Promise<typeof import("@node-rs/argon2")> | undefined;
-
-/** Loads the package at the first use: if the platform's binary is missing, only password checks fail. */
-function argon2(): Promise<typeof import("@node-rs/argon2")> {
-  loaded ??= import("@node-rs/argon2");
-  return loaded;
 }
 
 /**

@@ -44,6 +44,7 @@ export async function checkFactors(
       isDisabled,
       password: passwordFact,
       userHasPassword,
+      isPasswordEnded: deps.hasher.hasEnded(stored),
       otp: result === undefined ? "absent" : isGenuine ? "valid" : "refused",
       userHasSecondFactor,
     },

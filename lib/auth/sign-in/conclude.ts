@@ -1,5 +1,6 @@
 import { Fault } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
+import { measure } from "../../platform/telemetry.ts";
 import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
 import { OverloadFault } from "../passwords/hash-queue.ts";
@@ -94,7 +95,11 @@ async function renewHash(user: Stored<User>, password: string, { hasher, users, 
   const { password: stored, id } = user.value;
   try {
     if (stored === undefined || !(await hasher.isOutdated(stored))) return;
-    await users.save(user, { password: await hasher.hash(password, id) });
+    const saved = await users.save(user, { password: await hasher.hash(password, id) });
+    const scheme = stored.imported?.scheme;
+    if (saved === undefined || scheme === undefined) return;
+    log.info("imported_password_renewed", { userId: id, scheme });
+    measure("password.imported", 1, { change: "renewed", scheme });
   } catch (error) {
     log.warn("password_not_rehashed", { userId: id, error });
   }

@@ -16,6 +16,8 @@ export interface SignInFacts {
   /** `absent`: no password or an empty one was given. */
   readonly password: "right" | "wrong" | "absent";
   readonly userHasPassword: boolean;
+  /** Whether the password was imported and is not accepted any more, so that it is `wrong`. */
+  readonly isPasswordEnded: boolean;
   /** `valid`: of an enabled OTP key of this user that is not stopped, or its temporary code. `refused`: any other OTP. */
   readonly otp: "valid" | "refused" | "absent";
   /**
@@ -27,13 +29,20 @@ export interface SignInFacts {
 
 /** The decision on a sign-in. The reason is for the audit log only. */
 export type SignInDecision = { readonly granted: true } | { readonly granted: false; readonly reason: SignInRefusal };
-export type SignInRefusal = "disabled" | "wrong_password" | "no_password" | "wrong_otp" | "no_otp";
+export type SignInRefusal =
+  | "disabled"
+  | "wrong_password"
+  | "imported_password_ended"
+  | "no_password"
+  | "wrong_otp"
+  | "no_otp";
 
 /** Decides whether the given factors are sufficient. */
 export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignInDecision {
   if (facts.isDisabled) return { granted: false, reason: "disabled" };
   if (!isPasswordSatisfied(rules, facts)) {
-    return { granted: false, reason: facts.password === "wrong" ? "wrong_password" : "no_password" };
+    if (facts.password !== "wrong") return { granted: false, reason: "no_password" };
+    return { granted: false, reason: facts.isPasswordEnded ? "imported_password_ended" : "wrong_password" };
   }
   if (facts.otp === "refused") return { granted: false, reason: "wrong_otp" };
   if (facts.otp === "absent" && (needsOtp(rules, facts) || !facts.userHasPassword)) {

@@ -8,7 +8,16 @@ import { createdAt, firstIdAt } from "../storage/ids.ts";
 import { type AuthTables, idAtEnd, idKey } from "../storage/tables.table.ts";
 import type { Page, Range, User, UserFilter, UserSummary } from "../store.ts";
 import { candidatesFrom, indexesOf } from "./user-indexes.table.ts";
-import { lastLoginIn, loginRow, readUserRows, summaryIn, summarySelect, userIn, userRow } from "./user-rows.table.ts";
+import {
+  hasImportedHash,
+  lastLoginIn,
+  loginRow,
+  readUserRows,
+  summaryIn,
+  summarySelect,
+  userIn,
+  userRow,
+} from "./user-rows.table.ts";
 import { foldUsername } from "./username.ts";
 
 /** Maximum number of users that a page of a filtered list examines: it bounds the storage calls. */
@@ -26,9 +35,9 @@ export function listUsers(tables: AuthTables, range: Range, filter: UserFilter):
 async function listById(
   tables: AuthTables,
   { after = 0, top }: Range,
-  { unusedSince, enabled }: UserFilter,
+  { unusedSince, enabled, hasImportedPassword }: UserFilter,
 ): Promise<Page<UserSummary>> {
-  const isFiltered = unusedSince !== undefined || enabled !== undefined;
+  const isFiltered = unusedSince !== undefined || enabled !== undefined || hasImportedPassword !== undefined;
   const range = {
     afterPartition: idKey(after),
     beforePartition: unusedSince === undefined ? undefined : idKey(firstIdAt(unusedSince)),
@@ -44,7 +53,11 @@ async function listById(
     const page: RowPage = await tables.users.scanPage(range, {
       top: Math.min(1000, read),
       continuation,
-      select: [...summarySelect, ...(unusedSince === undefined ? [] : ["at"])],
+      select: [
+        ...summarySelect,
+        ...(unusedSince === undefined ? [] : ["at"]),
+        ...(hasImportedPassword === undefined ? [] : ["password"]),
+      ],
     });
     for (const row of page.rows) {
       if (row.rowKey === loginRow) {
@@ -55,6 +68,7 @@ async function listById(
       const entry = await readOrLog(tables.log, () => {
         const user = summaryIn(row);
         if (enabled !== undefined && row.enabled !== enabled) return undefined;
+        if (hasImportedPassword !== undefined && hasImportedHash(row) !== hasImportedPassword) return undefined;
         if (user === undefined || unusedSince === undefined) return user;
         return (lastLoginIn(own) ?? createdAt(user.id)) < unusedSince ? user : undefined;
       });
@@ -158,7 +172,7 @@ async function findMatches<C, T>(
 const findMatch = (
   tables: AuthTables,
   id: number,
-  { attributes, otpkey, enabled, unusedSince }: UserFilter,
+  { attributes, otpkey, enabled, unusedSince, hasImportedPassword }: UserFilter,
   isNamed: (user: User) => boolean = () => true,
 ): Promise<UserSummary | undefined> =>
   readOrLog(tables.log, async () => {
@@ -166,6 +180,8 @@ const findMatch = (
     const user = userIn(rows.user)?.value;
     if (user === undefined || !isNamed(user)) return undefined;
     if (enabled !== undefined && user.enabled !== enabled) return undefined;
+    const isImported = user.password?.imported !== undefined;
+    if (hasImportedPassword !== undefined && isImported !== hasImportedPassword) return undefined;
     if (otpkey !== undefined && !user.otpkeys.some(({ prefix }) => prefix === otpkey)) return undefined;
     if (unusedSince !== undefined && (lastLoginIn(rows.login) ?? createdAt(id)) >= unusedSince) return undefined;
     if (attributes.size > 0) {

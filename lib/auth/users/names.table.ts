@@ -97,7 +97,12 @@ export async function releaseName(
   if (await wait(row.version)) return conflict;
   if (found !== undefined && user !== undefined) return (await touchRow(users, found)) ? "free" : conflict;
   if (found !== undefined) return "free";
+  return (await barUser(tables, id)) ? "free" : conflict;
+}
+
+/** Inserts a deleted user in the place of an absent one, who is then never created (R2). Returns false if there is a row now. */
+export async function barUser(tables: AuthTables, id: number): Promise<boolean> {
   await sendNotices(tables, [{ id }]);
   const gone = { partitionKey: idKey(id), rowKey: userRow, ...goneColumns.toColumns({ gone: true }) };
-  return (await users.insert(gone)) === undefined ? conflict : "free";
+  return (await tables.users.insert(gone)) !== undefined;
 }

@@ -5,6 +5,8 @@ import type { Action, Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../attributes/attributes.ts";
+import { importedSchemes } from "../passwords/imported-hash.ts";
+import type { StoredPassword } from "../passwords/password-hash.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
 import type { AssignedKey, Stored, User, UserSummary } from "../store.ts";
 
@@ -14,13 +16,26 @@ export const loginRow = "login";
 const idSchema = z.int().positive();
 const assigned = z.lazy(() => z.array(z.object({ prefix: z.string(), id: idSchema })));
 
+const importedParameters = z.lazy(() =>
+  z.object({
+    scheme: z.enum(importedSchemes),
+    cost: z.int(),
+    salt: z.string(),
+    memoryCost: z.int().exactOptional(),
+    parallelism: z.int().exactOptional(),
+    tagBytes: z.int().exactOptional(),
+  }),
+);
+
 /** The columns of the row `user`. Its partition is the id. */
 export const userColumns = rowColumns<User, "id">({ kind: "user", version: schemaVersion, keyed: ["id"] }, () =>
   schemaOf<User>()(
     z.object({
       id: idSchema,
       name: z.string(),
-      password: z.object({ hash: z.string(), pepper: z.string() }).exactOptional(),
+      password: z
+        .object({ hash: z.string(), pepper: z.string(), imported: importedParameters.exactOptional() })
+        .exactOptional(),
       epoch: z.int().nonnegative(),
       enabled: z.boolean(),
       otpkeys: assigned,
@@ -76,6 +91,10 @@ export function summaryIn(row: Row): UserSummary | undefined {
 
 /** Columns of `summaryIn`. */
 export const summarySelect = ["schema", "gone", "name", "enabled"];
+
+/** Returns whether the password of a row `user` is an imported hash. Reads the column `password` alone. */
+export const hasImportedHash = ({ password }: Row): boolean =>
+  typeof password === "string" && (JSON.parse(password) as Partial<StoredPassword>).imported !== undefined;
 
 export const lastLoginIn = (row: Row | undefined): Instant | undefined => row && loginColumns.fromRow(row).at;
 

@@ -41,6 +41,7 @@ export function userTable(tables: AuthTables) {
         id,
         name: user.name,
         enabled: user.enabled,
+        ...(user.password?.imported && { importedScheme: user.password.imported.scheme }),
         attributes: attributesIn(rows.attributes),
         otpkeys: user.otpkeys.map(({ prefix }) => prefix),
         ...(lastLogin !== undefined && { lastLogin }),

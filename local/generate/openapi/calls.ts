@@ -42,6 +42,7 @@ const first = [
   "coreImportOtpkey",
   "coreAssignOtpkey",
   "coreImportOtpkeys",
+  "coreImportUsers",
   "coreSetUserAttribute",
   "coreSetOtpkeyAttribute",
   "coreSetUserOtpkeyAttribute",

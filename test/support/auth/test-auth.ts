@@ -184,7 +184,7 @@ function connect(storage: FreshStorage, vault: Vault, clock: Clock, options: Aut
   };
   const real = openAuthContext(deployment, settings.auth);
   const pepper = keyRing(deployment.secrets, "password-pepper", deployment.caching);
-  const hashing = countingHasher(cheapHasher(deployment));
+  const hashing = countingHasher(cheapHasher(deployment, { importedUntil: settings.auth.IMPORTED_HASHES_UNTIL }));
   const own = { ...real, hasher: hashing.hasher };
   const context: AuthContext = { ...own, ...options.ports?.(own) };
   const hashes = tokenHashesOf(deployment, "core");

@@ -6,7 +6,7 @@ import { ok } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import { safeParse } from "../../../../lib/platform/http/parse/safe-parse.ts";
 import type { AuthContext } from "../../context.ts";
-import { refuseCore } from "../../errors.ts";
+import { importOutcome, outcomeFields } from "../import-outcome.ts";
 import { importFields, importFieldsId, problemsOfRefused, toImportedKey } from "./import-fields.ts";
 
 /** Rows of one transaction of Table storage: that of the list of OTP keys. */
@@ -25,11 +25,7 @@ const result = z
     status: z
       .union([200, 201, 400, 403, 409, 500].map(status => z.literal(status)))
       .describe("The status with which `POST /otpkeys` would have answered."),
-    error: z.string().optional().describe("Why the OTP key was not imported, for people."),
-    problems: z
-      .array(z.object({ field: z.string().describe("Empty for the whole element."), reason: z.string() }))
-      .optional()
-      .describe("Every invalid field, with status 400."),
+    ...outcomeFields,
   })
   .meta({ id: "OtpKeyImportResult" });
 
@@ -63,7 +59,7 @@ export const importOtpkeys = endpoint({
       if (result instanceof Fault && result.kind === "forbidden") {
         context.log.info("otpkey_import_refused", { prefix, reason: result.reason });
       }
-      return { index, ...(prefix !== undefined && { prefix }), ...toView(result) };
+      return { index, ...(prefix !== undefined && { prefix }), ...importOutcome(result) };
     });
     return ok({ results });
   },
@@ -93,11 +89,4 @@ function readEntries(elements: readonly unknown[], caller: Caller): readonly Ent
       return { ...(prefix !== undefined && { prefix }), key: error };
     }
   });
-}
-
-function toView(result: BatchResult) {
-  if (!(result instanceof Fault)) return { status: result.isNew ? 201 : 200 };
-  const { status, body } = refuseCore(result);
-  const problems = result.problems.map(({ path, reason }) => ({ field: path, reason }));
-  return { status, ...(body as object), ...(problems.length > 0 && { problems }) };
 }

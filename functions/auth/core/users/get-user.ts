@@ -19,7 +19,10 @@ export const getUser = endpoint({
   params: userParams,
   answers: { 200: { description: "The user.", schema: userView } },
   handle: async ({ params }, context: AuthContext, { caller }) => {
-    const { attributes, otpkeys, id, name, enabled, lastLogin, lock } = await viewUser(params.user, context);
+    const { attributes, otpkeys, id, name, enabled, importedScheme, lastLogin, lock } = await viewUser(
+      params.user,
+      context,
+    );
     const { lockedUntil, lastRefusal } = lock;
     return ok({
       attributes,
@@ -28,6 +31,7 @@ export const getUser = endpoint({
       name,
       enabled,
       ...omitUndefined({
+        password: importedScheme && { imported: importedScheme },
         last_login: lastLogin,
         last_refusal: toLastRefusal(lastRefusal, caller),
         locked_until: lockedUntil,

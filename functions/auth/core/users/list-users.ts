@@ -35,6 +35,10 @@ const query = z
       description: "Beginning of the username, ignoring case. The list is then sorted by name.",
     }),
     $enabled: optionalFlag("Only users who are not suspended, or only suspended ones."),
+    $password: z
+      .literal("imported")
+      .optional()
+      .describe("`imported`: only users who have not signed in with their password since its hash was imported."),
     $unused_since: pastTime("Only users who were created before this time and have not signed in since."),
   })
   .superRefine(({ $prefix, $skiptoken }, context) => {
@@ -66,7 +70,7 @@ export const listUsers = endpoint({
   },
   handle: async ({ query: given }, context: AuthContext, { call }) => {
     const { users, coreUrl, now } = context;
-    const { otpkey, $prefix, $enabled: enabled, $unused_since: unusedSince, $top, $skiptoken } = given;
+    const { otpkey, $prefix, $enabled: enabled, $password, $unused_since: unusedSince, $top, $skiptoken } = given;
     const attributes = new Map(otherParameters(call, query, name => name.startsWith("$")));
     requirePast("$unused_since", unusedSince, now());
     const prefix = otpkey === undefined ? undefined : parsePrefix(otpkey);
@@ -74,7 +78,10 @@ export const listUsers = endpoint({
     const isImpossible =
       (otpkey !== undefined && prefix === undefined) || ![...attributes.keys()].every(isAttributeKey);
     if (isImpossible) return ok([]);
-    const filter = { attributes, ...omitUndefined({ otpkey: prefix, enabled, unusedSince }) };
+    const filter = {
+      attributes,
+      ...omitUndefined({ otpkey: prefix, enabled, unusedSince, hasImportedPassword: $password && true }),
+    };
     const address = `${coreUrl(call.url)}/users`;
     if ($prefix !== undefined) {
       return listReply(call, { $top, $skiptoken }, address, range => users.listByName($prefix, range, filter));

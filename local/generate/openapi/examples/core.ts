@@ -136,6 +136,32 @@ export const coreExamples: Examples = {
       ],
     },
   },
+  coreImportUsers: {
+    body: {
+      users: [
+        {
+          username: "bob",
+          password_hash: "$2b$12$vI8aWBnW3fID.ZQ4/zo1GeQ3kM4mXc3xbIKGGiZFAbTj1GwYMbUvK",
+          attributes: { team: "red" },
+          otpkeys: ["vvccccbcdeft"],
+        },
+        { username: "carol", password: "carol" },
+      ],
+    },
+    status: 200,
+    answer: {
+      results: [
+        { index: 0, username: "bob", id: 2, status: 201 },
+        {
+          index: 1,
+          username: "carol",
+          status: 400,
+          error: "password must have at least 8 characters",
+          problems: [{ field: "password", reason: "must have at least 8 characters" }],
+        },
+      ],
+    },
+  },
   coreListOtpkeys: {
     query: { $prefix: "vvcccc", $top: "100" },
     status: 200,

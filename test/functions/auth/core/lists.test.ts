@@ -180,7 +180,7 @@ describe("GET /core/users (specification section 4)", () => {
     "refuses the unknown parameter %s with 400, and names the known ones",
     async name => {
       const known = {
-        users: "otpkey, $top, $skiptoken, $prefix, $enabled, $unused_since",
+        users: "otpkey, $top, $skiptoken, $prefix, $enabled, $password, $unused_since",
         otpkeys: "$top, $skiptoken, enabled, stopped, assigned, $prefix, unused_since",
       };
       for (const [list, names] of Object.entries(known)) {

@@ -21,10 +21,17 @@ const cases: readonly (readonly [SignInRules, SignInFacts])[] = otpPolicies
         booleans.flatMap(userHasPassword =>
           booleans.map(
             userHasSecondFactor =>
-              [rules, { isDisabled: false, password, otp, userHasPassword, userHasSecondFactor }] satisfies [
-                unknown,
-                unknown,
-              ],
+              [
+                rules,
+                {
+                  isDisabled: false,
+                  password,
+                  isPasswordEnded: false,
+                  otp,
+                  userHasPassword,
+                  userHasSecondFactor,
+                },
+              ] satisfies [unknown, unknown],
           ),
         ),
       ),
@@ -37,6 +44,7 @@ const facts: SignInFacts = {
   isDisabled: false,
   password: "right",
   userHasPassword: true,
+  isPasswordEnded: false,
   otp: "absent",
   userHasSecondFactor: false,
 };

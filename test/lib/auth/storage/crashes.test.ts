@@ -36,6 +36,8 @@ type Names = ReturnType<typeof names>;
 type Act = (store: AuthStore, of: Names) => Promise<unknown>;
 
 const createUser: Act = (store, { user }) => store.users.create({ username: username(user) });
+const createWithAll: Act = (store, { user, prefix, value }) =>
+  store.users.create({ username: username(user), attributes: { a: value, b: "c" }, otpkeys: [prefix] });
 const removeUser: Act = (store, { user }) => store.users.remove(named(user));
 const createKey: Act = (store, { prefix }) => store.otpkeys.create(plainKey(prefix));
 const createKeys: Act = async (store, { prefix, value, next }) => {
@@ -132,6 +134,7 @@ async function expectHealed(of: Names) {
 describe("a crash at any storage call leaves nothing wrong, and what it leaves goes by itself", () => {
   const cases: Record<string, { before: Act[]; act: Act }> = {
     "of creating a user": { before: [], act: createUser },
+    "of creating a user with attributes and a key": { before: [createKey], act: createWithAll },
     "of setting an attribute": { before: [createUser, set], act: setNext },
     "of deleting an attribute": { before: [createUser, set], act: unset },
     "of creating a key": { before: [], act: createKey },
@@ -150,6 +153,19 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
       await expectHealed(of);
     });
     expect(writes).toBeGreaterThan(0);
+  });
+
+  test("of creating a user with attributes and a key leaves all of the user or nothing, and a repetition completes it", async () => {
+    await atEachWrite({ before: [createKey], act: createWithAll }, async (of, isDone) => {
+      const view = { name: of.user, attributes: { a: of.value, b: "c" }, otpkeys: [of.prefix], enabled: true };
+      const there = await storage.store.users.view(named(of.user));
+      if (there !== undefined) expect(there).toMatchObject(view);
+      if (isDone) expect(there).toBeDefined();
+      const made = await createWithAll(storage.another(), of);
+      expect(made === undefined).toBe(there !== undefined);
+      expect(await storage.store.users.view(named(of.user))).toMatchObject(view);
+      await expectHealed(of);
+    });
   });
 
   test.each([
@@ -241,6 +257,11 @@ describe("a call during which storage becomes unavailable either fails and has c
     "creating a user": {
       before: [],
       act: createUser,
+      isMade: async ({ user }) => (await storage.store.users.find(named(user))) !== undefined,
+    },
+    "creating a user with attributes and a key": {
+      before: [createKey],
+      act: createWithAll,
       isMade: async ({ user }) => (await storage.store.users.find(named(user))) !== undefined,
     },
     "deleting a user": {

@@ -3,6 +3,7 @@ import { attributeOf } from "../../../../lib/auth/attributes/attributes.ts";
 import type { AuthStore } from "../../../../lib/auth/storage/store.table.ts";
 import { authTables } from "../../../../lib/auth/storage/tables.table.ts";
 import type { UserFilter, UserSummary } from "../../../../lib/auth/store.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
 import { openTables } from "../../../../lib/platform/tables/tables.ts";
 import { hours, plus } from "../../../../lib/platform/time.ts";
 import {
@@ -120,6 +121,27 @@ const create = (name: string): Operation => ({
     isSome(during, truths =>
       id === undefined ? ofName(truths, name) !== undefined : ofName(truths, name)?.user.id === id,
     ),
+});
+
+/** Creates a user with an attribute and an OTP key. */
+const createWith = (name: string, prefix: string): Operation => ({
+  name: `create ${name} with ${prefix}`,
+  run: async store => {
+    const user = { username: username(name), attributes: { k: "x" }, otpkeys: [prefix] };
+    const created = await store.users.create(user).catch(error => {
+      if (error instanceof Fault && error.kind === "invalid") return "no_key" as const;
+      throw error;
+    });
+    return created === "no_key" ? created : created?.value.id;
+  },
+  check: (result, during) =>
+    isSome(during, truths => {
+      if (result === "no_key") return true;
+      const truth = ofName(truths, name);
+      return result === undefined
+        ? truth !== undefined
+        : truth?.user.id === result && hasKey(truth, prefix) && attributeOf(truth.attributes, "k") === "x";
+    }),
 });
 
 function checkRename(
@@ -252,6 +274,13 @@ const cleanUp: Operation = { name: "clean up", run: store => store.cleanUp() };
 
 const pairs: Readonly<Record<string, () => readonly Operation[]>> = {
   "two creations of one name": () => [create("c"), create("c")],
+  "two creations of one name with an OTP key": () => [createWith("c", "p2"), createWith("c", "p2")],
+  "a creation with an OTP key that is deleted": () => [createWith("c", "p2"), removeKey("p2")],
+  "a creation with an OTP key that another user wants alone": () => [
+    createWith("c", "p2"),
+    assign(existing.a, "p2", true),
+  ],
+  "a creation with an attribute and a list by it": () => [createWith("c", "p2"), byAttribute("x")],
   "a creation and a rename to one name": () => [create("c"), rename(existing.a, "c")],
   "two renames to one name": () => [rename(existing.a, "c"), rename(existing.b, "c")],
   "a chain of renames": () => [rename(existing.a, "b"), rename(existing.b, "c")],
@@ -330,6 +359,7 @@ describe("any operations side by side, with several faults", () => {
         const [key, value] = [pick(["k", "j"]), pick(["x", "y", undefined])];
         return pick([
           () => create(name),
+          () => createWith(name, prefix),
           () => rename(id, name),
           () => renameByName(pick(["a", "b", "c", "ab"]), name),
           () => remove(id),

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { type AuthStore, authStore } from "../../../../lib/auth/storage/store.table.ts";
+import { Fault } from "../../../../lib/platform/fault.ts";
 import type { Tables } from "../../../../lib/platform/tables/tables.ts";
 import { hours } from "../../../../lib/platform/time.ts";
 import {
@@ -86,6 +87,34 @@ describe("a call that is slow after its commit leaves the row that another call 
       attributes: { planet: "earth" },
       otpkeys: ["towel"],
     });
+  });
+});
+
+describe("a creation that is slow before its commit gets no OTP key that another call has", () => {
+  const createWithTowel: Act = store =>
+    store.users.create({ username: username("ford"), otpkeys: ["towel"] }).catch(error => {
+      if (!(error instanceof Fault && error.kind === "invalid")) throw error;
+    });
+  const beforeCommit = /^transact users/;
+
+  test("as one that is deleted: then there is no user", async () => {
+    await unassign(storage.store);
+    const other: Act = store => store.otpkeys.remove("towel");
+    await runInTurns(createWithTowel, other, [["slow", beforeCommit], ["other"], ["slow"]]);
+    expect(await storage.store.users.find(named("ford"))).toBeUndefined();
+  });
+
+  test("as one that was free for another user: then both have it, and the first was alone with it", async () => {
+    await unassign(storage.store);
+    let isAlone: boolean | undefined;
+    const other: Act = async store => {
+      const outcome = await store.otpkeys.assign(identified(id), "towel", { onlyIfFree: true });
+      isAlone = outcome === "assigned" && (await storage.store.users.find(named("ford"))) === undefined;
+    };
+    await runInTurns(createWithTowel, other, [["slow", beforeCommit], ["other"], ["slow"]]);
+    expect(isAlone).toBe(true);
+    const [one, two] = await Promise.all(["arthur", "ford"].map(name => storage.store.users.view(named(name))));
+    expect([one?.otpkeys, two?.otpkeys]).toEqual([["towel"], ["towel"]]);
   });
 });
 

@@ -42,6 +42,16 @@ describe("storage calls one after another, without contention", () => {
     expect(again.calls).toEqual({ total: 2, depth: 2 });
   });
 
+  test("create a user with attributes and OTP keys 5", async () => {
+    const attributes = { planet: "betelgeuse five", mood: "good" };
+    const otpkeys = ["ubhe0001", "ubhe0002"];
+    // The name and the OTP keys; the notices; name and index rows; the rows of the holders; the user.
+    expect(await callsOf(() => store.users.create({ username: username("Eddie"), attributes, otpkeys }))).toEqual({
+      total: 11,
+      depth: 5,
+    });
+  });
+
   test.each(ways)("rename a user by %s 5, and %i more; another spelling 2 less three", async (way, more) => {
     const { value } = await found(store.users.create({ username: username(`Trillian ${way}`) }));
     const userRef = way === "id" ? identified(value.id) : named(value.name);

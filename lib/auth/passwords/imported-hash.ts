@@ -1,0 +1,132 @@
+import { accepted, type Parsed, refused } from "../parsed.ts";
+
+export const importedSchemes = [
+  "argon2id",
+  "bcrypt",
+  "pbkdf2-sha256",
+  "pbkdf2-sha512",
+  "sha256-crypt",
+  "sha512-crypt",
+] as const;
+
+export type ImportedScheme = (typeof importedSchemes)[number];
+
+/** How another server hashed a password: all that its hash contains besides the tag. */
+export interface ImportedParameters {
+  readonly scheme: ImportedScheme;
+  /** Iterations or rounds; of argon2id passes, of bcrypt their logarithm. */
+  readonly cost: number;
+  /** Of a crypt scheme and of bcrypt as text in their own alphabet, else base64. */
+  readonly salt: string;
+  /** Of argon2id, in KiB. */
+  readonly memoryCost?: number;
+  /** Of argon2id. */
+  readonly parallelism?: number;
+  /** Of argon2id. Other schemes have one length. */
+  readonly tagBytes?: number;
+}
+
+/** A hash that another server made. */
+export interface ImportedHash {
+  readonly parameters: ImportedParameters;
+  /** As `computeTag` returns it. */
+  readonly tag: string;
+}
+
+/**
+ * Highest cost of a hash that is imported, because any caller who knows the name can start it. At each
+ * limit one takes less than a second of a core of 2024, and the limits include the defaults of passlib 1.7 and Django 6
+ * (A25).
+ */
+const maxCost: Readonly<Record<Exclude<ImportedScheme, "argon2id">, number>> = {
+  bcrypt: 13,
+  "pbkdf2-sha256": 2_000_000,
+  "pbkdf2-sha512": 2_000_000,
+  "sha256-crypt": 660_000,
+  "sha512-crypt": 660_000,
+};
+/** Memory in KiB, memory times passes, and lanes. */
+const maxArgon2 = { memory: 65_536, work: 1_048_576, parallelism: 16 };
+
+const malformed = refused("is malformed");
+const tooCostly = (limit: string) => refused(`costs more than a sign-in may: at most ${limit}`);
+
+/** Parses a hash as passlib, crypt(3), bcrypt, Django and the PHC string format write it. The reason quotes nothing of it. */
+export function parseImportedHash(text: string): Parsed<ImportedHash> {
+  if (text.startsWith("$pbkdf2-sha")) return parsePasslib(text);
+  if (text.startsWith("pbkdf2_sha256$")) return parseDjango(text);
+  if (/^\$[56]\$/.test(text)) return parseCrypt(text);
+  if (/^\$2[aby]\$/.test(text)) return parseBcrypt(text);
+  if (text.startsWith("$argon2id$")) return parseArgon2id(text);
+  return refused(
+    "must begin with $argon2id$, $2a$, $2b$, $2y$, $5$, $6$, $pbkdf2-sha256$, $pbkdf2-sha512$ or pbkdf2_sha256$",
+  );
+}
+
+/** Returns the bytes of a text in base64 without padding; undefined if another text has the same bytes. */
+function bytesOf(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64");
+  return unpadded(bytes) === text ? bytes : undefined;
+}
+
+const unpadded = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
+
+/** passlib writes `.` for the `+` of base64. */
+function parsePasslib(text: string): Parsed<ImportedHash> {
+  const [, bits, cost, salt = "", tag = ""] =
+    /^\$pbkdf2-sha(256|512)\$([1-9][0-9]{0,8})\$([A-Za-z0-9./]{1,172})\$([A-Za-z0-9./]{43,86})$/.exec(text) ?? [];
+  const [saltBytes, tagBytes] = [salt, tag].map(each => bytesOf(each.replaceAll(".", "+")));
+  if (saltBytes === undefined || tagBytes?.length !== Number(bits) / 8) return malformed;
+  return pbkdf2(bits === "256" ? "pbkdf2-sha256" : "pbkdf2-sha512", Number(cost), saltBytes, tagBytes);
+}
+
+function parseDjango(text: string): Parsed<ImportedHash> {
+  const [, cost, salt, tag = ""] =
+    /^pbkdf2_sha256\$([1-9][0-9]{0,8})\$([^$]{1,128})\$([A-Za-z0-9+/]{43})=$/.exec(text) ?? [];
+  const tagBytes = bytesOf(tag);
+  if (salt === undefined || tagBytes === undefined) return malformed;
+  return pbkdf2("pbkdf2-sha256", Number(cost), Buffer.from(salt, "utf8"), tagBytes);
+}
+
+function pbkdf2(
+  scheme: "pbkdf2-sha256" | "pbkdf2-sha512",
+  cost: number,
+  salt: Buffer,
+  tag: Buffer,
+): Parsed<ImportedHash> {
+  if (cost > maxCost[scheme]) return tooCostly(`${maxCost[scheme]} iterations`);
+  return accepted({ parameters: { scheme, cost, salt: unpadded(salt) }, tag: unpadded(tag) });
+}
+
+/** SHA-crypt. Without `rounds` there are 5,000. */
+function parseCrypt(text: string): Parsed<ImportedHash> {
+  const [, id, rounds = "5000", salt, tag = ""] =
+    /^\$([56])\$(?:rounds=([1-9][0-9]{3,8})\$)?([A-Za-z0-9./]{1,16})\$([A-Za-z0-9./]{43,86})$/.exec(text) ?? [];
+  if (salt === undefined || tag.length !== (id === "5" ? 43 : 86)) return malformed;
+  const [scheme, cost] = [id === "5" ? "sha256-crypt" : "sha512-crypt", Number(rounds)] as const;
+  if (cost > maxCost[scheme]) return tooCostly(`${maxCost[scheme]} rounds`);
+  return accepted({ parameters: { scheme, cost, salt }, tag });
+}
+
+function parseBcrypt(text: string): Parsed<ImportedHash> {
+  const [, cost, salt, tag = ""] =
+    /^\$2[aby]\$(0[4-9]|[12][0-9]|3[01])\$([A-Za-z0-9./]{22})([A-Za-z0-9./]{31})$/.exec(text) ?? [];
+  if (salt === undefined) return malformed;
+  if (Number(cost) > maxCost.bcrypt) return tooCostly(`cost ${maxCost.bcrypt}`);
+  return accepted({ parameters: { scheme: "bcrypt", cost: Number(cost), salt }, tag });
+}
+
+function parseArgon2id(text: string): Parsed<ImportedHash> {
+  const [, m, t, p, salt = "", tag = ""] =
+    /^\$argon2id\$v=19\$m=([1-9][0-9]{0,8}),t=([1-9][0-9]{0,8}),p=([1-9][0-9]{0,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/.exec(
+      text,
+    ) ?? [];
+  const [memoryCost, cost, parallelism] = [Number(m), Number(t), Number(p)];
+  const [saltBytes, tagBytes] = [bytesOf(salt), bytesOf(tag)];
+  if (saltBytes === undefined || tagBytes === undefined || !(memoryCost >= 8 * parallelism)) return malformed;
+  const { memory, work } = maxArgon2;
+  if (memoryCost > memory || memoryCost * cost > work || parallelism > maxArgon2.parallelism)
+    return tooCostly(`m=${memory}, p=${maxArgon2.parallelism}, and m times t ${work}`);
+  const parameters = { scheme: "argon2id", cost, salt, memoryCost, parallelism, tagBytes: tagBytes.length } as const;
+  return accepted({ parameters, tag });
+}

@@ -1,0 +1,118 @@
+import pLimit from "p-limit";
+import { Fault, invalidRequest, isUnavailable, type Problem } from "../../platform/fault.ts";
+import { measure } from "../../platform/telemetry.ts";
+import { type Attributes, attributeOf } from "../attributes/attributes.ts";
+import { attempt, throwOutage } from "../batch.ts";
+import type { AuthDeps } from "../deps.ts";
+import type { ImportedHash } from "../passwords/imported-hash.ts";
+import { parseNewPassword } from "../passwords/password.ts";
+import type { UserView } from "../store.ts";
+import { unknownOtpkey } from "./insert-user.table.ts";
+import type { Username } from "./username.ts";
+
+/** A user of a batch (A25). */
+export interface ImportedUser {
+  readonly username: Username;
+  /** As text, empty for a user without one; or as another server hashed it. */
+  readonly password: string | ImportedHash;
+  readonly attributes: Attributes;
+  /** Prefixes of existing OTP keys, each once. */
+  readonly otpkeys: readonly string[];
+  readonly enabled: boolean;
+  /** Problems of this element in its list. It is refused with these and all others. */
+  readonly problems: readonly Problem[];
+}
+
+/** What became of a user. `isNew` is false if the same user was there. A Fault: nothing of the user was imported. */
+export type UserImportResult = { readonly id: number; readonly isNew: boolean } | Fault;
+
+/** Number of users that are imported at once. Each has at most one slot in the queue of hashes. */
+const concurrency = 8;
+
+/**
+ * Imports up to 100 users of different names. Each is created completely, in one transaction, or not at all; one who is
+ * there already must be the same, and does not change. Results have the order of the users. A repeated call completes what
+ * an earlier one began.
+ * Throws Fault `unavailable` if storage or vault is away, or the queue of hashes is full; some users may be imported then.
+ */
+export async function importUsers(
+  users: readonly ImportedUser[],
+  deps: AuthDeps,
+): Promise<readonly UserImportResult[]> {
+  let outage: Fault | undefined;
+  const results = await pLimit(concurrency).map(users, async user => {
+    // The other users would only wait for storage too.
+    const result = outage ?? (await attempt(() => importUser(user, deps), deps));
+    if (isUnavailable(result)) outage ??= result;
+    return result;
+  });
+  throwOutage(results);
+  return results;
+}
+
+async function importUser(user: ImportedUser, deps: AuthDeps): Promise<UserImportResult> {
+  const { username, problems } = user;
+  if (problems.length > 0) throw invalidRequest(problems);
+  const find = () => deps.users.view({ by: "name", folded: username.folded });
+  const there = (await find()) ?? (await create(user, deps)) ?? (await find());
+  // Another call took the name, and its user was deleted.
+  if (there === undefined)
+    throw new Fault("unavailable", "Too many concurrent changes. Repeat the call.", { retryAfter: 1 });
+  if ("isNew" in there) return there;
+  await requireSame(there, user, deps);
+  return { id: there.id, isNew: false };
+}
+
+/** Creates the user. Returns undefined if another user has the name. Throws Fault `invalid`. */
+async function create({ username, password, attributes, otpkeys, enabled }: ImportedUser, deps: AuthDeps) {
+  const rules = { minLength: deps.rules.passwordMinLength, empty: "none" } as const;
+  const [parsed, keys] = await Promise.all([
+    typeof password === "string" ? parseNewPassword(password, username.name, rules) : undefined,
+    pLimit(concurrency).map(otpkeys, prefix => deps.otpkeys.find(prefix)),
+  ]);
+  const problems = [
+    ...(parsed === undefined || parsed.ok ? [] : [{ path: "password", reason: parsed.reason }]),
+    ...(keys.includes(undefined) ? [unknownOtpkey] : []),
+  ];
+  if (problems.length > 0) throw invalidRequest(problems);
+  const text = parsed?.ok ? parsed.value : undefined;
+  const passwordOf = async (id: number) => {
+    if (typeof password !== "string") return deps.hasher.hashImported(password, id);
+    return text === undefined ? undefined : deps.hasher.hash(text, id);
+  };
+  const created = await deps.users.create({ username, passwordOf, attributes, otpkeys, enabled });
+  if (created === undefined) return undefined;
+  const { id, name } = created.value;
+  const scheme = typeof password === "string" ? undefined : password.parameters.scheme;
+  deps.log.info("user_created", { userId: id, username: name, scheme });
+  if (scheme !== undefined) measure("password.imported", 1, { change: "imported", scheme });
+  for (const prefix of otpkeys) deps.log.info("otpkey_assigned", { prefix, user: { by: "id", id } });
+  return { id, isNew: true };
+}
+
+/**
+ * Throws Fault `conflict` with every field that a user with the name has otherwise. Attributes and OTP keys that were added
+ * since are no difference, and neither is a password that replaced the imported hash.
+ */
+async function requireSame(there: UserView, user: ImportedUser, deps: AuthDeps): Promise<void> {
+  const different = (path: string) => ({ path, reason: "is another one than that of the existing user" });
+  const problems = [
+    ...((await hasPassword(there, user.password, deps)) ? [] : [different("password")]),
+    ...Object.entries(user.attributes)
+      .filter(([key, value]) => attributeOf(there.attributes, key) !== value)
+      .map(([key]) => different(`attributes.${key}`)),
+    ...(user.otpkeys.every(prefix => there.otpkeys.includes(prefix)) ? [] : [different("otpkeys")]),
+    ...(there.enabled === user.enabled ? [] : [different("enabled")]),
+  ];
+  if (problems.length === 0) return;
+  throw new Fault("conflict", "A user with that username already exists!", { problems });
+}
+
+/** Returns whether a user has a password, or a newer one in place of an imported hash. */
+async function hasPassword({ id }: UserView, password: string | ImportedHash, { users, hasher }: AuthDeps) {
+  const user = (await users.find({ by: "id", id }))?.value;
+  const stored = user?.password;
+  if (user === undefined || stored === undefined) return password === "";
+  if (typeof password === "string") return hasher.verify(password, user);
+  return stored.imported === undefined || (await hasher.isImported(password, user));
+}
