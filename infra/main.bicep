@@ -75,23 +75,18 @@ param operatorRange string = ''
 @description('From where Core is reached over the internet, with an Entra token. Empty: only from inside.')
 param coreRanges CoreRanges = { deploy: '', setup: '' }
 
-@description('Ids of resources of yours that are used in place of new ones; empty ones are made.')
+@description('Ids of resources of yours that are used in place of new ones; empty ones are made (docs/deploy.md, "Existing resources").')
 type ExistingIds = {
-  @description('Virtual network, in the region of the deployment, for the subnets and their security groups.')
   network: string
-  @description('Subnets. All or none; then no network is made.')
+  @description('All or none; then no network is made.')
   subnets: Subnets
-  @description('Private DNS zones. With subnets of yours all are needed, unless privateDns is none.')
+  @description('With subnets of yours all are needed, unless privateDns is none.')
   dnsZones: Zones
-  @description('NAT gateway for the subnets of the apps and of machines in additionalSubnets, which then have no other way out.')
+  @description('This and the route table are the only way out of the subnets of apps and machines.')
   natGateway: string
-  @description('Route table for the same subnets, as to a firewall, which then have no other way out.')
   routeTable: string
-  @description('Identities of the apps.')
   identities: ByApp
-  @description('Log Analytics workspace.')
   workspace: string
-  @description('Action group that alerts go to.')
   actionGroup: string
 }
 
@@ -119,33 +114,15 @@ param tenantId string = ''
 @description('Addresses of the apps that answers name, where these are not their own.')
 param publicBaseUrls ByApp = { core: '', client: '', connector: '' }
 
-@description('Ids that proxies send with every call.')
-type ProxyIds = {
-  @description('Of the proxy before Client, as the Front Door id of its profile. Client then refuses every other call. Empty: callers reach Client directly.')
-  client: string
-  @description('The same for the proxy before the connector.')
-  connector: string
-}
-
-@description('Ids of the proxies before the apps.')
-param proxyIds ProxyIds = { client: '', connector: '' }
+@description('What the proxy before an app sends with every call, as the Front Door id of its profile. The app then refuses every other call. Empty: callers reach it directly.')
+param proxyIds { client: string, connector: string } = { client: '', connector: '' }
 
 @description('Where calls of these proxies come from: a service tag, or an address range as in 203.0.113.0/24.')
 @minLength(1)
 param proxySource string = 'AzureFrontDoor.Backend'
 
 @description('Settings that differ from the code\'s own values, by name (docs/settings.md). Empty ones count as not given.')
-type Settings = {
-  @description('Of every app.')
-  everyApp: Texts
-  @description('Of the authentication server.')
-  auth: Texts
-  @description('Of the connector.')
-  connector: Texts
-}
-
-@description('Settings of the apps.')
-param settings Settings = { everyApp: {}, auth: {}, connector: {} }
+param settings { everyApp: Texts, auth: Texts, connector: Texts } = { everyApp: {}, auth: {}, connector: {} }
 
 // Of the mail
 
@@ -153,16 +130,8 @@ param settings Settings = { everyApp: {}, auth: {}, connector: {} }
 @minLength(3)
 param mailDomain string
 
-@description('The address that PIN emails come from.')
-type MailSender = {
-  @description('What is before the @. Every domain has donotreply; any other name is refused until the sending limits of the domain are raised.')
-  name: string
-  @description('The name that recipients see.')
-  displayName: string
-}
-
-@description('Who PIN emails come from.')
-param mailSender MailSender = { name: 'donotreply', displayName: 'Security keys' }
+@description('Who PIN emails come from: what is before the @, and the name that recipients see. Every domain has donotreply; any other name is refused until the sending limits of the domain are raised.')
+param mailSender { name: string, displayName: string } = { name: 'donotreply', displayName: 'Security keys' }
 
 @description('Where the mail service keeps its data.')
 param mailDataLocation string = 'Europe'
@@ -194,22 +163,16 @@ param alertJobWindow string = 'PT3H'
 // Made by the preprovision hook, new in each run; used only where the vault has none yet. They have defaults, because `azd up` asks a
 // person for every parameter that has none, and does so before it runs a hook.
 
-@description('Random keys of 32 bytes, base64url; an empty one is not made.')
+@description('Random keys of 32 bytes, base64url, for the secrets of both services and the hashes of passwords; an empty one is not made.')
 @secure()
-param newKeys {
-  @description('Seals the secrets of the authentication server.')
-  authData: string?
-  @description('Pepper of password hashes.')
-  authPepper: string?
-  @description('Seals the secrets of the connector.')
-  connectorData: string?
-} = {}
+param newKeys { authData: string?, authPepper: string?, connectorData: string? } = {}
 
 @description('When keys that are made in this run expire, in seconds since 1970.')
 param keysExpireOn int = 0
 
 var token = uniqueString(resourceGroup().id, environmentName, nameSuffix)
 var allTags = union(pairs(resourceTags), { 'azd-env-name': environmentName })
+var place = { location: location, tags: allTags }
 var furtherSubnets = map(items(pairs(additionalSubnets)), subnet => { name: subnet.key, addressPrefix: subnet.value })
 
 var names = {
@@ -227,7 +190,9 @@ var names = {
   communication: 'acs-${token}'
 }
 
-var everyApp = union(code.settings.everyApp, given(settings.everyApp))
+var everyApp = union(code.settings.everyApp, given(settings.everyApp), {
+  CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId
+})
 var ofAuth = union(code.settings.auth, given(settings.auth))
 var ofConnector = union(
   code.settings.connector,
@@ -278,8 +243,7 @@ module identities 'modules/identities.bicep' = {
   name: 'identities-${token}'
   params: {
     token: token
-    location: location
-    tags: allTags
+    place: place
     existingIds: existingIds.identities
   }
 }
@@ -294,8 +258,7 @@ module network 'modules/network.bicep' = if (ownSubnets) {
     groupPrefix: 'nsg-${token}-'
     natGatewayId: existingIds.natGateway
     routeTableId: existingIds.routeTable
-    location: location
-    tags: allTags
+    place: place
     addressPrefix: networkPrefix
     additionalSubnets: furtherSubnets
     operatorRange: operatorRange
@@ -310,9 +273,7 @@ module dns 'modules/dns.bicep' = if (makesZones) {
     networkId: networkId
     names: map(filter(items(zoneNames), zone => !contains(givenZones, zone.key)), zone => zone.value)
   }
-  dependsOn: [
-    network
-  ]
+  dependsOn: [network]
 }
 
 module monitoring 'modules/monitoring.bicep' = {
@@ -320,8 +281,7 @@ module monitoring 'modules/monitoring.bicep' = {
   params: {
     workspaceName: names.workspace
     componentName: names.component
-    location: location
-    tags: allTags
+    place: place
     retentionDays: retentionDays
     dailyCapGb: dailyCapGb
     existingWorkspaceId: existingIds.workspace
@@ -334,8 +294,7 @@ module authStore 'modules/store.bicep' = {
   name: 'auth-store-${token}'
   params: {
     name: names.authStore
-    location: location
-    tags: allTags
+    place: place
     sku: trial ? 'Standard_LRS' : storageSku
     locked: resourceLocks
     tables: code.tables.auth
@@ -349,18 +308,14 @@ module authStore 'modules/store.bicep' = {
       { principalId: identities.outputs.identities[1].principalId, exceptContainers: ['package-core', 'backups'] }
     ]
   }
-  dependsOn: [
-    network
-    dns
-  ]
+  dependsOn: [network, dns]
 }
 
 module connectorStore 'modules/store.bicep' = {
   name: 'connector-store-${token}'
   params: {
     name: names.connectorStore
-    location: location
-    tags: allTags
+    place: place
     sku: trial ? 'Standard_LRS' : storageSku
     locked: resourceLocks
     tables: concat(code.tables.connector, [ofConnector.CLOUD_TABLES_SHIPMENTS_TABLE_NAME])
@@ -368,22 +323,16 @@ module connectorStore 'modules/store.bicep' = {
     softDeleteDays: softDeleteDays
     subnetId: subnetIds.connectorEndpoints
     zoneIds: zoneIds
-    grants: [
-      { principalId: identities.outputs.identities[2].principalId, exceptContainers: [] }
-    ]
+    grants: [{ principalId: identities.outputs.identities[2].principalId, exceptContainers: [] }]
   }
-  dependsOn: [
-    network
-    dns
-  ]
+  dependsOn: [network, dns]
 }
 
 module authVault 'modules/vault.bicep' = {
   name: 'auth-vault-${token}'
   params: {
     name: names.authVault
-    location: location
-    tags: allTags
+    place: place
     subnetId: subnetIds.authEndpoints
     zoneId: zoneIds.vault
     locked: resourceLocks
@@ -408,8 +357,7 @@ module connectorVault 'modules/vault.bicep' = {
   name: 'connector-vault-${token}'
   params: {
     name: names.connectorVault
-    location: location
-    tags: allTags
+    place: place
     subnetId: subnetIds.connectorEndpoints
     zoneId: zoneIds.vault
     locked: resourceLocks
@@ -456,8 +404,7 @@ module mail 'modules/mail.bicep' = {
 }
 
 var common = {
-  location: location
-  tags: allTags
+  place: place
   nodeVersion: nodeVersion
   maximumInstanceCount: maximumInstanceCount
   zoneRedundant: zoneRedundant
@@ -481,16 +428,12 @@ module core 'modules/app.bicep' = {
     endpointSubnetId: trial ? '' : subnetIds.coreEndpoint
     endpointZoneId: zoneIds.sites
     alwaysReadyInstances: 0
-    storageName: names.authStore
-    blobEndpoint: authStore.outputs.blobEndpoint
-    tableEndpoint: authStore.outputs.tableEndpoint
-    packageContainer: 'package-core'
-    hostId: 'core-${token}'
+    store: authStore.outputs.store
+    token: token
     proxyId: ''
     trustedProxies: everyApp.TRUSTED_PROXIES
     settings: union(everyApp, ofAuth, {
       PUBLIC_BASE_URL: publicBaseUrls.core
-      CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId
       CLOUD_KEY_VAULT_ENDPOINT: authVault.outputs.endpoint
     })
   }
@@ -505,16 +448,12 @@ module client 'modules/app.bicep' = {
     identity: identities.outputs.identities[1]
     subnetId: subnetIds.client
     alwaysReadyInstances: clientAlwaysReadyInstances
-    storageName: names.authStore
-    blobEndpoint: authStore.outputs.blobEndpoint
-    tableEndpoint: authStore.outputs.tableEndpoint
-    packageContainer: 'package-client'
-    hostId: 'client-${token}'
+    store: authStore.outputs.store
+    token: token
     proxyId: proxyIds.client
     trustedProxies: clientTrustedProxies
     settings: union(everyApp, ofAuth, {
       PUBLIC_BASE_URL: publicBaseUrls.client
-      CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId
       CLOUD_KEY_VAULT_ENDPOINT: authVault.outputs.endpoint
     })
   }
@@ -529,16 +468,12 @@ module connector 'modules/app.bicep' = {
     identity: identities.outputs.identities[2]
     subnetId: subnetIds.connector
     alwaysReadyInstances: 0
-    storageName: names.connectorStore
-    blobEndpoint: connectorStore.outputs.blobEndpoint
-    tableEndpoint: connectorStore.outputs.tableEndpoint
-    packageContainer: 'package-connector'
-    hostId: 'connector-${token}'
+    store: connectorStore.outputs.store
+    token: token
     proxyId: proxyIds.connector
     trustedProxies: connectorTrustedProxies
     settings: union(everyApp, ofConnector, {
       PUBLIC_BASE_URL: publicBaseUrls.connector
-      CLOUD_TENANT_ID: empty(tenantId) ? tenant().tenantId : tenantId
       CLOUD_KEY_VAULT_ENDPOINT: connectorVault.outputs.endpoint
       EMAIL_API_SEND_ENDPOINT: mail.outputs.endpoint
       EMAIL_SENDER_ADDRESS: '${toLower(mailSender.name)}@${mailOrigin.outputs.senderDomain}'
@@ -550,18 +485,13 @@ module alerts 'modules/alerts.bicep' = {
   name: 'alerts-${token}'
   params: {
     name: 'alert-${token}'
-    location: location
-    tags: allTags
+    place: place
     componentId: monitoring.outputs.componentId
     workspaceId: monitoring.outputs.workspaceId
     vaultNames: [names.authVault, names.connectorVault]
     mailTo: listed(alertMailTo)
     jobWindow: alertJobWindow
-    appNames: {
-      core: names.core
-      client: names.client
-      connector: names.connector
-    }
+    appNames: { core: names.core, client: names.client, connector: names.connector }
     backups: everyApp.CRON_BACKUP_SCHEDULE != 'none'
     // The timer is registered only if there is a sink; 'none' keeps the number of a removed one.
     events: !empty(filter(split(ofConnector.EVENT_SINK_URLS, ','), sink => !contains(['', 'none'], trim(sink))))
@@ -585,8 +515,7 @@ module availability 'modules/availability.bicep' = {
         url: empty(publicBaseUrls.connector) ? connector.outputs.url : publicBaseUrls.connector
       }
     ]
-    location: location
-    tags: allTags
+    place: place
     componentId: monitoring.outputs.componentId
     actionGroupId: alerts.outputs.actionGroupId
   }

@@ -27,8 +27,6 @@ resource secret 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = {
   name: name
   properties: {
     value: value
-    attributes: {
-      exp: expiresOn
-    }
+    attributes: { exp: expiresOn }
   }
 }

@@ -5,32 +5,21 @@ metadata description = 'Types and functions of several templates.'
 type Texts = { *: string }
 
 @export()
-@description('Ids of private DNS zones by use; empty where none is used.')
-type Zones = {
-  @description('Of blobs.')
-  blob: string
-  @description('Of tables.')
-  table: string
-  @description('Of vaults.')
-  vault: string
-  @description('Of apps.')
-  sites: string
-}
+@description('Where every resource of a module is, and its tags.')
+type Place = { location: string, tags: Texts }
 
 @export()
-@description('Ids of subnets by use; empty where there is none.')
+@description('Ids of private DNS zones by use; empty where none is used.')
+type Zones = { blob: string, table: string, vault: string, sites: string }
+
+@export()
+@description('Ids of subnets by use, those of the apps delegated to Microsoft.App/environments; empty where there is none.')
 type Subnets = {
-  @description('Of Core, delegated to Microsoft.App/environments.')
   core: string
-  @description('Of Client, as that of Core.')
   client: string
-  @description('Of the connector, as that of Core.')
   connector: string
-  @description('Of the private endpoints of the authentication server.')
   authEndpoints: string
-  @description('Of the private endpoints of the connector.')
   connectorEndpoints: string
-  @description('Of the private endpoint of Core.')
   coreEndpoint: string
 }
 
@@ -45,47 +34,23 @@ type CoreRanges = {
 
 @export()
 @description('What is given for each app.')
-type ByApp = {
-  @description('For Core.')
-  core: string
-  @description('For Client.')
-  client: string
-  @description('For the connector.')
-  connector: string
-}
+type ByApp = { core: string, client: string, connector: string }
 
 @export()
-@description('An identity of an app.')
-type Identity = {
-  @description('Its id.')
-  id: string
-  @description('Its object id, which roles are given to.')
-  principalId: string
-  @description('Its client id, by which an app asks for tokens.')
-  clientId: string
-}
+@description('An identity of an app. Roles are given to its principalId, and the app asks for tokens by its clientId.')
+type Identity = { id: string, principalId: string, clientId: string }
 
 @export()
-@description('Read and write access of an app to a storage account.')
-type Grant = {
-  @description('Object id of the identity of the app.')
-  principalId: string
-  @description('Containers that the access does not include.')
-  exceptContainers: string[]
-}
+@description('Name of a storage account, and addresses of its parts with a slash at the end.')
+type Store = { name: string, blobs: string, tables: string }
 
 @export()
-@description('A record to publish in DNS.')
-type DnsRecord = {
-  @description('TXT or CNAME.')
-  type: string
-  @description('Name of the record.')
-  name: string
-  @description('Its value.')
-  value: string
-  @description('Seconds for which it may be cached.')
-  ttl: int
-}
+@description('Read and write access of the identity of an app to a storage account, but for some containers.')
+type Grant = { principalId: string, exceptContainers: string[] }
+
+@export()
+@description('A record to publish in DNS, TXT or CNAME, which may be cached for ttl seconds.')
+type DnsRecord = { type: string, name: string, value: string, ttl: int }
 
 @export()
 @description('Ids of the roles of Azure that the apps get.')

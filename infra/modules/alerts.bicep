@@ -1,15 +1,12 @@
 metadata description = 'Alerts for operators. The names in the queries are those of docs/telemetry.md.'
 
-import { ByApp, Texts } from '../types.bicep'
+import { ByApp, Place } from '../types.bicep'
 
 @description('First part of the names.')
 param name string
 
-@description('Region.')
-param location string
-
-@description('Tags of every resource.')
-param tags Texts
+@description('Region and tags.')
+param place Place
 
 @description('Id of the Application Insights component.')
 param componentId string
@@ -42,14 +39,8 @@ param events bool
 // The names as Kusto writes a list of texts.
 var quotedVaults = join(map(vaultNames, vault => '"${vault}"'), ', ')
 
-// The same durations as Kusto writes them.
-var ages = {
-  PT2H: '2h'
-  PT3H: '3h'
-  PT4H: '4h'
-  PT6H: '6h'
-  P1D: '1d'
-}
+// The same duration as Kusto writes it.
+var jobAge = toLower(replace(replace(jobWindow, 'P', ''), 'T', ''))
 
 var hourlyJobs = map(
   [
@@ -59,7 +50,7 @@ var hourlyJobs = map(
     { name: 'sessionCleanup', app: appNames.client, runs: true }
     { name: 'sendEvents', app: appNames.connector, runs: events }
   ],
-  job => { name: job.name, app: job.app, runs: job.runs, age: ages[jobWindow] }
+  job => { name: job.name, app: job.app, runs: job.runs, age: jobAge }
 )
 
 // A backup is created every day, sometimes some minutes later than the day before.
@@ -296,7 +287,7 @@ var otherRules = [
 resource group 'Microsoft.Insights/actionGroups@2023-01-01' = if (empty(existingActionGroupId)) {
   name: '${name}-operators'
   location: 'global'
-  tags: tags
+  tags: place.tags
   properties: {
     groupShortName: 'operators'
     enabled: true
@@ -315,17 +306,15 @@ var actionGroupId = empty(existingActionGroupId) ? group!.id : existingActionGro
 resource rules 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
   for rule in map(concat(jobRules, otherRules), rule => union(defaults, { lookBack: rule.window }, rule)): {
     name: '${name}-${rule.id}'
-    location: location
-    tags: tags
+    location: place.location
+    tags: place.tags
     kind: 'LogAlert'
     properties: union(rule.lookBack == rule.window ? {} : { overrideQueryTimeRange: rule.lookBack, muteActionsDuration: 'P1D' }, {
       displayName: rule.title
       description: rule.text
       severity: rule.severity
       enabled: rule.enabled
-      scopes: [
-        rule.scope
-      ]
+      scopes: [rule.scope]
       evaluationFrequency: rule.frequency
       windowSize: rule.window
       criteria: {
@@ -334,34 +323,17 @@ resource rules 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
             query: rule.query
             timeAggregation: rule.aggregation
             metricMeasureColumn: rule.column
-            dimensions: empty(rule.dimension)
-              ? []
-              : [
-                  {
-                    name: rule.dimension
-                    operator: 'Include'
-                    values: [
-                      '*'
-                    ]
-                  }
-                ]
+            dimensions: empty(rule.dimension) ? [] : [{ name: rule.dimension, operator: 'Include', values: ['*'] }]
             operator: rule.operator
             threshold: rule.threshold
-            failingPeriods: {
-              numberOfEvaluationPeriods: 1
-              minFailingPeriodsToAlert: 1
-            }
+            failingPeriods: { numberOfEvaluationPeriods: 1, minFailingPeriodsToAlert: 1 }
           }
         ]
       }
       autoMitigate: rule.lookBack == rule.window
       // The tables of a new component come with their first rows.
       skipQueryValidation: true
-      actions: {
-        actionGroups: [
-          actionGroupId
-        ]
-      }
+      actions: { actionGroups: [actionGroupId] }
     })
   }
 ]

@@ -1,32 +1,20 @@
 metadata description = 'One function app with its plan. It serves exactly one API, so Core never runs together with a public API.'
 
-import { CoreRanges, Identity, Texts } from '../types.bicep'
+import { CoreRanges, Identity, Place, Store, Texts } from '../types.bicep'
 
-@description('What all apps have in common.')
+@description('What all apps have in common; parameters of main.bicep have the same names.')
 type Common = {
-  @description('Region.')
-  location: string
-  @description('Tags of every resource.')
-  tags: Texts
-  @description('Version of Node.')
+  place: Place
   nodeVersion: string
-  @description('The most instances at once for the HTTP functions, and for each timer.')
   maximumInstanceCount: int
-  @description('Whether the instances are spread over availability zones.')
   zoneRedundant: bool
-  @description('Whether the app answers without a private network: Core then answers to all of coreRanges.')
   trial: bool
-  @description('Largest body that the host reads, in bytes.')
+  @description('Largest body that the host reads.')
   bodyLimitBytes: string
-  @description('Memory of an instance, in MB.')
   instanceMemoryMB: int
-  @description('Connection string of Application Insights. It is no secret: the component takes tokens of identities alone.')
   insightsConnectionString: string
-  @description('Header in which the proxy sends its id.')
   proxyIdHeader: string
-  @description('Where calls of the proxy come from: a service tag, or an address range. Calls from elsewhere are refused.')
   proxySource: string
-  @description('Where Core is called from over the internet.')
   coreRanges: CoreRanges
 }
 
@@ -48,21 +36,11 @@ param subnetId string
 @description('Instances that are kept ready for HTTP calls.')
 param alwaysReadyInstances int
 
-@description('Name of the storage account of the service.')
-param storageName string
+@description('Storage account of the service.')
+param store Store
 
-@description('Address of the blobs of the service, with a slash at the end.')
-param blobEndpoint string
-
-@description('Address of the tables of the service, with a slash at the end.')
-param tableEndpoint string
-
-@description('Container of the package.')
-param packageContainer string
-
-@description('Short name of the app among those that share its storage: at most 32 characters, lower case.')
-@maxLength(32)
-param hostId string
+@description('Part of every name that is unique in the world.')
+param token string
 
 @description('Settings of the code.')
 param settings Texts
@@ -80,14 +58,7 @@ param proxyId string
 param trustedProxies string
 
 var closed = api == 'core'
-var inNetwork = empty(subnetId)
-  ? {}
-  : {
-      virtualNetworkSubnetId: subnetId
-      outboundVnetRouting: {
-        allTraffic: true
-      }
-    }
+var inNetwork = empty(subnetId) ? {} : { virtualNetworkSubnetId: subnetId, outboundVnetRouting: { allTraffic: true } }
 var fromRanges = [
   for (range, position) in closed ? filter(items(common.coreRanges), range => !empty(range.value)) : []: {
     name: range.key
@@ -110,13 +81,10 @@ var everyTrace = {
 
 resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
   name: '${name}-plan'
-  location: common.location
-  tags: common.tags
+  location: common.place.location
+  tags: common.place.tags
   kind: 'functionapp'
-  sku: {
-    name: 'FC1'
-    tier: 'FlexConsumption'
-  }
+  sku: { name: 'FC1', tier: 'FlexConsumption' }
   properties: {
     reserved: true
     zoneRedundant: common.zoneRedundant
@@ -125,14 +93,12 @@ resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
 
 resource site 'Microsoft.Web/sites@2025-03-01' = {
   name: name
-  location: common.location
-  tags: union(common.tags, { 'azd-service-name': api })
+  location: common.place.location
+  tags: union(common.place.tags, { 'azd-service-name': api })
   kind: 'functionapp,linux'
   identity: {
     type: 'UserAssigned'
-    userAssignedIdentities: {
-      '${identity.id}': {}
-    }
+    userAssignedIdentities: { '${identity.id}': {} }
   }
   properties: {
     ...inNetwork
@@ -146,28 +112,15 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
       deployment: {
         storage: {
           type: 'blobContainer'
-          value: '${blobEndpoint}${packageContainer}'
-          authentication: {
-            type: 'UserAssignedIdentity'
-            userAssignedIdentityResourceId: identity.id
-          }
+          value: '${store.blobs}package-${api}'
+          authentication: { type: 'UserAssignedIdentity', userAssignedIdentityResourceId: identity.id }
         }
       }
-      runtime: {
-        name: 'node'
-        version: common.nodeVersion
-      }
+      runtime: { name: 'node', version: common.nodeVersion }
       scaleAndConcurrency: {
         maximumInstanceCount: common.maximumInstanceCount
         instanceMemoryMB: common.instanceMemoryMB
-        alwaysReady: alwaysReadyInstances == 0
-          ? []
-          : [
-              {
-                name: 'http'
-                instanceCount: alwaysReadyInstances
-              }
-            ]
+        alwaysReady: alwaysReadyInstances == 0 ? [] : [{ name: 'http', instanceCount: alwaysReadyInstances }]
       }
     }
     siteConfig: {
@@ -199,17 +152,13 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
 resource noFtpPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
   parent: site
   name: 'ftp'
-  properties: {
-    allow: false
-  }
+  properties: { allow: false }
 }
 
 resource noDeployPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
   parent: site
   name: 'scm'
-  properties: {
-    allow: false
-  }
+  properties: { allow: false }
 }
 
 // The settings of the template come last: no other setting can add an API or send the app to another identity.
@@ -221,16 +170,16 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
     TRUSTED_PROXIES: closed || (proxied && trustedProxies == '1') ? (proxied ? '2' : '1') : trustedProxies
     PROXY_ID: proxied ? proxyId : ''
     AZURE_CLIENT_ID: identity.clientId
-    CLOUD_STORAGE_BLOB_ENDPOINT: blobEndpoint
-    CLOUD_TABLES_ENDPOINT: tableEndpoint
+    CLOUD_STORAGE_BLOB_ENDPOINT: store.blobs
+    CLOUD_TABLES_ENDPOINT: store.tables
     // Beside the addresses: without the name the host may build its client before it has read all of them, and stays unhealthy or
     // refuses keys with 401 (Azure/azure-functions-host#11787, #11782, #11636).
-    AzureWebJobsStorage__accountName: storageName
-    AzureWebJobsStorage__blobServiceUri: blobEndpoint
-    AzureWebJobsStorage__tableServiceUri: tableEndpoint
+    AzureWebJobsStorage__accountName: store.name
+    AzureWebJobsStorage__blobServiceUri: store.blobs
+    AzureWebJobsStorage__tableServiceUri: store.tables
     AzureWebJobsStorage__credential: 'managedidentity'
     AzureWebJobsStorage__clientId: identity.clientId
-    AzureFunctionsWebHost__hostid: hostId
+    AzureFunctionsWebHost__hostid: '${api}-${token}'
     // The host joins its spans with those of the app.
     AzureFunctionsJobHost__telemetryMode: 'OpenTelemetry'
     AzureWebJobsDisableHomepage: 'true'
@@ -247,8 +196,8 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
 // Last: an endpoint writes to the app, which refuses that while something else does.
 resource endpoint 'Microsoft.Network/privateEndpoints@2025-09-01' = if (!empty(endpointSubnetId)) {
   name: '${name}-site'
-  location: common.location
-  tags: common.tags
+  location: common.place.location
+  tags: common.place.tags
   properties: {
     subnet: { id: endpointSubnetId }
     privateLinkServiceConnections: [{ name: 'sites', properties: { privateLinkServiceId: site.id, groupIds: ['sites'] } }]
@@ -263,9 +212,7 @@ resource endpoint 'Microsoft.Network/privateEndpoints@2025-09-01' = if (!empty(e
 resource endpointRecords 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-09-01' = if (!empty(endpointSubnetId) && !empty(endpointZoneId)) {
   parent: endpoint
   name: 'default'
-  properties: {
-    privateDnsZoneConfigs: [{ name: 'sites', properties: { privateDnsZoneId: endpointZoneId } }]
-  }
+  properties: { privateDnsZoneConfigs: [{ name: 'sites', properties: { privateDnsZoneId: endpointZoneId } }] }
 }
 
 @description('Address of the app.')

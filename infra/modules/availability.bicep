@@ -1,25 +1,15 @@
 metadata description = 'Calls /health of the public apps from several places, and alerts when one does not respond. All are created disabled where no calls are wanted: a deployment deletes nothing, so those of an earlier run would go on.'
 
-import { Texts } from '../types.bicep'
+import { Place } from '../types.bicep'
 
-@description('A test of an app.')
-type Test = {
-  @description('Its name.')
-  name: string
-  @description('Whether the app is called. A disabled test makes no calls, which are what it costs.')
-  enabled: bool
-  @description('Address of the app, without /health.')
-  url: string
-}
+@description('A test of the app at an address, without /health. A disabled one makes no calls, which are what it costs.')
+type Test = { name: string, enabled: bool, url: string }
 
 @description('The tests.')
 param tests Test[]
 
-@description('Region of the component.')
-param location string
-
-@description('Tags of every resource.')
-param tags Texts
+@description('Region and tags.')
+param place Place
 
 @description('Id of the Application Insights component.')
 param componentId string
@@ -33,9 +23,9 @@ var places = ['emea-nl-ams-azr', 'emea-gb-db3-azr', 'emea-fr-pra-edge', 'emea-se
 resource calls 'Microsoft.Insights/webtests@2022-06-15' = [
   for test in tests: {
     name: test.name
-    location: location
+    location: place.location
     // Without this tag the portal does not show the test with its component.
-    tags: union(tags, { 'hidden-link:${componentId}': 'Resource' })
+    tags: union(place.tags, { 'hidden-link:${componentId}': 'Resource' })
     kind: 'standard'
     properties: {
       SyntheticMonitorId: test.name
@@ -47,16 +37,8 @@ resource calls 'Microsoft.Insights/webtests@2022-06-15' = [
       Timeout: 30
       RetryEnabled: true
       Locations: map(places, place => { Id: place })
-      Request: {
-        RequestUrl: '${test.url}/health'
-        HttpVerb: 'GET'
-        ParseDependentRequests: false
-      }
-      ValidationRules: {
-        ExpectedHttpStatusCode: 200
-        SSLCheck: true
-        SSLCertRemainingLifetimeCheck: 7
-      }
+      Request: { RequestUrl: '${test.url}/health', HttpVerb: 'GET', ParseDependentRequests: false }
+      ValidationRules: { ExpectedHttpStatusCode: 200, SSLCheck: true, SSLCertRemainingLifetimeCheck: 7 }
     }
   }
 ]
@@ -65,15 +47,12 @@ resource alerts 'Microsoft.Insights/metricAlerts@2026-01-01' = [
   for (test, position) in tests: {
     name: '${test.name}-down'
     location: 'global'
-    tags: tags
+    tags: place.tags
     properties: {
       description: 'Two places or more got no good response from ${test.url}/health.'
       severity: 1
       enabled: test.enabled
-      scopes: [
-        calls[position].id
-        componentId
-      ]
+      scopes: [calls[position].id, componentId]
       evaluationFrequency: 'PT5M'
       windowSize: 'PT15M'
       criteria: {
@@ -82,11 +61,7 @@ resource alerts 'Microsoft.Insights/metricAlerts@2026-01-01' = [
         componentId: componentId
         failedLocationCount: 2
       }
-      actions: [
-        {
-          actionGroupId: actionGroupId
-        }
-      ]
+      actions: [{ actionGroupId: actionGroupId }]
     }
   }
 ]

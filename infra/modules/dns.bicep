@@ -32,9 +32,7 @@ resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01
       registrationEnabled: false
       // A peer with a private endpoint elsewhere has no record here. Without this its name does not resolve at all.
       resolutionPolicy: 'NxDomainRedirect'
-      virtualNetwork: {
-        id: networkId
-      }
+      virtualNetwork: { id: networkId }
     }
   }
 ]

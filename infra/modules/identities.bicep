@@ -1,15 +1,12 @@
 metadata description = 'An identity for each app: a new one, or one of yours.'
 
-import { ByApp, Identity, Texts } from '../types.bicep'
+import { ByApp, Identity, Place } from '../types.bicep'
 
 @description('Last part of the names of new identities.')
 param token string
 
-@description('Region.')
-param location string
-
-@description('Tags of new identities.')
-param tags Texts
+@description('Region and tags of new identities.')
+param place Place
 
 @description('Ids of identities of yours; an empty one is made.')
 param existingIds ByApp
@@ -26,8 +23,8 @@ var ids = map(apps, app => empty(app.existingId) ? resourceGroup().id : app.exis
 resource made 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = [
   for app in apps: if (empty(app.existingId)) {
     name: 'id-${app.name}-${token}'
-    location: location
-    tags: tags
+    location: place.location
+    tags: place.tags
   }
 ]
 

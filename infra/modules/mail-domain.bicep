@@ -18,9 +18,7 @@ resource service 'Microsoft.Communication/emailServices@2026-03-18' = {
   name: name
   location: 'global'
   tags: tags
-  properties: {
-    dataLocation: dataLocation
-  }
+  properties: { dataLocation: dataLocation }
 }
 
 resource domain 'Microsoft.Communication/emailServices/domains@2026-03-18' = {
@@ -42,12 +40,7 @@ var records = domain.properties.verificationRecords
 output verified bool = states.Domain.status == 'Verified' && states.SPF.status == 'Verified' && states.DKIM.status == 'Verified' && states.DKIM2.status == 'Verified'
 
 @description('DNS records to publish, each with type, name, value and ttl.')
-output dnsRecords DnsRecord[] = [
-  records.Domain
-  records.SPF
-  records.DKIM
-  records.DKIM2
-]
+output dnsRecords DnsRecord[] = [records.Domain, records.SPF, records.DKIM, records.DKIM2]
 
 @description('The domain in the address of the sender.')
 output senderDomain string = domain.properties.mailFromSenderDomain

@@ -55,10 +55,7 @@ resource service 'Microsoft.Communication/emailServices@2026-03-18' existing = {
 resource sender 'Microsoft.Communication/emailServices/domains/senderUsernames@2026-03-18' = if (linked && toLower(senderName) != 'donotreply') {
   parent: service::domain
   name: toLower(senderName)
-  properties: {
-    username: toLower(senderName)
-    displayName: senderDisplayName
-  }
+  properties: { username: toLower(senderName), displayName: senderDisplayName }
 }
 
 // No narrower role of Azure's own can send.

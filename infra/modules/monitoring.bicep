@@ -1,6 +1,6 @@
 metadata description = 'Where telemetry goes, and the workbook that draws it.'
 
-import { roleIds, Texts } from '../types.bicep'
+import { Place, roleIds } from '../types.bicep'
 
 @description('Name of the workspace.')
 param workspaceName string
@@ -8,11 +8,8 @@ param workspaceName string
 @description('Name of the Application Insights component.')
 param componentName string
 
-@description('Region.')
-param location string
-
-@description('Tags of every resource.')
-param tags Texts
+@description('Region and tags.')
+param place Place
 
 @description('For how many days telemetry is kept.')
 param retentionDays int
@@ -31,19 +28,13 @@ param senders string[]
 
 resource workspace 'Microsoft.OperationalInsights/workspaces@2026-03-01' = if (empty(existingWorkspaceId)) {
   name: workspaceName
-  location: location
-  tags: tags
+  location: place.location
+  tags: place.tags
   properties: {
-    sku: {
-      name: 'PerGB2018'
-    }
+    sku: { name: 'PerGB2018' }
     retentionInDays: retentionDays
-    workspaceCapping: {
-      dailyQuotaGb: dailyCapGb == 0 ? -1 : dailyCapGb
-    }
-    features: {
-      disableLocalAuth: true
-    }
+    workspaceCapping: { dailyQuotaGb: dailyCapGb == 0 ? -1 : dailyCapGb }
+    features: { disableLocalAuth: true }
   }
 }
 
@@ -51,8 +42,8 @@ var workspaceId = empty(existingWorkspaceId) ? workspace!.id : existingWorkspace
 
 resource component 'Microsoft.Insights/components@2020-02-02' = {
   name: componentName
-  location: location
-  tags: tags
+  location: place.location
+  tags: place.tags
   kind: 'web'
   properties: {
     Application_Type: 'web'
@@ -77,8 +68,8 @@ resource metricsPublishers 'Microsoft.Authorization/roleAssignments@2022-04-01' 
 
 resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
   name: guid(resourceGroup().id, componentName, 'workbook')
-  location: location
-  tags: tags
+  location: place.location
+  tags: place.tags
   kind: 'shared'
   properties: {
     displayName: workbookTitle

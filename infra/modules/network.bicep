@@ -1,14 +1,9 @@
 metadata description = 'A subnet for each app, and subnets of private endpoints by service: in a network of their own, or in one of yours. Security groups say who reaches the private endpoints of which service.'
 
-import { Texts } from '../types.bicep'
+import { Place } from '../types.bicep'
 
 @description('A subnet.')
-type Subnet = {
-  @description('Its name.')
-  name: string
-  @description('Its address range.')
-  addressPrefix: string
-}
+type Subnet = { name: string, addressPrefix: string }
 
 @description('Name of the network.')
 param name string
@@ -22,11 +17,8 @@ param subnetPrefix string
 @description('First part of the names of the security groups.')
 param groupPrefix string
 
-@description('Region of the network.')
-param location string
-
-@description('Tags of every resource.')
-param tags Texts
+@description('Region and tags.')
+param place Place
 
 @description('Addresses of the subnets: the first /24 of it. All of it are the addresses of a new network.')
 param addressPrefix string
@@ -70,6 +62,9 @@ var services = [
   }
 ]
 
+var inbound = { direction: 'Inbound', sourcePortRange: '*', destinationAddressPrefix: '*' }
+var toTls = { ...inbound, access: 'Allow', protocol: 'Tcp', destinationPortRange: '443' }
+var refused = { ...inbound, access: 'Deny', protocol: '*', destinationPortRange: '*' }
 var operatorRules = empty(operatorRange)
   ? []
   : [
@@ -78,13 +73,8 @@ var operatorRules = empty(operatorRange)
         properties: {
           description: 'Files and secrets are put in place from here. Roles say by whom.'
           priority: 200
-          direction: 'Inbound'
-          access: 'Allow'
-          protocol: 'Tcp'
           sourceAddressPrefix: operatorRange
-          sourcePortRange: '*'
-          destinationAddressPrefix: '*'
-          destinationPortRange: '443'
+          ...toTls
         }
       }
     ]
@@ -92,18 +82,16 @@ var operatorRules = empty(operatorRange)
 // No rule keeps an app from its own name: Azure has it call itself to read its triggers (MicrosoftDocs/azure-docs#114653).
 resource appGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
   name: '${groupPrefix}apps'
-  location: location
-  tags: tags
-  properties: {
-    securityRules: []
-  }
+  location: place.location
+  tags: place.tags
+  properties: { securityRules: [] }
 }
 
 resource serviceGroups 'Microsoft.Network/networkSecurityGroups@2025-09-01' = [
   for service in services: {
     name: '${groupPrefix}${service.name}'
-    location: location
-    tags: tags
+    location: place.location
+    tags: place.tags
     properties: {
       securityRules: concat(
         [
@@ -112,13 +100,8 @@ resource serviceGroups 'Microsoft.Network/networkSecurityGroups@2025-09-01' = [
             properties: {
               description: service.allows
               priority: 100
-              direction: 'Inbound'
-              access: 'Allow'
-              protocol: 'Tcp'
               sourceAddressPrefixes: service.apps
-              sourcePortRange: '*'
-              destinationAddressPrefix: '*'
-              destinationPortRange: '443'
+              ...toTls
             }
           }
         ],
@@ -129,13 +112,8 @@ resource serviceGroups 'Microsoft.Network/networkSecurityGroups@2025-09-01' = [
             properties: {
               description: service.refuses
               priority: 4000
-              direction: 'Inbound'
-              access: 'Deny'
-              protocol: '*'
               sourceAddressPrefix: '*'
-              sourcePortRange: '*'
-              destinationAddressPrefix: '*'
-              destinationPortRange: '*'
+              ...refused
             }
           }
         ]
@@ -147,8 +125,8 @@ resource serviceGroups 'Microsoft.Network/networkSecurityGroups@2025-09-01' = [
 // Core's own subnet stays admitted: a deployment ends with Core calling itself by this endpoint (Azure/Azure-Functions#2635).
 resource coreGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
   name: '${groupPrefix}core-endpoint'
-  location: location
-  tags: tags
+  location: place.location
+  tags: place.tags
   properties: {
     securityRules: [
       {
@@ -156,16 +134,8 @@ resource coreGroup 'Microsoft.Network/networkSecurityGroups@2025-09-01' = {
         properties: {
           description: 'Core is for administrators: a broken public app does not reach it from its subnet.'
           priority: 100
-          direction: 'Inbound'
-          access: 'Deny'
-          protocol: '*'
-          sourceAddressPrefixes: [
-            apps[1].addressPrefix
-            apps[2].addressPrefix
-          ]
-          sourcePortRange: '*'
-          destinationAddressPrefix: '*'
-          destinationPortRange: '*'
+          sourceAddressPrefixes: [apps[1].addressPrefix, apps[2].addressPrefix]
+          ...refused
         }
       }
     ]
@@ -184,22 +154,11 @@ var wayOut = union(
   empty(routeTableId) ? {} : { routeTable: { id: routeTableId } }
 )
 var forApps = union(wayOut, {
-  delegations: [
-    {
-      name: 'functions'
-      properties: {
-        serviceName: 'Microsoft.App/environments'
-      }
-    }
-  ]
+  delegations: [{ name: 'functions', properties: { serviceName: 'Microsoft.App/environments' } }]
 })
 
 // A policy may refuse a subnet without a security group. Without rules it admits what comes from the network and its peers.
-var forMachines = union(wayOut, {
-  networkSecurityGroup: {
-    id: groupIds.apps
-  }
-})
+var forMachines = union(wayOut, { networkSecurityGroup: { id: groupIds.apps } })
 // For these Azure refuses a route table or a security group that is not made for them.
 var ofServices = [
   'AzureBastionSubnet'
@@ -218,9 +177,7 @@ var properties = concat(
     subnet =>
       union(subnet.group == 'apps' ? forApps : { privateEndpointNetworkPolicies: 'NetworkSecurityGroupEnabled' }, {
         addressPrefix: subnet.addressPrefix
-        networkSecurityGroup: {
-          id: groupIds[subnet.group]
-        }
+        networkSecurityGroup: { id: groupIds[subnet.group] }
         defaultOutboundAccess: false
       })
   ),
@@ -237,15 +194,9 @@ var properties = concat(
 // Without its subnets: Azure then leaves those that it has, also one that was added by hand.
 resource network 'Microsoft.Network/virtualNetworks@2025-09-01' = if (!exists) {
   name: name
-  location: location
-  tags: tags
-  properties: {
-    addressSpace: {
-      addressPrefixes: [
-        addressPrefix
-      ]
-    }
-  }
+  location: place.location
+  tags: place.tags
+  properties: { addressSpace: { addressPrefixes: [addressPrefix] } }
 }
 
 resource present 'Microsoft.Network/virtualNetworks@2025-09-01' existing = if (exists) {

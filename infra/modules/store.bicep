@@ -1,17 +1,14 @@
 metadata description = 'The storage account of one service, closed to the internet, with its tables and containers.'
 
-import { Grant, roleIds, Texts, Zones } from '../types.bicep'
+import { Grant, Place, roleIds, Store, Zones } from '../types.bicep'
 
 @description('Name of the storage account.')
 @minLength(3)
 @maxLength(24)
 param name string
 
-@description('Region.')
-param location string
-
-@description('Tags of every resource.')
-param tags Texts
+@description('Region and tags.')
+param place Place
 
 @description('How many copies are kept, and where.')
 param sku string
@@ -41,12 +38,10 @@ var isPrivate = !empty(subnetId)
 
 resource account 'Microsoft.Storage/storageAccounts@2026-04-01' = {
   name: name
-  location: location
-  tags: tags
+  location: place.location
+  tags: place.tags
   kind: 'StorageV2'
-  sku: {
-    name: sku
-  }
+  sku: { name: sku }
   properties: {
     accessTier: 'Hot'
     allowBlobPublicAccess: false
@@ -57,20 +52,12 @@ resource account 'Microsoft.Storage/storageAccounts@2026-04-01' = {
     encryption: {
       keySource: 'Microsoft.Storage'
       requireInfrastructureEncryption: true
-      services: {
-        blob: {
-          enabled: true
-          keyType: 'Account'
-        }
-      }
+      services: { blob: { enabled: true, keyType: 'Account' } }
     }
     minimumTlsVersion: 'TLS1_2'
     publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
     supportsHttpsTrafficOnly: true
-    networkAcls: {
-      bypass: 'None'
-      defaultAction: isPrivate ? 'Deny' : 'Allow'
-    }
+    networkAcls: { bypass: 'None', defaultAction: isPrivate ? 'Deny' : 'Allow' }
   }
 }
 
@@ -78,14 +65,8 @@ resource blobService 'Microsoft.Storage/storageAccounts/blobServices@2026-04-01'
   parent: account
   name: 'default'
   properties: {
-    deleteRetentionPolicy: {
-      enabled: true
-      days: softDeleteDays
-    }
-    containerDeleteRetentionPolicy: {
-      enabled: true
-      days: softDeleteDays
-    }
+    deleteRetentionPolicy: { enabled: true, days: softDeleteDays }
+    containerDeleteRetentionPolicy: { enabled: true, days: softDeleteDays }
   }
 }
 
@@ -93,19 +74,14 @@ resource serviceContainers 'Microsoft.Storage/storageAccounts/blobServices/conta
   for container in containers: {
     parent: blobService
     name: container
-    properties: {
-      publicAccess: 'None'
-    }
+    properties: { publicAccess: 'None' }
   }
 ]
 
 resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
   scope: account
   name: 'no-deletion'
-  properties: {
-    level: 'CanNotDelete'
-    notes: 'Users, orders and backups.'
-  }
+  properties: { level: 'CanNotDelete', notes: 'Users, orders and backups.' }
 }
 
 resource tableService 'Microsoft.Storage/storageAccounts/tableServices@2026-04-01' = {
@@ -127,8 +103,8 @@ var parts = isPrivate ? ['blob', 'table'] : []
 resource endpoints 'Microsoft.Network/privateEndpoints@2025-09-01' = [
   for part in parts: {
     name: '${name}-${part}'
-    location: location
-    tags: tags
+    location: place.location
+    tags: place.tags
     properties: {
       subnet: { id: subnetId }
       privateLinkServiceConnections: [{ name: part, properties: { privateLinkServiceId: account.id, groupIds: [part] } }]
@@ -144,9 +120,7 @@ resource endpointRecords 'Microsoft.Network/privateEndpoints/privateDnsZoneGroup
   for (part, position) in parts: if (!empty(zoneIds[part])) {
     parent: endpoints[position]
     name: 'default'
-    properties: {
-      privateDnsZoneConfigs: [{ name: part, properties: { privateDnsZoneId: zoneIds[part] } }]
-    }
+    properties: { privateDnsZoneConfigs: [{ name: part, properties: { privateDnsZoneId: zoneIds[part] } }] }
   }
 ]
 
@@ -194,8 +168,9 @@ resource tableContributors 'Microsoft.Authorization/roleAssignments@2022-04-01' 
   }
 ]
 
-@description('Address of the blobs, with a slash at the end.')
-output blobEndpoint string = account.properties.primaryEndpoints.blob
-
-@description('Address of the tables, with a slash at the end.')
-output tableEndpoint string = account.properties.primaryEndpoints.table
+@description('The account.')
+output store Store = {
+  name: name
+  blobs: account.properties.primaryEndpoints.blob
+  tables: account.properties.primaryEndpoints.table
+}

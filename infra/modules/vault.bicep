@@ -1,17 +1,14 @@
 metadata description = 'The vault of one service, closed to the internet, and the secrets that are made once.'
 
-import { roleIds, Texts } from '../types.bicep'
+import { Place, roleIds } from '../types.bicep'
 
 @description('Name of the vault.')
 @minLength(3)
 @maxLength(24)
 param name string
 
-@description('Region.')
-param location string
-
-@description('Tags of every resource.')
-param tags Texts
+@description('Region and tags.')
+param place Place
 
 @description('Whether the vault cannot be deleted before its lock is.')
 param locked bool
@@ -51,14 +48,11 @@ param tokenWriter string
 var isPrivate = !empty(subnetId)
 resource vault 'Microsoft.KeyVault/vaults@2026-02-01' = {
   name: name
-  location: location
-  tags: tags
+  location: place.location
+  tags: place.tags
   properties: {
     tenantId: tenant().tenantId
-    sku: {
-      family: 'A'
-      name: 'standard'
-    }
+    sku: { family: 'A', name: 'standard' }
     enableRbacAuthorization: true
     enableSoftDelete: true
     // Once on, it cannot be switched off.
@@ -66,20 +60,14 @@ resource vault 'Microsoft.KeyVault/vaults@2026-02-01' = {
     // The same in a trial: it cannot be changed later.
     softDeleteRetentionInDays: 90
     publicNetworkAccess: isPrivate ? 'Disabled' : 'Enabled'
-    networkAcls: {
-      bypass: 'None'
-      defaultAction: isPrivate ? 'Deny' : 'Allow'
-    }
+    networkAcls: { bypass: 'None', defaultAction: isPrivate ? 'Deny' : 'Allow' }
   }
 }
 
 resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (locked) {
   scope: vault
   name: 'no-deletion'
-  properties: {
-    level: 'CanNotDelete'
-    notes: 'Without its keys nothing that is stored or backed up opens.'
-  }
+  properties: { level: 'CanNotDelete', notes: 'Without its keys nothing that is stored or backed up opens.' }
 }
 
 // The secrets and the endpoint, one after the other: each changes the vault, which refuses that while something else does.
@@ -90,9 +78,7 @@ resource dataKey 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = if (!empty(dat
   properties: {
     value: dataEncryptionKey
     contentType: '32 bytes, base64url'
-    attributes: {
-      exp: keysExpireOn
-    }
+    attributes: { exp: keysExpireOn }
   }
 }
 
@@ -103,9 +89,7 @@ resource pepper 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = if (!empty(pass
   properties: {
     value: passwordPepper
     contentType: '32 bytes, base64url'
-    attributes: {
-      exp: keysExpireOn
-    }
+    attributes: { exp: keysExpireOn }
   }
   dependsOn: [
     dataKey
@@ -118,10 +102,7 @@ resource pepper 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = if (!empty(pass
 resource tokenHashes 'Microsoft.KeyVault/vaults/secrets@2026-02-01' = if (!empty(tokenHashesName)) {
   parent: vault
   name: empty(tokenHashesName) ? 'none' : tokenHashesName
-  properties: {
-    value: 'none'
-    contentType: 'text/plain'
-  }
+  properties: { value: 'none', contentType: 'text/plain' }
   dependsOn: [
     dataKey
     pepper
@@ -133,19 +114,14 @@ resource audit 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   name: 'audit'
   properties: {
     workspaceId: workspaceId
-    logs: [
-      {
-        category: 'AuditEvent'
-        enabled: true
-      }
-    ]
+    logs: [{ category: 'AuditEvent', enabled: true }]
   }
 }
 
 resource endpoint 'Microsoft.Network/privateEndpoints@2025-09-01' = if (isPrivate) {
   name: '${name}-vault'
-  location: location
-  tags: tags
+  location: place.location
+  tags: place.tags
   properties: {
     subnet: { id: subnetId }
     privateLinkServiceConnections: [{ name: 'vault', properties: { privateLinkServiceId: vault.id, groupIds: ['vault'] } }]
@@ -160,9 +136,7 @@ resource endpoint 'Microsoft.Network/privateEndpoints@2025-09-01' = if (isPrivat
 resource endpointRecords 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-09-01' = if (isPrivate && !empty(zoneId)) {
   parent: endpoint
   name: 'default'
-  properties: {
-    privateDnsZoneConfigs: [{ name: 'vault', properties: { privateDnsZoneId: zoneId } }]
-  }
+  properties: { privateDnsZoneConfigs: [{ name: 'vault', properties: { privateDnsZoneId: zoneId } }] }
 }
 
 resource secretReaders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [

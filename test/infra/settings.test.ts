@@ -167,9 +167,9 @@ describe("tables and containers", () => {
     const names = ofType(deployed(), containers).map(({ id }) => id.split("/").at(-1));
     for (const { body } of ofType(deployed(), "Microsoft.Web/sites")) {
       const address = String(valueAt(body.properties, "functionAppConfig.deployment.storage.value"));
-      const [, container] =
-        /^\[format\('\{0\}\{1\}', reference\(.*\.primaryEndpoints\.blob, '([^']+)'\)\]$/.exec(address) ?? [];
-      expect(names).toContain(container);
+      const [, api] =
+        /^\[format\('\{0\}package-\{1\}', reference\(.*\.primaryEndpoints\.blob, '([^']+)'\)\]$/.exec(address) ?? [];
+      expect(names).toContain(`package-${api}`);
     }
   });
 });
