@@ -20,15 +20,15 @@ export interface HttpAnswer {
   readonly body?: unknown;
 }
 
-/** The largest body, in bytes. */
-const maxBody = 8 * 1024 * 1024;
+/** The largest body. */
+const maxBodyBytes = 8 * 1024 * 1024;
 
 async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > maxBody) throw new Error(`The body is longer than ${maxBody} bytes.`);
+    if (size > maxBodyBytes) throw new Error(`The body is longer than ${maxBodyBytes} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

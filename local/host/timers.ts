@@ -20,7 +20,7 @@ interface TimerDeps {
 }
 
 /** The longest wait of `setTimeout`; a longer one is made of several. */
-const longestWait = 2 ** 31 - 1;
+const longestWaitMs = 2 ** 31 - 1;
 
 /** What a run gets of a timer without stored status, as the real host has for one that runs more than once a minute. */
 const input = { json: JSON.stringify({ Schedule: { AdjustForDST: true }, ScheduleStatus: null, IsPastDue: false }) };
@@ -45,7 +45,7 @@ export function createTimer(timer: TimerFunction, { invoke, track }: TimerDeps):
     if (stopped || due === undefined) return;
     wake = setTimeout(
       () => (Date.now() < due ? wait() : track(occurrence(due))),
-      Math.min(Math.max(due - Date.now(), 0), longestWait),
+      Math.min(Math.max(due - Date.now(), 0), longestWaitMs),
     );
   };
 

@@ -84,7 +84,7 @@ async function takeClaim(ourClaim: Claim, deps: ConnectorDeps): Promise<Stored<C
 
 async function judge(found: Stored<Claim>, { fingerprint }: Claim, deps: ConnectorDeps): Promise<FinalVerdict> {
   const { requests, now, intervals } = deps;
-  const claimVerdict = judgeClaim(found.value, { fingerprint, now: now(), runningFor: intervals.claimRunningMs });
+  const claimVerdict = judgeClaim(found.value, { fingerprint, now: now(), runningMs: intervals.claimRunningMs });
   if (claimVerdict.is !== "look") return claimVerdict as FinalVerdict;
   const loaded = await requests.load(found.value.requestId);
   const requestVerdict = judgeRequest(loaded?.request.value);

@@ -85,18 +85,18 @@ export type RequestVerdict =
 
 /**
  * Returns the verdict on a stored claim.
- * @param runningFor milliseconds after which a call without an answer counts as stopped
+ * @param call `runningMs`: age at which a call without an answer counts as stopped
  */
 export function judgeClaim(
   { endsAt, fingerprint, answer, claimedAt }: Claim,
-  call: { readonly fingerprint: string; readonly now: Instant; readonly runningFor: number },
+  call: { readonly fingerprint: string; readonly now: Instant; readonly runningMs: number },
 ): ClaimVerdict {
   if (endsAt <= call.now) return { is: "free" };
   if (fingerprint !== call.fingerprint) return { is: "other_body" };
   if (answer === "erased") return { is: "erased" };
   if (answer === "unreconciled") return { is: "look" };
   if (answer !== undefined) return { is: "answered", answer };
-  return { is: between(claimedAt, call.now) > call.runningFor ? "look" : "running" };
+  return { is: between(claimedAt, call.now) > call.runningMs ? "look" : "running" };
 }
 
 /** Returns the verdict on the request of a claim whose create handler failed or stopped. */

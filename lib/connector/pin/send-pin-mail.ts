@@ -170,8 +170,8 @@ async function awaitSent(key: SecurityKey, operation: string, deps: ConnectorDep
     if (result.status === "succeeded") return sent(key.id, deps);
     if (result.status === "failed") return notDelivered(key, result.code, deps);
   }
-  const wait = Math.max(deps.intervals.mailRunningMs, (failure?.retryAfter ?? 0) * 1000);
-  return mailAt(plus(deps.now(), wait), mail => ({ ...mail, accepted: (key.mail.accepted ?? 0) + 1 }));
+  const waitMs = Math.max(deps.intervals.mailRunningMs, (failure?.retryAfter ?? 0) * 1000);
+  return mailAt(plus(deps.now(), waitMs), mail => ({ ...mail, accepted: (key.mail.accepted ?? 0) + 1 }));
 }
 
 /** Returns the status of a send, or the failure of the mail service. */

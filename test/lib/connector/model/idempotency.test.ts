@@ -37,7 +37,7 @@ const claim: fc.Arbitrary<Claim> = fc.record(
 const call = fc.record({
   fingerprint: fc.constant("ours"),
   now: time,
-  runningFor: fc.constant(minutes(5)),
+  runningMs: fc.constant(minutes(5)),
 });
 
 const order = {
