@@ -44,7 +44,7 @@ export function connectApi<Paths extends {}>(
       const body = stream === null ? null : await request.text();
       const response = await fetch(address, { method, headers, body, redirect: "manual", signal }).catch(
         (error: unknown) => {
-          throw new Error(`${base} does not respond: ${reasonOf(error)}`);
+          throw new Error(`${base} is not responding: ${reasonOf(error)}`);
         },
       );
       const type = response.headers.get("content-type") ?? "";

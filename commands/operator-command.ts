@@ -3,8 +3,8 @@ import { plain } from "./import/screen.ts";
 import { UsageError, usageError } from "./read-arguments.ts";
 
 /** Exit codes of the commands for users and requests. */
-export const exitHelp = `The exit code is 0 if it is done, 1 if the API refuses or does not respond, 2 if the command is called wrongly, 3 if there
-is no such entry.`;
+export const exitHelp = `The exit code is 0 if it is done, 1 if the API refuses or is not responding, 2 if the command is called wrongly, 3 if
+there is no such entry.`;
 
 /** Prints why a command failed, and sets the exit code of `exitHelp`. */
 export async function runOperatorCommand(main: () => Promise<void>): Promise<void> {

@@ -95,7 +95,7 @@ function destination(path: string, apis: DeployedApis): Destination | undefined 
 
 type Roles = Readonly<Partial<Record<Service, readonly string[]>>>;
 
-/** Returns the roles of the operator's tokens, as each API reports them; none of an API that does not respond. */
+/** Returns the roles of the operator's tokens, as each API reports them; none of an API that is not responding. */
 async function rolesOf(apis: DeployedApis, read: (path: string) => Promise<Outcome>): Promise<Roles> {
   const paths: Readonly<Record<Service, string>> = { core: "/core/caller", connector: "/caller" };
   const roles = await Promise.all(

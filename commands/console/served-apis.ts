@@ -12,7 +12,7 @@ export type Apis = Readonly<Record<keyof typeof probes, boolean>>;
 const servedMaxAgeMs = 30_000;
 const otherMaxAgeMs = 2000;
 
-/** Returns a function that returns which APIs the host serves; none if it does not answer. It asks again after a while. */
+/** Returns a function that returns which APIs the host serves; none if it is not responding. It asks again after a while. */
 export function createServedApis(read: (path: string) => Promise<Outcome>): () => Promise<Apis> {
   const serves = async (path: string) => {
     try {

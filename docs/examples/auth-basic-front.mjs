@@ -58,7 +58,7 @@ async function ask(credentials) {
     if (response.status === 400) return { status: 401 };
     console.error(`The authentication server answers ${response.status}.`);
   } catch (error) {
-    console.error(`The authentication server does not answer: ${error.cause?.message ?? error.message}`);
+    console.error(`The authentication server is not responding: ${error.cause?.message ?? error.message}`);
   }
   return { status: 503, retryAfter: "10" };
 }

@@ -30,7 +30,7 @@ async function check() {
     return response.status < 500 ? "reject" : "fail";
   } catch (error) {
     // The message goes to the RADIUS server's log; it never contains the password.
-    console.error(`The authentication server does not answer: ${error.cause?.message ?? error.message}`);
+    console.error(`The authentication server is not responding: ${error.cause?.message ?? error.message}`);
     return "fail";
   }
 }

@@ -51,7 +51,7 @@ async function patiently(route, options) {
     const answer = await call(route, options).catch(error => ({ lost: error.cause?.message ?? error.message }));
     const wait = answer.lost === undefined ? Number(answer.headers.get("retry-after") ?? Number.NaN) : 2 ** tried;
     if (Number.isNaN(wait) || wait > longestWaitSeconds || tried === mostTries) {
-      if (answer.lost !== undefined) throw new Error(`The connector does not answer: ${answer.lost}`);
+      if (answer.lost !== undefined) throw new Error(`The connector is not responding: ${answer.lost}`);
       return answer;
     }
     await pause(wait * 1000);

@@ -54,7 +54,7 @@ function portNotes(taken: readonly TakenPort[]): readonly string[] {
   return [`Note: other programs use the ports ${ports}; free ones replace them for this start.`];
 }
 
-/** A storage that does not answer has no running system either. */
+/** A storage that is not responding has no running system either. */
 function joinRunning(connectionString: string): Promise<System> {
   return joinSystem(connectionString).catch((cause: unknown) => {
     throw cause instanceof Fault ? new Error("There is no running local system on this storage.", { cause }) : cause;

@@ -56,7 +56,7 @@ const isUnknown = ({ kind, code }: PeerFailure): boolean => kind === "missing" &
 const fateAfter = ({ kind, code }: PeerFailure): CancelFate =>
   kind === "refused" && code !== undefined ? "dropped" : "resumed";
 
-/** Returns what became of the shipment; undefined if the service does not answer. */
+/** Returns what became of the shipment; undefined if the service is not responding. */
 async function readBack(
   shipmentId: string,
   { delivery }: ConnectorDeps,

@@ -34,7 +34,7 @@ export async function renewCancelLease(
 }
 
 /**
- * Releases the lease, and returns the fault for the caller. Throws if the cancel cannot be dropped because storage does not answer: a job
+ * Releases the lease, and returns the fault for the caller. Throws if the cancel cannot be dropped because storage is not responding: a job
  * will resume it, so the caller must not read that nothing was cancelled.
  */
 export async function endCancelRun(

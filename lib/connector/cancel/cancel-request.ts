@@ -14,7 +14,7 @@ import { performCancel } from "./perform-cancel.ts";
 /**
  * Cancels the security keys of a request that are not produced yet. Those that are produced continue. Cancelling a cancelled request
  * changes nothing (C19). Returns the current request.
- * Throws Fault `not_found`; `conflict` if nothing can be cancelled now; `unavailable` if a peer, storage or Key Vault does not answer, and then
+ * Throws Fault `not_found`; `conflict` if nothing can be cancelled now; `unavailable` if a peer, storage or Key Vault is not responding, and then
  * the job continues the cancel.
  */
 export async function cancelRequest(requestId: string, deps: ConnectorDeps): Promise<LoadedRequest> {

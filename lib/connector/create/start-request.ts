@@ -74,7 +74,7 @@ function withShipment(delivery: Delivery, shipmentId: string): Delivery {
 
 /**
  * Starts a request without a shipment after all its authenticators were sent to the pre-registration API. Throws Fault `unavailable` if the
- * job has compensated the request meanwhile, and `internal` if storage does not answer.
+ * job has compensated the request meanwhile, and `internal` if storage is not responding.
  */
 export async function startWithoutShipment(enrolled: LoadedRequest, deps: ConnectorDeps): Promise<CreatedIds> {
   const { id, due, ...rest } = enrolled.request.value;

@@ -197,7 +197,7 @@ export async function pauseSink(
     await events.changeSinkState(number, before => ({ ...before, notBefore: plus(now(), retryAfter * 1000) }));
 }
 
-/** Also stops the calls of this run to a sink that does not answer. */
+/** Also stops the calls of this run to a sink that is not responding. */
 async function stopOrPause(failure: PeerFailure, sinkRun: SinkRun, deps: DeliverDeps): Promise<void> {
   const { kind, status } = failure;
   sinkRun.failures++;

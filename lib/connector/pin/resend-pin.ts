@@ -22,7 +22,7 @@ const resendsPerHour = 5;
  * Emails the PINs of a request again, for each security key whose PIN response is available and whose limit allows it (C1, C14). An email that
  * fails stays due for the job. Returns the number of emails sent.
  * Throws Fault: `not_found`; `conflict` if no PIN response is available, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with
- * `retryAfter` while a job has the lease of a key, after a wait of 2 seconds at most; `unavailable` if a peer does not answer; `throttled`
+ * `retryAfter` while a job has the lease of a key, after a wait of 2 seconds at most; `unavailable` if a peer is not responding; `throttled`
  * if every security key has reached its limit.
  * @param provisioning that of the security keys; undefined for all
  */

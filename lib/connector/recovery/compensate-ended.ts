@@ -25,7 +25,7 @@ interface Polled {
 
 /**
  * Returns the step that removes the registrations which IdPs began for the credentials that a poll ends, and then returns the outcome of the
- * poll: otherwise they would use up the user's limit at the IdP. If an IdP does not answer, the authenticator is polled again, unless its
+ * poll: otherwise they would use up the user's limit at the IdP. If an IdP is not responding, the authenticator is polled again, unless its
  * challenges have expired or another credential of it waits for its activation.
  */
 export function compensateEnded({ request, key, outcome }: Polled, deps: ConnectorDeps): Step {

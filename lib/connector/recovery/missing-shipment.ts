@@ -11,7 +11,7 @@ import { compensateInTurn } from "./peers-in-turn.ts";
 /**
  * Counts a 404 with the delivery service's own error object. After 3 of them over at least `shipmentMissingMs`, the
  * shipment counts as cancelled (C10): the registrations that were started at the IdPs are removed, and its security keys end. Waits for an
- * IdP that does not answer; not for one that refuses. Call it only if the service has answered for other shipments. Does nothing while
+ * IdP that is not responding; not for one that refuses. Call it only if the service has answered for other shipments. Does nothing while
  * another run polls the shipment: it may get responses, and counts a 404 itself.
  */
 export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<void> {

@@ -28,7 +28,7 @@ interface DueQueue {
 
 /** The most rows of one transaction. */
 const maxRows = 100;
-/** Rows that are read ahead, a page of Table storage. A peer that does not respond can delay the others only if it has more. */
+/** Rows that are read ahead, a page of Table storage. A peer that is not responding can delay the others only if it has more. */
 const pageRows = 1000;
 
 /**

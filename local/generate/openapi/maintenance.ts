@@ -105,7 +105,7 @@ export function maintenanceDocument(): Json {
     responses: {
       Refused: refusal("The input is not valid, or the current state does not allow it.", "The input is not valid."),
       Failed: refusal("A failure of the service. The log has the cause.", "Internal error."),
-      Unavailable: refusal("A service that this one needs does not respond.", "Try again later.", retryAfter),
+      Unavailable: refusal("A service that this one needs is not responding.", "Try again later.", retryAfter),
     },
     parameters: { requestId: requestIdParameter },
     securitySchemes: { masterKey },

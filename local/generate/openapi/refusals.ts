@@ -27,7 +27,7 @@ const texts: Readonly<Record<FaultKind, { readonly text: string; readonly messag
   delivery_refused: { text: "The delivery service refused the order.", message: "The address is not known." },
   idp_refused: { text: "An identity provider refused a credential.", message: "The user is not known at the IdP." },
   internal: { text: "A failure of the service.", message: "Internal error." },
-  unavailable: { text: "A service that this one needs does not respond. Try again.", message: "Try again later." },
+  unavailable: { text: "A service that this one needs is not responding. Try again.", message: "Try again later." },
 };
 
 export interface Refusals {

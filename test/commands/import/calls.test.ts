@@ -41,8 +41,8 @@ function simulated(answers: readonly (ApiAnswer | Error)[], untilAwake: Promise<
 
 describe("a call that is not answered", () => {
   it("is made again a bounded number of times, more and more patiently", async () => {
-    const { ask, waited, calls } = simulated([new Error("core.example does not respond: refused")]);
-    await expect(ask()).rejects.toThrow(new ImportStopped("core.example does not respond: refused; tried 6 times"));
+    const { ask, waited, calls } = simulated([new Error("core.example is not responding: refused")]);
+    await expect(ask()).rejects.toThrow(new ImportStopped("core.example is not responding: refused; tried 6 times"));
     expect(calls()).toBe(6);
     expect(waited).toEqual([500, 1000, 2000, 4000, 8000]);
   });

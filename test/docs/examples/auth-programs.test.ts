@@ -140,7 +140,7 @@ describe("a RADIUS server's program", () => {
       '302 "true"': 2,
     });
     const rejected = await radius({ "User-Name": "a", "User-Password": "top secret" }, other.url);
-    expect(rejected).toMatchObject({ code: 2, error: expect.stringContaining("does not answer") });
+    expect(rejected).toMatchObject({ code: 2, error: expect.stringContaining("is not responding") });
     expect(rejected.error).not.toContain("top secret");
   });
 });

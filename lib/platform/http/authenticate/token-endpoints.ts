@@ -119,7 +119,7 @@ export function tokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEndpoi
       description:
         "Returns id, name, creation time, expiry, role and the day of the last use of every static token that is not " +
         "revoked. The day is written in the background: it may be missing for a few minutes after the first call of a " +
-        "day, and while Key Vault does not respond.",
+        "day, and while Key Vault is not responding.",
       answers: { 200: { description: "The valid tokens, without the secret part.", schema: z.array(tokenSchema) } },
       handle: async (_, { tokenHashes }: TokenContext) => ok((await tokenHashes.read()).map(viewOf)),
     }),

@@ -334,7 +334,7 @@ describe("a run without storage", () => {
   let calls = 0;
   const isAway = () => {
     calls++;
-    throw new Fault("unavailable", "Storage does not answer.");
+    throw new Fault("unavailable", "Storage is not responding.");
   };
 
   test("ends, reports the requests that it left, and logs an error for each sink", async () => {

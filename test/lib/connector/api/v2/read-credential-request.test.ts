@@ -100,7 +100,7 @@ describe("the version 2 read model (specification section 2)", () => {
           idpState: "secret",
           responseKey: "sealed",
           credentialId: "abc",
-          retry: { attempts: 1, nextAt: now, notBefore: now, lastError: "The identity provider does not answer." },
+          retry: { attempts: 1, nextAt: now, notBefore: now, lastError: "The identity provider is not responding." },
         },
       ],
     };
@@ -128,7 +128,7 @@ describe("the version 2 read model (specification section 2)", () => {
                 user_id: "ada@example.com",
                 state: "activation_pending",
                 retryable_until: "2026-02-14T10:00:00.000Z",
-                error_message: "The identity provider does not answer.",
+                error_message: "The identity provider is not responding.",
               },
             ],
           },
