@@ -60,7 +60,7 @@ export interface Deployment {
 }
 
 /** The names that the platform gives the app and this instance. */
-export interface Platform {
+interface Platform {
   readonly site?: string | undefined;
   readonly instance?: string | undefined;
 }

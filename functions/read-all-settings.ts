@@ -7,7 +7,7 @@ import { combineReads, type Environment, readSettings } from "../lib/platform/se
 import { readAuthSettings } from "./auth/start/read-auth-settings.ts";
 import { readAllConnectorSettings } from "./connector/start/read-all-connector-settings.ts";
 
-export interface Settings {
+interface Settings {
   readonly deployment: DeploymentSettings;
   /** Present if this deployment serves the Core API or the Client API. */
   readonly auth?: ReturnType<typeof readAuthSettings>;

@@ -24,7 +24,7 @@ export interface Service<Settings = unknown> {
   refuse(apis: readonly ApiName[], paths: ApiPaths, options: RefusalOptions): void;
 }
 
-export interface OpenService {
+interface OpenService {
   /** Registers the enabled APIs with their timers and tasks. */
   register(): void;
   /** Resolves when the service can handle calls. If absent, it can at once. */

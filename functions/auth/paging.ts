@@ -28,7 +28,7 @@ export const paging = {
   $skiptoken: number(Number.MAX_SAFE_INTEGER, notFromLink).describe("Start of the page, from the link to it."),
 };
 
-export interface Paging<P = number> {
+interface Paging<P = number> {
   readonly $top?: number | undefined;
   readonly $skiptoken?: P | undefined;
 }

@@ -14,7 +14,7 @@ import type { AuthStore } from "./storage/store.table.ts";
 import type { HashUsernameForLog } from "./users/hash-username-for-log.ts";
 
 /** Rules and limits, from the settings and `authLimits`. All durations are in milliseconds. */
-export interface AuthRules extends SignInRules {
+interface AuthRules extends SignInRules {
   readonly identifyByOtp: boolean;
   /** Whether users may assign unassigned OTP keys to themselves. */
   readonly selfAssign: boolean;

@@ -12,7 +12,7 @@ export interface KeyRing {
 }
 
 /** The additional authenticated data of a sealed value. The value opens only with the same context. */
-export interface SealContext {
+interface SealContext {
   readonly table: string;
   /** Partition and row key. */
   readonly row: string;

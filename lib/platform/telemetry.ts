@@ -5,7 +5,7 @@ import type { Metric } from "./metrics.ts";
 /** Attributes of a span or metric. They must not contain a query, a path, a secret or a recipient's data (G10). */
 export type Labels = Readonly<Record<string, string | number | boolean>>;
 
-export type SpanKind = "server" | "internal" | "client";
+type SpanKind = "server" | "internal" | "client";
 
 /** A finished span of a trace (W3C Trace Context). */
 export interface Span {

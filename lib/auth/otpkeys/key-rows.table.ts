@@ -55,7 +55,7 @@ export const keyIn = (row: Row): Stored<OtpKey> => ({
 });
 
 /** The two rows of an OTP key, as far as they exist. They are inserted and removed together. */
-export interface KeyRows {
+interface KeyRows {
   readonly key?: Row;
   readonly attributes?: Row;
 }

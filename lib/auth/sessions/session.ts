@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { between, hours, type Instant, instant, plus } from "../../platform/time.ts";
 
-export interface NewSession {
+interface NewSession {
   readonly user: { readonly id: number; readonly epoch: number };
   /** Prefix of the OTP key whose OTP was used. */
   readonly prefix?: string | undefined;

@@ -14,7 +14,7 @@ export interface AddressLimits {
   readonly windowMs: number;
 }
 
-export type AddressAttempt =
+type AddressAttempt =
   | { readonly outcome: "counted"; readonly next: AddressCount }
   | { readonly outcome: "waiting"; readonly retryAfter: number };
 

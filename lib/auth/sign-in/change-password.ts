@@ -8,7 +8,7 @@ import type { User } from "../store.ts";
 import { checkNewPassword } from "../users/new-password.ts";
 import { type SignInOptions, signIn } from "./sign-in.ts";
 
-export interface PasswordChange {
+interface PasswordChange {
   readonly newpass: string;
   readonly oldpass?: string | undefined;
   readonly otp?: string | undefined;

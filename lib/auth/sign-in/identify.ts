@@ -29,7 +29,7 @@ export interface Identified {
   readonly byOtp?: OtpHolders;
 }
 
-export interface OtpHolders {
+interface OtpHolders {
   /** Every OTP key that the OTP may belong to. */
   readonly found: readonly KeyHolders[];
   /** The OTP key whose kind matches the OTP. */

@@ -147,7 +147,7 @@ export async function recordOnName(throttle: ThrottleState, reason: string, deps
 }
 
 /** An attempt that is counted against its caller's address (A12). */
-export interface CountedAddress {
+interface CountedAddress {
   readonly group: string;
   /** Start of the window in which it is counted. */
   readonly since: Instant;

@@ -1,7 +1,7 @@
 export const otpPolicies = ["never", "when-assigned", "always"] as const;
 
 /** When a sign-in needs an OTP (A5). */
-export type OtpPolicy = (typeof otpPolicies)[number];
+type OtpPolicy = (typeof otpPolicies)[number];
 
 export interface SignInRules {
   readonly otpPolicy: OtpPolicy;
@@ -28,7 +28,7 @@ export interface SignInFacts {
 }
 
 /** The decision on a sign-in. The reason is for the audit log only. */
-export type SignInDecision = { readonly granted: true } | { readonly granted: false; readonly reason: SignInRefusal };
+type SignInDecision = { readonly granted: true } | { readonly granted: false; readonly reason: SignInRefusal };
 export type SignInRefusal =
   | "disabled"
   | "wrong_password"

@@ -17,7 +17,7 @@ export interface LastRefusal {
 }
 
 /** The slot of an unfinished attempt. */
-export interface Reservation {
+interface Reservation {
   /** Random, so that an attempt releases only its own slot. */
   readonly id: string;
   readonly at: Instant;
@@ -42,7 +42,7 @@ export interface ThrottleLimits {
  * - `busy`: other unfinished attempts occupy all slots; one may become free soon
  * - `waiting`: refused; `retryAfter` is in whole seconds
  */
-export type ReserveResult =
+type ReserveResult =
   | { readonly outcome: "reserved"; readonly next: Throttle }
   | { readonly outcome: "busy" }
   | { readonly outcome: "waiting"; readonly retryAfter: number };

@@ -41,7 +41,7 @@ async function* withoutHolders(rows: AsyncIterable<Entity>): AsyncGenerator<Enti
   for await (const row of rows) if (!row.rowKey.startsWith(holderPrefix)) yield row;
 }
 
-export interface KeyItem {
+interface KeyItem {
   readonly key: OtpKey;
   readonly attributes: Attributes;
 }

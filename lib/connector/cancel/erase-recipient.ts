@@ -19,7 +19,7 @@ export type RecipientName =
   | { readonly by: "userId"; readonly name: string };
 
 /** A request that was deleted, or would be. */
-export interface ErasedRequest {
+interface ErasedRequest {
   readonly requestId: string;
   /** Before the erasure. One that is open is cancelled first. */
   readonly state: RequestState;
@@ -27,7 +27,7 @@ export interface ErasedRequest {
   readonly otherUsers: number;
 }
 
-export interface EraseReport {
+interface EraseReport {
   /** The number of `requests`. */
   readonly erased: number;
   /** The requests that were erased; in a dry run, those that would be. */

@@ -41,7 +41,7 @@ export const challengeOf = (challenges: Challenges, keyId: string, index: number
   challenges.get(credentialSlot(keyId, index));
 
 /** Why there are no usable creation options: the IdP failed, its challenge is unsuitable, or it is no longer configured. */
-export type AskFailure =
+type AskFailure =
   | { readonly idp: Idp; readonly error: unknown }
   | { readonly unsuitable: string }
   | { readonly notConfigured: { readonly keyId: string; readonly index: number } };

@@ -46,7 +46,7 @@ export interface RequestEvent extends Occurrence, Omit<EventNames, "serials"> {
 }
 
 /** An event with the numbers of the sinks that get it. */
-export interface SentEvent extends RequestEvent {
+interface SentEvent extends RequestEvent {
   readonly sinks: readonly number[];
 }
 
@@ -80,7 +80,7 @@ export interface RecordedEvents extends EventNames {
 }
 
 /** An occurrence of which some sinks of its change do not want the type: `sinks` has the others. */
-export type RecordedOccurrence = Occurrence & { readonly sinks?: readonly number[] };
+type RecordedOccurrence = Occurrence & { readonly sinks?: readonly number[] };
 
 /** The state of the delivery of a request's events to one sink. The events are sent in order, one after another. */
 export interface EventDelivery {

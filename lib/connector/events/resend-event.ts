@@ -15,14 +15,14 @@ import type { EventSink } from "./event-sink.ts";
 type ResendDeps = DeliverDeps & Pick<ConnectorDeps, "requests">;
 
 /** The one event that is sent again, and the sink that gets it. */
-export interface EventToResend {
+interface EventToResend {
   readonly requestId: string;
   readonly eventId: string;
   readonly sink: number;
 }
 
 /** The result of one repeated delivery. */
-export interface Resent {
+interface Resent {
   readonly deliveredAt?: Instant;
   /** Why the delivery failed. */
   readonly problem?: string;

@@ -15,7 +15,7 @@ import { refuseIfStopped } from "./resend-event.ts";
 type ResendDeps = DeliverDeps & Pick<ConnectorDeps, "requests">;
 
 /** The events that are due again. */
-export interface ResentSince {
+interface ResentSince {
   readonly requests: number;
   readonly events: number;
   /** Requests that were left, because their events were being sent or could not be read: a repeated call takes them. */

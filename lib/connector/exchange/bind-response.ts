@@ -4,7 +4,7 @@ import type { Attestation, Binding, Challenge } from "../model/webauthn.ts";
 import { readAttestation } from "./read-attestation.ts";
 
 /** The first property of a response that does not match its request. */
-export type Mismatch =
+type Mismatch =
   | "unreadable"
   | "type"
   | "challenge"

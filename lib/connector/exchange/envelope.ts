@@ -9,7 +9,7 @@ import type { PublicKey } from "../peers/jwks.ts";
  * - `bad_signature`: its signature is wrong
  * - `malformed`: it has another structure, or a header that is not allowed
  */
-export type ExchangeReason = "undecryptable" | "unknown_key" | "bad_signature" | "malformed";
+type ExchangeReason = "undecryptable" | "unknown_key" | "bad_signature" | "malformed";
 
 /** Thrown for a response that cannot be trusted. The message contains nothing of the response. */
 export class ExchangeError extends Error {

@@ -5,7 +5,7 @@ import type { PublicKey } from "../peers/jwks.ts";
 import { encryptEnvelope, type FindSigningKey, keyAlgorithm, openEnvelope, type PrivateKey } from "./envelope.ts";
 
 /** A request for one credential to the key maker. */
-export interface CredentialOrder {
+interface CredentialOrder {
   readonly options: CreationOptions;
   readonly origin: string;
   /** A key that is used for this request only. */
@@ -13,7 +13,7 @@ export interface CredentialOrder {
 }
 
 /** A request for one PIN to the key maker. */
-export interface PinOrder {
+interface PinOrder {
   /** The number of characters. A security key may require more (C10). */
   readonly length: number;
   readonly responseKey: PublicKey;

@@ -15,7 +15,7 @@ export interface Finding {
 }
 
 /** A user of an IdP for whom creation options may be requested. */
-export interface TestUser {
+interface TestUser {
   readonly idpId: string;
   readonly userId: string;
 }

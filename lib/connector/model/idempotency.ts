@@ -6,7 +6,7 @@ import type { CreatedIds } from "./draft.ts";
 import type { CredentialRequest, Origin } from "./request.ts";
 
 /** What of a refusal is stored, so that a repeat gets the same response. */
-export type KeptRefusal = Pick<Fault, "kind" | "message"> & Pick<FaultDetails, "data" | "problems">;
+type KeptRefusal = Pick<Fault, "kind" | "message"> & Pick<FaultDetails, "data" | "problems">;
 
 /** Returns what is stored of a refusal. */
 export const toKeptRefusal = ({ kind, message, data, problems }: Fault): KeptRefusal => ({
@@ -69,7 +69,7 @@ const sorted = (_: string, value: unknown): unknown =>
 type Answered = { readonly is: "answered"; readonly answer: Exclude<KeptAnswer, string> };
 
 /** The verdict on a claim alone. `look` means that the row of its request decides. */
-export type ClaimVerdict = Answered | { readonly is: "free" | "running" | "other_body" | "erased" | "look" };
+type ClaimVerdict = Answered | { readonly is: "free" | "running" | "other_body" | "erased" | "look" };
 
 /**
  * The verdict on a claim by the row of its request.
@@ -78,7 +78,7 @@ export type ClaimVerdict = Answered | { readonly is: "free" | "running" | "other
  * - `unreconciled`: the order was sent, and it is not known yet whether it was accepted
  * - `never_confirmed`: the look-up has ended without finding the order
  */
-export type RequestVerdict =
+type RequestVerdict =
   | Answered
   | { readonly is: "free" | "abandoned" | "unreconciled" | "cancelled" }
   | { readonly is: "never_confirmed"; readonly reason: string };

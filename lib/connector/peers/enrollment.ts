@@ -3,7 +3,7 @@ import { trimEnd } from "../../platform/trim-end.ts";
 import { type AccessTokens, createAccessTokens } from "./access-token.ts";
 import { requestToken } from "./grant.ts";
 
-export interface EnrollmentOptions extends PeerTools {
+interface EnrollmentOptions extends PeerTools {
   /** The URL before `/v1/token`. */
   readonly baseUrl: string;
   /** Read at each exchange, so that a rotated credential is used. */

@@ -14,7 +14,7 @@ export interface PinMailContent {
   readonly trackingNumber: string;
 }
 
-export interface MailText {
+interface MailText {
   readonly subject: string;
   readonly text: string;
   readonly html: string;

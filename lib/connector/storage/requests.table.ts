@@ -22,7 +22,7 @@ export const connectorTables = (shipments: string): readonly string[] => [
 ];
 
 /** The events of a change, and how they are written. */
-export interface EventWrites {
+interface EventWrites {
   /** The changed request, which counts its events. */
   readonly request: CredentialRequest;
   /** Writes the index rows by which senders find the events. They come first. */
@@ -32,7 +32,7 @@ export interface EventWrites {
 }
 
 /** An event that a sink has not got. */
-export interface UndeliveredEvent {
+interface UndeliveredEvent {
   readonly at: Instant;
   /** What a log has of it. */
   readonly fields: Fields;

@@ -7,7 +7,7 @@ export type ServiceAccess =
   | { readonly connectionString: string }
   | { readonly endpoint: string; readonly credential: TokenCredential };
 
-export interface IdentityOptions {
+interface IdentityOptions {
   /** Of a user-assigned identity; absent: the system-assigned one. */
   readonly clientId?: string | undefined;
   /** Time limit of one call to the platform, retries included. The SDK has none, and all callers wait for the same call. */

@@ -17,7 +17,7 @@ export type Access = "open" | "caller" | "session" | "session_without_refresh";
 /** A header that an endpoint sends with a success. The pipeline adds all others. */
 export type ResponseHeader = "idempotent-replayed" | "link" | "location" | "set-cookie";
 
-export interface SuccessResponse {
+interface SuccessResponse {
   readonly description: string;
   /** Headers that the endpoint can send. */
   readonly headers?: readonly ResponseHeader[];
@@ -40,7 +40,7 @@ export interface Identity<S = unknown> {
 }
 
 /** What a handler receives besides its input: the call, and the caller or session that its access requires. */
-export type Context<A extends Access, S> = CallContext &
+type Context<A extends Access, S> = CallContext &
   (A extends "caller" ? { readonly caller: Caller } : unknown) &
   (A extends "session" | "session_without_refresh" ? { readonly session: S } : unknown);
 

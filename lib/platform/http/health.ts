@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import { type Instant, isRecent, type Now } from "../time.ts";
 
 /** Checks one dependency of the deployment. Rejects if it does not work. */
-export type HealthCheck = () => Promise<void>;
+type HealthCheck = () => Promise<void>;
 
 /**
  * Returns a function that returns whether all checks passed. A success is cached for `maxAgeMs`, a failure is not cached.

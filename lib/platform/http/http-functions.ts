@@ -2,7 +2,7 @@ import type { Api } from "./api.ts";
 import { hostTemplate, type RouteParts, routeParts } from "./route.ts";
 
 /** A function to register with the host: one route template with all its methods. */
-export interface HttpFunction<D, S> {
+interface HttpFunction<D, S> {
   readonly name: string;
   readonly template: string;
   readonly parts: readonly RouteParts[];

@@ -1,7 +1,7 @@
 import type { EmailClient, EmailMessage, EmailSendOptionalParams } from "@azure/communication-email";
 
 /** A 2xx response, or the 404 of a status query. */
-export interface MailResponse {
+interface MailResponse {
   readonly httpStatus: number;
   readonly body?: {
     readonly id?: unknown;

@@ -13,7 +13,7 @@ import {
 import { forEachConcurrently } from "./row-streams.ts";
 import { backupWriter } from "./write-backup.ts";
 
-export interface BackUpReport {
+interface BackUpReport {
   /** What `restore` asks for. */
   readonly backup: string;
   readonly rows: Readonly<Record<string, number>>;

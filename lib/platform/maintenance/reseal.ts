@@ -5,7 +5,7 @@ import type { Sealer } from "../seal.ts";
 import type { Row, Table, Tables } from "../tables/tables.ts";
 import { forEachConcurrently } from "./row-streams.ts";
 
-export interface ResealReport {
+interface ResealReport {
   /** Version of the key under which all values are sealed now. */
   readonly version: string;
   readonly rows: number;

@@ -42,7 +42,7 @@ export async function* partitions<R extends { readonly partitionKey: string }>(
 }
 
 /** A change or removal of a row by its ETag. */
-export type ConditionalAction = Extract<Action, { readonly etag?: string }> & { readonly etag: string };
+type ConditionalAction = Extract<Action, { readonly etag?: string }> & { readonly etag: string };
 
 /**
  * Changes or removes rows of one partition by their ETags, in transactions of 100. If one of 100 has changed in the

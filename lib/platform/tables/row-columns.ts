@@ -3,10 +3,10 @@ import type { Row } from "./entity.ts";
 import { checkVersion, jsonColumn, parseRow } from "./row-schema.ts";
 
 /** Columns of a row to write. Table storage has no column for an absent value. */
-export type Columns = Readonly<Record<string, string | number | boolean>>;
+type Columns = Readonly<Record<string, string | number | boolean>>;
 
 /** Conversion between a value and the columns of its row, in both directions. */
-export interface RowColumns<T, K extends keyof T = never> {
+interface RowColumns<T, K extends keyof T = never> {
   toColumns(value: T): Columns;
   /**
    * Returns the value of a row. Throws a `RowError` for a row of another version or form.

@@ -48,7 +48,7 @@ export interface Table {
   scanPage(range: Scan, options: PageOptions): Promise<RowPage>;
 }
 
-export interface QueryOptions {
+interface QueryOptions {
   /** Maximum number of rows. */
   readonly limit?: number;
   readonly select?: readonly string[];
@@ -60,7 +60,7 @@ export interface Tables {
   createTable(name: string): Promise<void>;
 }
 
-export type TablesOptions = ServiceAccess & {
+type TablesOptions = ServiceAccess & {
   /** Time limit of one call or one page, retries included. */
   readonly timeoutMs: number;
   /** Added to the request pipeline. */

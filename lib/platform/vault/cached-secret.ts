@@ -1,7 +1,7 @@
 import type { Log } from "../log.ts";
 import { between, type Instant, isRecent, type Now } from "../time.ts";
 
-export interface CachedSecret<T> {
+interface CachedSecret<T> {
   /**
    * Returns the value of the last successful read, and reads again if it is older than `maxAgeMs`. Rejects if no read has succeeded
    * within `maxStaleMs`.

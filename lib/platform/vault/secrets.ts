@@ -49,7 +49,7 @@ export interface Secrets {
   setTags(name: string, version: string, tags: Record<string, string>): Promise<void>;
 }
 
-export interface SecretsOptions {
+interface SecretsOptions {
   /** URL of the vault. */
   readonly endpoint: string;
   readonly credential: TokenCredential;

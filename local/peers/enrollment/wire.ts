@@ -4,8 +4,8 @@ import { AAGUIDS, type AuthenticatorKind } from "../security-key/authenticator-k
 export const AUTHENTICATOR_KINDS = Object.keys(AAGUIDS) as [AuthenticatorKind, ...AuthenticatorKind[]];
 
 /** Who chooses the PIN, and who gets it. */
-export const ENTRY_METHODS = ["generated", "user_entered"] as const;
-export const DELIVERY_METHODS = ["none", "app", "email"] as const;
+const ENTRY_METHODS = ["generated", "user_entered"] as const;
+const DELIVERY_METHODS = ["none", "app", "email"] as const;
 
 /** The ids that the connector may choose. */
 export const requestId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, "must be 1 to 64 of A-Z a-z 0-9 . _ -");

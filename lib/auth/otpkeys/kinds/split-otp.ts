@@ -8,7 +8,7 @@ import { readOtp } from "./read-otp.ts";
 import { splitTemporaryOtp } from "./temporary-code.ts";
 
 /** An OTP split into prefix and code. */
-export interface OtpSplit {
+interface OtpSplit {
   readonly prefix: string;
   readonly code: string;
 }

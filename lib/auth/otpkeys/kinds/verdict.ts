@@ -3,7 +3,7 @@ import type { KeyState } from "./contract.ts";
 import { decideTemporaryCode, type TemporaryCode } from "./temporary-code.ts";
 
 /** What an OTP check may change in the row of an OTP key. */
-export interface KeyProgress {
+interface KeyProgress {
   readonly state: KeyState;
   /** Number of wrong OTPs in a row. */
   readonly failures: number;
