@@ -37,6 +37,7 @@ const layers: Layers = {
     ["users", "sessions"],
     ["otpkeys"],
     ["sign-in"],
+    ["password-change"],
   ],
   "lib/platform": [
     ["async"],

@@ -4,9 +4,9 @@ import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { type LiveSession, moveSessionToEpoch, sessionRequired } from "../sessions/manage-sessions.ts";
+import { type SignInOptions, signIn } from "../sign-in/sign-in.ts";
 import type { User } from "../store.ts";
 import { checkNewPassword } from "../users/new-password.ts";
-import { type SignInOptions, signIn } from "./sign-in.ts";
 
 interface PasswordChange {
   readonly newpass: string;
