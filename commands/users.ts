@@ -1,4 +1,5 @@
-// Finds, shows, unlocks and suspends users of the authentication server, and helps one who lost an OTP key (A11, A12, A21).
+// Finds, shows, unlocks and suspends users of the authentication server, and helps one who lost an OTP key or a password
+// (A11, A12, A21, A24).
 import type { Lock, paths } from "../docs/openapi/core.ts";
 import { connectApi, dataOf, pageOf } from "./api.ts";
 import {
@@ -29,6 +30,7 @@ Usage: [API_TOKEN=<token>] npm run users -- <action> --url URL [options]
   enable USER           end the suspension
   end-sessions USER     sign the user out everywhere
   temporary-code USER   disable a lost OTP key, and print a code that the user types in its place; it is shown only once
+  reset USER            end the password, and print a code with which the user sets a new one; it is shown only once
 USER is the username or the id.
   --prefix TEXT         find: usernames that begin with this
   --otpkey PREFIX       find: the user of this OTP key; temporary-code: the lost one of several
@@ -58,7 +60,17 @@ API_TOKEN is a static API token of Core; without it the command asks for one. ${
   allowPositionals: true,
 } as const;
 
-const actions = ["find", "show", "lock", "unlock", "disable", "enable", "end-sessions", "temporary-code"] as const;
+const actions = [
+  "find",
+  "show",
+  "lock",
+  "unlock",
+  "disable",
+  "enable",
+  "end-sessions",
+  "temporary-code",
+  "reset",
+] as const;
 
 await runOperatorCommand(main);
 
@@ -99,6 +111,8 @@ async function main(): Promise<void> {
         State: found.enabled ? "enabled" : "suspended",
         "Last sign-in": found.last_login ?? "never",
         ...lockFacts(lock),
+        Password: found.must_change && "must be changed",
+        "Code for a new password": found.code_valid_until && `until ${found.code_valid_until}`,
         "OTP keys": found.otpkeys.join(", ") || "none",
         ...Object.fromEntries(Object.entries(found.attributes).map(([key, value]) => [`Attribute ${key}`, value])),
       });
@@ -136,6 +150,13 @@ async function main(): Promise<void> {
       );
       if (values.json) return printJson(issued);
       console.error(`OTP key ${only} is disabled. Code for ${issued.uses} uses until ${issued.valid_until}:`);
+      return console.log(issued.code);
+    }
+    case "reset": {
+      const issued = await dataOf(core.POST("/core/users/{user}/reset", { params, body: { issue_code: true } }));
+      if (issued === undefined) throw new Error("Core has not issued a code.");
+      if (values.json) return printJson(issued);
+      console.error(`The password of ${user} has ended. Code for a new one, valid until ${issued.valid_until}:`);
       console.log(issued.code);
     }
   }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import pLimit from "p-limit";
 import { toAuthRules } from "../../lib/auth/deps.ts";
 import { createDeviceTokens } from "../../lib/auth/sessions/device-token.ts";
-import { requireSession } from "../../lib/auth/sessions/manage-sessions.ts";
+import { findLiveSession } from "../../lib/auth/sessions/manage-sessions.ts";
 import { authSettings } from "../../lib/auth/settings.ts";
 import { signIn } from "../../lib/auth/sign-in/sign-in.ts";
 import { createKeyedHash } from "../../lib/auth/storage/keyed-hash.ts";
@@ -79,7 +79,9 @@ export async function runSignIns(
     sealer: undefined as never,
     otpPeers: {},
     hashUsernameForLog: async () => undefined,
-    deviceTokens: createDeviceTokens(pepper),
+    deviceTokens: createDeviceTokens(pepper, "device tokens"),
+    changeTokens: createDeviceTokens(pepper, "password change tokens"),
+    keyedHash: createKeyedHash(pepper),
     rules: toAuthRules(authSettings.parse({})),
     log,
     now,
@@ -102,7 +104,7 @@ export async function runSignIns(
     if (!result.granted || result.session === undefined) throw new Error(`${name(n)} was refused`);
     sessions.push(result.session);
   });
-  await measure("status", count, n => requireSession(sessions[n % sessions.length], deps));
+  await measure("status", count, n => findLiveSession(sessions[n % sessions.length], deps));
   await measure("list of users, a page of 1,000", 50, n => store.users.list({ top: 1000, after: n + 1 }, noFilter));
   await measure("users by the beginning of the name", count / 4, n =>
     store.users.listByName(name(4 * n).slice(0, 9), { top: 20 }, noFilter),

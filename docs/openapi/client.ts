@@ -54,7 +54,7 @@ export interface paths {
     };
   };
   "/client/password": {
-    /** Change the password of the session's user */
+    /** Change the password */
     post: {
       parameters: {
         header?: {
@@ -69,6 +69,12 @@ export interface paths {
         oldpass?: string;
         /** An unused OTP, if a login of the user needs one. */
         otp?: string;
+        /** The one-time code of a reset, in place of session and current password. */
+        code?: string;
+        /** The username; required with `code`. */
+        username?: string;
+        /** The token of `password_change_required`, in place of session, current password and OTP. */
+        token?: string;
       } } };
       responses: {
         200: { content: { "application/json": true } };
@@ -97,6 +103,10 @@ export interface paths {
 export type ErrorResponse = {
   /** What is wrong, for people. */
   error: string;
+  /** Of a sign-in whose credentials are right: the user must change the password first. */
+  reason?: "password_change_required";
+  /** Only with `reason`: sets the new password, once, within ten minutes. */
+  token?: string;
 };
 
 export type SignInCredentials = {

@@ -10,6 +10,8 @@ export interface paths {
         username: string;
         /** The password. An empty one means no password. */
         password: string;
+        /** Whether the user must change the password before the next session; default: false. */
+        must_change?: boolean;
       } } };
       responses: {
         201: { content: { "application/json": UserSummary } };
@@ -101,10 +103,15 @@ export interface paths {
         path: { user: string };
       };
       requestBody?: { content: { "application/json": {
-        /** The new password. An empty one means no password. */
-        password: string;
+        /** The new password. An empty one means no password. Required without `issue_code`. */
+        password?: string;
+        /** Whether the user must change the password before the next session; default: false. */
+        must_change?: boolean;
+        /** Whether to issue a one-time code in place of a password; default: false. */
+        issue_code?: boolean;
       } } };
       responses: {
+        201: { content: { "application/json": PasswordCode } };
         204: { content?: never };
         default: { content: { "application/json": ErrorResponse } };
       };
@@ -588,6 +595,10 @@ export interface paths {
 export type ErrorResponse = {
   /** What is wrong, for people. */
   error: string;
+  /** Of a sign-in whose credentials are right: the user must change the password first. */
+  reason?: "password_change_required";
+  /** Only with `reason`: sets the new password, once, within ten minutes. */
+  token?: string;
 };
 
 export type UserSummary = {
@@ -617,6 +628,10 @@ export type User = {
   last_refusal?: LastRefusal;
   /** Time until which every sign-in with the username is refused. Absent if none is. */
   locked_until?: string;
+  /** Present if the user must change the password before the next session. */
+  must_change?: true;
+  /** Time until which the one-time code of a reset is accepted. Absent if there is none. */
+  code_valid_until?: string;
 };
 
 /** Values of attributes by their keys. */
@@ -625,7 +640,7 @@ export type Attributes = Record<string, string>;
 /** The last sign-in that was checked and refused. Absent if there was none for a day, or since `unlock`. */
 export type LastRefusal = {
   at: string;
-  /** `wrong_password`, `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, `no_password`, `disabled`, `imported_password_ended` (see `IMPORTED_HASHES_UNTIL`), or `unknown_user`. Without the role `support`, the first four are `wrong_credentials`. */
+  /** `wrong_password`, `wrong_code` (of a reset), `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, `must_change` (all was right), `no_password`, `disabled`, `imported_password_ended` (see `IMPORTED_HASHES_UNTIL`), or `unknown_user`. Without the role `support`, the first six are `wrong_credentials`. */
   reason: string;
 };
 
@@ -665,6 +680,13 @@ export type UserImportResult = {
     field: string;
     reason: string;
   }>;
+};
+
+export type PasswordCode = {
+  /** What the user types in place of the old password. It is shown only once. */
+  code: string;
+  /** The code is accepted before this time. */
+  valid_until: string;
 };
 
 export type ValidationResult = {

@@ -5,7 +5,14 @@ import { faultStatus } from "../../lib/platform/http/fault-status.ts";
 import { retryAfterHeader } from "../../lib/platform/http/retry-after.ts";
 
 export const errorBody = z
-  .object({ error: z.string().describe("What is wrong, for people.") })
+  .object({
+    error: z.string().describe("What is wrong, for people."),
+    reason: z
+      .literal("password_change_required")
+      .optional()
+      .describe("Of a sign-in whose credentials are right: the user must change the password first."),
+    token: z.string().optional().describe("Only with `reason`: sets the new password, once, within ten minutes."),
+  })
   .meta({ id: "ErrorResponse" });
 
 /** Returns the response to a Fault in the Core API, whose callers need a bearer token. */
@@ -20,7 +27,7 @@ export const refuseClient = (fault: Fault): Reply => refuse(fault, { "www-authen
 function refuse(fault: Fault, challenge: Readonly<Record<string, string>>): Reply {
   const status = faultStatus[fault.kind];
   const headers = { ...retryAfterHeader(fault), ...(status === 401 ? challenge : {}) };
-  return { status, headers, body: { error: sentence(fault) } };
+  return { status, headers, body: { error: sentence(fault), ...fault.data } };
 }
 
 /** Returns the error text. Existing clients compare the text for missing parameters. */

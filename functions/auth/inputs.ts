@@ -85,6 +85,11 @@ export const optionalFlag = (description: string) =>
     )
     .meta({ description, shownAs: { type: "boolean" } });
 
+/** Whether the user must change the password before the next session (A24). */
+export const mustChangeField = optionalFlag(
+  "Whether the user must change the password before the next session; default: false.",
+);
+
 /** Returns a schema of an optional value. Null counts as absent (G4). */
 export const optionalInput = <T extends z.ZodType>(schema: T) =>
   z.preprocess(value => value ?? undefined, schema.optional());

@@ -23,8 +23,9 @@ export const lastRefusal = z
     reason: z
       .string()
       .describe(
-        "`wrong_password`, `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, `no_password`, `disabled`, " +
-          "`imported_password_ended` (see `IMPORTED_HASHES_UNTIL`), or `unknown_user`. Without the role `support`, the first four are `wrong_credentials`.",
+        "`wrong_password`, `wrong_code` (of a reset), `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, " +
+          "`must_change` (all was right), `no_password`, `disabled`, `imported_password_ended` (see " +
+          "`IMPORTED_HASHES_UNTIL`), or `unknown_user`. Without the role `support`, the first six are `wrong_credentials`.",
       ),
   })
   .meta({
@@ -33,7 +34,7 @@ export const lastRefusal = z
       "The last sign-in that was checked and refused. Absent if there was none for a day, or since `unlock`.",
   });
 /** Reasons that say together whether the password was right. */
-const ofCredentials = new Set(["wrong_password", "wrong_otp", "out_of_step", "no_otp"]);
+const ofCredentials = new Set(["wrong_password", "wrong_code", "wrong_otp", "out_of_step", "no_otp", "must_change"]);
 /** Returns the last refused sign-in as a caller may see it: a role that only reads must not learn whether a guess was right. */
 export const toLastRefusal = (
   last: LastRefusal | undefined,
@@ -58,6 +59,11 @@ export const userView = z
     last_login: time("Time of the last sign-in that was granted. Absent if there was none."),
     last_refusal: lastRefusal.optional(),
     locked_until: time("Time until which every sign-in with the username is refused. Absent if none is."),
+    must_change: z
+      .literal(true)
+      .optional()
+      .describe("Present if the user must change the password before the next session."),
+    code_valid_until: time("Time until which the one-time code of a reset is accepted. Absent if there is none."),
   })
   .meta({ id: "User" });
 export const otpkeyView = z

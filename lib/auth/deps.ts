@@ -10,6 +10,7 @@ import { passwordMinLength } from "./settings.ts";
 import { type AddressLimits, parseAllowList } from "./sign-in/address-limit.ts";
 import type { SignInRules } from "./sign-in/policy.ts";
 import type { ThrottleLimits } from "./sign-in/throttle.ts";
+import type { KeyedHash } from "./storage/keyed-hash.ts";
 import type { AuthStore } from "./storage/store.table.ts";
 import type { HashUsernameForLog } from "./users/hash-username-for-log.ts";
 
@@ -47,6 +48,9 @@ export interface AuthDeps extends AuthStore {
   readonly otpPeers: OtpPeers;
   readonly hashUsernameForLog: HashUsernameForLog;
   readonly deviceTokens: DeviceTokens;
+  /** Tokens that set a new password (`changeRequired`). */
+  readonly changeTokens: DeviceTokens;
+  readonly keyedHash: KeyedHash;
   readonly rules: AuthRules;
   readonly log: Log;
   readonly now: Now;

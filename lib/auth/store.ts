@@ -4,6 +4,7 @@ import type { Attributes } from "./attributes/attributes.ts";
 import type { KeyForm } from "./otpkeys/kinds/contract.ts";
 import type { OtpKindName } from "./otpkeys/kinds/kinds.ts";
 import type { TemporaryCode } from "./otpkeys/kinds/temporary-code.ts";
+import type { PasswordCode } from "./password-change/password-code.ts";
 import type { ImportedScheme } from "./passwords/imported-hash.ts";
 import type { StoredPassword } from "./passwords/password-hash.ts";
 import type { AddressCount } from "./sign-in/address-limit.ts";
@@ -22,6 +23,8 @@ export interface UserSummary {
 export interface User extends UserSummary {
   /** Absent: the user has no password. */
   readonly password?: StoredPassword;
+  /** In place of a password, after a reset with a code. */
+  readonly passwordCode?: PasswordCode;
   /** Credential epoch: 48 random bits, new with every change that ends the user's sessions. */
   readonly epoch: number;
   /** False: suspended, so that no sign-in is granted. */
@@ -48,6 +51,10 @@ export interface UserView extends UserSummary {
   readonly otpkeys: readonly string[];
   /** Time of the last granted sign-in; absent if there was none. */
   readonly lastLogin?: Instant;
+  /** Present if the user must change the password before the next session. */
+  readonly mustChange?: true;
+  /** Time until which the code of a reset is accepted; absent if there is none. */
+  readonly codeValidUntil?: Instant;
 }
 
 /** What a throttle counts: attempts for a username, for the prefix of an OTP key, or on a device. */

@@ -25,12 +25,12 @@ const layers: Layers = {
   ],
   "lib/auth": [
     // The domain model is pure.
-    ["parsed.ts", "storage/ids.ts", "storage/keyed-hash.ts", "otpkeys/prefix.ts"],
+    ["parsed.ts", "passwords/typed-code.ts", "storage/ids.ts", "storage/keyed-hash.ts", "otpkeys/prefix.ts"],
     ["sessions/session.ts", "sessions/device-token.ts"],
     ["sign-in/address-limit.ts", "sign-in/policy.ts", "sign-in/throttle.ts"],
     ["attributes/attributes.ts", "users/username.ts"],
     ["users/hash-username-for-log.ts"],
-    ["otpkeys/kinds", "passwords"],
+    ["otpkeys/kinds", "passwords", "password-change/password-code.ts"],
     ["store.ts"],
     ["*.table.ts"],
     ["."],

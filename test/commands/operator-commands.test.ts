@@ -70,6 +70,16 @@ describe("the command for users", () => {
     expect(issued.out).toMatch(/^\S+\n$/);
   });
 
+  test("resets a password: prints a code once, with which the user sets a new one", async () => {
+    const issued = await users("reset", "babbage");
+    expect(issued.error).toMatch(/^The password of babbage has ended\. Code for a new one, valid until \S+Z:\n$/);
+    expect((await users("show", "babbage")).out).toMatch(/^Code for a new password +until \S+Z$/m);
+    const fields = { username: "babbage", code: issued.out.trim(), newpass: "eight green herons" };
+    const set = { method: "POST", body: new URLSearchParams(fields) };
+    expect((await fetch(`${auth.clientUrl}/password`, set)).status).toBe(200);
+    expect(Object.keys(JSON.parse((await users("reset", "babbage", "--json")).out))).toEqual(["code", "valid_until"]);
+  });
+
   test.each([
     [["show", "nobody"], 3, /404/],
     [["show"], 2, /needs one argument/],

@@ -80,7 +80,7 @@ describe("docs/operate.md", () => {
       ...union(signIn, /reason: SignInRefusal \| ([^;}]+)[;}]/),
     ];
     const outcomes = union(verdict, /outcome:\s+([^;]+);/);
-    expect([reasons.length, outcomes.length]).toEqual([7, 11]);
+    expect([reasons.length, outcomes.length]).toEqual([8, 11]);
     const inTable = (name: string) => new RegExp(`^\\|[^|]*\`${name}\``, "m").test(runbooks);
     for (const name of [...reasons, "throttled", "unavailable", "internal", ...outcomes, "unknown_key"])
       expect(inTable(name), name).toBe(true);
@@ -151,6 +151,7 @@ describe("docs/operate.md", () => {
         "otpkey_unassigned",
         "otpkey_deleted",
         "password_changed",
+        "password_code_issued",
         "password_reset",
         "user_deleted",
         "user_disabled",

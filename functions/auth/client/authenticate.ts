@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { changeRequired } from "../../../lib/auth/password-change/change-token.ts";
 import { presentedDeviceToken } from "../../../lib/auth/sessions/cookies.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
@@ -15,14 +16,16 @@ export const authenticate = endpoint({
   description:
     "Answers whether the credentials would sign the user in, without creating a session. Both results are 200: " +
     "`true` or `false`. A user with an OTP key needs an OTP, and the OTP is used up. Wrong credentials count " +
-    "toward the wait for the username.",
+    "toward the wait for the username. A user who must change the password first gets 401 with the `reason` " +
+    "`password_change_required`, as at `login`.",
   headers: deviceHeader,
   body: credentials,
   answers: { 200: { description: "True if they are valid and sufficient.", schema: z.boolean() } },
-  refusals: ["throttled"],
+  refusals: ["unauthenticated", "throttled"],
   handle: async ({ body }, context: AuthContext, { call }) => {
     const deviceToken = presentedDeviceToken(call.headers, context.rules.secureCookie);
-    const { granted } = await signIn(body, context, { address: context.callerAddress(call), deviceToken });
-    return ok(granted);
+    const result = await signIn(body, context, { address: context.callerAddress(call), deviceToken });
+    if (!result.granted && result.mustChange) throw await changeRequired(result.mustChange, context);
+    return ok(result.granted);
   },
 });

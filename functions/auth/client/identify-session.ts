@@ -1,5 +1,5 @@
 import { presentedSession } from "../../../lib/auth/sessions/cookies.ts";
-import { type LiveSession, requireSession } from "../../../lib/auth/sessions/manage-sessions.ts";
+import { findLiveSession, type LiveSession, sessionRequired } from "../../../lib/auth/sessions/manage-sessions.ts";
 import type { Identify } from "../../../lib/platform/http/api.ts";
 import type { AuthContext } from "../context.ts";
 
@@ -7,8 +7,10 @@ import type { AuthContext } from "../context.ts";
 export const identifySession =
   (context: AuthContext): Identify<LiveSession> =>
   async (access, call) => {
-    if (access !== "session" && access !== "session_without_refresh") return {};
+    if (access === "open" || access === "caller") return {};
     const presented = presentedSession(call.headers, context.rules.secureCookie);
-    const session = await requireSession(presented, context, { touch: access === "session" });
+    const session = await findLiveSession(presented, context, { touch: access !== "session_without_refresh" });
+    if (session === undefined && access === "optional_session") return {};
+    if (session === undefined) throw sessionRequired();
     return { session, logFields: { userId: session.user.value.id } };
   };

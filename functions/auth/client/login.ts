@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { invalidCredentials } from "../../../lib/auth/password-change/change-password.ts";
+import { changeRequired } from "../../../lib/auth/password-change/change-token.ts";
 import {
   deviceCookie,
   presentedDeviceToken,
@@ -7,7 +9,6 @@ import {
 } from "../../../lib/auth/sessions/cookies.ts";
 import { rememberDevice } from "../../../lib/auth/sessions/remember-device.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
-import { Fault } from "../../../lib/platform/fault.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";
 import { deviceHeader, loginFields } from "./credentials.ts";
@@ -24,7 +25,9 @@ export const login = endpoint({
     "cookie, for browsers. Ends the session that the request carries, if any.\n\nWith `remember_device=true` the " +
     "response also has a device token, in the body and as a cookie. Send it with the next login, as " +
     "`X-Service-Device` or as the cookie: its failures are counted apart, so that callers who guess passwords do not " +
-    "lock this device out. It ends with every change of the user's credentials.",
+    "lock this device out. It ends with every change of the user's credentials.\n\nIf all credentials are right, but " +
+    "the user must change the password first, the answer is 401 with the `reason` `password_change_required`, and a " +
+    "`token` for `POST /password` that sets the new one. The OTP is used up.",
   headers: deviceHeader,
   body: loginFields,
   answers: {
@@ -48,7 +51,8 @@ export const login = endpoint({
       deviceToken,
       newSession: { replaces: presentedSession(call.headers, secureCookie) },
     });
-    if (!result.granted || result.session === undefined) throw new Fault("unauthenticated", "Invalid credentials!");
+    if (!result.granted && result.mustChange) throw await changeRequired(result.mustChange, context);
+    if (!result.granted || result.session === undefined) throw invalidCredentials();
     const { session } = result;
     const cookies = [sessionCookie(session, secureCookie)];
     const device = body.remember_device ? await rememberDevice(result.user.value, deviceToken, context) : undefined;

@@ -20,11 +20,13 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
   const { CORE_PATH, PUBLIC_BASE_URL, TRUSTED_PROXIES } = deployment.settings;
   const validationKey = deployment.secretText("otp-validation-key");
   const pepper = keyRing(secrets, "password-pepper", caching);
+  const keyedHash = createKeyedHash(pepper);
   const limits = { ...authLimits, ...deployment.limits };
   const maxConcurrent = Math.min(cores, limits.hashingThreads);
   const { OTP_VALIDATION_CLIENT_ID: clientId, IMPORTED_HASHES_UNTIL: importedUntil } = settings;
   return {
-    ...authStore(deployment.tables, { now, random, sleep, log, keyedHash: createKeyedHash(pepper) }),
+    ...authStore(deployment.tables, { now, random, sleep, log, keyedHash }),
+    keyedHash,
     hasher: createPasswordHasher({
       pepper,
       importedUntil,
@@ -35,7 +37,8 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
       maxWaitMs: limits.hashWaitMs,
     }),
     sealer,
-    deviceTokens: createDeviceTokens(pepper),
+    deviceTokens: createDeviceTokens(pepper, "device tokens"),
+    changeTokens: createDeviceTokens(pepper, "password change tokens"),
     hashUsernameForLog: createUsernameHashForLog(pepper),
     otpPeers:
       clientId === undefined

@@ -2,7 +2,8 @@ import { type Fault, invalidRequest } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { between, days, type Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import { createTemporaryCode, hashTemporaryCode, withoutHash } from "./kinds/temporary-code.ts";
+import { createTypedCode } from "../passwords/typed-code.ts";
+import { hashTemporaryCode, withoutHash } from "./kinds/temporary-code.ts";
 import { noSuchKey } from "./manage-otpkeys.ts";
 import type { Validity } from "./validity.ts";
 
@@ -21,7 +22,7 @@ export async function issueTemporaryCode(
 ): Promise<string> {
   const validMs = between(deps.now(), validUntil);
   if (validMs <= 0 || validMs > maxValidMs) throw invalidTime("must be in the future, at most 31 days away");
-  const code = createTemporaryCode(deps.random);
+  const code = createTypedCode(deps.random);
   const temporaryCode = { hash: hashTemporaryCode(code), usesLeft: uses, validUntil };
   await retryOnConflict(async () => {
     const key = await deps.otpkeys.find(prefix);

@@ -16,6 +16,8 @@ export interface StoredPassword {
   readonly pepper: string;
   /** Present until the first sign-in with an imported hash: `hash` is then that of the imported tag instead of the password. */
   readonly imported?: ImportedParameters;
+  /** Present: the user must change the password before the next session. */
+  readonly mustChange?: true;
 }
 
 /** The user whose password is checked. Without a password none is right. */

@@ -37,8 +37,11 @@ const tokenLength = Math.ceil(((bodyBytes + tagBytes) * 4) / 3);
  * Creates and checks device tokens. Their key is derived from the current password pepper, so that every host has the
  * same one, and no token is stored. Tokens become invalid when the pepper is rotated.
  */
-export function createDeviceTokens(pepper: Pick<KeyRing, "current">): DeviceTokens {
-  const key = derivedKey(pepper, "device tokens");
+export function createDeviceTokens(
+  pepper: Pick<KeyRing, "current">,
+  purpose: "device tokens" | "password change tokens",
+): DeviceTokens {
+  const key = derivedKey(pepper, purpose);
   const tagOf = async (body: Uint8Array): Promise<Buffer> =>
     createHmac("sha256", await key())
       .update(body)

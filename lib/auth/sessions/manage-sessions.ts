@@ -35,20 +35,19 @@ export async function createUserSession(
 
 /**
  * Returns the valid session of a presented value. With `touch`, updates its access time at most once a minute; an ended session
- * is not recreated by that.
- * Throws Fault `unauthenticated`, see `sessionRequired`.
+ * is not recreated by that. Returns undefined for any other value.
  */
-export async function requireSession(
+export async function findLiveSession(
   presented: string | undefined,
   deps: AuthDeps,
   { touch = true }: { touch?: boolean } = {},
-): Promise<LiveSession> {
+): Promise<LiveSession | undefined> {
   const { sessions, rules, now } = deps;
   const key = presented === undefined ? undefined : sessionKey(presented);
-  if (key === undefined) throw sessionRequired();
+  if (key === undefined) return undefined;
   const { session, user } = await sessions.find(key);
-  if (session === undefined || user === undefined) throw sessionRequired();
-  if (!isLive(session.value, user.value, now(), rules.session)) throw sessionRequired();
+  if (session === undefined || user === undefined) return undefined;
+  if (!isLive(session.value, user.value, now(), rules.session)) return undefined;
   const accessedAt = touch ? accessToStore(session.value, now(), rules.session) : undefined;
   if (accessedAt === undefined) return { key, session, user };
   const touched = await sessions.save(key, session, { epoch: session.value.epoch, accessedAt });

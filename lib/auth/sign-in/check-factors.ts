@@ -2,7 +2,8 @@ import type { AuthDeps } from "../deps.ts";
 import type { HashSlot } from "../passwords/hash-queue.ts";
 import type { AssignedKey, OtpKey } from "../store.ts";
 import { checkOtp, type OtpResult } from "./check-otp.ts";
-import type { Credentials } from "./identify.ts";
+import { checkPasswordCode } from "./check-password-code.ts";
+import type { Credentials, Identified } from "./identify.ts";
 import { isPasswordSatisfied, type SignInFacts } from "./policy.ts";
 import { type Evidence, readSecondFactor } from "./read-evidence.ts";
 
@@ -15,22 +16,24 @@ export interface Checked {
  * Checks both factors: the password first, because a wrong OTP counts only together with a right password. Without an OTP
  * reads the user's OTP keys while the password is hashed.
  * @param given `hashSlot` is released before the OTP is checked, which can take long at a validation server
- * @param named a text for a read of what cannot exist
+ * @param identified `named` is a text for a read of what cannot exist, `attempt` for a dummy write
  */
 export async function checkFactors(
-  { password, otp, hashSlot }: Credentials & { readonly hashSlot: HashSlot },
+  { password, code, otp, hashSlot }: Credentials & { readonly hashSlot: HashSlot },
   { user, candidates }: Evidence,
-  named: string,
+  { named, attempt }: Pick<Identified, "named" | "attempt">,
   deps: AuthDeps,
 ): Promise<Checked> {
-  const { password: stored, otpkeys: assigned = [] } = user?.value ?? {};
+  const { password: stored, passwordCode, otpkeys: assigned = [] } = user?.value ?? {};
   if (password === undefined) hashSlot.release();
   const [isRight, userHasSecondFactor] = await Promise.all([
-    password !== undefined && deps.hasher.verify(password, user?.value, hashSlot),
+    code !== undefined
+      ? checkPasswordCode(code, user, attempt, deps)
+      : password !== undefined && deps.hasher.verify(password, user?.value, hashSlot),
     otp === undefined && readSecondFactor(assigned, named, deps),
   ]);
-  const passwordFact = password === undefined ? "absent" : isRight ? "right" : "wrong";
-  const userHasPassword = user === undefined || stored !== undefined;
+  const passwordFact = (code ?? password) === undefined ? "absent" : isRight ? "right" : "wrong";
+  const userHasPassword = user === undefined || stored !== undefined || passwordCode !== undefined;
   // A suspended user is refused as for a wrong password, with the same work: no wrong OTP counts.
   const isDisabled = user?.value.enabled === false;
   const isSatisfied =
@@ -45,6 +48,7 @@ export async function checkFactors(
       password: passwordFact,
       userHasPassword,
       isPasswordEnded: deps.hasher.hasEnded(stored),
+      mustChange: stored?.mustChange === true,
       otp: result === undefined ? "absent" : isGenuine ? "valid" : "refused",
       userHasSecondFactor,
     },

@@ -17,7 +17,12 @@ import { decideSignIn, type SignInRefusal } from "./policy.ts";
  */
 export type SignInResult =
   | { readonly granted: true; readonly user: Stored<User>; readonly prefix?: string; readonly session?: string }
-  | { readonly granted: false; readonly reason: SignInRefusal | "unknown_user" };
+  | {
+      readonly granted: false;
+      readonly reason: SignInRefusal | "unknown_user";
+      /** Present if all credentials were right, and the user must change the password first. */
+      readonly mustChange?: User;
+    };
 
 /** An attempt to sign in, as far as it has come. */
 export interface Progress extends Taken {
@@ -61,28 +66,36 @@ export async function conclude(
     if (otp?.written === false) await padTiming(attempt, deps);
     const refused = decision.granted ? unknownUser : decision;
     const isOutOfStep = refused.reason === "wrong_otp" && otp?.outcome === "out_of_step";
-    const shown = isOutOfStep ? "out_of_step" : refused.reason;
+    const isWrongCode = refused.reason === "wrong_password" && progress.given.code !== undefined;
+    const reason = isWrongCode ? "wrong_code" : refused.reason;
+    const shown = isOutOfStep ? "out_of_step" : reason;
+    const isRight = refused.reason === "must_change";
     await Promise.all([
-      concludeAttempt(attempt, { refused: shown }, deps),
+      concludeAttempt(attempt, { refused: shown, isRight }, deps),
       nameThrottle && recordOnName(nameThrottle, shown, deps),
+      isRight && uncountOnce(progress, deps),
     ]);
-    await audit(progress, { outcome: "refused", reason: refused.reason, ...found }, deps);
-    return refused;
+    await audit(progress, { outcome: "refused", reason, ...found }, deps);
+    return { ...refused, ...(isRight && user && { mustChange: user.value }) };
   }
   const prefix = facts.otp === "valid" ? otp?.key?.prefix : undefined;
-  const { counted } = progress;
-  // Subtracted once, also if another write fails.
-  progress.counted = undefined;
   const [session] = await Promise.all([
     newSession && createUserSession(user, prefix, deps),
     newSession && endSession(newSession.replaces, deps),
     concludeAttempt(attempt, "succeeded", deps),
     deps.users.recordLogin(user.value.id, deps.now()),
-    uncountAddress(counted, deps),
+    uncountOnce(progress, deps),
   ]);
   await audit(progress, { outcome: "granted", ...found }, deps);
   if (progress.given.password !== undefined) await renewHash(user, progress.given.password, deps);
   return { granted: true, user, ...(prefix !== undefined && { prefix }), ...(session !== undefined && { session }) };
+}
+
+/** Subtracts the attempt from the count of its address, once, also if another write fails. */
+function uncountOnce(progress: Progress, deps: AuthDeps): Promise<void> {
+  const { counted } = progress;
+  progress.counted = undefined;
+  return uncountAddress(counted, deps);
 }
 
 export const unknownUser = { granted: false, reason: "unknown_user" } as const;
@@ -149,8 +162,8 @@ export async function audit(
   outcome: Outcome,
   { log, hashUsernameForLog }: AuthDeps,
 ): Promise<void> {
-  const { username, password, otp } = given;
-  const factors = [...(password === undefined ? [] : ["password"]), ...(otp === undefined ? [] : ["otp"])];
+  const { username } = given;
+  const factors = (["password", "code", "otp"] as const).filter(factor => given[factor] !== undefined);
   const who =
     user === undefined
       ? { usernameHash: username === undefined ? undefined : await hashUsernameForLog(username) }

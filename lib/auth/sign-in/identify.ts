@@ -11,6 +11,8 @@ import { lockAt } from "./throttle.ts";
 export interface Credentials {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
+  /** The code of a reset, in place of the password. */
+  readonly code?: string | undefined;
   readonly otp?: string | undefined;
 }
 

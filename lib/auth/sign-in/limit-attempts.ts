@@ -111,12 +111,12 @@ export const padTiming = (attempt: Attempt, deps: AuthDeps): Promise<unknown> =>
   save(attempt, attempt.throttle.value, deps);
 
 /**
- * Ends an attempt. A success clears the failures, a refused attempt turns its slot into one, and a withdrawn attempt only releases
- * its slot. Keeps what other attempts have written in the meantime.
+ * Ends an attempt. A success clears the failures, also if it is refused with right credentials. A refused attempt turns its
+ * slot into a failure, and a withdrawn attempt only releases its slot. Keeps what other attempts have written in the meantime.
  */
 export async function concludeAttempt(
   attempt: Attempt,
-  outcome: "succeeded" | "withdrawn" | { readonly refused: string },
+  outcome: "succeeded" | "withdrawn" | { readonly refused: string; readonly isRight?: boolean },
   deps: AuthDeps,
 ): Promise<void> {
   const { now, rules } = deps;
@@ -126,7 +126,8 @@ export async function concludeAttempt(
     if (outcome === "withdrawn") return withdrawReservation(throttle, reservationId);
     if (outcome === "succeeded") return recordSuccess(throttle, reservationId, now(), rules.throttle);
     const refusal = { at: now(), reason: outcome.refused };
-    return recordRefusal(recordFailure(throttle, reservationId, refusal.at, rules.throttle), refusal);
+    const record = outcome.isRight ? recordSuccess : recordFailure;
+    return recordRefusal(record(throttle, reservationId, refusal.at, rules.throttle), refusal);
   };
   while (!(await save(attempt, after(attempt.throttle.value), deps))) {
     attempt.throttle = await readThrottle(attempt.throttle.key, deps);

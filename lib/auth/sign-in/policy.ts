@@ -15,9 +15,12 @@ export interface SignInFacts {
   readonly isDisabled: boolean;
   /** `absent`: no password or an empty one was given. */
   readonly password: "right" | "wrong" | "absent";
+  /** Also true while a code is in its place. */
   readonly userHasPassword: boolean;
   /** Whether the password was imported and is not accepted any more, so that it is `wrong`. */
   readonly isPasswordEnded: boolean;
+  /** Whether the user must change the password first. */
+  readonly mustChange: boolean;
   /** `valid`: of an enabled OTP key of this user that is not stopped, or its temporary code. `refused`: any other OTP. */
   readonly otp: "valid" | "refused" | "absent";
   /**
@@ -35,7 +38,8 @@ export type SignInRefusal =
   | "imported_password_ended"
   | "no_password"
   | "wrong_otp"
-  | "no_otp";
+  | "no_otp"
+  | "must_change";
 
 /** Decides whether the given factors are sufficient. */
 export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignInDecision {
@@ -48,6 +52,7 @@ export function decideSignIn(rules: SignInRules, facts: SignInFacts): SignInDeci
   if (facts.otp === "absent" && (needsOtp(rules, facts) || !facts.userHasPassword)) {
     return { granted: false, reason: "no_otp" };
   }
+  if (facts.mustChange) return { granted: false, reason: "must_change" };
   return { granted: true };
 }
 

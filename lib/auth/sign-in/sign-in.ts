@@ -50,13 +50,13 @@ export async function signIn(
 
     const identified = await identify(given, device, deps);
     if (identified === undefined) return await refuseUnidentified(progress, hashSlot, deps);
-    const { attempt, named, user } = identified;
+    const { attempt, user } = identified;
     progress.identified = identified;
     progress.attempt = attempt;
     progress.user = user;
     const evidence = await reserveSlot(attempt, () => readEvidence(identified, given, deps), deps);
     progress.user = evidence.user?.value;
-    const checked = await checkFactors({ ...given, hashSlot }, evidence, named, deps);
+    const checked = await checkFactors({ ...given, hashSlot }, evidence, identified, deps);
     return await conclude(checked, progress, { identified, user: evidence.user, newSession }, deps);
   } catch (error) {
     // `using` has released the hash slot, so slow storage does not keep other sign-ins out.
@@ -66,9 +66,10 @@ export async function signIn(
   }
 }
 
-const omitEmpty = ({ username, password, otp }: Credentials): Credentials => ({
+const omitEmpty = ({ username, password, code, otp }: Credentials): Credentials => ({
   username: username || undefined,
   password: password || undefined,
+  code: code || undefined,
   otp: otp || undefined,
 });
 
@@ -77,12 +78,12 @@ const omitEmpty = ({ username, password, otp }: Credentials): Credentials => ({
  * of the calls of other attempts, so that the time and the number of storage calls are the same (A5).
  */
 async function refuseUnidentified(progress: Progress, hashSlot: HashSlot, deps: AuthDeps): Promise<SignInResult> {
-  const { password, otp } = progress.given;
+  const { password, code, otp } = progress.given;
   const pad = () => deps.users.findNone(Buffer.from(deps.random(8)).toString("hex"));
   await Promise.all([pad(), pad()]);
   const [candidates] = await Promise.all([otp === undefined ? [] : readCandidates(otp, deps), pad(), pad()]);
   await Promise.all([
-    password !== undefined && deps.hasher.verify(password, undefined, hashSlot),
+    code !== undefined ? pad() : password !== undefined && deps.hasher.verify(password, undefined, hashSlot),
     otp === undefined && deps.rules.otpPolicy === "when-assigned" && pad(),
   ]);
   const noKeys = { assigned: [], counts: () => false };

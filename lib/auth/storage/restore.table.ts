@@ -6,6 +6,7 @@ import type { KeyForm, OtpWindows } from "../otpkeys/kinds/contract.ts";
 import { otpKind } from "../otpkeys/kinds/kinds.ts";
 import { withoutHash } from "../otpkeys/kinds/temporary-code.ts";
 import { spendOtp } from "../otpkeys/spent-otps.table.ts";
+import { endedCode } from "../password-change/password-code.ts";
 import type { OtpKey, User, UserSummary } from "../store.ts";
 import { nameColumns } from "../users/names.table.ts";
 import { isGone, userParts, userRow } from "../users/user-rows.table.ts";
@@ -93,7 +94,9 @@ function restoredUser(
   // An OTP key that was deleted during the backup is not restored, and neither are its assignments.
   const otpkeys = user.otpkeys.filter(key => keyIds.get(key.prefix) === key.id);
   const shortened = [...name].slice(0, usernameMaxCodePoints - suffix.length).join("");
-  return { ...user, name: own ? name : shortened + suffix, otpkeys, epoch };
+  // A code may have been used since the backup.
+  const ended = user.passwordCode && { passwordCode: endedCode(user.passwordCode) };
+  return { ...user, ...ended, name: own ? name : shortened + suffix, otpkeys, epoch };
 }
 
 async function restoreUser(tables: AuthTables, { user, attributes, lastLogin }: UserItem): Promise<void> {

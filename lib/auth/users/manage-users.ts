@@ -9,37 +9,54 @@ export const noSuchUser = (): Fault => new Fault("not_found", "There is no such 
 
 const nameTaken = (): Fault => new Fault("conflict", "A user with that username already exists!");
 
+const nothingToChange = { path: "must_change", reason: "needs a password" };
+
+/** The part of a stored password that its change removes. */
+const mustChangeOnce = { mustChange: true } as const;
+
 /** Creates a user (A3, A4). Throws Fault `invalid` with every wrong field, `conflict` if the username is taken. */
 export async function createUser(
-  { username, password }: { username: string; password: string },
+  { username, password, mustChange = false }: { username: string; password: string; mustChange?: boolean },
   deps: AuthDeps,
 ): Promise<Stored<User>> {
   const name = parseUsername(username);
   const rules = { minLength: deps.rules.passwordMinLength, empty: "none" } as const;
   const accepted = await parseNewPassword(password, name.ok ? name.value.name : "", rules);
-  if (!name.ok || !accepted.ok) {
+  const hasNone = mustChange && password === "";
+  if (!name.ok || !accepted.ok || hasNone) {
     const problems = [
       ...(name.ok ? [] : [{ path: "username", reason: name.reason }]),
       ...(accepted.ok ? [] : [{ path: "password", reason: accepted.reason }]),
+      ...(hasNone ? [nothingToChange] : []),
     ];
     throw invalidRequest(problems);
   }
   const { value: text } = accepted;
-  const passwordOf = async (id: number) => (text === undefined ? undefined : deps.hasher.hash(text, id));
+  const passwordOf = async (id: number) =>
+    text === undefined ? undefined : { ...(await deps.hasher.hash(text, id)), ...(mustChange && mustChangeOnce) };
   const created = await deps.users.create({ username: name.value, passwordOf });
   if (created === undefined) throw nameTaken();
   deps.log.info("user_created", { userId: created.value.id, username: created.value.name });
   return created;
 }
 
-/** Sets a password, ends all sessions and clears the throttle (A10, A15). Throws Fault `not_found`, `invalid`. */
-export async function resetPassword(userRef: UserRef, password: string, deps: AuthDeps): Promise<void> {
+/**
+ * Sets a password, ends all sessions and clears the throttle (A10, A15). Throws Fault `not_found`, `invalid`.
+ * @param mustChange whether the user must change it before the next session (A24)
+ */
+export async function resetPassword(
+  userRef: UserRef,
+  { password, mustChange = false }: { readonly password: string; readonly mustChange?: boolean },
+  deps: AuthDeps,
+): Promise<void> {
+  if (mustChange && password === "") throw invalidRequest([nothingToChange]);
   const user = await deps.users.find(userRef);
   if (user === undefined) throw noSuchUser();
   const { id, name } = user.value;
   const options = { field: "password", username: name, userId: id, empty: "none" } as const;
   const hash = await hashNewPassword(password, options, deps);
-  const changed = await deps.users.renewEpoch(user, () => (hash === undefined ? {} : { password: hash }));
+  const stored = hash && { ...hash, ...(mustChange && mustChangeOnce) };
+  const changed = await deps.users.renewEpoch(user, () => (stored === undefined ? {} : { password: stored }));
   if (changed === undefined) throw noSuchUser();
   // The password is changed now: it has its audit event also if the rest fails.
   deps.log.info("password_reset", { userId: id });

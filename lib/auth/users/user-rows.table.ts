@@ -34,7 +34,15 @@ export const userColumns = rowColumns<User, "id">({ kind: "user", version: schem
       id: idSchema,
       name: z.string(),
       password: z
-        .object({ hash: z.string(), pepper: z.string(), imported: importedParameters.exactOptional() })
+        .object({
+          hash: z.string(),
+          pepper: z.string(),
+          imported: importedParameters.exactOptional(),
+          mustChange: z.literal(true).exactOptional(),
+        })
+        .exactOptional(),
+      passwordCode: z
+        .object({ hash: z.string().exactOptional(), triesLeft: z.int().nonnegative(), validUntil: storedInstant })
         .exactOptional(),
       epoch: z.int().nonnegative(),
       enabled: z.boolean(),

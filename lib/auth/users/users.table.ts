@@ -2,6 +2,7 @@ import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
+import { endedCode, usableCode } from "../password-change/password-code.ts";
 import { nonePartition } from "../storage/hints.table.ts";
 import { newEpoch } from "../storage/ids.ts";
 import { type AuthTables, idKey } from "../storage/tables.table.ts";
@@ -15,7 +16,7 @@ import { lastLoginIn, loginColumns, loginRow, readUserRows, replaceUser, userIn,
 import type { Username } from "./username.ts";
 
 /** What may change in the write that gives a user a new epoch. */
-export type UserChange = Pick<User, "password"> & { readonly enabled?: boolean };
+export type UserChange = Pick<User, "password" | "passwordCode"> & { readonly enabled?: boolean };
 
 /** Storage of users. */
 export function userTable(tables: AuthTables) {
@@ -37,6 +38,7 @@ export function userTable(tables: AuthTables) {
       const user = userIn(rows.user)?.value;
       if (user === undefined || !isMeant(userRef, user)) return undefined;
       const lastLogin = lastLoginIn(rows.login);
+      const code = usableCode(user.passwordCode, tables.now());
       return {
         id,
         name: user.name,
@@ -45,13 +47,15 @@ export function userTable(tables: AuthTables) {
         attributes: attributesIn(rows.attributes),
         otpkeys: user.otpkeys.map(({ prefix }) => prefix),
         ...(lastLogin !== undefined && { lastLogin }),
+        ...(user.password?.mustChange && { mustChange: true }),
+        ...(code && { codeValidUntil: code.validUntil }),
       };
     },
 
     /** Creates a user. Returns undefined if another user has the folded name. */
     create: (user: NewUser): Promise<Stored<User> | undefined> => insertUser(tables, user),
 
-    /** Writes the password by version, without an end of sessions. Returns undefined after a conflict. */
+    /** Writes the password, or the code in its place, by version, without an end of sessions. Returns undefined after a conflict. */
     save: ({ value, version }: Stored<User>, change: UserChange): Promise<Stored<User> | undefined> =>
       replaceUser(tables, withChange(value, change), version),
 
@@ -106,6 +110,16 @@ export function userTable(tables: AuthTables) {
   };
 }
 
-function withChange({ password: _, ...user }: User, { password, enabled = user.enabled }: UserChange): User {
-  return { ...user, ...(password && { password }), enabled };
+/** Returns the user with these credentials. A suspension ends the code of a reset. */
+function withChange(
+  { password: _, passwordCode: __, ...user }: User,
+  { password, passwordCode: code, enabled = user.enabled }: UserChange,
+): User {
+  const isDisabling = user.enabled && !enabled;
+  return {
+    ...user,
+    ...(password && { password }),
+    ...(code && { passwordCode: isDisabling ? endedCode(code) : code }),
+    enabled,
+  };
 }

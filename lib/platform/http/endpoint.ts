@@ -10,9 +10,10 @@ import type { Route } from "./route.ts";
 
 /**
  * Who may call an endpoint. Enforced before any input is read. `caller` requires a bearer token with the API's role (G3), `session`
- * a session of the Client API, `session_without_refresh` too, but does not update its access time. `open` requires nothing.
+ * a session of the Client API, `session_without_refresh` too, but does not update its access time. With `optional_session` the
+ * endpoint decides what a call without a session may do. `open` requires nothing.
  */
-export type Access = "open" | "caller" | "session" | "session_without_refresh";
+export type Access = "open" | "caller" | "session" | "session_without_refresh" | "optional_session";
 
 /** A header that an endpoint sends with a success. The pipeline adds all others. */
 export type ResponseHeader = "idempotent-replayed" | "link" | "location" | "set-cookie";
@@ -42,7 +43,8 @@ export interface Identity<S = unknown> {
 /** What a handler receives besides its input: the call, and the caller or session that its access requires. */
 type Context<A extends Access, S> = CallContext &
   (A extends "caller" ? { readonly caller: Caller } : unknown) &
-  (A extends "session" | "session_without_refresh" ? { readonly session: S } : unknown);
+  (A extends "session" | "session_without_refresh" ? { readonly session: S } : unknown) &
+  (A extends "optional_session" ? { readonly session?: S } : unknown);
 
 /** Input before validation. `body` is a JSON value or, in the Client API style, the fields of query and form, which `query` has too. */
 export interface RawInput {

@@ -129,7 +129,8 @@ async function handleCall<D, S>(
 /** Returns the identity. Throws if the access requires a caller or session and there is none, so that no endpoint is open by mistake. */
 function requireIdentity<S>(access: Access, identity: Identity<S>): Identity<S> {
   const found = access === "caller" ? identity.caller : identity.session;
-  if (access !== "open" && found === undefined) throw new Error(`${access} was not authenticated`);
+  if (access !== "open" && access !== "optional_session" && found === undefined)
+    throw new Error(`${access} was not authenticated`);
   return identity;
 }
 

@@ -71,7 +71,10 @@ export function writeOperation(of: RouteOf, { input, schemas, examples, refusals
       ...(isAlias ? [aliasText(endpoint.routes[0], parts.method)] : []),
     ].join("\n\n"),
     ...(isAlias && { deprecated: true }),
-    security: Object.keys(schemes[access]).map(scheme => ({ [scheme]: [] })),
+    security: [
+      ...Object.keys(schemes[access]).map(scheme => ({ [scheme]: [] })),
+      ...(access === "optional_session" ? [{}] : []),
+    ],
     parameters: [
       ...pathParameters(parts, parameters("path", params, example.params, schemas)),
       ...parameters("query", query, example.query, schemas),

@@ -23,6 +23,7 @@ export const schemes: Readonly<Record<Access, Readonly<Record<string, Json>>>> =
   },
   session: sessionSchemes,
   session_without_refresh: sessionSchemes,
+  optional_session: sessionSchemes,
 };
 
 export const masterKey: Json = {

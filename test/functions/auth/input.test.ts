@@ -243,7 +243,7 @@ describe("who may call the Core API", () => {
       clientLogin: "open",
       clientLogout: "session_without_refresh",
       clientStatus: "session",
-      clientPassword: "session",
+      clientPassword: "optional_session",
     });
     expect(new Set(Object.values(core.endpoints).map(({ access }) => access))).toEqual(new Set(["caller"]));
   });

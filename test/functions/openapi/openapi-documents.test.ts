@@ -142,7 +142,13 @@ describe.each(Object.entries(apis))("%s", (path, { api, prefix, refused, path: p
   it("requires a token or a session for each endpoint that does, and documents the refusal", () => {
     const byOperation = new Map(operationsOf(document).map(operation => [operation.operationId, operation]));
     const session = [{ session: [] }, { sessionHeader: [] }];
-    const asked = { caller: [{ bearer: [] }], session, session_without_refresh: session, open: [] };
+    const asked = {
+      caller: [{ bearer: [] }],
+      session,
+      session_without_refresh: session,
+      optional_session: [...session, {}],
+      open: [],
+    };
     for (const [name, { access }] of Object.entries<{ readonly access: keyof typeof asked }>(api.endpoints)) {
       const { security, responses } = byOperation.get(name) ?? { security: undefined, responses: {} };
       expect(security, name).toEqual(asked[access]);
@@ -182,7 +188,7 @@ describe("the refusals of an operation", () => {
   it.each([
     ["client", "POST /client/login", [...always, ...ofBody, "401", "429"]],
     ["client", "GET /client/login", [...always, "401", "429"]],
-    ["client", "POST /client/authenticate", [...always, ...ofBody, "429"]],
+    ["client", "POST /client/authenticate", [...always, ...ofBody, "401", "429"]],
     ["client", "GET /client/status", token],
     ["client", "POST /client/logout", [...token, ...ofBody]],
     ["core", "GET /core/users", token],

@@ -1,5 +1,10 @@
 import { useState } from "preact/hooks";
-import type { Lock as LockView, User as UserView, ValidationResult } from "../../../../docs/openapi/core.ts";
+import type {
+  PasswordCode as IssuedCode,
+  Lock as LockView,
+  User as UserView,
+  ValidationResult,
+} from "../../../../docs/openapi/core.ts";
 import { callHost, isSuccess, readHost, segment } from "../calls.ts";
 import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
@@ -25,7 +30,7 @@ export function User({ argument: id, facts }: ViewProps) {
       ${shownOutcome(
         live,
         body => html`
-        <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id, State: html`<${Badge} state=${body.enabled ? "enabled" : "suspended"} />`, "Last sign-in": body.last_login ?? "Never" }} /><//>
+        <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id, State: html`<${Badge} state=${body.enabled ? "enabled" : "suspended"} />`, "Last sign-in": body.last_login ?? "Never", Password: body.must_change && "Must be changed", "Code for a new password": body.code_valid_until && html`until ${time(body.code_valid_until)}` }} /><//>
         <${Card} title="Keys">
           <${Table} caption="Assigned keys" columns=${["Prefix", ""]}
             rows=${body.otpkeys.map(prefix => [
@@ -53,6 +58,7 @@ export function User({ argument: id, facts }: ViewProps) {
           <${Form} label="Reset" send=${({ password = "" }: Record<string, string>) => post("reset")({ password })}>
             <${Field} name="password" label="New password" type="password" autocomplete="new-password" hint="Empty: none." />
           <//>
+          <${PasswordCode} path=${path} name=${name} />
         <//>
         <${Lock} path=${path} />
         <${Validation} path=${path} />
@@ -82,6 +88,21 @@ export function User({ argument: id, facts }: ViewProps) {
       </div>
     <//>
   <//>`;
+}
+
+/** Resets the password with a code, with which the user sets a new one. */
+function PasswordCode({ path, name = "The user" }: { path: string; name?: string }) {
+  const [issued, setIssued] = useState<IssuedCode>();
+  const issue = async () => {
+    const outcome = await callHost<IssuedCode>("POST", `${path}/reset`, { body: { issue_code: true } });
+    setIssued(isSuccess(outcome) ? outcome.body : undefined);
+  };
+  return html`<div class="buttons"><${Button} label="Reset with a code" kind="danger" needs="core.admin" run=${issue} confirm=${{
+    title: "Reset the password with a code?",
+    text: `${name} is signed out everywhere, the password ends, and a code is shown once, with which the user sets a new one.`,
+    action: "Reset the password",
+  }} /></div>
+  <p class="state-line" aria-live="polite">${issued && html`<code class="otp">${issued.code}</code> until ${time(issued.valid_until)}, shown only once.`}</p>`;
 }
 
 function Lock({ path }: { path: string }) {

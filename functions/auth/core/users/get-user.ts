@@ -19,10 +19,8 @@ export const getUser = endpoint({
   params: userParams,
   answers: { 200: { description: "The user.", schema: userView } },
   handle: async ({ params }, context: AuthContext, { caller }) => {
-    const { attributes, otpkeys, id, name, enabled, importedScheme, lastLogin, lock } = await viewUser(
-      params.user,
-      context,
-    );
+    const { attributes, otpkeys, id, name, enabled, importedScheme, lastLogin, mustChange, codeValidUntil, lock } =
+      await viewUser(params.user, context);
     const { lockedUntil, lastRefusal } = lock;
     return ok({
       attributes,
@@ -35,6 +33,8 @@ export const getUser = endpoint({
         last_login: lastLogin,
         last_refusal: toLastRefusal(lastRefusal, caller),
         locked_until: lockedUntil,
+        must_change: mustChange,
+        code_valid_until: codeValidUntil,
       }),
     });
   },

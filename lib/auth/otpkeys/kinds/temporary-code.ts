@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { base32crockford } from "@scure/base";
 import type { Instant } from "../../../platform/time.ts";
+import { readTypedCode } from "../../passwords/typed-code.ts";
 import { foldPrefix } from "../prefix.ts";
 
 /**
@@ -14,15 +14,6 @@ export interface TemporaryCode {
   readonly validUntil: Instant;
 }
 
-/** 80 bits are 16 characters of Base32. */
-const codeBytes = 10;
-
-/** Returns a code of four groups of four characters, without letters that look like digits. */
-export function createTemporaryCode(random: (bytes: number) => Uint8Array): string {
-  const text = base32crockford.encode(random(codeBytes));
-  return text.match(/.{4}/g)?.join("-") ?? text;
-}
-
 /**
  * Splits `<prefix>-<code>`, in any case. No OTP of an OTP key has this form: their codes contain no hyphen between
  * letters.
@@ -33,12 +24,9 @@ export function splitTemporaryOtp(otp: string): { readonly prefix: string; reado
   return code === undefined ? undefined : { prefix: foldPrefix(prefix), code };
 }
 
-/**
- * Returns the stored form of a code. People type it: case does not matter, and letters that look like digits are those
- * digits.
- */
+/** Returns the stored form of a code. */
 export const hashTemporaryCode = (code: string): string =>
-  createHash("sha256").update(code.toUpperCase().replaceAll("O", "0").replace(/[IL]/g, "1")).digest("base64url");
+  createHash("sha256").update(readTypedCode(code)).digest("base64url");
 
 /** Returns a stored code without its hash, after it was revoked, used up or expired. Its user still needs an OTP. */
 export const withoutHash = ({ usesLeft, validUntil }: TemporaryCode): TemporaryCode => ({ usesLeft, validUntil });

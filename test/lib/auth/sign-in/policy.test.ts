@@ -25,6 +25,7 @@ const cases: readonly (readonly [SignInRules, SignInFacts])[] = otpPolicies
                 rules,
                 {
                   isDisabled: false,
+                  mustChange: false,
                   password,
                   isPasswordEnded: false,
                   otp,
@@ -42,6 +43,7 @@ const granted = cases.filter(([rules, facts]) => decideSignIn(rules, facts).gran
 const rules: SignInRules = { otpPolicy: "when-assigned", allowEmptyPassword: false };
 const facts: SignInFacts = {
   isDisabled: false,
+  mustChange: false,
   password: "right",
   userHasPassword: true,
   isPasswordEnded: false,
@@ -53,6 +55,15 @@ describe("a sign-in", () => {
   it("is refused to a suspended user in every case", () => {
     for (const [rules, facts] of cases) {
       expect(decideSignIn(rules, { ...facts, isDisabled: true })).toEqual({ granted: false, reason: "disabled" });
+    }
+  });
+
+  it("is refused in the end if the password must be changed: only in the cases that it would be granted", () => {
+    for (const [rules, facts] of cases) {
+      const decision = decideSignIn(rules, facts);
+      expect(decideSignIn(rules, { ...facts, mustChange: true })).toEqual(
+        decision.granted ? { granted: false, reason: "must_change" } : decision,
+      );
     }
   });
 

@@ -1,0 +1,56 @@
+import { timingSafeEqual } from "node:crypto";
+import { hours, type Instant, type Now, plus } from "../../platform/time.ts";
+import { createTypedCode, readTypedCode } from "../passwords/typed-code.ts";
+import type { KeyedHash } from "../storage/keyed-hash.ts";
+
+/**
+ * The stored one-time code of a reset, in place of a password. Without `hash` no code is accepted; the user then needs
+ * another reset. While it is there, an OTP alone is not sufficient to sign in.
+ */
+export interface PasswordCode {
+  /** Keyed hash of the user's id and the code. */
+  readonly hash?: string;
+  readonly triesLeft: number;
+  readonly validUntil: Instant;
+}
+
+/** The time to hand the code over and to use it. */
+const validMs = hours(1);
+/** People mistype a code of 16 characters. It has 80 random bits, so that five tries guess nothing. */
+const maxTries = 5;
+
+interface Hashing {
+  readonly keyedHash: KeyedHash;
+}
+
+/** The id is part of the text, so that a hash that is moved to another user is wrong there. */
+const hashOf = (code: string, userId: number, { keyedHash }: Hashing): Promise<string> =>
+  keyedHash("password code", `${userId}/${readTypedCode(code).replace(/[^0-9A-Z]/g, "")}`);
+
+/** Creates a code, and what is stored of it. */
+export async function createPasswordCode(
+  userId: number,
+  deps: Hashing & { readonly now: Now; readonly random: (bytes: number) => Uint8Array },
+): Promise<{ readonly code: string; readonly stored: PasswordCode }> {
+  const code = createTypedCode(deps.random);
+  const stored = { hash: await hashOf(code, userId, deps), triesLeft: maxTries, validUntil: plus(deps.now(), validMs) };
+  return { code, stored };
+}
+
+/** Returns the code if it can still be used, with its hash. */
+export function usableCode(
+  code: PasswordCode | undefined,
+  now: Instant,
+): (PasswordCode & { readonly hash: string }) | undefined {
+  const { hash, triesLeft = 0, validUntil = now } = code ?? {};
+  return hash !== undefined && triesLeft > 0 && now < validUntil ? { hash, triesLeft, validUntil } : undefined;
+}
+
+/** Returns a code that has ended. Its user still needs a reset. */
+export const endedCode = ({ validUntil }: PasswordCode): PasswordCode => ({ triesLeft: 0, validUntil });
+
+/** Returns whether a typed code is the one with the hash. */
+export async function isPasswordCode(code: string, hash: string, userId: number, deps: Hashing): Promise<boolean> {
+  const [given, expected] = [Buffer.from(await hashOf(code, userId, deps)), Buffer.from(hash)];
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
