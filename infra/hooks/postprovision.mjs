@@ -11,6 +11,12 @@ if (TRIAL === "true") {
   );
 }
 
+if (CORE_SETUP_RANGE && TRIAL !== "true") {
+  console.log(
+    `\nCore can be reached from ${CORE_SETUP_RANGE}, until \`npm run deploy:finish -- --close\` after the first user.`,
+  );
+}
+
 if (MAIL_DOMAIN_VERIFIED !== "true" || !CALLER_AUDIENCES) {
   console.log(
     "\nSomething is left to do: `npm run deploy:finish -- --list` says what, `npm run deploy:finish` does it.",

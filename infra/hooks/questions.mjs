@@ -6,9 +6,17 @@ import { brokenValues } from "./values.mjs";
 /** By what the settings check recognises each kind of identity provider; it then names what else is missing. */
 const kinds = {
   1: { values: { IDP_DEFAULT: "entra", IDPA_MANAGED_IDENTITY: "true" } },
-  2: { values: { IDP_DEFAULT: "entra" }, first: "IDPA_FIDO_API_CLIENT_ID" },
-  3: { values: { IDP_DEFAULT: "pingone" }, first: "IDPB_ENVIRONMENT" },
-  4: { values: { IDP_ENABLE_MULTI_IDP: "true" }, first: "IDP_DEFAULT" },
+  2: {
+    values: { IDP_DEFAULT: "entra" },
+    first: "IDPA_FIDO_API_CLIENT_ID",
+    text: "Client id of the application in Entra.",
+  },
+  3: { values: { IDP_DEFAULT: "pingone" }, first: "IDPB_ENVIRONMENT", text: "Id of the environment in PingOne." },
+  4: {
+    values: { IDP_ENABLE_MULTI_IDP: "true" },
+    first: "IDP_DEFAULT",
+    text: "Id, in the file, of the identity provider for orders that name none.",
+  },
 };
 
 const kindQuestion = `Identity provider of the security keys:
@@ -63,7 +71,7 @@ export async function askForMissing(environment, { question, check, save, tell }
   if (!hasIdp && problems.some(isAboutIdp)) {
     const kind = kinds[(await question(`${kindQuestion}: `)).trim()];
     if (kind !== undefined) keep(kind.values);
-    if (kind?.first !== undefined) await askFor(kind.first, kind.first);
+    if (kind?.first !== undefined) await askFor(kind.first, `${kind.text}\n${kind.first}`);
     problems = check(now());
   }
   for (let isAnswered = true; isAnswered && problems.length > 0; ) {

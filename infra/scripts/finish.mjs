@@ -116,7 +116,7 @@ async function finish(context) {
   const left = [];
   for (const { title, left: leftOf, act } of steps) {
     if (leftOf && (await attempt(() => leftOf(context))) === undefined) {
-      console.log(`${title}: done already.`);
+      console.log(`${title}: nothing to do.`);
       continue;
     }
     console.log(`${title}:`);

@@ -35,7 +35,9 @@ export const openCore = ({ CORE_SETUP_RANGE: range, TRIAL }) =>
  * admitted to the deployment site, which only a provision can separate. Throws where Azure refuses.
  */
 export function closeCore({ az, environment, tell, keep }) {
-  if (openCore(environment) === undefined) return tell("Core is closed already, or a trial, which stays open.");
+  if (!environment.CORE_SETUP_RANGE) return tell("CORE_SETUP_RANGE is empty already.");
+  if (environment.TRIAL === "true")
+    return tell("Core stays open: a trial has no network in which it could be reached.");
   const isClosed = environment.CORE_DEPLOY_RANGE
     ? closeByProvision(tell, environment, keep)
     : closeSite(az, environment);

@@ -14,7 +14,7 @@ function leftOf(records, { MAIL_DOMAIN_NAME }) {
   const missing = records.filter(isMissing);
   return missing.length === 0
     ? undefined
-    : `publish these DNS records of ${MAIL_DOMAIN_NAME}:\n${shown(missing, MAIL_DOMAIN_NAME)}`;
+    : `publish these DNS records of ${MAIL_DOMAIN_NAME} (type, name, seconds, value):\n${shown(missing, MAIL_DOMAIN_NAME)}`;
 }
 
 /** Has Azure look for the records that are not verified. Azure looks for no other record before it has found that of the domain. */

@@ -749,6 +749,13 @@ describe("the hook after a provision", () => {
     expect(await ran("postprovision", {}, open)).toContain("Core answers to 203.0.113.7/32;");
   });
 
+  it("prints that Core is open to the range of the first deployment, as long as it is", async () => {
+    const done = { MAIL_DOMAIN_VERIFIED: "true", CALLER_AUDIENCES: "a", CORE_SETUP_RANGE: "203.0.113.7/32" };
+    expect(await ran("postprovision", {}, done)).toMatch(
+      /Core can be reached from 203\.0\.113\.7\/32, until .*--close/,
+    );
+  });
+
   it("prints nothing where nothing is left to do", async () => {
     expect(await ran("postprovision", {}, { MAIL_DOMAIN_VERIFIED: "true", CALLER_AUDIENCES: "a" })).toBe("");
   });
