@@ -3,12 +3,7 @@ import { availableParallelism } from "node:os";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Blobs, openBlobs } from "../lib/platform/azure/blobs.ts";
 import { isLocalService, localCredential, managedIdentity } from "../lib/platform/azure/service-access.ts";
-import type { Caller, RoleApi } from "../lib/platform/caller.ts";
 import { writeToHost } from "../lib/platform/functions-host/functions-app.ts";
-import type { TokenHashes } from "../lib/platform/http/authenticate/api-tokens.ts";
-import { createBearerCheck } from "../lib/platform/http/authenticate/bearer.ts";
-import type { TenantTokens } from "../lib/platform/http/authenticate/tenant-token.ts";
-import type { RequestHeaders } from "../lib/platform/http/call.ts";
 import { createHealthCheck } from "../lib/platform/http/health.ts";
 import { createLog, type Log } from "../lib/platform/log.ts";
 import { createSealer, type KeyRing, type Sealer } from "../lib/platform/seal.ts";
@@ -18,7 +13,6 @@ import { openTables, type Tables } from "../lib/platform/tables/tables.ts";
 import { openTelemetry, type Telemetry } from "../lib/platform/telemetry/telemetry.ts";
 import type { Tracer } from "../lib/platform/telemetry.ts";
 import { instant, minutes, type Now, seconds } from "../lib/platform/time.ts";
-import { apiTokenHashes } from "../lib/platform/vault/api-tokens.ts";
 import { type CacheOptions, cachedSecret } from "../lib/platform/vault/cached-secret.ts";
 import { keyRing } from "../lib/platform/vault/key-ring.ts";
 import { logExpiry } from "../lib/platform/vault/log-expiry.ts";
@@ -193,35 +187,3 @@ export const freshSealer = ({ secrets, caching }: Pick<Deployment, "secrets" | "
 
 const dataKey = "data-encryption-key";
 const levels = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
-
-/** Returns the storage of static token hashes of an API. */
-export const tokenHashesOf = (
-  { secrets, caching, keys, now, log }: Deployment,
-  api: "core" | "connector",
-): TokenHashes => apiTokenHashes(secrets, api, { ...caching, now, log }, keys);
-
-/** Returns the bearer token check of an API. */
-export function callerCheck(
-  { settings, fetch, now, log }: Deployment,
-  { api, hashes }: { api: RoleApi; hashes: TokenHashes },
-): (headers: RequestHeaders) => Promise<Caller> {
-  const tenant = tenantTokens(settings);
-  return createBearerCheck({
-    api,
-    ...(tenant && { tenant }),
-    ...(settings.CALLER_STATIC_TOKENS && { tokens: hashes }),
-    fetch,
-    now,
-    log,
-  });
-}
-
-/** Returns how to verify tenant tokens. Accepts the v1.0 and the v2.0 issuer of an Entra tenant. */
-function tenantTokens(settings: DeploymentSettings): TenantTokens | undefined {
-  const { CLOUD_TENANT_ID: tenant, CALLER_AUDIENCES: audiences, CALLER_ISSUERS, CALLER_JWKS_ENDPOINT } = settings;
-  if (audiences.length === 0) return undefined;
-  const ofTenant = [`https://login.microsoftonline.com/${tenant}/v2.0`, `https://sts.windows.net/${tenant}/`];
-  const issuers = CALLER_ISSUERS.length > 0 || tenant === undefined ? CALLER_ISSUERS : ofTenant;
-  const jwksUrl = CALLER_JWKS_ENDPOINT ?? `https://login.microsoftonline.com/${tenant}/discovery/v2.0/keys`;
-  return { issuers, audiences, jwksUrl };
-}

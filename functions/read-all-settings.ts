@@ -1,8 +1,5 @@
-import {
-  type DeploymentSettings,
-  deploymentSettings,
-  enabledApis,
-} from "../lib/platform/settings/deployment-settings.ts";
+import { enabledApis } from "../lib/platform/settings/api-paths.ts";
+import { type DeploymentSettings, deploymentSettings } from "../lib/platform/settings/deployment-settings.ts";
 import { combineReads, type Environment, readSettings } from "../lib/platform/settings/read-settings.ts";
 import { readAuthSettings } from "./auth/start/read-auth-settings.ts";
 import { readAllConnectorSettings } from "./connector/start/read-all-connector-settings.ts";

@@ -2,12 +2,8 @@ import type * as z from "zod";
 import { type Caller, callerFields } from "../lib/platform/caller.ts";
 import type { Identify } from "../lib/platform/http/api.ts";
 import type { RequestHeaders } from "../lib/platform/http/call.ts";
-import {
-  type ApiName,
-  type DeploymentSettings,
-  isInAzure,
-  proxiesOf,
-} from "../lib/platform/settings/deployment-settings.ts";
+import type { ApiName } from "../lib/platform/settings/api-paths.ts";
+import { type DeploymentSettings, isInAzure, proxiesOf } from "../lib/platform/settings/deployment-settings.ts";
 import type { Environment } from "../lib/platform/settings/read-settings.ts";
 import type { Deployment } from "./deployment.ts";
 import type { RefusalOptions } from "./register.ts";

@@ -1,6 +1,7 @@
 import { onTerminate, writeToHost } from "../lib/platform/functions-host/functions-app.ts";
 import { createLog } from "../lib/platform/log.ts";
-import { deploymentSettings, enabledApis, isInAzure } from "../lib/platform/settings/deployment-settings.ts";
+import { enabledApis } from "../lib/platform/settings/api-paths.ts";
+import { deploymentSettings, isInAzure } from "../lib/platform/settings/deployment-settings.ts";
 import {
   BadSettings,
   combineReads,

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import * as z from "zod";
-import { type ApiName, enabledApis } from "../../lib/platform/settings/deployment-settings.ts";
+import { type ApiName, enabledApis } from "../../lib/platform/settings/api-paths.ts";
 import type { Environment } from "../../lib/platform/settings/read-settings.ts";
 
 /** What Azure or the template computes, so that an administrator cannot set it: only that it is set counts. */

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { callerCheck, type Deployment, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
+import { callerCheck, tokenHashesOf } from "../../functions/caller-check.ts";
+import { type Deployment, openDeployment } from "../../functions/deployment.ts";
 import { createToken, revokeToken } from "../../lib/platform/http/authenticate/api-tokens.ts";
 import { createLog } from "../../lib/platform/log.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";

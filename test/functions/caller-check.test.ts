@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { callerCheck, openDeployment, tokenHashesOf } from "../../functions/deployment.ts";
+import { callerCheck, tokenHashesOf } from "../../functions/caller-check.ts";
+import { openDeployment } from "../../functions/deployment.ts";
 import { Fault } from "../../lib/platform/fault.ts";
 import { hashToken } from "../../lib/platform/http/authenticate/bearer.ts";
 import { createLog } from "../../lib/platform/log.ts";

@@ -1,7 +1,8 @@
 import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
 import { authBackedUp } from "../../../lib/auth/storage/backup-items.table.ts";
 import { lowerThreadPoolPriority } from "../../../lib/platform/functions-host/thread-priority.ts";
-import { callerCheck, type Deployment, tokenHashesOf } from "../../deployment.ts";
+import { callerCheck, tokenHashesOf } from "../../caller-check.ts";
+import type { Deployment } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
 import { bearer, type Service, servingOf } from "../../service.ts";

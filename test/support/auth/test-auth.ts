@@ -3,7 +3,8 @@ import { identifySession } from "../../../functions/auth/client/identify-session
 import type { AuthContext } from "../../../functions/auth/context.ts";
 import { client, core } from "../../../functions/auth/routes.ts";
 import { openAuthContext } from "../../../functions/auth/start/open-context.ts";
-import { callerCheck, type Deployment, openDeployment, tokenHashesOf } from "../../../functions/deployment.ts";
+import { callerCheck, tokenHashesOf } from "../../../functions/caller-check.ts";
+import { type Deployment, openDeployment } from "../../../functions/deployment.ts";
 import { readAllSettings } from "../../../functions/read-all-settings.ts";
 import { bearer } from "../../../functions/service.ts";
 import type { PasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";

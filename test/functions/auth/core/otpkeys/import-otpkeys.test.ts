@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import type { AuthContext } from "../../../../../functions/auth/context.ts";
-import { tokenHashesOf } from "../../../../../functions/deployment.ts";
+import { tokenHashesOf } from "../../../../../functions/caller-check.ts";
 import { Fault } from "../../../../../lib/platform/fault.ts";
 import { createToken } from "../../../../../lib/platform/http/authenticate/api-tokens.ts";
 import { minutes } from "../../../../../lib/platform/time.ts";
