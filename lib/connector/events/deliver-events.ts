@@ -7,8 +7,9 @@ import { type BackOff, firstAttempt, postpone, type Retry } from "../model/retry
 import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
 import { isStaleRow } from "../runs/stale-row.ts";
 import { cloudEventOf } from "./cloud-event.ts";
+import type { DueEvents } from "./due-events.table.ts";
 import { type EventDelivery, eventId, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
-import { type DueEvents, openEvents } from "./event-rows.table.ts";
+import { openEvents } from "./event-rows.table.ts";
 import type { EventSink } from "./event-sink.ts";
 import type { EventStore } from "./events.table.ts";
 

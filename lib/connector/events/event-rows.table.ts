@@ -3,32 +3,14 @@ import type { Stored } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
-import type { Instant } from "../../platform/time.ts";
 import { eventTypes } from "../model/states.ts";
 import { leaseSchema, retrySchema, schemaVersion, trackingSchema } from "../storage/request-columns.table.ts";
 import { type EventDelivery, endStates, eventsIn, type RecordedEvents, type RequestEvent } from "./event.ts";
-
-/** One row of the index of due events of a sink. */
-export interface DueEvents {
-  readonly at: Instant;
-  readonly requestId: string;
-  /** The position of the first event that the row was written for. */
-  readonly first: number;
-  readonly writtenAt: Instant;
-}
 
 /** The recorded events of a request, and the state of their delivery to each sink. */
 export interface LoadedEvents {
   readonly recorded: readonly RecordedEvents[];
   readonly deliveries: ReadonlyMap<number, Stored<EventDelivery>>;
-}
-
-/** The state of a sink, over all requests. */
-export interface SinkState {
-  /** The time before which the sink is not called, from its Retry-After. */
-  readonly notBefore?: Instant;
-  /** The sink answered 410. It is not called until it has another address or an administrator resumes it. */
-  readonly stopped?: { readonly at: Instant; readonly address: string };
 }
 
 /**
@@ -82,21 +64,6 @@ export const deliveryColumns = rowColumns<EventDelivery>({ kind: "delivery", ver
   ),
 );
 
-/** The columns of a row of the index. Its row key begins with the time. */
-export const dueEventColumns = rowColumns<DueEvents, "at">(
-  { kind: "due event", version: schemaVersion, keyed: ["at"] },
-  () => schemaOf<DueEvents>()(z.object({ at: storedInstant, requestId: text, first: count, writtenAt: storedInstant })),
-);
-
-export const sinkColumns = rowColumns<SinkState>({ kind: "event sink", version: schemaVersion }, () =>
-  schemaOf<SinkState>()(
-    z.object({
-      notBefore: storedInstant.exactOptional(),
-      stopped: z.object({ at: storedInstant, address: text }).exactOptional(),
-    }),
-  ),
-);
-
 export const toEventRow = (recorded: RecordedEvents) => ({
   rowKey: eventKey(recorded.first),
   ...eventColumns.toColumns(recorded),
@@ -119,13 +86,6 @@ export function fromEventRows(rows: readonly Row[]): LoadedEvents {
   }
   return { recorded, deliveries };
 }
-
-/** The row key begins with the time, so that due events are a range at the start of the partition of their sink. */
-export const dueEventKey = ({ at, requestId, first }: Omit<DueEvents, "writtenAt">): string =>
-  `${at}_${requestId}_${first}`;
-
-export const dueEventsIn = (row: Row): DueEvents =>
-  dueEventColumns.fromRow(row, { at: row.rowKey.split("_")[0] ?? "" });
 
 /** Returns the events of a request that a sink has not got, in their order. */
 export function openEvents(

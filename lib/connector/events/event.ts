@@ -1,7 +1,7 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Instant } from "../../platform/time.ts";
 import { derivedGuid } from "../model/ids.ts";
-import type { Lease, Tracking } from "../model/request.ts";
+import type { CredentialRequest, Lease, Tracking } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
 import { type EventType, requestStates } from "../model/states.ts";
 
@@ -106,6 +106,30 @@ export const eventsIn = (requestId: string, recorded: readonly RecordedEvents[])
       return omitUndefined({ ...common, ...occurrence, requestId, serial, sequence: first + index });
     }),
   );
+
+/**
+ * Returns the request with the number of its events and the sinks of their deliveries. So changes that record events at
+ * the same time conflict.
+ */
+export const withEvents = (
+  { eventSinks = [], ...request }: CredentialRequest,
+  { first, events, sinks }: RecordedEvents,
+): CredentialRequest => ({
+  ...request,
+  eventCount: first + events.length - 1,
+  eventSinks: [...new Set([...eventSinks, ...sinks])],
+});
+
+/** Returns the recorded rows with events that are not done, once for each of their sinks. */
+export function openRows(
+  recorded: readonly RecordedEvents[],
+  deliveries: ReadonlyMap<number, EventDelivery>,
+): readonly { readonly sink: number; readonly at: string; readonly first: number }[] {
+  return recorded.flatMap(({ first, at, sinks, events }) => {
+    const lastFor = (sink: number) => first + events.findLastIndex(event => (event.sinks ?? sinks).includes(sink));
+    return sinks.filter(sink => lastFor(sink) > (deliveries.get(sink)?.done ?? 0)).map(sink => ({ sink, at, first }));
+  });
+}
 
 /** The `source` of every event. */
 export const eventSource = "/v2/credential-requests";

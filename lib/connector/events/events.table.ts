@@ -1,43 +1,29 @@
 import { chunksOf } from "../../platform/chunks.ts";
 import type { Log } from "../../platform/log.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite, isStoredAs } from "../../platform/tables/confirm-write.ts";
-import { readOrLog } from "../../platform/tables/row-schema.ts";
 import type { Action, Row, Tables } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
-import type { Instant, Now } from "../../platform/time.ts";
+import type { Now } from "../../platform/time.ts";
 import { type CredentialRequest, type RequestValues, shipmentIdOf } from "../model/request.ts";
-import { dueTable } from "../runs/due-index.table.ts";
 import { keyPrefix, requestRows, requestsTable } from "../storage/request-rows.table.ts";
-import { type EventDelivery, eventId, nothingDone, type RecordedEvents } from "./event.ts";
+import { type Due, type DueEvents, dueEvents } from "./due-events.table.ts";
+import { type EventDelivery, eventId, nothingDone, openRows, type RecordedEvents, withEvents } from "./event.ts";
 import {
-  type DueEvents,
   deliveryColumns,
   deliveryKey,
   deliveryPrefix,
-  dueEventColumns,
-  dueEventKey,
-  dueEventsIn,
   eventKey,
   fromEventRows,
   type LoadedEvents,
   openEvents,
-  type SinkState,
-  sinkColumns,
   toDeliveryRow,
   toEventRow,
 } from "./event-rows.table.ts";
 import type { EventSink } from "./event-sink.ts";
 import { forSinks, namesOf, occurrencesBetween } from "./occurrences.ts";
-
-/** Returns the partition of the index of due events of a sink. */
-const partitionOf = (sink: number): string => `events_${sink}`;
-/** The partition of the rows with the state of each sink. */
-const sinksPartition = "event_sinks";
-
-type Due = Omit<DueEvents, "writtenAt">;
+import { sinkStates } from "./sink-states.table.ts";
 
 interface EventOptions {
   /** The configured sinks. If empty, no events are recorded. */
@@ -55,16 +41,7 @@ export type EventStore = ReturnType<typeof eventStore>;
 export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
   const requests = requestRows(tables);
   const events = tables.table(requestsTable);
-  const index = tables.table(dueTable);
-
-  const addDue = async (sink: number, due: Due): Promise<void> => {
-    const columns = dueEventColumns.toColumns({ ...due, writtenAt: now() });
-    await index.upsert({ partitionKey: partitionOf(sink), rowKey: dueEventKey(due), ...columns });
-  };
-
-  const removeDue = async (sink: number, due: Due): Promise<void> => {
-    await index.remove(partitionOf(sink), dueEventKey(due));
-  };
+  const due = dueEvents(tables, { now, log });
 
   const load = async (requestId: string): Promise<LoadedEvents> => {
     const range = { partitionKey: requestId, from: deliveryPrefix, before: keyPrefix };
@@ -87,13 +64,7 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
   };
 
   return {
-    /** Yields the due events of a sink in order of time up to `until`. */
-    async *due(sink: number, until: Instant): AsyncGenerator<DueEvents> {
-      for await (const row of index.query({ partitionKey: partitionOf(sink), before: `${until}~` })) {
-        const entry = await readOrLog(log, () => dueEventsIn(row));
-        if (entry !== undefined) yield entry;
-      }
-    },
+    due: due.entries,
 
     load,
 
@@ -109,7 +80,7 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
       delivery: EventDelivery,
     ): Promise<Stored<EventDelivery> | undefined> {
       const next = dueOf(requestId, delivery);
-      if (next !== undefined && next.at !== before?.value.retry?.nextAt) await addDue(sink, next);
+      if (next !== undefined && next.at !== before?.value.retry?.nextAt) await due.add(sink, next);
       const row = { partitionKey: requestId, ...toDeliveryRow(sink, delivery) };
       return confirmWrite(
         async () => {
@@ -127,7 +98,7 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
     },
 
     /** Removes an index row whose events are done, or that another row replaces. */
-    removeDue,
+    removeDue: due.remove,
 
     /**
      * Removes an index row whose events are not recorded, because its writer is between two writes or stopped there.
@@ -139,23 +110,10 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
         if ((loaded.request.value.eventCount ?? 0) >= entry.first) return;
         if ((await requests.save(loaded, { request: loaded.request.value })) === undefined) return;
       }
-      await removeDue(sink, entry);
+      await due.remove(sink, entry);
     },
 
-    async sinkState(sink: number): Promise<SinkState> {
-      const row = await index.get(sinksPartition, String(sink));
-      return row === undefined ? {} : sinkColumns.fromRow(row);
-    },
-
-    /** Writes the state that `change` returns. On a conflict, reads the state again and repeats the change. */
-    changeSinkState: (sink: number, change: (before: SinkState) => SinkState): Promise<void> =>
-      retryOnConflict(async () => {
-        const before = await index.get(sinksPartition, String(sink));
-        const after = change(before === undefined ? {} : sinkColumns.fromRow(before));
-        const row = { partitionKey: sinksPartition, rowKey: String(sink), ...sinkColumns.toColumns(after) };
-        const etag = await (before === undefined ? index.insert(row) : index.replace(row, before.etag));
-        return etag === undefined ? conflict : undefined;
-      }),
+    ...sinkStates(tables),
 
     record(before: RequestValues, after: RequestValues) {
       const recorded = eventsOfChange(before, after);
@@ -164,7 +122,7 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
       return {
         request: withEvents(after.request, recorded),
         addDue: async () => {
-          await Promise.all(recorded.sinks.map(sink => addDue(sink, { at, requestId: after.request.id, first })));
+          await Promise.all(recorded.sinks.map(sink => due.add(sink, { at, requestId: after.request.id, first })));
         },
         rows: writesOf(before.request, recorded),
       };
@@ -175,11 +133,11 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
       const { recorded, deliveries } = await load(id);
       const values = valuesIn(deliveries);
       const retries = [...values].flatMap(([sink, delivery]) => {
-        const due = dueOf(id, delivery);
-        return due === undefined ? [] : [{ sink, ...due }];
+        const retry = dueOf(id, delivery);
+        return retry === undefined ? [] : [{ sink, ...retry }];
       });
-      const open = openRows(recorded, values).map(due => ({ ...due, requestId: id }));
-      await Promise.all([...open, ...retries].map(({ sink, ...due }) => removeDue(sink, due)));
+      const open = openRows(recorded, values).map(row => ({ ...row, requestId: id }));
+      await Promise.all([...open, ...retries].map(({ sink, ...row }) => due.remove(sink, row)));
       const keys = [...recorded.map(({ first }) => eventKey(first)), ...[...deliveries.keys()].map(deliveryKey)];
       await transactAll(
         id,
@@ -207,7 +165,7 @@ export function eventStore(tables: Tables, { sinks, now, log }: EventOptions) {
         const values = valuesIn(deliveries);
         const unleased = [...values].map(([sink, { lease, retry, ...delivery }]) => toDeliveryRow(sink, delivery));
         const open = openRows(recorded, values);
-        await Promise.all(open.map(({ sink, at, first }) => addDue(sink, { at, requestId: id, first })));
+        await Promise.all(open.map(({ sink, at, first }) => due.add(sink, { at, requestId: id, first })));
         await transactAll(id, [
           ...[...ofBackup.map(toEventRow), ...unleased].map(row => ({ upsert: row })),
           ...(added ? writesOf(before.request, added) : []),
@@ -228,33 +186,9 @@ function writesOf({ eventSinks = [] }: CredentialRequest, recorded: RecordedEven
   return [{ insert: toEventRow(recorded) }, ...deliveryRows];
 }
 
-/**
- * Returns the request with the number of its events and the sinks of their deliveries. So changes that record events at
- * the same time conflict.
- */
-const withEvents = (
-  { eventSinks = [], ...request }: CredentialRequest,
-  { first, events, sinks }: RecordedEvents,
-): CredentialRequest => ({
-  ...request,
-  eventCount: first + events.length - 1,
-  eventSinks: [...new Set([...eventSinks, ...sinks])],
-});
-
 const valuesIn = (deliveries: LoadedEvents["deliveries"]): ReadonlyMap<number, EventDelivery> =>
   new Map([...deliveries].map(([sink, { value }]) => [sink, value]));
 
 /** Returns the index row of the next attempt of a delivery; undefined without a retry. */
 const dueOf = (requestId: string, { done, retry }: EventDelivery): Due | undefined =>
   retry && { at: retry.nextAt, requestId, first: done + 1 };
-
-/** Returns the recorded rows with events that are not done, once for each of their sinks. */
-function openRows(
-  recorded: readonly RecordedEvents[],
-  deliveries: ReadonlyMap<number, EventDelivery>,
-): readonly { readonly sink: number; readonly at: string; readonly first: number }[] {
-  return recorded.flatMap(({ first, at, sinks, events }) => {
-    const lastFor = (sink: number) => first + events.findLastIndex(event => (event.sinks ?? sinks).includes(sink));
-    return sinks.filter(sink => lastFor(sink) > (deliveries.get(sink)?.done ?? 0)).map(sink => ({ sink, at, first }));
-  });
-}

@@ -9,8 +9,8 @@ import { loadRequest } from "../storage/change-request.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import { type DeliverDeps, pauseSink, withTime } from "./deliver-events.ts";
 import { type EventDelivery, eventId, eventsIn, type RequestEvent } from "./event.ts";
-import type { SinkState } from "./event-rows.table.ts";
 import type { EventSink } from "./event-sink.ts";
+import type { SinkState } from "./sink-states.table.ts";
 
 type ResendDeps = DeliverDeps & Pick<ConnectorDeps, "requests">;
 

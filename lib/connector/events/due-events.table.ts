@@ -1,0 +1,59 @@
+import * as z from "zod";
+import type { Log } from "../../platform/log.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { readOrLog, schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import type { Row, Tables } from "../../platform/tables/tables.ts";
+import type { Instant, Now } from "../../platform/time.ts";
+import { dueTable } from "../runs/due-index.table.ts";
+import { schemaVersion } from "../storage/request-columns.table.ts";
+
+/** One row of the index of due events of a sink. */
+export interface DueEvents {
+  readonly at: Instant;
+  readonly requestId: string;
+  /** The position of the first event that the row was written for. */
+  readonly first: number;
+  readonly writtenAt: Instant;
+}
+
+export type Due = Omit<DueEvents, "writtenAt">;
+
+/** The columns of a row of the index. Its row key begins with the time. */
+export const dueEventColumns = rowColumns<DueEvents, "at">(
+  { kind: "due event", version: schemaVersion, keyed: ["at"] },
+  () =>
+    schemaOf<DueEvents>()(
+      z.object({ at: storedInstant, requestId: z.string(), first: z.int(), writtenAt: storedInstant }),
+    ),
+);
+
+/** Returns the index of due events: one partition for each sink, sorted by time. */
+export function dueEvents(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }) {
+  const table = tables.table(dueTable);
+  return {
+    async add(sink: number, due: Due): Promise<void> {
+      const columns = dueEventColumns.toColumns({ ...due, writtenAt: now() });
+      await table.upsert({ partitionKey: partitionOf(sink), rowKey: rowKeyOf(due), ...columns });
+    },
+
+    /** Removes the row, if it exists. */
+    async remove(sink: number, due: Due): Promise<void> {
+      await table.remove(partitionOf(sink), rowKeyOf(due));
+    },
+
+    /** Yields the due events of a sink in order of time up to `until`. */
+    async *entries(sink: number, until: Instant): AsyncGenerator<DueEvents> {
+      for await (const row of table.query({ partitionKey: partitionOf(sink), before: `${until}~` })) {
+        const entry = await readOrLog(log, () => dueEventsIn(row));
+        if (entry !== undefined) yield entry;
+      }
+    },
+  };
+}
+
+const partitionOf = (sink: number): string => `events_${sink}`;
+
+/** The row key begins with the time, so that due events are a range at the start of the partition of their sink. */
+const rowKeyOf = ({ at, requestId, first }: Due): string => `${at}_${requestId}_${first}`;
+
+const dueEventsIn = (row: Row): DueEvents => dueEventColumns.fromRow(row, { at: row.rowKey.split("_")[0] ?? "" });

@@ -1,0 +1,49 @@
+import * as z from "zod";
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import type { Tables } from "../../platform/tables/tables.ts";
+import type { Instant } from "../../platform/time.ts";
+import { dueTable } from "../runs/due-index.table.ts";
+import { schemaVersion } from "../storage/request-columns.table.ts";
+
+/** The state of a sink, over all requests. */
+export interface SinkState {
+  /** The time before which the sink is not called, from its Retry-After. */
+  readonly notBefore?: Instant;
+  /** The sink answered 410. It is not called until it has another address or an administrator resumes it. */
+  readonly stopped?: { readonly at: Instant; readonly address: string };
+}
+
+export const sinkColumns = rowColumns<SinkState>({ kind: "event sink", version: schemaVersion }, () =>
+  schemaOf<SinkState>()(
+    z.object({
+      notBefore: storedInstant.exactOptional(),
+      stopped: z.object({ at: storedInstant, address: z.string() }).exactOptional(),
+    }),
+  ),
+);
+
+/** The partition of the rows with the state of each sink. */
+const partitionKey = "event_sinks";
+
+/** Returns the states of the event sinks. */
+export function sinkStates(tables: Tables) {
+  const table = tables.table(dueTable);
+  return {
+    async sinkState(sink: number): Promise<SinkState> {
+      const row = await table.get(partitionKey, String(sink));
+      return row === undefined ? {} : sinkColumns.fromRow(row);
+    },
+
+    /** Writes the state that `change` returns. On a conflict, reads the state again and repeats the change. */
+    changeSinkState: (sink: number, change: (before: SinkState) => SinkState): Promise<void> =>
+      retryOnConflict(async () => {
+        const before = await table.get(partitionKey, String(sink));
+        const after = change(before === undefined ? {} : sinkColumns.fromRow(before));
+        const row = { partitionKey, rowKey: String(sink), ...sinkColumns.toColumns(after) };
+        const etag = await (before === undefined ? table.insert(row) : table.replace(row, before.etag));
+        return etag === undefined ? conflict : undefined;
+      }),
+  };
+}
