@@ -153,6 +153,7 @@ function printRequest(request: CredentialRequest): void {
     Reference: shipment?.customer_reference,
     Shipment: shipment?.shipment_id,
     Tracking: [shipment?.tracking?.number, shipment?.tracking?.link].filter(Boolean).join(" "),
+    Delivery: [shipment?.delivery?.state, shipment?.delivery?.error_message].filter(Boolean).join(": "),
   });
   console.log("");
   printTable(

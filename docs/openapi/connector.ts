@@ -553,6 +553,17 @@ export type CredentialRequest = {
       /** The carrier's page about the parcel. */
       link?: string;
     };
+    /** Where the parcel is, once it is shipped. It changes also after the request has ended. */
+    delivery?: {
+      /** `exception`: the carrier could not deliver the parcel. `unknown`: its end was not reported in 30 days, or the delivery service does not know the shipment any more. */
+      state: "in_transit" | "delivered" | "lost" | "exception" | "unknown";
+      /** The delivery service's message of a `lost` or `exception`. */
+      error_message?: string;
+      /** When the connector first read that the parcel was shipped. */
+      shipped_at: string;
+      /** When the connector first read the state. Absent `in_transit`. */
+      ended_at?: string;
+    };
     /** Keys that are programmed and shipped. */
     shipment_items: Array<SecurityKey>;
     /** Where the keys go. */
@@ -628,6 +639,17 @@ export type ListedCredentialRequest = {
       number?: string;
       /** The carrier's page about the parcel. */
       link?: string;
+    };
+    /** Where the parcel is, once it is shipped. It changes also after the request has ended. */
+    delivery?: {
+      /** `exception`: the carrier could not deliver the parcel. `unknown`: its end was not reported in 30 days, or the delivery service does not know the shipment any more. */
+      state: "in_transit" | "delivered" | "lost" | "exception" | "unknown";
+      /** The delivery service's message of a `lost` or `exception`. */
+      error_message?: string;
+      /** When the connector first read that the parcel was shipped. */
+      shipped_at: string;
+      /** When the connector first read the state. Absent `in_transit`. */
+      ended_at?: string;
     };
     /** Keys that are programmed and shipped. */
     shipment_items: Array<SecurityKey>;

@@ -170,6 +170,17 @@ var otherRules = [
     dimension: 'event'
   }
   {
+    id: 'keys-not-delivered'
+    title: 'Keys were lost, or could not be delivered'
+    text: 'The delivery service reported a shipment as lost or not deliverable. The event delivery_state has the credential request id; docs/operate.md says what to do about its keys.'
+    severity: 2
+    query: 'traces | where message == "delivery_state" and tostring(customDimensions.state) in ("lost", "exception") | summarize keys = sum(toint(customDimensions.keys)) by state = tostring(customDimensions.state)'
+    column: 'keys'
+    window: 'PT1H'
+    frequency: 'PT30M'
+    dimension: 'state'
+  }
+  {
     id: 'events-not-delivered'
     title: 'Events do not reach their receiver'
     text: 'An event was given up, or its receiver answered 410. The receiver must read the requests itself; docs/operate.md says how to resume it.'

@@ -1,3 +1,4 @@
+import { deliveryStates } from "../../lib/connector/model/shipment.ts";
 import {
   type CredentialEvent,
   type CredentialState,
@@ -24,6 +25,15 @@ const eventMeanings: Readonly<Record<CredentialEvent, string>> = {
   expired: "The challenge, or the period for retries, has ended.",
   cancelled: "The credential is cancelled before the security key is produced.",
   request_failed: "The request fails before it starts.",
+};
+
+/** What each state of a delivery means. */
+const deliveryMeanings: Readonly<Record<(typeof deliveryStates)[number], string>> = {
+  in_transit: "The security keys were shipped.",
+  delivered: "The delivery service reports them as delivered (104).",
+  lost: "It reports them as lost (105).",
+  exception: "It reports that the carrier could not deliver them (106).",
+  unknown: "It reported no end in 30 days, or does not know the shipment any more.",
 };
 
 /** One arrow of a diagram. */
@@ -75,6 +85,15 @@ ${diagram(requestStates, requestArrows())}
 | Security keys of the request | State of the request |
 |---|---|
 ${rollUpRows(securityKeyStates, rollUpStarted)}
+
+## Delivery
+
+Where the parcel of a shipment is, \`shipment.delivery.state\` in reads. It belongs to no state above: it goes on after
+the request has ended ([C10](decisions/connector.md#a-shipment-is-tracked-to-its-end)).
+
+| State | Meaning |
+|---|---|
+${deliveryStates.map(state => `| \`${state}\` | ${deliveryMeanings[state]} |`).join("\n")}
 `,
 });
 

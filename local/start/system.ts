@@ -64,6 +64,8 @@ export async function startSystem(
   const description = await describeSystem(storage, peers, {
     IDP_ENABLE_MULTI_IDP: "true",
     IDP_CONFIGURATION_PATH: idpPath,
+    // A parcel that is delivered by a click is looked at by the next run, not an hour later.
+    POLL_AFTER_SECONDS: "1",
     EVENT_SINK_URLS: eventSinkUrls === "" ? `${peers.sink.url}/events` : eventSinkUrls,
   });
   const statePath = directory && join(directory, "console.json");

@@ -9,9 +9,9 @@ import { storageTimeoutMs } from "../support/storage/fresh-storage.ts";
 import { until } from "../support/until.ts";
 import { type Order, processAll } from "./orders.ts";
 
-const queues: readonly Queue[] = ["reconcile", "poll", "key", "purge", "clean"];
-/** What waits for days to pass: the end of a request and of the copies of its responses. */
-const atRest: readonly Queue[] = ["purge", "clean"];
+const queues: readonly Queue[] = ["reconcile", "poll", "key", "track", "purge", "clean"];
+/** What waits for days to pass: the end of a delivery, of a request and of the copies of its responses. */
+const atRest: readonly Queue[] = ["track", "purge", "clean"];
 
 /** Every row of the index. */
 async function indexRows({ store }: TestSystem): Promise<readonly DueEntry[]> {
@@ -149,11 +149,12 @@ function wrongInIndex({ request, keys }: LoadedRequest, index: readonly DueEntry
     .map(({ queue, at }) => `${queue} has a row of ${at}`);
   const dues = [
     { due: request.value.due, keyId: undefined },
+    { due: request.value.trackDue, keyId: undefined },
     ...keys.map(({ value }) => ({ due: value.due, keyId: value.id })),
   ];
+  if (request.value.due?.queue !== "clean") wrong.push("the request is not due for clean-up");
   for (const { due, keyId } of dues) {
     const name = keyId ?? "the request";
-    if (keyId === undefined && due?.queue !== "clean") wrong.push(`${name} is not due for clean-up`);
     if (due === undefined) continue;
     if (!atRest.includes(due.queue)) wrong.push(`${name} is due for ${due.queue}`);
     if (!index.some(row => row.queue === due.queue && row.at === due.at && row.keyId === keyId))

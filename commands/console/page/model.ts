@@ -77,6 +77,7 @@ export interface CredentialRequest {
     readonly shipment_id?: string;
     readonly customer_reference?: string;
     readonly tracking?: { readonly number?: string; readonly link?: string };
+    readonly delivery?: { readonly state: string; readonly error_message?: string };
     readonly shipment_items: readonly Key[];
     readonly mailing_address: Readonly<Record<string, string | undefined>>;
   };

@@ -3,8 +3,8 @@ import type { ConnectorDeps } from "../deps.ts";
 import { unconfirmedMessage } from "../faults.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
-import { type CredentialRequest, type SecurityKey, type Shipment, shipmentIdOf } from "../model/request.ts";
-import { deliveryProblem, isShipped } from "../model/shipment.ts";
+import { type CredentialRequest, type SecurityKey, shipmentIdOf } from "../model/request.ts";
+import { afterReport, deliveryProblem } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
@@ -101,15 +101,9 @@ async function applyShipment(
   const request = leased.request.value;
   const { missing, ...delivery } = request.delivery ?? {};
   // The id of the look-up: the service may return it in another form here, and the look-up would find it again.
-  const { message, ...known } = delivery.shipment ?? { id: shipment.shipmentId };
+  const known = delivery.shipment ?? { id: shipment.shipmentId };
   const { errorMessage, ...rest } = request;
-  const answered: Shipment = {
-    ...known,
-    stateId: state.id,
-    ...(state.message && { message: state.message }),
-    ...(shipment.tracking && { tracking: shipment.tracking }),
-    ...(isShipped(state.id) && { shippedAt: known.shippedAt ?? deps.now() }),
-  };
+  const answered = afterReport(known, shipment, deps.now());
   const problem = errorStates.includes(state.id) ? deliveryProblem(answered) : undefined;
   const seen = { ...rest, delivery: { ...delivery, shipment: answered }, ...(problem && { errorMessage: problem }) };
 

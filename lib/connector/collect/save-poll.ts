@@ -3,7 +3,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
-import { postponeRequest } from "../runs/next-due.ts";
+import { postponeRequest, withTrackDue } from "../runs/next-due.ts";
 
 /** Returns the request with its lease released and its next poll: at the peer's Retry-After, else with back-off from 1 to 6 hours. */
 function withNextPoll(request: CredentialRequest, deps: ConnectorDeps, retryAfter?: number): CredentialRequest {
@@ -23,7 +23,7 @@ export async function pollLater(
   await saveUnlessChanged(leased, { request }, deps);
 }
 
-/** Saves the changes of a poll. Polling ends when no shipped credential waits for a response. */
+/** Saves the changes of a poll. Polling ends when no shipped credential waits for a response. If one came, the shipment is tracked from then on. */
 export async function savePoll(
   leased: LoadedRequest,
   request: CredentialRequest,
@@ -35,7 +35,7 @@ export async function savePoll(
   const keys = before.map(key => changed.find(({ id }) => id === key.id) ?? key);
   const waiting = shipped.some(({ credentials }) => credentials.some(({ state }) => state === "processing"));
   const { lease, due, ...rest } = request;
-  const next = waiting ? withNextPoll(request, deps) : rest;
+  const next = waiting ? withNextPoll(request, deps) : withTrackDue(rest, shipped, deps);
   await saveUnlessChanged(leased, { request: rolledUp(next, keys, deps.now()), keys: changed }, deps);
 }
 

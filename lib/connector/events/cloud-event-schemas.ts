@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type EventType, eventTypes } from "../model/states.ts";
-import { endStates, eventName, eventSource } from "./event.ts";
+import { deliveryFailures, endStates, eventName, eventSource } from "./event.ts";
 
 const common = {
   credential_request_id: z.string().describe("The request."),
@@ -38,6 +38,15 @@ const dataSchemas = {
     .object({ ...common, state: z.literal("started") })
     .describe("All orders of the request are placed."),
   "key.shipped": z.object(ofKey).describe("The delivery service reported the key as shipped."),
+  "key.delivered": z
+    .object({ ...ofKey, state: z.literal("delivered") })
+    .describe("The delivery service reported the key as delivered."),
+  "key.delivery_failed": z
+    .object({
+      ...ofKey,
+      state: z.enum(deliveryFailures).describe("`exception`: the carrier could not deliver the parcel."),
+    })
+    .describe("The delivery service reported that the key was lost on its way, or could not be delivered."),
   "credential.active": z
     .object({ ...ofCredential, state: z.literal("active") })
     .describe("The identity provider accepted the credential."),

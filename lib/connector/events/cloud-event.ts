@@ -10,6 +10,7 @@ export function cloudEventOf(event: RequestEvent): CloudEvent {
   const { requestId, type, at, sequence, keyId: key, credential, idpId, mail, errorCode, state } = event;
   const states = {
     "request.started": "started",
+    "key.delivered": "delivered",
     "credential.active": "active",
     "credential.failed": "failed",
   } as const;

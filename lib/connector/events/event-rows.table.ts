@@ -5,7 +5,14 @@ import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { eventTypes } from "../model/states.ts";
 import { leaseSchema, retrySchema, schemaVersion, trackingSchema } from "../storage/request-columns.table.ts";
-import { type EventDelivery, endStates, eventsIn, type RecordedEvents, type RequestEvent } from "./event.ts";
+import {
+  deliveryFailures,
+  type EventDelivery,
+  endStates,
+  eventsIn,
+  type RecordedEvents,
+  type RequestEvent,
+} from "./event.ts";
 
 /** The recorded events of a request, and the state of their delivery to each sink. */
 export interface LoadedEvents {
@@ -45,7 +52,7 @@ export const eventColumns = rowColumns<RecordedEvents>({ kind: "event", version:
           idpId: text.exactOptional(),
           mail: count.exactOptional(),
           errorCode: text.exactOptional(),
-          state: z.enum(endStates).exactOptional(),
+          state: z.enum([...endStates, ...deliveryFailures]).exactOptional(),
         }),
       ),
     }),

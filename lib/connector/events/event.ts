@@ -16,11 +16,12 @@ export interface Occurrence {
   readonly mail?: number;
   /** The mail service's error code of the last attempt to send the email. */
   readonly errorCode?: string;
-  /** The state in which the request ended. */
-  readonly state?: (typeof endStates)[number];
+  /** The state in which the request ended, or why its shipment was not delivered. */
+  readonly state?: (typeof endStates | typeof deliveryFailures)[number];
 }
 
 export const endStates = requestStates.filter(state => state !== "received" && state !== "started");
+export const deliveryFailures = ["lost", "exception"] as const;
 
 /**
  * The names by which people know a request, at the time of an event. Personal data is among them only if the caller chose

@@ -1,6 +1,7 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { CredentialRequest, RequestValues, SecurityKey } from "../model/request.ts";
+import { type CredentialRequest, isOnSite, type RequestValues, type SecurityKey } from "../model/request.ts";
 import { externalIdOf } from "../model/request-lists.ts";
+import { deliveryStateOf, newDeliveryState } from "../model/shipment.ts";
 import { type EventType, isTerminal } from "../model/states.ts";
 import type { EventNames, endStates, Occurrence, RecordedEvents } from "./event.ts";
 import type { EventSink } from "./event-sink.ts";
@@ -11,12 +12,16 @@ import type { EventSink } from "./event-sink.ts";
  */
 export function occurrencesBetween(before: RequestValues, after: RequestValues): readonly Occurrence[] {
   const { request } = after;
-  const hasShipped = isShipped(request) && !isShipped(before.request);
+  const delivery = newDeliveryState(before.request, request);
+  const wasShipped = deliveryStateOf(before.request.delivery?.shipment) !== undefined;
+  const ofDelivery: readonly Omit<Occurrence, "keyId">[] = [
+    ...(delivery !== undefined && !wasShipped ? [{ type: "key.shipped" } as const] : []),
+    ...deliveryEnd(delivery),
+  ];
   const ofKeys = after.keys.flatMap((key): Occurrence[] => {
     const former = before.keys.find(({ id }) => id === key.id) ?? key;
-    const shipped: Occurrence[] =
-      hasShipped && key.provisioning === "shipped" ? [{ type: "key.shipped", keyId: key.id }] : [];
-    return [...shipped, ...ofCredentials(former, key), ...ofMail(former, key)];
+    const delivered = isOnSite(key) ? [] : ofDelivery.map(({ type, ...end }) => ({ type, keyId: key.id, ...end }));
+    return [...delivered, ...ofCredentials(former, key), ...ofMail(former, key)];
   });
   const started: Occurrence[] = hasStarted(before.request, request) ? [{ type: "request.started" }] : [];
   const ended: Occurrence[] =
@@ -38,9 +43,10 @@ const hasStarted = (before: CredentialRequest, after: CredentialRequest): boolea
 const isStarted = ({ state, delivery }: CredentialRequest): boolean =>
   state === "started" && delivery?.shipment?.tentative !== true;
 
-/** Returns whether the shipment was shipped, and is certainly the shipment of this request. */
-const isShipped = ({ delivery }: CredentialRequest): boolean =>
-  delivery?.shipment?.shippedAt !== undefined && delivery.shipment.tentative !== true;
+function deliveryEnd(state: ReturnType<typeof deliveryStateOf>): readonly Omit<Occurrence, "keyId">[] {
+  if (state === "delivered") return [{ type: "key.delivered" }];
+  return state === "lost" || state === "exception" ? [{ type: "key.delivery_failed", state }] : [];
+}
 
 function ofCredentials(before: SecurityKey, { id: keyId, credentials }: SecurityKey): readonly Occurrence[] {
   return credentials.flatMap(({ state, idpId }, index): Occurrence[] => {

@@ -1,14 +1,14 @@
-import { withLogFields } from "../../platform/log.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
-import { type Due, isSameDue } from "../model/request.ts";
-import { countMissingShipment } from "../recovery/missing-shipment.ts";
+import type { Due } from "../model/request.ts";
+import { countAllMissing, countMissingShipment } from "../recovery/missing-shipment.ts";
 import { compensateExpired } from "../recovery/peers-in-turn.ts";
 import { probeOtherShipments } from "../recovery/probe-other-shipments.ts";
-import { continueAfterPauses, forEachDue, logAndContinue } from "../runs/queue.ts";
-import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
+import { continueAfterPauses, forEachDue } from "../runs/queue.ts";
+import { type Run, startRun } from "../runs/run.ts";
 import { emptyReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
+import { trackShipments } from "./track-shipments.ts";
 
 export interface ShipmentsReport {
   /** Polled shipments by the result of the poll. */
@@ -17,12 +17,15 @@ export interface ShipmentsReport {
   readonly failed: number;
   /** Credentials of version 1 shipments that were activated. */
   readonly activated: number;
+  /** Shipments on their way for which the delivery service answered. */
+  readonly tracked: number;
   /** Requests that were left, because the time of the run ended, the run was stopped, or a peer was not to be called. */
   readonly left: number;
 }
 
 /**
- * Polls every due shipment; of version 1 shipments it also activates the security keys and sends their PINs. Logs an error and ends the
+ * Polls every due shipment; of version 1 shipments it also activates the security keys and sends their PINs. Then tracks
+ * the shipments on their way. Logs an error and ends the
  * run if the delivery service rejects the connector's token, or if it answers 404 for polled shipments and knows no
  * other one. If it is not known whether it does (`probeOtherShipments`), the 404s are not counted, and the shipments stay
  * due. If a peer throttles, a timer run waits for the end of its Retry-After and continues with the peer's work.
@@ -61,35 +64,20 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
     if (result === "unauthorized") deps.log.error("delivery_token_refused", {});
     else deps.log.error("all_shipments_missing", { count: missing.size });
     await deps.sendEventsAfterJob();
-    return { ...polled, activated: 0, left };
+    return { ...polled, activated: 0, tracked: 0, left };
   }
-  if (result === "knows_others") left += await countAll(missing, run, deps);
+  if (result === "knows_others")
+    left += await countAllMissing(
+      missing,
+      { queue: "poll", run },
+      loaded => countMissingShipment(loaded, run, deps),
+      deps,
+    );
   let keys = emptyReport;
   await continueAfterPauses(run, deps, async () => {
     keys = plusReport(keys, await processSecurityKeys("shipment_key", run, deps));
   });
+  const track = await trackShipments(run, answered > 0, deps);
   await deps.sendEventsAfterJob();
-  return { ...polled, activated: keys.activated, left: left + keys.left };
-}
-
-/**
- * Counts the shipments once, also if several runs have polled them at the same time: only while the same poll is still due.
- * Returns the number of shipments that were left because the time of the run ended: they stay due.
- */
-async function countAll(missing: ReadonlyMap<string, Due | undefined>, run: Run, deps: ConnectorDeps): Promise<number> {
-  let left = 0;
-  for (const [id, due] of missing) {
-    if (isPastDeadline(run, deps)) left += 1;
-    else
-      await withLogFields({ credentialRequestId: id }, async () => {
-        try {
-          const loaded = await deps.requests.load(id);
-          if (loaded !== undefined && isSameDue(loaded.request.value.due, due))
-            await countMissingShipment(loaded, run, deps);
-        } catch (error) {
-          logAndContinue(error, { queue: "poll", run: run.owner }, deps);
-        }
-      });
-  }
-  return left;
+  return { ...polled, activated: keys.activated, tracked: track.tracked, left: left + keys.left + track.left };
 }

@@ -28,6 +28,8 @@ export const fixedIntervals = {
   reconcileForMs: days(3),
   /** Maximum time between two polls of a shipment, which takes days. */
   shipmentPollMaxMs: hours(6),
+  /** How long a shipped parcel is tracked: longer than post by sea or a customs hold. A parcel without an end then has none in the carrier's data. */
+  trackForMs: days(30),
   /** The first wait is also that between the start of a request and its first poll. A person enrolls, so it is shorter than for shipments. */
   enrollmentPoll: { minMs: minutes(5), maxMs: hours(1) },
   /** How long a shipment must be unknown to the delivery service to count as cancelled: longer than an outage of its reads. */

@@ -50,6 +50,8 @@ export interface Shipment {
   readonly stateId?: number;
   /** When a poll first got a state that means shipped. */
   readonly shippedAt?: Instant;
+  /** When its delivery ended: the service first reported its present final state, or it is not tracked any more. */
+  readonly endedAt?: Instant;
   readonly tracking?: Tracking;
   /** The delivery service's text for its state. Only in error states it becomes the request's `errorMessage`. */
   readonly message?: string;
@@ -78,10 +80,11 @@ export interface Lease {
 }
 
 /**
- * The queues of due work. process-shipments works on `poll` and `shipment_key`; process-credential-requests on
- * `reconcile`, `key` and `shipment_key`; clean-up on `clean` (ended requests) and `purge` (copies of responses).
+ * The queues of due work. process-shipments works on `poll`, `shipment_key` and `track` (shipments on their way after
+ * their responses came); process-credential-requests on `reconcile`, `key` and `shipment_key`; clean-up on `clean`
+ * (ended requests) and `purge` (copies of responses).
  */
-export const queues = ["reconcile", "poll", "key", "shipment_key", "clean", "purge"] as const;
+export const queues = ["reconcile", "poll", "key", "shipment_key", "track", "clean", "purge"] as const;
 export type Queue = (typeof queues)[number];
 
 /** The queue and time of the next work on a row. Its index row has the same values. */
@@ -122,6 +125,8 @@ export interface CredentialRequest {
   /** The numbers of the sinks that have a delivery row. It is created with the first event for them. */
   readonly eventSinks?: readonly number[];
   readonly due?: Due;
+  /** The next look at a shipment on its way. Beside `due`, because the clean-up of an ended request does not wait for it. */
+  readonly trackDue?: Due;
   /** Failed attempts of the work that is due. */
   readonly attempts: number;
   readonly lease?: Lease;

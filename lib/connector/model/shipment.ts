@@ -1,6 +1,14 @@
+import type { Instant } from "../../platform/time.ts";
 import { credentialMessage } from "./credential.ts";
 import { pinMailMessage } from "./pin-mail.ts";
-import { type CredentialRequest, isOnSite, type SecurityKey, type Shipment } from "./request.ts";
+import {
+  type CredentialRequest,
+  type Delivery,
+  isOnSite,
+  type SecurityKey,
+  type Shipment,
+  type Tracking,
+} from "./request.ts";
 
 /** The stored states of a shipment. `processing` is not stored, because it ends with a lease and without a write (C9). */
 export const shipmentStates = ["ongoing", "complete", "pending_pin_sending"] as const;
@@ -49,7 +57,61 @@ const expectedStates = [101, 102, 103, 104];
 export const isProduced = (stateId: number): boolean => stateId >= 102 && stateId <= 106;
 
 /** Whether a state of the delivery service means that the security keys were shipped. */
-export const isShipped = (stateId: number): boolean => stateId >= 103 && stateId <= 106;
+const isShipped = (stateId: number): boolean => stateId >= 103 && stateId <= 106;
+
+/** How a delivery ended, by the state of the delivery service. */
+const endOf: Readonly<Record<number, "delivered" | "lost" | "exception">> = {
+  104: "delivered",
+  105: "lost",
+  106: "exception",
+};
+
+/** The states of a delivery. `unknown`: the delivery service does not report its end any more. */
+export const deliveryStates = ["in_transit", "delivered", "lost", "exception", "unknown"] as const;
+
+/** Returns the state of the delivery of a shipment; undefined if it is not shipped, or linked tentatively. */
+export function deliveryStateOf(shipment: Shipment | undefined): (typeof deliveryStates)[number] | undefined {
+  const { shippedAt, endedAt, stateId = 0, tentative } = shipment ?? {};
+  if (shippedAt === undefined || tentative === true) return undefined;
+  return endOf[stateId] ?? (endedAt === undefined ? "in_transit" : "unknown");
+}
+
+type WithDelivery = Pick<CredentialRequest, "delivery">;
+
+/** Returns the state of the delivery of a changed request; undefined if it has not changed. */
+export function newDeliveryState(before: WithDelivery, after: WithDelivery): ReturnType<typeof deliveryStateOf> {
+  const state = deliveryStateOf(after.delivery?.shipment);
+  return state === deliveryStateOf(before.delivery?.shipment) ? undefined : state;
+}
+
+/** Returns the delivery of a shipment that is not tracked any more. An end that was reported stays. */
+export const withDeliveryEnd = ({ shipment, ...delivery }: Delivery, now: Instant): Delivery => ({
+  ...delivery,
+  ...(shipment && { shipment: { ...shipment, endedAt: shipment.endedAt ?? now } }),
+});
+
+/** What the delivery service reports of a shipment on its way. */
+interface ShipmentReport {
+  readonly state: { readonly id: number; readonly message?: string | undefined };
+  readonly tracking?: Tracking | undefined;
+}
+
+/** Returns a shipment after a report. What is known of its tracking and missing in the report is kept. */
+export function afterReport(
+  { message: _, endedAt, ...known }: Shipment,
+  { state: { id, message }, tracking }: ShipmentReport,
+  now: Instant,
+): Shipment {
+  const isSameParcel = tracking?.number === undefined || tracking.number === known.tracking?.number;
+  return {
+    ...known,
+    stateId: id,
+    ...(message && { message }),
+    ...(tracking && { tracking: isSameParcel ? { ...known.tracking, ...tracking } : tracking }),
+    ...(isShipped(id) && { shippedAt: known.shippedAt ?? now }),
+    ...(id in endOf && { endedAt: (id === known.stateId ? endedAt : undefined) ?? now }),
+  };
+}
 
 /** Returns the message of the delivery service about a shipment that needs attention; undefined in the normal course. */
 export function deliveryProblem({ stateId, message }: Pick<Shipment, "stateId" | "message">): string | undefined {

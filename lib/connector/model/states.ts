@@ -89,6 +89,8 @@ function outcome<S extends CredentialState | SecurityKeyState>(
 export const eventTypes = [
   "request.started",
   "key.shipped",
+  "key.delivered",
+  "key.delivery_failed",
   "credential.active",
   "credential.failed",
   "pin_mail.sent",

@@ -1,6 +1,7 @@
 import { days, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { CredentialRequest, Delivery, Shipment } from "../model/request.ts";
+import { deliveryStateOf } from "../model/shipment.ts";
 import { logAndContinue } from "../runs/queue.ts";
 
 /** The states of requests whose shipment the delivery service probably still knows, in the order in which they are read. */
@@ -29,7 +30,8 @@ export async function* answeredShipments(
         seen.add(requestId);
         const request = await requestOf(requestId, deps);
         const shipment = request?.delivery?.shipment;
-        if (request !== undefined && shipment?.stateId !== undefined && shipment.tentative !== true)
+        const isKnown = shipment?.stateId !== undefined && deliveryStateOf(shipment) !== "unknown";
+        if (request !== undefined && isKnown && shipment.tentative !== true)
           yield { ...request, delivery: { ...request.delivery, shipment } };
       }
     }

@@ -1,12 +1,17 @@
+import { withLogFields } from "../../platform/log.ts";
 import { plus } from "../../platform/time.ts";
 import { pollLater, savePoll } from "../collect/save-poll.ts";
+import { saveTracked } from "../collect/track-shipment.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import { isOnSite } from "../model/request.ts";
+import { type Delivery, type Due, isOnSite, isSameDue } from "../model/request.ts";
 import { endWaiting } from "../model/roll-up.ts";
+import { withDeliveryEnd } from "../model/shipment.ts";
 import { withPurgeDue } from "../runs/next-due.ts";
-import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
+import { dueOf, logAndContinue } from "../runs/queue.ts";
+import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
 import { compensateInTurn } from "./peers-in-turn.ts";
+import { withUnknown } from "./unknown-order.ts";
 
 /**
  * Counts a 404 with the delivery service's own error object. After 3 of them over at least `shipmentMissingMs`, the
@@ -18,14 +23,9 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps
   const { now, intervals, log } = deps;
   const request = loaded.request.value;
   if (isLeasedByAnother(request.lease, run, now())) return;
-  const missing = {
-    count: (request.delivery?.missing?.count ?? 0) + 1,
-    since: request.delivery?.missing?.since ?? now(),
-  };
-  const delivery = { ...request.delivery, missing };
+  const delivery = withUnknown(request.delivery, now());
   const changes = { delivery, errorMessage: "The delivery service does not know the shipment." };
-  if (missing.count < 3 || plus(missing.since, intervals.shipmentMissingMs) > now())
-    return pollLater(loaded, changes, deps);
+  if (!isGone(delivery, deps)) return pollLater(loaded, changes, deps);
 
   const leased = await deps.requests.save(loaded, { request: { ...request, lease: newLease(run, now(), intervals) } });
   if (leased === undefined) return;
@@ -38,5 +38,49 @@ export async function countMissingShipment(loaded: LoadedRequest, run: Run, deps
   log.warn("shipment_cancelled", { shipmentId: delivery.shipment?.id });
   const errorMessage = "The shipment was deleted at the delivery service.";
   const ended = ordered.map(key => withPurgeDue(endWaiting(key, "cancelled", errorMessage, now()), deps));
-  return savePoll(leased, { ...leased.request.value, delivery, errorMessage }, ended, deps);
+  const ending = { ...leased.request.value, delivery: withDeliveryEnd(delivery, now()), errorMessage };
+  return savePoll(leased, ending, ended, deps);
+}
+
+/** Whether enough 404s were counted, over enough time, for a shipment that was deleted. */
+const isGone = ({ missing }: Delivery, { now, intervals }: ConnectorDeps): boolean =>
+  missing !== undefined && missing.count >= 3 && plus(missing.since, intervals.shipmentMissingMs) <= now();
+
+/**
+ * Counts a 404 of a tracked shipment in the same way. It then is not tracked any more, and its delivery is `unknown`: the
+ * service may remove a shipment some time after it was delivered.
+ * @param isCounted whether the service has answered for other shipments
+ */
+export function countMissingTracked(loaded: LoadedRequest, isCounted: boolean, deps: ConnectorDeps): Promise<void> {
+  const { delivery } = loaded.request.value;
+  if (!isCounted) return saveTracked(loaded, delivery, deps);
+  const counted = withUnknown(delivery, deps.now());
+  return saveTracked(loaded, isGone(counted, deps) ? withDeliveryEnd(counted, deps.now()) : counted, deps);
+}
+
+/**
+ * Counts the 404s of a run once, also if several runs have polled the shipments at the same time: only while the same
+ * work is still due. Returns the number of shipments that were left because the time of the run ended: they stay due.
+ * @param missing the ids of the requests, each with the work that was due
+ */
+export async function countAllMissing(
+  missing: ReadonlyMap<string, Due | undefined>,
+  { queue, run }: { readonly queue: "poll" | "track"; readonly run: Run },
+  count: (loaded: LoadedRequest) => Promise<void>,
+  deps: ConnectorDeps,
+): Promise<number> {
+  let left = 0;
+  for (const [id, due] of missing) {
+    if (isPastDeadline(run, deps)) left += 1;
+    else
+      await withLogFields({ credentialRequestId: id }, async () => {
+        try {
+          const loaded = await deps.requests.load(id);
+          if (loaded !== undefined && isSameDue(dueOf(loaded, { queue }), due)) await count(loaded);
+        } catch (error) {
+          logAndContinue(error, { queue, run: run.owner }, deps);
+        }
+      });
+  }
+  return left;
 }

@@ -1,9 +1,10 @@
-import { earliest, type Instant, plus } from "../../platform/time.ts";
+import { between, earliest, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isWaiting } from "../model/credential.ts";
 import { deliveryService, idpName, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { type CredentialRequest, type Due, isOnSite, type Queue, queueOf, type SecurityKey } from "../model/request.ts";
 import { type BackOff, firstAttempt, postpone } from "../model/retry.ts";
+import { deliveryStateOf } from "../model/shipment.ts";
 import { isTerminal } from "../model/states.ts";
 
 type Clock = Pick<ConnectorDeps, "now" | "intervals">;
@@ -34,6 +35,26 @@ export function postponeRequest(
     ...((queue === "poll" || isOrdered) && { peer: deliveryService }),
   };
   return { ...request, attempts, due };
+}
+
+/**
+ * Returns the request with the next look at its shipment, within the back-off of polls: in as much time as has passed
+ * since it was shipped. Without one if the delivery has ended, or if no shipped credential ever had a response.
+ * @param retryAfter seconds that the peer asked to wait
+ */
+export function withTrackDue(
+  { trackDue, ...request }: CredentialRequest,
+  keys: readonly SecurityKey[],
+  { now, intervals: { shipmentPoll, trackForMs } }: Clock,
+  retryAfter = 0,
+): CredentialRequest {
+  const { shipment } = request.delivery ?? {};
+  const hasResponse = keys.some(({ credentials }) => credentials.some(each => each.credentialId !== undefined));
+  if (shipment?.shippedAt === undefined || deliveryStateOf(shipment) !== "in_transit" || !hasResponse) return request;
+  const ageMs = between(shipment.shippedAt, now());
+  const backOffMs = Math.min(shipmentPoll.maxMs, Math.max(shipmentPoll.minMs, ageMs));
+  const waitMs = Math.max(Math.min(backOffMs, trackForMs - ageMs), retryAfter * 1000);
+  return { ...request, trackDue: { queue: "track", at: plus(now(), waitMs), peer: deliveryService } };
 }
 
 /** Returns the security key, due for the deletion of its copy of the responses if it has ended and no email is due. */

@@ -107,11 +107,15 @@ export function logAndContinue(error: unknown, fields: Fields, { log }: Pick<Con
   log.error("work_failed", { ...fields, error });
 }
 
-const dueOf = (loaded: LoadedRequest, keyId: string | undefined): Due | undefined =>
-  keyId === undefined ? loaded.request.value.due : securityKeysOf(loaded).find(({ id }) => id === keyId)?.due;
+/** Returns the work of a queue that is due on a request, or on one of its security keys. */
+export function dueOf(loaded: LoadedRequest, { queue, keyId }: Pick<DueEntry, "queue" | "keyId">): Due | undefined {
+  if (keyId !== undefined) return securityKeysOf(loaded).find(({ id }) => id === keyId)?.due;
+  const { due, trackDue } = loaded.request.value;
+  return queue === "track" ? trackDue : due;
+}
 
 function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {
-  const due = dueOf(loaded, entry.keyId);
+  const due = dueOf(loaded, entry);
   return due !== undefined && due.queue === entry.queue && due.at === entry.at && due.peer === entry.peer;
 }
 

@@ -77,8 +77,9 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
   },
 });
 
-const dueItemsOf = ({ request, keys }: RequestValues): readonly DueItem[] => [
-  ...(request.due === undefined ? [] : [{ due: request.due, requestId: request.id }]),
+/** Returns the work that is due on a request and its security keys. */
+export const dueItemsOf = ({ request, keys }: RequestValues): readonly DueItem[] => [
+  ...[request.due, request.trackDue].flatMap(due => (due === undefined ? [] : [{ due, requestId: request.id }])),
   ...keys.flatMap(key => (key.due === undefined ? [] : [{ due: key.due, requestId: request.id, keyId: key.id }])),
 ];
 

@@ -65,6 +65,7 @@ const delivery = z.lazy(() =>
         tentative: isSet.exactOptional(),
         stateId: z.number().exactOptional(),
         shippedAt: storedInstant.exactOptional(),
+        endedAt: storedInstant.exactOptional(),
         tracking: trackingSchema.exactOptional(),
         message: text.exactOptional(),
       })
@@ -111,6 +112,7 @@ export const requestColumns = rowColumns<CredentialRequest>({ kind: "request", v
       eventCount: count.exactOptional(),
       eventSinks: z.array(count).exactOptional(),
       due: dueSchema.exactOptional(),
+      trackDue: dueSchema.exactOptional(),
       attempts: count,
       lease: leaseSchema.exactOptional(),
     }),

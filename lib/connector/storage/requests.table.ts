@@ -4,10 +4,11 @@ import type { Action, Row, Tables } from "../../platform/tables/tables.ts";
 import { between, type Instant, minutes, type Now } from "../../platform/time.ts";
 import { claimsTable } from "../create/claims.table.ts";
 import { type Changes, type LoadedRequest, valuesOf } from "../model/loaded-request.ts";
-import type { CredentialRequest, RequestValues, SecurityKey } from "../model/request.ts";
+import { type CredentialRequest, isOnSite, type RequestValues, type SecurityKey } from "../model/request.ts";
 import { listKeyOf, type RequestList } from "../model/request-lists.ts";
+import { newDeliveryState } from "../model/shipment.ts";
 import { type DueEntry, dueIndex, dueTable } from "../runs/due-index.table.ts";
-import { hasNewLists, indexRows } from "./index-rows.table.ts";
+import { dueItemsOf, hasNewLists, indexRows } from "./index-rows.table.ts";
 import { type ListedEntry, listsTable, requestLists } from "./lists.table.ts";
 import { requestRows, requestsTable } from "./request-rows.table.ts";
 import { shipmentRecords } from "./shipment-records.table.ts";
@@ -140,9 +141,15 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
           await index.removeFormer(after, before);
         return undefined;
       }
-      const { id, state } = after.request;
+      const { id, state, delivery } = after.request;
       if (state !== before.request.state)
         log.info("request_state", { credentialRequestId: id, state, from: before.request.state });
+      const changed = newDeliveryState(before.request, after.request);
+      if (changed !== undefined) {
+        const count = after.keys.filter(key => !isOnSite(key)).length;
+        const fields = { credentialRequestId: id, shipmentId: delivery?.shipment?.id, state: changed, keys: count };
+        log[changed === "lost" || changed === "exception" ? "error" : "info"]("delivery_state", fields);
+      }
       // The change is saved already. An error would report the opposite to the caller.
       const logLeft = (error: unknown) => log.warn("index_row_left", { credentialRequestId: id, error });
       try {
@@ -187,9 +194,9 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       if (loaded !== undefined) {
         const { request, keys } = valuesOf(loaded);
         const key = isDueRow ? keys.find(({ id }) => id === row.keyId) : undefined;
-        const current = (key ?? request).due;
-        if (!isDueRow) await lists.enter(listKeyOf(request), [{ state: request.state }]);
-        else if (current !== undefined) await due.add({ due: current, requestId: request.id, keyId: key?.id });
+        const current = dueItemsOf({ request, keys }).filter(({ keyId }) => keyId === key?.id);
+        if (isDueRow) await Promise.all(current.map(due.add));
+        else await lists.enter(listKeyOf(request), [{ state: request.state }]);
         const rewritten = await rows.save(loaded, key === undefined ? { request } : { keys: [key] });
         if (rewritten === undefined) return;
         if (isDueRow) {

@@ -7,7 +7,7 @@ const request = {
 };
 const key = { ...request, keyId: "s-01-001" };
 
-/** One event of each type, all of one request: its first credential becomes active, its second one fails. */
+/** One event of each type, all of one request: its first credential becomes active, its second one fails. Its parcel has both ends. */
 export const eventExamples: Readonly<Record<EventType, RequestEvent>> = {
   "request.started": { ...request, type: "request.started", sequence: 1, at: "2026-01-05T09:00:00.000Z" },
   "key.shipped": { ...key, type: "key.shipped", sequence: 2, at: "2026-01-07T14:05:00.000Z" },
@@ -43,4 +43,12 @@ export const eventExamples: Readonly<Record<EventType, RequestEvent>> = {
     at: "2026-01-08T14:11:00.000Z",
   },
   "pin_mail.sent": { ...key, type: "pin_mail.sent", mail: 2, sequence: 7, at: "2026-01-09T08:00:00.000Z" },
+  "key.delivery_failed": {
+    ...key,
+    type: "key.delivery_failed",
+    state: "exception",
+    sequence: 8,
+    at: "2026-01-10T12:30:00.000Z",
+  },
+  "key.delivered": { ...key, type: "key.delivered", sequence: 9, at: "2026-01-12T10:15:00.000Z" },
 };

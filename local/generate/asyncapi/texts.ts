@@ -25,6 +25,8 @@ The body is a CloudEvent 1.0 in structured JSON. Headers and signature are those
 export const summaries: Readonly<Record<EventType, string>> = {
   "request.started": "Request started",
   "key.shipped": "Key shipped",
+  "key.delivered": "Key delivered",
+  "key.delivery_failed": "Key not delivered",
   "credential.active": "Credential active",
   "credential.failed": "Credential failed",
   "pin_mail.sent": "PIN email sent",

@@ -14,6 +14,8 @@ const change = z.strictObject({
     .optional(),
   /** Programs the keys and ships them now. */
   ship: z.literal(true).optional(),
+  /** Whether a shipped parcel has a tracking number. It has by default. */
+  tracked: z.boolean().optional(),
   /** Deletes the responses. */
   purge: z.literal(true).optional(),
   /** Deletes the shipment, as a customer does: reads become 404. */
@@ -67,7 +69,7 @@ export function createDeliveryControls(
     rotateKeys,
     shipments: async () => (await shipments.all()).map(seen),
     control: async (id, wanted) => {
-      const { state, ship, purge, delete: gone, sabotage } = change.parse(wanted);
+      const { state, ship, tracked, purge, delete: gone, sabotage } = change.parse(wanted);
       if (gone) {
         shipments.remove(id);
         return undefined;
@@ -77,6 +79,7 @@ export function createDeliveryControls(
       return seen(
         await shipments.change(id, {
           ...(next === undefined ? {} : { state: next }),
+          ...(tracked === undefined ? {} : { untracked: !tracked }),
           ...(purge ? { purged: true } : {}),
           ...(sabotage === undefined ? {} : { sabotage }),
         }),

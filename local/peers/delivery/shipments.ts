@@ -23,7 +23,7 @@ export interface Shipments {
   current(id: string): Promise<Shipment>;
   /** Returns all shipments, oldest first. */
   all(): Promise<readonly Shipment[]>;
-  change(id: string, change: Partial<Pick<Shipment, "state" | "purged">> & Sabotaged): Promise<Shipment>;
+  change(id: string, change: Partial<Pick<Shipment, "state" | "purged" | "untracked">> & Sabotaged): Promise<Shipment>;
   /** Deletes a shipment in any state. */
   remove(id: string): void;
   stateOf(shipment: Shipment): number;

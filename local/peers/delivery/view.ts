@@ -23,6 +23,7 @@ export interface Shipment {
   state?: number;
   sabotage?: Sabotage;
   purged?: boolean;
+  untracked?: boolean;
 }
 
 export const keysOf = (shipment: Shipment): readonly ShipmentKey[] => shipment.items.flatMap(({ keys }) => keys);
@@ -38,7 +39,7 @@ export async function shipmentView(shipment: Shipment, state: number, reprogram:
     shipment_id: shipment.id,
     shipment_request_date: new Date(shipment.requestedAt).toISOString(),
     customer_reference,
-    ...(state >= SHIPPED && trackingOf(shipment)),
+    ...(state >= SHIPPED && !shipment.untracked && trackingOf(shipment)),
     shipment_state: { shipment_state_id: state, shipment_state_message: SHIPMENT_STATES[state] },
     recipient,
     mailing_address,

@@ -151,6 +151,9 @@ const ShipmentCard = ({ request, shipment, choices, isSimulated }: ShipmentCardP
       Address: addressOf(request.shipment?.mailing_address ?? {}),
       "Your reference": request.shipment?.customer_reference,
       Tracking: [request.shipment?.tracking?.number, request.shipment?.tracking?.link].filter(Boolean).join(" "),
+      Delivery: [request.shipment?.delivery?.state, request.shipment?.delivery?.error_message]
+        .filter(Boolean)
+        .join(": "),
       "At the delivery service":
         isSimulated && (shipment === undefined ? "unknown there" : shipmentState(shipment.state, choices)),
     }} />

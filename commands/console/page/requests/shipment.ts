@@ -6,6 +6,8 @@ import type { Choices, Shipment } from "../model.ts";
 import { html } from "../ui.ts";
 
 export const shipped = 103;
+const delivered = 104;
+const lost = 105;
 
 /** A state of the delivery service by its number. */
 export const shipmentState = (state: number, { shipmentStates }: Choices): string =>
@@ -18,6 +20,8 @@ export function ShipmentControls({ shipment: { id, state }, choices }: { shipmen
   return html`<div class="controls">
     <div class="buttons" role="group" aria-label=${`Shipment ${id}`}>
       <${Button} label="Ship now" run=${() => change({ ship: true })} />
+      <${Button} label="Deliver" run=${() => change({ state: delivered })} />
+      <${Button} label="Lose" run=${() => change({ state: lost })} />
       <${Button} label="Purge its responses" kind="danger" run=${() => change({ purge: true })} confirm=${{
         title: "Purge the responses?",
         text: "The delivery service deletes what the keys of this shipment answered. It cannot be fetched again.",

@@ -8,9 +8,10 @@ import {
   displayName,
   type MailingAddress,
   type SecurityKey,
+  type Shipment,
 } from "../../model/request.ts";
 import { externalIdOf } from "../../model/request-lists.ts";
-import { deliveryProblem } from "../../model/shipment.ts";
+import { deliveryProblem, deliveryStateOf, deliveryStates } from "../../model/shipment.ts";
 import { credentialStates, isTerminal, requestStates, securityKeyStates } from "../../model/states.ts";
 
 const credentialV2 = z.lazy(() =>
@@ -70,6 +71,23 @@ const fields = () => ({
         })
         .optional()
         .describe("How the carrier names the parcel, once the delivery service reports it."),
+      delivery: z
+        .object({
+          state: z
+            .enum(deliveryStates)
+            .describe(
+              "`exception`: the carrier could not deliver the parcel. `unknown`: its end was not reported in 30 days, " +
+                "or the delivery service does not know the shipment any more.",
+            ),
+          error_message: z.string().optional().describe("The delivery service's message of a `lost` or `exception`."),
+          shipped_at: z.iso.datetime().describe("When the connector first read that the parcel was shipped."),
+          ended_at: z.iso
+            .datetime()
+            .optional()
+            .describe("When the connector first read the state. Absent `in_transit`."),
+        })
+        .optional()
+        .describe("Where the parcel is, once it is shipped. It changes also after the request has ended."),
       shipment_items: z.array(keyV2).describe("Keys that are programmed and shipped."),
       mailing_address: mailingAddressV2.describe("Where the keys go."),
     })
@@ -110,7 +128,7 @@ export const created = (done: {
 /**
  * The read model of a request, whichever version made it (decision C4). Beyond the specification are `error_message`
  * beside `state`, by which a caller sees why a request stays `received` (decision C6), and what people look for it by:
- * `external_id`, `customer_reference`, `tracking` and `serial_number`.
+ * `external_id`, `customer_reference`, `tracking` and `serial_number`; and where the parcel is, `delivery`.
  * @param keys in the request's order
  */
 export function readV2(request: CredentialRequest, keys: readonly SecurityKey[]): z.output<typeof credentialRequestV2> {
@@ -131,10 +149,18 @@ export function readV2(request: CredentialRequest, keys: readonly SecurityKey[])
         shipment_id: shipment?.id,
         customer_reference: request.shipment.customerReference,
         tracking: shipment?.tentative === true ? undefined : shipment?.tracking,
+        delivery: readDelivery(shipment),
         shipment_items: of("shipped"),
         mailing_address: readAddress(request.shipment.mailingAddress),
       }),
   });
+}
+
+function readDelivery(shipment: Shipment | undefined) {
+  const state = deliveryStateOf(shipment);
+  if (shipment?.shippedAt === undefined || state === undefined) return undefined;
+  const { shippedAt: shipped_at, endedAt: ended_at } = shipment;
+  return omitUndefined({ state, error_message: deliveryProblem(shipment), shipped_at, ended_at });
 }
 
 export const readListedV2 = (request: CredentialRequest, keys: readonly SecurityKey[]): z.output<typeof listedV2> => ({

@@ -60,7 +60,8 @@ describe("a shipment in state", () => {
     [106, "Delivery Exception"],
   ])("%i, %s, gives its responses: credentials are activation_pending", async (state, message) => {
     const one = await ordered({ state });
-    expect(await one.connector.runShipments()).toEqual({ answered: 1, missing: 0, failed: 0, activated: 0, left: 0 });
+    const report = { answered: 1, missing: 0, failed: 0, activated: 0, tracked: 0, left: 0 };
+    expect(await one.connector.runShipments()).toEqual(report);
     const credential = await credentialOf(one);
     expect(credential).toMatchObject({ state: "activation_pending", retryable_until: expect.any(String) });
     const key = await one.connector.keyRow(one.requestId);
@@ -614,7 +615,7 @@ describe("a shipment that the service does not know", () => {
     const connector = await testConnector(peers);
     connector.advance(-ageMs);
     for (let n = 0; n < count; n++) {
-      others.push(await ordered({ state: 103, on: connector }));
+      others.push(await ordered({ state: 104, on: connector }));
       connector.advance(ageMs / count);
     }
     await connector.runJobs();

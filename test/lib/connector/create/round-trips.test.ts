@@ -77,8 +77,8 @@ describe("sequential round trips to storage", () => {
     const connector = await testConnector(peers);
     await connector.order(orderBody([2, 1, 3]));
     const { sequential, total } = withoutLookingForWork(await connector.counted(() => connector.runShipments()));
-    // Load, claim, three blobs, index rows of the keys and the serial numbers side by side, rows, old index row.
-    expect([sequential, total]).toEqual([8, 11]);
+    // Load, claim, three blobs, index rows of the keys, of the tracking and the serial numbers side by side, rows, old index row.
+    expect([sequential, total]).toEqual([8, 12]);
   });
 
   test("of a poll of an authenticator that waits are 5", async () => {

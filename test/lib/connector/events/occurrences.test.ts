@@ -3,7 +3,13 @@ import { cloudEventOf } from "../../../../lib/connector/events/cloud-event.ts";
 import { cloudEventSchemas } from "../../../../lib/connector/events/cloud-event-schemas.ts";
 import { eventId, type Occurrence } from "../../../../lib/connector/events/event.ts";
 import { occurrencesBetween } from "../../../../lib/connector/events/occurrences.ts";
-import type { Credential, CredentialRequest, Delivery, SecurityKey } from "../../../../lib/connector/model/request.ts";
+import type {
+  Credential,
+  CredentialRequest,
+  Delivery,
+  SecurityKey,
+  Shipment,
+} from "../../../../lib/connector/model/request.ts";
 import { eventTypes } from "../../../../lib/connector/model/states.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
@@ -56,12 +62,33 @@ describe("the occurrences between two versions of a request", () => {
   test("name each shipped key once, and no authenticator", () => {
     const keys = [key("s-01-001", ["processing"]), key("s-02-001", ["processing"]), key("a-01", ["processing"])];
     const shipped = request({ delivery: { ...delivery, shipment: { ...shipment, stateId: 103, shippedAt: at } } });
-    const delivered = request({ delivery: { ...delivery, shipment: { ...shipment, stateId: 104, shippedAt: at } } });
+    const tracked = { ...shipment, stateId: 103, shippedAt: at, tracking: { number: "1" } };
+    const again = request({ delivery: { ...delivery, shipment: tracked } });
     expect(occurrencesBetween({ request: request(), keys }, { request: shipped, keys })).toEqual([
       { type: "key.shipped", keyId: "s-01-001" },
       { type: "key.shipped", keyId: "s-02-001" },
     ]);
-    expect(occurrencesBetween({ request: shipped, keys }, { request: delivered, keys })).toEqual([]);
+    expect(occurrencesBetween({ request: shipped, keys }, { request: again, keys })).toEqual([]);
+  });
+
+  test.each([
+    [104, { type: "key.delivered" }],
+    [105, { type: "key.delivery_failed", state: "lost" }],
+    [106, { type: "key.delivery_failed", state: "exception" }],
+  ])("have the end of the delivery of each shipped key once, in state %i", (stateId, end) => {
+    const keys = [key("s-01-001", ["active"]), key("s-02-001", ["active"]), key("a-01", ["active"])];
+    const of = (changes: Partial<Shipment>) => ({
+      request: request({ state: "complete", delivery: { ...delivery, shipment: { ...shipment, ...changes } } }),
+      keys,
+    });
+    const [none, shipped, ended] = [of({}), of({ shippedAt: at }), of({ shippedAt: at, stateId, endedAt: at })];
+    const events = ["s-01-001", "s-02-001"].map(keyId => ({ keyId, ...end }));
+    expect(occurrencesBetween(shipped, ended)).toEqual(events);
+    expect(occurrencesBetween(none, ended)).toEqual(
+      events.flatMap(event => [{ type: "key.shipped", keyId: event.keyId }, event]),
+    );
+    expect(occurrencesBetween(ended, ended)).toEqual([]);
+    expect(occurrencesBetween(shipped, of({ shippedAt: at, endedAt: at }))).toEqual([]);
   });
 
   test("have neither start nor shipment while the shipment is linked tentatively, and both when the link is confirmed", () => {
@@ -115,6 +142,8 @@ describe("the occurrences between two versions of a request", () => {
 const details: Readonly<Record<(typeof eventTypes)[number], Omit<Occurrence, "type"> & { shipmentId?: string }>> = {
   "request.started": {},
   "key.shipped": { keyId: "s-01-001", shipmentId: "ship-1" },
+  "key.delivered": { keyId: "s-01-001", shipmentId: "ship-1" },
+  "key.delivery_failed": { keyId: "s-01-001", shipmentId: "ship-1", state: "lost" },
   "credential.active": { keyId: "s-01-001", credential: 1, idpId: "entra" },
   "credential.failed": { keyId: "s-01-001", credential: 2, idpId: "entra" },
   "pin_mail.sent": { keyId: "s-01-001", mail: 1 },

@@ -100,6 +100,7 @@ describe("clean-up", () => {
     expect(await connector.queue("clean")).toHaveLength(1);
     connector.advance(days(14));
     await connector.runCleanUp(1);
+    await connector.runShipments("timer");
     expect(await traces(connector, requestId)).toEqual([]);
   });
 

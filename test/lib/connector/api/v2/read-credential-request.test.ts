@@ -105,7 +105,7 @@ describe("the version 2 read model (specification section 2)", () => {
       ],
     };
     const tracking = { number: "JD0146000030", link: "https://carrier.example/JD0146000030" };
-    const shipped = { id: "U89bvfKKCtQfhnqaFBrAZW", stateId: 103, message: "Shipped", tracking };
+    const shipped = { id: "U89bvfKKCtQfhnqaFBrAZW", stateId: 103, message: "Shipped", tracking, shippedAt: now };
     const delivery = { sentAt: now, shipment: shipped };
     expect(readV2({ ...request, delivery, errorMessage: "It is being looked up." }, [everything])).toStrictEqual({
       credential_request_id: "r1",
@@ -115,6 +115,7 @@ describe("the version 2 read model (specification section 2)", () => {
       shipment: {
         shipment_id: "U89bvfKKCtQfhnqaFBrAZW",
         tracking,
+        delivery: { state: "in_transit", shipped_at: now },
         shipment_items: [
           {
             id: "s-01-001",
@@ -197,9 +198,25 @@ describe("the version 2 read model (specification section 2)", () => {
     expect(read.shipment?.shipment_items.map(({ id }) => id)).toEqual(["s-01-001", "s-01-002"]);
   });
 
-  it("shows no tracking number of a shipment that may belong to another request", () => {
-    const delivery = { shipment: { id: "U89", tentative: true, tracking: { number: "JD0146000030" } } };
-    expect(readV2({ ...request, delivery }, [key]).shipment).not.toHaveProperty("tracking");
+  it("shows no tracking number and no delivery of a shipment that may belong to another request", () => {
+    const shipment = { id: "U89", tentative: true, shippedAt: now, tracking: { number: "JD0146000030" } };
+    const read = readV2({ ...request, delivery: { shipment } }, [key]).shipment;
+    expect(read).not.toHaveProperty("tracking");
+    expect(read).not.toHaveProperty("delivery");
+  });
+
+  it.each([
+    [103, undefined, { state: "in_transit" }],
+    [103, now, { state: "unknown", ended_at: now }],
+    [104, now, { state: "delivered", ended_at: now }],
+    [105, now, { state: "lost", error_message: "The delivery service reports: Lost", ended_at: now }],
+    [106, now, { state: "exception", error_message: "The delivery service reports: Lost", ended_at: now }],
+  ])("shows the delivery of a shipment in state %i that ended %s", (stateId, endedAt, delivery) => {
+    const shipment = { id: "U89", stateId, shippedAt: now, ...(endedAt && { endedAt }), message: "Lost" };
+    const read = readV2({ ...request, state: "complete", delivery: { shipment } }, [key]);
+    expect(read.shipment?.delivery).toEqual({ ...delivery, shipped_at: now });
+    expect(credentialRequestV2.parse(read)).toStrictEqual(read);
+    expect(read).not.toHaveProperty("error_message");
   });
 
   it("is documented with the specification's names, and those by which people find a request", () => {
@@ -218,6 +235,7 @@ describe("the version 2 read model (specification section 2)", () => {
       "shipment_id",
       "customer_reference",
       "tracking",
+      "delivery",
       "shipment_items",
       "mailing_address",
     ]);

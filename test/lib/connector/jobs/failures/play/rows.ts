@@ -18,5 +18,5 @@ export async function indexOf({ connector, requestId }: Stage): Promise<readonly
 /** The request's row and those of its keys. */
 export const rowsOf = ({ request, keys }: LoadedRequest) => [request.value, ...keys.map(({ value }) => value)];
 
-/** Whether a row of that queue is worked on by the jobs, not by clean-up. */
-export const isWork = ({ queue }: Pick<DueEntry, "queue">): boolean => queue !== "clean" && queue !== "purge";
+/** Whether a row of that queue is worked on by the jobs until the request and its emails have ended. */
+export const isWork = ({ queue }: Pick<DueEntry, "queue">): boolean => !["track", "clean", "purge"].includes(queue);

@@ -1,0 +1,57 @@
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { plus } from "../../platform/time.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { deliveryService } from "../model/peer-names.ts";
+import { type Delivery, shipmentIdOf } from "../model/request.ts";
+import { afterReport, withDeliveryEnd } from "../model/shipment.ts";
+import { withTrackDue } from "../runs/next-due.ts";
+import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
+import { isLeasedByAnother, type Run } from "../runs/run.ts";
+import type { PollResult } from "./poll-shipment.ts";
+
+/**
+ * Asks the delivery service where a shipment is whose responses came, and saves the state and the tracking number. Leaves
+ * the responses alone. Takes no lease: the call changes nothing, and the result is saved by version.
+ */
+export async function trackShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
+  const { delivery, log, now } = deps;
+  const request = loaded.request.value;
+  const shipmentId = shipmentIdOf(request);
+  if (shipmentId === undefined || isLeasedByAnother(request.lease, run, now())) return "skipped";
+  const call = () => callAndLearn(deliveryService, run, deps, () => delivery.getShipment(shipmentId));
+  const answer = await callInTurn(deliveryService, run, deps, call);
+  if (answer === "left") return "left";
+  const { missing, ...rest } = request.delivery ?? {};
+  if ("value" in answer) {
+    const shipment = afterReport(rest.shipment ?? { id: shipmentId }, answer.value, now());
+    await saveTracked(loaded, { ...rest, shipment }, deps);
+    return "answered";
+  }
+  const { error } = answer;
+  if (!(error instanceof PeerFailure)) throw error;
+  log.warn("poll_failed", { shipmentId, error });
+  if (error.kind === "unauthorized") return "unauthorized";
+  if (error.kind === "missing" && error.code !== undefined) return "missing";
+  await saveTracked(loaded, request.delivery, deps, error.retryAfter);
+  return "failed";
+}
+
+/**
+ * Saves what is known of a tracked shipment, and the next look at it. It is the last one at the end of `trackForMs`.
+ * @param retryAfter seconds that the peer asked to wait
+ */
+export async function saveTracked(
+  loaded: LoadedRequest,
+  delivery: Delivery | undefined,
+  deps: ConnectorDeps,
+  retryAfter?: number,
+): Promise<void> {
+  const { now, intervals, log } = deps;
+  const { shipment } = delivery ?? {};
+  const isOver = plus(shipment?.shippedAt ?? now(), intervals.trackForMs) <= now();
+  const tracked = isOver && delivery ? withDeliveryEnd(delivery, now()) : delivery;
+  const request = { ...loaded.request.value, ...(tracked && { delivery: tracked }) };
+  const changes = { request: withTrackDue(request, securityKeysOf(loaded), deps, retryAfter) };
+  if ((await deps.requests.save(loaded, changes)) === undefined) log.warn("poll_conflict", {});
+}

@@ -1,0 +1,372 @@
+import pLimit from "p-limit";
+import { describe, expect, test } from "vitest";
+import { eventsIn } from "../../../../lib/connector/events/event.ts";
+import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
+import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
+import { connectorWith, sinkOfFile } from "../../../support/connector/event-sinks.ts";
+import {
+  type ConnectorOptions,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
+
+const peers = await peersOfFile();
+const sink = await sinkOfFile(peers.vault, 1);
+const calls = () => peers.delivery.count("GET", /shipments\/./);
+
+interface OnItsWay {
+  readonly connector: TestConnector;
+  readonly requestId: string;
+  readonly shipmentId: string;
+}
+
+/** A complete request whose parcel is on its way, in state 103. */
+async function onItsWay(options: ConnectorOptions = {}, on?: TestConnector): Promise<OnItsWay> {
+  const connector = on ?? (await testConnector(peers, options));
+  const { requestId, shipmentId = "" } = await connector.orderAndRun();
+  expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  return { connector, requestId, shipmentId };
+}
+
+/** Runs the timer when the next look at the shipment is due. Returns the wait before it, in hours. */
+async function lookAgain({ connector, requestId }: OnItsWay): Promise<number> {
+  const { trackDue } = await connector.requestRow(requestId);
+  const waitMs = between(connector.now(), trackDue?.at ?? "");
+  connector.advance(waitMs);
+  await connector.runShipments("timer");
+  return waitMs / hours(1);
+}
+
+const deliveryOf = async ({ connector, requestId }: OnItsWay) => (await connector.read(requestId)).shipment?.delivery;
+
+describe("a shipment whose responses came", () => {
+  test.each([
+    [104, "delivered", undefined],
+    [105, "lost", "The delivery service reports: Shipment Lost/Missing"],
+    [106, "exception", "The delivery service reports: Delivery Exception"],
+  ])("is tracked until state %i: it is %s, and its request stays complete", async (state, delivery, error_message) => {
+    const one = await onItsWay();
+    const { connector, requestId, shipmentId } = one;
+    const shipped_at = connector.now();
+    expect(await deliveryOf(one)).toEqual({ state: "in_transit", shipped_at });
+    await lookAgain(one);
+    expect(await deliveryOf(one)).toEqual({ state: "in_transit", shipped_at });
+    await peers.delivery.control(shipmentId, { state });
+    await lookAgain(one);
+    const ended_at = connector.now();
+    const ended = { state: delivery, ...(error_message && { error_message }), shipped_at, ended_at };
+    expect(await deliveryOf(one)).toEqual(ended);
+    const read = await connector.read(requestId);
+    expect(read.state).toBe("complete");
+    expect(read.error_message).toBeUndefined();
+    expect(await connector.queue("track")).toEqual([]);
+    expect(await connector.queue("clean")).toHaveLength(1);
+    connector.advance(days(2));
+    peers.delivery.resetRequests();
+    expect(await connector.runShipments()).toMatchObject({ tracked: 0, answered: 0 });
+    expect(calls()).toBe(0);
+    expect(await deliveryOf(one)).toEqual(ended);
+    const event = { credentialRequestId: requestId, shipmentId, state: delivery, keys: 1 };
+    expect(connector.events("delivery_state")).toMatchObject([{ state: "in_transit" }, event]);
+  });
+
+  test("is asked for after 1 hour, backing off to 6, and for 30 days: then its delivery is unknown", async () => {
+    const one = await onItsWay();
+    const shippedAt = one.connector.now();
+    peers.delivery.resetRequests();
+    const waits: number[] = [];
+    while ((await one.connector.queue("track")).length > 0) waits.push(await lookAgain(one));
+    expect(waits.slice(0, 6)).toEqual([1, 1, 2, 4, 6, 6]);
+    expect(Math.max(...waits)).toBe(6);
+    expect(calls()).toBe(waits.length);
+    expect(waits.length).toBeLessThan(130);
+    expect(one.connector.now()).toBe(plus(shippedAt, days(30)));
+    expect(await deliveryOf(one)).toMatchObject({ state: "unknown", ended_at: one.connector.now() });
+  });
+
+  test("ends with the first poll if that reports the delivery", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, shipmentId = "" } = await connector.order();
+    await peers.delivery.control(shipmentId, { state: 104 });
+    await connector.runJobs();
+    expect(await connector.queue("track")).toEqual([]);
+    expect(await deliveryOf({ connector, requestId, shipmentId })).toMatchObject({ state: "delivered" });
+  });
+
+  test("has its responses neither opened nor stored again", async () => {
+    const opened: string[] = [];
+    const noting =
+      <A extends readonly unknown[], R>(name: string, call: (...of: A) => R) =>
+      (...of: A): R => {
+        opened.push(name);
+        return call(...of);
+      };
+    const one = await onItsWay();
+    const key = await one.connector.keyRow(one.requestId);
+    await peers.delivery.control(one.shipmentId, { sabotage: "garbage" });
+    const watching = one.connector.anotherInstance({
+      ports: ({ sealer, responses, delivery }) => ({
+        sealer: { ...sealer, open: noting("sealer", sealer.open) },
+        responses: { ...responses, put: noting("responses", responses.put) },
+        delivery: { ...delivery, signingKey: noting("signing key", delivery.signingKey) },
+      }),
+    });
+    await lookAgain({ ...one, connector: watching });
+    expect(watching.events("poll_failed")).toEqual([]);
+    expect(opened).toEqual([]);
+    expect(await one.connector.keyRow(one.requestId)).toEqual(key);
+  });
+
+  test("has a tracking number from then on that it gets late, in a later email too", async () => {
+    const connector = await testConnector(peers);
+    const { requestId, shipmentId = "" } = await connector.order();
+    const one = { connector, requestId, shipmentId };
+    await peers.delivery.control(shipmentId, { tracked: false });
+    await connector.runJobs();
+    expect(peers.mail.mails().at(-1)?.text).not.toContain("SIM-");
+    expect((await connector.read(requestId)).shipment?.tracking).toBeUndefined();
+    await peers.delivery.control(shipmentId, { tracked: true });
+    await lookAgain(one);
+    const tracking = (await connector.read(requestId)).shipment?.tracking;
+    expect(tracking).toEqual({ number: expect.stringMatching(/^SIM-/), link: expect.stringContaining("SIM-") });
+    await peers.delivery.control(shipmentId, { tracked: false });
+    await lookAgain(one);
+    expect((await connector.read(requestId)).shipment?.tracking).toEqual(tracking);
+    await resendPin(requestId, connector.context);
+    expect(peers.mail.mails().at(-1)?.text).toContain(tracking?.number);
+  });
+
+  test("is tracked on after an outage, with its back-off, and not before a Retry-After", async () => {
+    const one = await onItsWay();
+    peers.delivery.fail({ kind: "throttle", path: "shipments/", retryAfter: 7200, times: 1 });
+    await lookAgain(one);
+    expect(await lookAgain(one)).toBe(2);
+    peers.delivery.fail({ kind: "drop", path: "shipments/", times: 10 });
+    await lookAgain(one);
+    peers.delivery.clearFaults();
+    expect(await deliveryOf(one)).toMatchObject({ state: "in_transit" });
+    await peers.delivery.control(one.shipmentId, { state: 104 });
+    await lookAgain(one);
+    expect(await deliveryOf(one)).toMatchObject({ state: "delivered" });
+  });
+
+  test("waits while the delivery service refuses the token, with one error event for each run", async () => {
+    const one = await onItsWay();
+    const other = await onItsWay({}, one.connector);
+    peers.delivery.fail({ kind: "refuse", path: "shipments/", status: 401, times: 10 });
+    await lookAgain(one);
+    expect(one.connector.events("delivery_token_refused")).toHaveLength(1);
+    peers.delivery.clearFaults();
+    expect(await one.connector.runShipments("timer")).toMatchObject({ tracked: 2 });
+    expect(await deliveryOf(other)).toMatchObject({ state: "in_transit" });
+  });
+
+  test("is not tracked if it is linked tentatively, was never answered, or was cancelled", async () => {
+    const connector = await testConnector(peers);
+    const { shipmentId = "" } = await connector.order();
+    await peers.delivery.control(shipmentId, { state: 103, sabotage: "garbage" });
+    await connector.runShipments();
+    expect(await connector.queue("track")).toEqual([]);
+    connector.advance(days(200));
+    await connector.runShipments();
+    expect(await connector.queue("poll")).toEqual([]);
+    expect(await connector.queue("track")).toEqual([]);
+  });
+});
+
+describe("a tracked shipment that the delivery service does not know any more", () => {
+  test("is unknown after three looks over a day if the service knows others, and is quietly not asked for again", async () => {
+    const one = await onItsWay();
+    const other = await onItsWay({}, one.connector);
+    await peers.delivery.control(one.shipmentId, { delete: true });
+    const states: unknown[] = [];
+    while ((await one.connector.queue("track")).some(({ requestId }) => requestId === one.requestId)) {
+      await lookAgain(one);
+      states.push((await deliveryOf(one))?.state);
+    }
+    expect(states.length).toBeGreaterThan(3);
+    expect(states.at(-1)).toBe("unknown");
+    expect(new Set(states.slice(0, -1))).toEqual(new Set(["in_transit"]));
+    expect(between((await deliveryOf(one))?.shipped_at ?? "", one.connector.now())).toBeGreaterThanOrEqual(days(1));
+    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "complete" });
+    expect(one.connector.events("all_shipments_missing")).toEqual([]);
+    expect(await deliveryOf(other)).toMatchObject({ state: "in_transit" });
+  });
+
+  test("stays in transit while the service knows no other: its address may be wrong", async () => {
+    const one = await onItsWay();
+    await peers.delivery.control(one.shipmentId, { delete: true });
+    for (let look = 0; look < 10; look++) await lookAgain(one);
+    expect(await deliveryOf(one)).toMatchObject({ state: "in_transit" });
+    expect((await one.connector.requestRow(one.requestId)).delivery?.missing).toBeUndefined();
+  });
+
+  test("does not hide from polls that the service knows others", async () => {
+    const gone = await onItsWay();
+    const known = await onItsWay({}, gone.connector);
+    const { connector } = gone;
+    await peers.delivery.control(gone.shipmentId, { delete: true });
+    while ((await deliveryOf(gone))?.state === "in_transit") await lookAgain(gone);
+    await peers.delivery.control(known.shipmentId, { state: 104 });
+    await lookAgain(known);
+    const polled = await connector.order();
+    await peers.delivery.control(polled.shipmentId ?? "", { delete: true });
+    peers.delivery.resetRequests();
+    await connector.runShipments();
+    expect(connector.events("all_shipments_missing")).toEqual([]);
+    // The poll, and the first shipment that is asked for instead.
+    expect(calls()).toBe(2);
+  });
+});
+
+describe("the clean-up of a request", () => {
+  test("comes at its time while the shipment is on its way, and leaves nothing to track", async () => {
+    const one = await onItsWay();
+    const { connector, requestId } = one;
+    while (between((await connector.requestRow(requestId)).terminalAt ?? "", connector.now()) < days(6))
+      await lookAgain(one);
+    connector.advance(days(7) - between((await connector.requestRow(requestId)).terminalAt ?? "", connector.now()) - 1);
+    expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 0 });
+    connector.advance(1);
+    expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 1 });
+    expect(await connector.queue("track")).toEqual([]);
+    expect(await connector.runShipments("timer")).toMatchObject({ tracked: 0 });
+  });
+
+  test("does not wait for a delivery service that is away", async () => {
+    const { connector } = await onItsWay();
+    peers.delivery.fail({ kind: "drop", path: "shipments/", times: 1000 });
+    connector.advance(days(7));
+    await connector.runShipments("timer");
+    expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 1 });
+  });
+
+  test("is not undone by a look at the shipment that it overtakes", async () => {
+    const one = await onItsWay();
+    const { connector, requestId } = one;
+    connector.advance(days(7));
+    const overtaken = connector.anotherInstance({
+      ports: ({ delivery }) => ({
+        delivery: {
+          ...delivery,
+          getShipment: async id => {
+            const found = await delivery.getShipment(id);
+            expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 1 });
+            return found;
+          },
+        },
+      }),
+    });
+    await overtaken.runShipments("timer");
+    expect(await connector.context.requests.load(requestId)).toBeUndefined();
+    // The index row of the next look, which was written before the rows, is removed when it is old.
+    connector.advance(days(1));
+    await connector.runShipments("timer");
+    expect(await connector.queue("track")).toEqual([]);
+  });
+});
+
+describe("shipments on their way", () => {
+  test("cost one call and four of storage each, and none if they are not due, also on demand", async () => {
+    const one = await onItsWay();
+    const { connector } = one;
+    peers.delivery.resetRequests();
+    const idle = await connector.counted(() => connector.runShipments("on_demand"));
+    expect(calls()).toBe(0);
+    connector.advance(hours(1));
+    const { total, sequential } = await connector.counted(() => connector.runShipments("timer"));
+    expect(calls()).toBe(1);
+    // Load, new index row, row, old index row.
+    expect([total - idle.total, sequential - idle.sequential]).toEqual([4, 4]);
+  });
+
+  test("come after every other shipment, however many are due", async () => {
+    const { connector, requestId } = await onItsWay();
+    const original = await connector.load(requestId);
+    const { insert } = connector.context.requests;
+    const at = plus(connector.now(), -days(1));
+    const copies = Array.from({ length: 1000 }, (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`);
+    const request = original.request.value;
+    const limit = pLimit(16);
+    await Promise.all(
+      copies.map(id =>
+        limit(() =>
+          insert(
+            { ...request, id, trackDue: { queue: "track", at, peer: "delivery service" } },
+            original.keys.map(({ value }) => value),
+          ),
+        ),
+      ),
+    );
+    const placed = [await connector.order(), await connector.order()];
+    connector.advance(hours(1));
+    const asked: string[] = [];
+    const slow = connector.anotherInstance({
+      ports: ({ delivery }, clock) => ({
+        delivery: {
+          ...delivery,
+          getShipment: id => {
+            asked.push(id);
+            clock.advance(seconds(100));
+            return delivery.getShipment(id);
+          },
+        },
+      }),
+    });
+    const report = await slow.runShipments("timer");
+    expect(asked.slice(0, 2).sort()).toEqual(placed.map(({ shipmentId }) => shipmentId).sort());
+    expect(asked.length).toBeGreaterThan(2);
+    expect(report).toMatchObject({ answered: 2 });
+    expect(report.left).toBeGreaterThan(900);
+  });
+});
+
+describe("a host that dies at any call while it looks at a shipment on its way", () => {
+  test.each(["before", "after"] as const)(
+    "%s the call is made: its end is reported once, and nothing is left",
+    async phase => {
+      const died: string[] = [];
+      for (let step = 0; ; step++) {
+        const one = await onItsWay({}, await connectorWith(peers, [sink]));
+        const { connector, requestId } = one;
+        await peers.delivery.control(one.shipmentId, { state: 105 });
+        connector.advance(hours(1));
+        const dying = crashing(step, phase, "all");
+        const { tables, ports } = dying.options;
+        const dead = connector.anotherInstance({
+          tables,
+          ports: (context, clock) => ({ ...ports(context, clock), sendEventsAfterJob: async () => {} }),
+        });
+        const run = dead.runShipments("timer");
+        const call = await Promise.race([dying.died, run.then(() => undefined)]);
+        if (call === undefined) break;
+        died.push(call);
+        const check = async () => {
+          for (const ms of [minutes(20), days(1)]) {
+            connector.advance(ms);
+            await connector.runShipments("timer");
+          }
+          expect(await deliveryOf(one), call).toMatchObject({ state: "lost" });
+          expect(await connector.queue("track"), call).toEqual([]);
+          expect((await connector.requestRow(requestId)).lease, call).toBeUndefined();
+          const { recorded } = await connector.context.events.load(requestId);
+          const ends = eventsIn(requestId, recorded).filter(({ type }) => type === "key.delivery_failed");
+          expect(ends, call).toMatchObject([{ keyId: "s-01-001", state: "lost", serial: expect.any(String) }]);
+        };
+        await check();
+        dying.goOn();
+        await run;
+        await check();
+      }
+      // The look, the index rows of the events, the rows, the former index row.
+      expect(died.map(call => call.replace(/^\d+: /, ""))).toEqual([
+        "delivery.getShipment",
+        "due.upsert",
+        "credentialrequests.transact",
+        "due.remove",
+      ]);
+    },
+  );
+});
