@@ -5,6 +5,18 @@ import { maxBatch } from "./send.ts";
 const name = "npm run import-otpkeys";
 const text = { type: "string" } as const;
 const flag = { type: "boolean" } as const;
+
+/** Options of every import. */
+export const commonOptions = {
+  url: text,
+  report: text,
+  "dry-run": flag,
+  "token-file": text,
+  batch: text,
+  parallel: text,
+  timeout: text,
+} as const;
+
 const command = {
   name,
   help: `Imports OTP keys into Core from the files of key makers.
@@ -29,36 +41,34 @@ Usage: API_TOKEN=<token> npm run import-otpkeys -- --url URL [options] FILE ...
 The exit code is 0 if every line is imported, 1 if some are not, 2 if nothing was tried, 3 if the import stopped before
 the end, 130 if it was interrupted. More in docs/import.md.`,
   options: {
-    url: text,
+    ...commonOptions,
     replace: flag,
-    report: text,
-    "dry-run": flag,
     digits: text,
     identifier: text,
     "username-column": text,
-    "token-file": text,
     "pskc-key-file": text,
     "pskc-passphrase-file": text,
-    batch: text,
-    parallel: text,
-    timeout: text,
   },
   allowPositionals: true,
 } as const;
 
-/** The parsed command line. */
-export interface ImportArguments {
+/** What every import has on its command line. */
+export interface CommonArguments {
   readonly files: readonly string[];
   readonly url: string;
-  readonly replace: boolean;
   readonly dryRun: boolean;
   readonly report: string | undefined;
   readonly tokenFile: string | undefined;
-  readonly pskcKeyFile: string | undefined;
-  readonly pskcPassphraseFile: string | undefined;
   readonly batch: number;
   readonly parallel: number;
   readonly timeoutMs: number;
+}
+
+/** The parsed command line of an import of OTP keys. */
+export interface ImportArguments extends CommonArguments {
+  readonly replace: boolean;
+  readonly pskcKeyFile: string | undefined;
+  readonly pskcPassphraseFile: string | undefined;
   readonly log: LogOptions;
 }
 
@@ -66,25 +76,14 @@ export interface ImportArguments {
 export function importArguments(args: readonly string[]): ImportArguments | undefined {
   const parsed = readArguments(command, args);
   if (parsed === undefined) return undefined;
-  const { values, positionals: files } = parsed;
-  const { url = "", "dry-run": dryRun = false } = values;
-  if (files.length === 0) throw usageError(name, "No FILE is given.");
-  if (url === "" && !dryRun) throw usageError(name, "--url is missing.");
-  const inputs = [...files, values["token-file"], values["pskc-key-file"], values["pskc-passphrase-file"]];
-  if (inputs.filter(name => name === "-").length > 1) throw new Error("Only one input can be standard input.");
+  const { values, positionals } = parsed;
   const digits = values.digits === undefined ? undefined : wholeNumber("--digits", values.digits, 6, 8);
+  const secretFiles = [values["pskc-key-file"], values["pskc-passphrase-file"]];
   return {
-    files,
-    url,
-    dryRun,
+    ...commonArguments(name, values, positionals, { parallel: "4", secretFiles }),
     replace: values.replace ?? false,
-    report: values.report,
-    tokenFile: values["token-file"],
     pskcKeyFile: values["pskc-key-file"],
     pskcPassphraseFile: values["pskc-passphrase-file"],
-    batch: wholeNumber("--batch", values.batch ?? String(maxBatch), 1, maxBatch),
-    parallel: wholeNumber("--parallel", values.parallel ?? "4", 1, 32),
-    timeoutMs: wholeNumber("--timeout", values.timeout ?? "30", 1, 600) * 1000,
     log: {
       ...(digits !== undefined && { digits }),
       ...(values.identifier !== undefined && { identifier: values.identifier }),
@@ -92,6 +91,32 @@ export function importArguments(args: readonly string[]): ImportArguments | unde
         usernameColumn: wholeNumber("--username-column", values["username-column"], 1, 100),
       }),
     },
+  };
+}
+
+type CommonValues = { readonly [K in keyof typeof commonOptions]?: K extends "dry-run" ? boolean : string };
+
+/** Returns what every import has on its command line. Throws an error if it is wrong. @param name of the command */
+export function commonArguments(
+  name: string,
+  values: CommonValues,
+  files: readonly string[],
+  { parallel, secretFiles = [] }: { readonly parallel: string; readonly secretFiles?: readonly (string | undefined)[] },
+): CommonArguments {
+  const { url = "", "dry-run": dryRun = false } = values;
+  if (files.length === 0) throw usageError(name, "No FILE is given.");
+  if (url === "" && !dryRun) throw usageError(name, "--url is missing.");
+  const inputs = [...files, values["token-file"], ...secretFiles];
+  if (inputs.filter(name => name === "-").length > 1) throw new Error("Only one input can be standard input.");
+  return {
+    files,
+    url,
+    dryRun,
+    report: values.report,
+    tokenFile: values["token-file"],
+    batch: wholeNumber("--batch", values.batch ?? String(maxBatch), 1, maxBatch),
+    parallel: wholeNumber("--parallel", values.parallel ?? parallel, 1, 32),
+    timeoutMs: wholeNumber("--timeout", values.timeout ?? "30", 1, 600) * 1000,
   };
 }
 

@@ -3,16 +3,16 @@ import type { Client } from "openapi-fetch";
 import type { paths } from "../../docs/openapi/core.ts";
 import { instant, type Now } from "../../lib/platform/time.ts";
 import { apiUrl, connectApi } from "../api.ts";
-import { type ImportArguments, importArguments } from "./arguments.ts";
+import type { CommonArguments } from "./arguments.ts";
 import { createAsk, ImportStopped } from "./calls.ts";
-import { readPassphrase, readPreSharedKey, readTexts, readToken } from "./inputs.ts";
+import { readToken } from "./inputs.ts";
 import { catchInterrupt } from "./interrupt.ts";
-import { type Line, readLines } from "./lines.ts";
+import type { Line } from "./lines.ts";
 import { createProgress, formatCount, refusedLine, summaryOf } from "./progress.ts";
-import { checkReport, writeReport } from "./report.ts";
-import { runImport } from "./run-import.ts";
+import { checkReport, type ReportColumns, writeReport } from "./report.ts";
+import { runImport, type Sent } from "./run-import.ts";
 import { createScreen, type Output, type Screen } from "./screen.ts";
-import { checkCore, sendKeys } from "./send.ts";
+import { type Core, checkCore } from "./send.ts";
 
 const timeOfDay: Now = () => instant(Date.now());
 
@@ -32,61 +32,86 @@ interface RunDeps extends CommandProcess {
   readonly screen: Screen;
 }
 
-/** Imports OTP keys from the files of key makers (A18, G13). Returns the exit code. */
-export async function runImportCommand(args: readonly string[], command: CommandProcess): Promise<number> {
+/** What is imported, and how. @typeParam A its command line; T what a line describes */
+export interface ImportKind<A extends CommonArguments, T> {
+  readonly noun: "key" | "user";
+  /** Returns undefined if the command line asks for help. Throws if it is wrong. */
+  readonly parseArguments: (args: readonly string[]) => A | undefined;
+  /** Reads all files. Throws if one cannot be read. @param note writes a note for the person who runs the command */
+  readonly readLines: (
+    given: A,
+    environment: CommandProcess["environment"],
+    note: (text: string) => void,
+  ) => Promise<readonly Line<T>[]>;
+  /** Sends items in one call. The outcomes have the order of the items. Throws `ImportStopped`. */
+  readonly send: (items: readonly T[], given: A, core: Core) => Promise<readonly Sent[]>;
+  /** Size of an item in a call, if a call could become too large. */
+  readonly bytesOf?: (item: T) => number;
+  readonly columns: ReportColumns<T>;
+}
+
+/** Imports what the files of a command line describe (A18, A25, G13). Returns the exit code. */
+export async function runImportCommand<A extends CommonArguments, T>(
+  kind: ImportKind<A, T>,
+  args: readonly string[],
+  command: CommandProcess,
+): Promise<number> {
   const { stdout, stderr, now } = command;
   const deps = { ...command, screen: createScreen(stdout, stderr, now) };
   const printError = (error: unknown) => stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  let prepared: Prepared | undefined;
+  let prepared: Prepared<A, T> | undefined;
   try {
-    const given = importArguments(args);
-    prepared = given && (await prepare(given, command));
+    const given = kind.parseArguments(args);
+    prepared = given && (await prepare(kind, given, deps));
   } catch (error) {
     printError(error);
     return exitCodes.notStarted;
   }
   if (prepared === undefined) return exitCodes.done;
   try {
-    return await run(prepared, deps);
+    return await run(kind, prepared, deps);
   } catch (error) {
     printError(error);
     return exitCodes.stopped;
   }
 }
 
-interface Prepared {
-  readonly given: ImportArguments;
+interface Prepared<A, T> {
+  readonly given: A;
   /** Absent in a dry run. */
   readonly api?: Client<paths>;
-  readonly lines: readonly Line[];
+  readonly lines: readonly Line<T>[];
 }
 
 /** Reads all inputs. Throws if the run cannot start. */
-async function prepare(given: ImportArguments, { environment }: CommandProcess): Promise<Prepared> {
-  if (given.report !== undefined) await checkReport(given.report);
-  const pskc = {
-    preSharedKey: await readPreSharedKey(given.pskcKeyFile, environment.PSKC_KEY),
-    passphrase: await readPassphrase(given.pskcPassphraseFile, environment.PSKC_PASSPHRASE),
-  };
+async function prepare<A extends CommonArguments, T>(
+  kind: ImportKind<A, T>,
+  given: A,
+  { environment, screen }: RunDeps,
+): Promise<Prepared<A, T>> {
+  if (given.report !== undefined) await checkReport(given.report, kind.columns);
   const api = given.dryRun
     ? undefined
     : connectApi<paths>(given.url, await readToken(given.tokenFile, environment.API_TOKEN), {
         prefix: "/core",
         timeoutMs: given.timeoutMs,
       });
-  const texts = await readTexts(given.files);
-  const lines = readLines(texts, { log: given.log, pskc, now: timeOfDay() });
+  const lines = await kind.readLines(given, environment, screen.note);
   return { given, lines, ...(api && { api }) };
 }
 
-async function run({ given, api, lines }: Prepared, deps: RunDeps): Promise<number> {
+async function run<A extends CommonArguments, T>(
+  kind: ImportKind<A, T>,
+  { given, api, lines }: Prepared<A, T>,
+  deps: RunDeps,
+): Promise<number> {
   const { screen } = deps;
   for (const line of lines) if (line.outcome === "refused") screen.result(refusedLine(line));
   const total = lines.filter(({ outcome }) => outcome === "open").length;
-  const sent = api === undefined || total === 0 ? { lines } : await send(lines, { given, api, total }, deps);
+  const sent = api === undefined || total === 0 ? { lines } : await send(kind, lines, { given, api, total }, deps);
   const { lines: results, interrupted, stopped } = { interrupted: undefined, stopped: undefined, ...sent };
-  screen.result(summaryOf(results, api === undefined ? "to be sent" : "open"));
-  if (given.report !== undefined) await writeReport(given.report, results);
+  screen.result(summaryOf(results, api === undefined ? "to be sent" : "open", kind.noun));
+  if (given.report !== undefined) await writeReport(given.report, results, kind.columns);
   const open = results.filter(({ outcome }) => outcome === "open").length;
   if (stopped !== undefined) screen.note(`Stopped: ${stopped}.`);
   if (api !== undefined && open > 0)
@@ -97,9 +122,10 @@ async function run({ given, api, lines }: Prepared, deps: RunDeps): Promise<numb
   return hasFailures ? exitCodes.someFailed : exitCodes.done;
 }
 
-async function send(
-  lines: readonly Line[],
-  { given, api, total }: { readonly given: ImportArguments; readonly api: Client<paths>; readonly total: number },
+async function send<A extends CommonArguments, T>(
+  kind: ImportKind<A, T>,
+  lines: readonly Line<T>[],
+  { given, api, total }: { readonly given: A; readonly api: Client<paths>; readonly total: number },
   { screen, now }: RunDeps,
 ) {
   const interrupt = catchInterrupt(() =>
@@ -119,13 +145,14 @@ async function send(
   });
   try {
     await checkCore({ api, ask });
-    const tried = createProgress(screen, total, now);
+    const tried = createProgress(screen, total, now, kind.noun);
     const result = await runImport(lines, {
       parallel: given.parallel,
       batch: given.batch,
       stop,
       tried,
-      send: keys => sendKeys(keys, given, { api, ask }),
+      bytesOf: kind.bytesOf,
+      send: items => kind.send(items, given, { api, ask }),
     });
     return { ...result, interrupted: interrupt.exitCode() };
   } catch (error) {

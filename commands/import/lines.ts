@@ -6,22 +6,22 @@ import type { PskcSecrets } from "./formats/pskc-encryption-key.ts";
 
 /**
  * The outcome of a line.
- * - `imported`: Core created the OTP key or stored its secret
- * - `present`: Core already had the OTP key with this secret
+ * - `imported`: Core created the OTP key or the user, or stored the secret
+ * - `present`: Core already had the OTP key with this secret, or the same user
  * - `replaced`: Core had another secret for the prefix, and replaced it
  * - `refused`: the line is invalid, or Core refused it
- * - `failed`: Core failed repeatedly at this OTP key
+ * - `failed`: Core failed repeatedly at this line
  * - `open`: not sent, or without a response
  */
 export type Outcome = "imported" | "present" | "replaced" | "refused" | "failed" | "open";
 
-/** A line of a file, with its outcome. */
-export interface Line {
+/** A line of a file, with its outcome. @typeParam T what it describes */
+export interface Line<T = ImportKey> {
   readonly file: string;
   /** Number of the line, from 1. */
   readonly line: number;
-  /** Absent if the line describes no OTP key. */
-  readonly key?: ImportKey;
+  /** Absent if the line describes nothing that can be imported. */
+  readonly item?: T;
   readonly outcome: Outcome;
   /** Reason of the outcome, or empty. Never quotes a secret. */
   readonly reason: string;
@@ -39,9 +39,9 @@ export function readLines(
   options: ReadingOptions,
 ): readonly Line[] {
   const lines = files.flatMap(({ name, text }) => fileLines(name, text, options));
-  const last = new Map(lines.flatMap(line => (line.key === undefined ? [] : [[line.key.prefix, line] as const])));
+  const last = new Map(lines.flatMap(line => (line.item === undefined ? [] : [[line.item.prefix, line] as const])));
   return lines.map(line => {
-    const used = line.key && last.get(line.key.prefix);
+    const used = line.item && last.get(line.item.prefix);
     if (used === undefined || used === line) return line;
     const reason = `${locationOf(used)} has the same prefix, and the last one counts`;
     return { file: line.file, line: line.line, outcome: "refused", reason };
@@ -49,13 +49,13 @@ export function readLines(
 }
 
 /** Returns `file:line`, the form that editors recognise. */
-export const locationOf = ({ file, line }: Pick<Line, "file" | "line">): string => `${file}:${line}`;
+export const locationOf = ({ file, line }: Pick<Line<unknown>, "file" | "line">): string => `${file}:${line}`;
 
 function fileLines(file: string, text: string, { log, pskc, now }: ReadingOptions): readonly Line[] {
   const isXml = /^\ufeff?\s*</.test(text);
   const { keys, refused } = isXml ? readPskc(text, { ...pskc, now }) : readPersonalisationLog(text, log);
   const lines: Line[] = [
-    ...keys.map(key => ({ file, line: key.line, key, outcome: "open" as const, reason: "not sent" })),
+    ...keys.map(key => ({ file, line: key.line, item: key, outcome: "open" as const, reason: "not sent" })),
     ...refused.map(({ line, reason }) => ({ file, line, outcome: "refused" as const, reason })),
   ];
   return lines.sort((one, other) => one.line - other.line);

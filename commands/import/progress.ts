@@ -2,22 +2,22 @@ import { type Line, locationOf, type Outcome } from "./lines.ts";
 import type { Screen } from "./screen.ts";
 
 /** Returns a function that shows the progress after each line, and each line that was refused or failed. @param now milliseconds */
-export function createProgress(screen: Screen, total: number, now: () => number) {
+export function createProgress(screen: Screen, total: number, now: () => number, noun = "key") {
   const startedAt = now();
   const milestone = Math.ceil(total / 10);
-  return (line: Line, count: number): void => {
+  return (line: Line<unknown>, count: number): void => {
     if (line.outcome === "refused" || line.outcome === "failed") screen.result(refusedLine(line));
     const text = () => {
       const perSecond = count / Math.max(0.001, (now() - startedAt) / 1000);
       const left = count === total ? "" : `, about ${formatCount(Math.ceil((total - count) / perSecond))} s left`;
-      return `${formatCount(count)} of ${keys(total)}, ${formatCount(Math.round(perSecond))} a second${left}`;
+      return `${formatCount(count)} of ${counted(total, noun)}, ${formatCount(Math.round(perSecond))} a second${left}`;
     };
     screen.progress(text, count % milestone === 0);
   };
 }
 
 /** Returns the text about a line that was refused or failed. */
-export const refusedLine = (line: Line): string => `${locationOf(line)}: ${line.outcome}: ${line.reason}`;
+export const refusedLine = (line: Line<unknown>): string => `${locationOf(line)}: ${line.outcome}: ${line.reason}`;
 
 const words: Readonly<Record<Exclude<Outcome, "open">, string>> = {
   imported: "imported",
@@ -28,16 +28,16 @@ const words: Readonly<Record<Exclude<Outcome, "open">, string>> = {
 };
 
 /** Returns the number of lines of each outcome. @param open word for lines that were not sent or got no response */
-export function summaryOf(lines: readonly Line[], open: string): string {
+export function summaryOf(lines: readonly Line<unknown>[], open: string, noun = "key"): string {
   const groups = Object.groupBy(lines, ({ outcome }) => outcome);
   const counts = Object.entries({ ...words, open }).flatMap(([outcome, word]) => {
     const count = groups[outcome as Outcome]?.length ?? 0;
     return count === 0 ? [] : [`${formatCount(count)} ${word}`];
   });
-  return `${keys(lines.length)}: ${counts.join(", ")}`;
+  return `${counted(lines.length, noun)}: ${counts.join(", ")}`;
 }
 
-const keys = (count: number): string => `${formatCount(count)} ${count === 1 ? "key" : "keys"}`;
+const counted = (count: number, noun: string): string => `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 /** Formats a number with thousands separators. */
 export const formatCount = (count: number): string => count.toLocaleString("en");

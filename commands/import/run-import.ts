@@ -1,25 +1,24 @@
-import { chunksOf } from "../../lib/platform/chunks.ts";
 import { ImportStopped } from "./calls.ts";
-import type { ImportKey } from "./formats/parsed-lines.ts";
 import type { Line } from "./lines.ts";
 
 /** The outcome of a line that was sent. */
-export type Sent = Pick<Line, "outcome" | "reason">;
+export type Sent = Pick<Line<unknown>, "outcome" | "reason">;
 
-export interface RunOptions {
+export interface RunOptions<T> {
   /** Number of calls in progress. */
   readonly parallel: number;
-  /** Maximum number of OTP keys in a call. */
+  /** Maximum number of items in a call, and of bytes if `bytesOf` is given. */
   readonly batch: number;
-  /** Fires when no further key is to be sent. */
+  readonly bytesOf?: ((item: T) => number) | undefined;
+  /** Fires when no further item is to be sent. */
   readonly stop: AbortSignal;
-  /** Sends OTP keys in one call. The outcomes have the order of the keys. */
-  readonly send: (keys: readonly ImportKey[]) => Promise<readonly Sent[]>;
+  /** Sends items in one call. The outcomes have the order of the items. */
+  readonly send: (items: readonly T[]) => Promise<readonly Sent[]>;
   /** Called after each line, with the number of lines tried so far. */
-  readonly tried: (line: Line, count: number) => void;
+  readonly tried: (line: Line<T>, count: number) => void;
 }
 
-/** After this many failures in a row the cause is not the keys. */
+/** After this many failures in a row the cause is not the lines. */
 const maxFailuresInARow = 10;
 
 /**
@@ -27,26 +26,26 @@ const maxFailuresInARow = 10;
  * and waits for calls in progress.
  * @returns all lines in their order, and the reason if the run ended early
  */
-export async function runImport(
-  lines: readonly Line[],
-  { parallel, batch, stop, send, tried }: RunOptions,
-): Promise<{ readonly lines: readonly Line[]; readonly stopped?: string }> {
+export async function runImport<T>(
+  lines: readonly Line<T>[],
+  { parallel, batch, bytesOf, stop, send, tried }: RunOptions<T>,
+): Promise<{ readonly lines: readonly Line<T>[]; readonly stopped?: string }> {
   const results = [...lines];
-  const queue = batchesOf(lines, batch).values();
+  const queue = batchesOf(lines, batch, bytesOf).values();
   let count = 0;
   let failures = 0;
   let stopped: string | undefined;
 
-  const conclude = (index: number, line: Line) => {
+  const conclude = (index: number, line: Line<T>) => {
     results[index] = line;
     tried(line, ++count);
     failures = line.outcome === "failed" ? failures + 1 : 0;
-    // The other keys of the call have their results, so the run ends after them.
-    if (failures >= maxFailuresInARow) stopped ??= `Core failed at ${maxFailuresInARow} keys in a row (500)`;
+    // The other items of the call have their results, so the run ends after them.
+    if (failures >= maxFailuresInARow) stopped ??= `Core failed at ${maxFailuresInARow} lines in a row (500)`;
   };
   const work = async () => {
     for (const some of queue) {
-      const sent = await send(some.map(({ key }) => key));
+      const sent = await send(some.map(({ item }) => item));
       for (const [position, { index, line }] of some.entries()) conclude(index, { ...line, ...sent[position] });
       if (stop.aborted || stopped !== undefined) return;
     }
@@ -63,16 +62,33 @@ export async function runImport(
   return { lines: results, ...(stopped !== undefined && { stopped }) };
 }
 
-interface OpenLine {
+interface OpenLine<T> {
   readonly index: number;
-  readonly line: Line;
-  readonly key: ImportKey;
+  readonly line: Line<T>;
+  readonly item: T;
 }
 
+/** Less than the largest body that Core takes. */
+export const maxBatchBytes = 300_000;
+
 /** Returns the open lines, in their order, as many in one batch as a call may have. */
-function batchesOf(lines: readonly Line[], size: number): readonly (readonly OpenLine[])[] {
-  const open = lines.flatMap((line, index) =>
-    line.key === undefined || line.outcome !== "open" ? [] : [{ index, line, key: line.key }],
-  );
-  return chunksOf(open, size);
+function batchesOf<T>(
+  lines: readonly Line<T>[],
+  size: number,
+  bytesOf: (item: T) => number = () => 0,
+): readonly (readonly OpenLine<T>[])[] {
+  const batches: OpenLine<T>[][] = [];
+  let bytes = 0;
+  for (const [index, line] of lines.entries()) {
+    const { item, outcome } = line;
+    if (item === undefined || outcome !== "open") continue;
+    bytes += bytesOf(item);
+    const last = batches.at(-1);
+    if (last !== undefined && last.length < size && bytes <= maxBatchBytes) last.push({ index, line, item });
+    else {
+      batches.push([{ index, line, item }]);
+      bytes = bytesOf(item);
+    }
+  }
+  return batches;
 }

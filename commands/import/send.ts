@@ -127,7 +127,8 @@ function responded(text: string, keys: readonly ImportKey[]): string {
   return `Core responded: ${quotes ? "a text that quotes the secret" : plain(text)}`;
 }
 
-function stoppedBy({ status }: Pick<Answered, "status">): ImportStopped {
+/** Returns the error of a response that every other call would get too. */
+export function stoppedBy({ status }: Pick<Answered, "status">): ImportStopped {
   const reasons: Readonly<Record<number, string>> = {
     401: "the token is refused (401): it is wrong, expired or revoked",
     403: "the token has no access (403): it must have the role Core.Admin, or be an API token of Core",

@@ -36,6 +36,6 @@ export async function importKeyFile(file: z.output<typeof keyFile>, core: string
   });
   return {
     stopped,
-    lines: results.map(({ line, key, outcome, reason }) => ({ line, prefix: key?.prefix, outcome, reason })),
+    lines: results.map(({ line, item, outcome, reason }) => ({ line, prefix: item?.prefix, outcome, reason })),
   };
 }

@@ -11,6 +11,7 @@ const scripts: Readonly<Record<string, string>> = {
   "api-tokens": "commands/api-tokens.ts",
   "check-peers": "commands/check-peers.ts",
   "import-otpkeys": "commands/import-otpkeys.ts",
+  "import-users": "commands/import-users.ts",
   users: "commands/users.ts",
   requests: "commands/requests.ts",
   console: "commands/console.ts",

@@ -2,9 +2,11 @@ import { describe, expect, it } from "vitest";
 import { apiUrl, connectApi } from "../../../commands/api.ts";
 import { importArguments } from "../../../commands/import/arguments.ts";
 import { readPreSharedKey, readToken } from "../../../commands/import/inputs.ts";
+import { otpkeyImport } from "../../../commands/import/otpkey-import.ts";
 import { checkReport } from "../../../commands/import/report.ts";
 import { fileOf, freshPath } from "./run-import.ts";
 
+const checkKeyReport = (path: string) => checkReport(path, otpkeyImport.columns);
 const url = ["--url", "https://core.example/core"];
 
 describe("what the import command is given", () => {
@@ -80,12 +82,12 @@ describe("the pre-shared key of a PSKC", () => {
 
 describe("where a report is to be written", () => {
   it("is nothing else, or it is left alone", async () => {
-    await checkReport(freshPath());
-    await checkReport(fileOf("", "empty"));
-    await checkReport(fileOf("file,line,prefix,kind,outcome,reason\r\nkeys.csv,1,a,hotp,imported,\r\n"));
-    await expect(checkReport(fileOf("file,line,prefix\r\n"))).rejects.toThrow("is not a report of an import");
-    await expect(checkReport("/dev/null")).rejects.toThrow("is not a report of an import");
-    await expect(checkReport("/")).rejects.toThrow("is not a report of an import");
-    await expect(checkReport("/nowhere/report.csv")).rejects.toThrow("cannot be written to /nowhere");
+    await checkKeyReport(freshPath());
+    await checkKeyReport(fileOf("", "empty"));
+    await checkKeyReport(fileOf("file,line,prefix,kind,outcome,reason\r\nkeys.csv,1,a,hotp,imported,\r\n"));
+    await expect(checkKeyReport(fileOf("file,line,prefix\r\n"))).rejects.toThrow("is not a report of an import");
+    await expect(checkKeyReport("/dev/null")).rejects.toThrow("is not a report of an import");
+    await expect(checkKeyReport("/")).rejects.toThrow("is not a report of an import");
+    await expect(checkKeyReport("/nowhere/report.csv")).rejects.toThrow("cannot be written to /nowhere");
   });
 });

@@ -105,7 +105,7 @@ describe("a key at which Core fails", () => {
     (_, index): Line => ({
       file: "keys.csv",
       line: index + 1,
-      key: { line: index + 1, prefix: `p${index}`, kind: "hotp" },
+      item: { line: index + 1, prefix: `p${index}`, kind: "hotp" },
       outcome: "open",
       reason: "not sent",
     }),
@@ -127,7 +127,7 @@ describe("a key at which Core fails", () => {
 
   it("ends the run where it is every key, ten in a row", async () => {
     const result = await runImport(lines, { ...running, send: async () => [{ outcome: "failed", reason: "" }] });
-    expect(result.stopped).toBe("Core failed at 10 keys in a row (500)");
+    expect(result.stopped).toBe("Core failed at 10 lines in a row (500)");
     expect(result.lines.filter(({ outcome }) => outcome === "open")).toHaveLength(30);
   });
 
@@ -136,7 +136,7 @@ describe("a key at which Core fails", () => {
     const imported = { outcome: "imported", reason: "" } as const;
     const send = async () => [...Array(10).fill(failed), ...Array(10).fill(imported)];
     const { stopped, lines: results } = await runImport(lines, { ...running, batch: 20, send });
-    expect(stopped).toBe("Core failed at 10 keys in a row (500)");
+    expect(stopped).toBe("Core failed at 10 lines in a row (500)");
     expect(results.map(({ outcome }) => outcome)).toEqual([
       ...Array(10).fill("failed"),
       ...Array(10).fill("imported"),

@@ -1,11 +1,13 @@
 import { parse } from "csv-parse/sync";
 import { describe, expect, it } from "vitest";
 import type { Line } from "../../../commands/import/lines.ts";
+import { otpkeyImport } from "../../../commands/import/otpkey-import.ts";
 import { createProgress } from "../../../commands/import/progress.ts";
 import { reportOf } from "../../../commands/import/report.ts";
 import { createScreen } from "../../../commands/import/screen.ts";
 
-const rowsOf = (lines: readonly Line[]) => parse<Record<string, string>>(reportOf(lines), { columns: true });
+const rowsOf = (lines: readonly Line[]) =>
+  parse<Record<string, string>>(reportOf(lines, otpkeyImport.columns), { columns: true });
 
 const lineOf = (parts: Partial<Line>): Line => ({
   file: "keys.csv",

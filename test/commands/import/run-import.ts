@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runImportCommand } from "../../../commands/import/import-command.ts";
+import { otpkeyImport } from "../../../commands/import/otpkey-import.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
 import { atEndOfFile } from "../../support/run/end-of-file.ts";
 
@@ -61,7 +62,12 @@ export async function runImport(
     },
   });
   const now = () => performance.now();
-  const code = await runImportCommand(args, { environment, stdout: stream("out"), stderr: stream("error"), now });
+  const code = await runImportCommand(otpkeyImport, args, {
+    environment,
+    stdout: stream("out"),
+    stderr: stream("error"),
+    now,
+  });
   return { code, ...written };
 }
 
@@ -71,9 +77,13 @@ export async function runImport(
  */
 export function startImport(
   args: readonly string[],
-  { env = {}, input = "" }: { env?: Readonly<Record<string, string>>; input?: string } = {},
+  {
+    env = {},
+    input = "",
+    command = "commands/import-otpkeys.ts",
+  }: { env?: Readonly<Record<string, string>>; input?: string; command?: string } = {},
 ): ImportRun {
-  const child = spawn(process.execPath, ["commands/import-otpkeys.ts", ...args], {
+  const child = spawn(process.execPath, [command, ...args], {
     env: { PATH: process.env.PATH, ...compileCache, ...env },
     stdio: ["pipe", "pipe", "pipe"],
   });

@@ -1,0 +1,27 @@
+import { stat } from "node:fs/promises";
+import type { ImportKind } from "./import-command.ts";
+import { readTexts } from "./inputs.ts";
+import type { Line } from "./lines.ts";
+import { type UserImportArguments, userImportArguments } from "./users/arguments.ts";
+import { bytesOf, type ImportUser, withoutDuplicates } from "./users/imported-user.ts";
+import { readUsers } from "./users/read-users.ts";
+import { sendUsers } from "./users/send-users.ts";
+import { readYubiAuth } from "./users/yubiauth.ts";
+
+/** The import of users of another server (A25). */
+export const userImport: ImportKind<UserImportArguments, ImportUser> = {
+  noun: "user",
+  parseArguments: userImportArguments,
+  readLines: async ({ files, mapping }, _, note) => {
+    const lines: Line<ImportUser>[] = [];
+    for (const file of files) {
+      const isFolder = file !== "-" && (await stat(file).catch(() => undefined))?.isDirectory();
+      if (isFolder) lines.push(...(await readYubiAuth(file)));
+      else for (const { name, text } of await readTexts([file])) lines.push(...readUsers(name, text, mapping, note));
+    }
+    return withoutDuplicates(lines);
+  },
+  send: (users, _, core) => sendUsers(users, core),
+  bytesOf,
+  columns: { username: ({ username }) => username },
+};

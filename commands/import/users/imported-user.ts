@@ -1,0 +1,69 @@
+import { parseAttributeKey, parseAttributeValue } from "../../../lib/auth/attributes/attributes.ts";
+import { parsePrefix } from "../../../lib/auth/otpkeys/prefix.ts";
+import { parseImportedHash } from "../../../lib/auth/passwords/imported-hash.ts";
+import { parseUsername } from "../../../lib/auth/users/username.ts";
+import type { Line } from "../lines.ts";
+import { maxBatchBytes } from "../run-import.ts";
+
+/** A user as `POST /core/users/batch` takes it. */
+export interface ImportUser {
+  readonly username: string;
+  readonly password?: string;
+  readonly password_hash?: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly otpkeys: readonly string[];
+  readonly enabled: boolean;
+  /** What a person has to know of the line, if it is imported. Not sent. */
+  readonly note?: string;
+}
+
+/** A user as read from a file. */
+export interface WrittenUser extends Omit<ImportUser, "username" | "enabled"> {
+  readonly username: string | undefined;
+  /** Undefined if the text is neither true nor false. */
+  readonly enabled: boolean | undefined;
+}
+
+export const bytesOf = (user: ImportUser): number => Buffer.byteLength(JSON.stringify(user)) + 1;
+
+/** Returns the line of a user, checked by the rules of Core. The reason of a refusal names every problem and quotes no secret. */
+export function lineOf(file: string, line: number, { username, enabled, ...rest }: WrittenUser): Line<ImportUser> {
+  const { password, password_hash: hash, attributes, otpkeys } = rest;
+  const user = { ...rest, username: username ?? "", enabled: enabled ?? true };
+  const name = parseUsername(user.username);
+  const parsed = hash === undefined ? undefined : parseImportedHash(hash);
+  const problems = [
+    ...(username === undefined || username === ""
+      ? ["it has no username"]
+      : name.ok
+        ? []
+        : [`its username ${name.reason}`]),
+    ...(password === undefined && hash === undefined ? ["it has neither password nor password_hash"] : []),
+    ...(password !== undefined && hash !== undefined ? ["it has both password and password_hash"] : []),
+    ...(parsed === undefined || parsed.ok ? [] : [`its password_hash ${parsed.reason}`]),
+    ...Object.entries(attributes).flatMap(([key, value]) =>
+      [parseAttributeKey(key), parseAttributeValue(value)].flatMap(each =>
+        each.ok ? [] : [`its attribute ${key} ${each.reason}`],
+      ),
+    ),
+    ...otpkeys.filter(prefix => parsePrefix(prefix) === undefined).map(prefix => `its otpkey ${prefix} is no prefix`),
+    ...(enabled === undefined ? ["its enabled must be true or false"] : []),
+    ...(bytesOf(user) > maxBatchBytes ? [`it has more than ${maxBatchBytes} bytes`] : []),
+  ];
+  if (problems.length > 0) return { file, line, outcome: "refused", reason: problems.join("; ") };
+  return { file, line, item: user, outcome: "open", reason: "not sent" };
+}
+
+/** Refuses every line whose user an earlier line has. */
+export function withoutDuplicates(lines: readonly Line<ImportUser>[]): readonly Line<ImportUser>[] {
+  const firstOf = new Map<string, Line<ImportUser>>();
+  return lines.map(line => {
+    const name = line.item && parseUsername(line.item.username);
+    if (!name?.ok) return line;
+    const first = firstOf.get(name.value.folded) ?? line;
+    firstOf.set(name.value.folded, first);
+    if (first === line) return line;
+    const reason = `${first.file}:${first.line} has the same username, and the first one counts`;
+    return { file: line.file, line: line.line, outcome: "refused", reason };
+  });
+}

@@ -1,0 +1,57 @@
+import { join } from "node:path";
+import { readTexts } from "../inputs.ts";
+import type { Line } from "../lines.ts";
+import { type CsvRow, csvRows } from "./csv-rows.ts";
+import { type ImportUser, lineOf } from "./imported-user.ts";
+import { flagOf } from "./read-users.ts";
+
+/** The tables that are read, with their columns. */
+const tables = {
+  users: ["id", "name", "auth", "attribute_association_id"],
+  yubikeys: ["id", "prefix", "enabled"],
+  user_yubikeys: ["user_id", "yubikey_id"],
+  attributes: ["association_id", "key", "value"],
+} as const;
+
+/**
+ * Reads the users of a folder with the tables of YubiAuth, each as CSV with a header. An OTP key that was disabled is not
+ * assigned: it must not come back to life. Attributes whose keys begin with `_` are YubiAuth's own.
+ * Throws if a file or column is missing.
+ */
+export async function readYubiAuth(folder: string): Promise<readonly Line<ImportUser>[]> {
+  const names = Object.keys(tables) as (keyof typeof tables)[];
+  const texts = await readTexts(names.map(name => join(folder, `${name}.csv`)));
+  const [users = [], yubikeys = [], links = [], attributes = []] = texts.map(({ name, text }, index) =>
+    checked(name, csvRows(name, text), tables[names[index] as keyof typeof tables]),
+  );
+  const keys = new Map(yubikeys.map(({ values }) => [values.id, values]));
+  const linksOf = Map.groupBy(links, ({ values }) => values.user_id);
+  const attributesOf = Map.groupBy(attributes, ({ values }) => values.association_id);
+  return users.map(({ line, values }) => {
+    const { id, name: username, auth = "", attribute_association_id: association } = values;
+    const own = (linksOf.get(id) ?? []).map(link => keys.get(link.values.yubikey_id)).filter(key => key !== undefined);
+    const prefixes = (isEnabled: boolean) =>
+      own.filter(key => (flagOf(key.enabled || "no") === true) === isEnabled).map(({ prefix = "" }) => prefix);
+    const disabled = prefixes(false);
+    const hash = auth === "\\N" ? "" : auth;
+    return lineOf(texts[0]?.name ?? folder, line, {
+      username,
+      ...(hash === "" ? { password: "" } : { password_hash: hash }),
+      attributes: Object.fromEntries(
+        (association ? (attributesOf.get(association) ?? []) : [])
+          .map(({ values: { key = "", value = "" } }) => [key, value] as const)
+          .filter(([key]) => !key.startsWith("_")),
+      ),
+      otpkeys: prefixes(true),
+      enabled: true,
+      ...(disabled.length > 0 && { note: `not assigned because disabled: ${disabled.join(" ")}` }),
+    });
+  });
+}
+
+/** Returns the rows. Throws if they lack a column. */
+function checked(file: string, rows: readonly CsvRow[], columns: readonly string[]): readonly CsvRow[] {
+  const missing = columns.filter(name => rows[0] !== undefined && !(name in rows[0].values));
+  if (missing.length > 0) throw new Error(`${file} has no column ${missing.join(", ")}.`);
+  return rows;
+}
