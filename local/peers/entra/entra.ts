@@ -6,6 +6,7 @@ import { type Peer, startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
 import { asGraph } from "./errors.ts";
 import { createFidoMethods, type FidoMethodsState, METHOD_IDS, type MethodIds } from "./methods.ts";
+import { type PolicySettings, policySettings } from "./policy.ts";
 import { graphRoutes } from "./routes.ts";
 import { createEntraTokens } from "./tokens.ts";
 import { createEntraUsers } from "./users.ts";
@@ -17,6 +18,12 @@ const settings = z.strictObject({
   methodIds: z.enum(METHOD_IDS).optional(),
   /** The longest challenge that the tenant grants in the beta, in minutes. */
   grantedMinutes: z.int().min(5).max(43_200).optional(),
+  /** Whether the application may read users (User.Read.All). */
+  readsUsers: z.boolean().optional(),
+  /** Whether the application may read policies (Policy.Read.AuthenticationMethod). */
+  readsPolicies: z.boolean().optional(),
+  /** Members of the passkey policy that differ from an open one. */
+  policy: policySettings.optional(),
 });
 
 /** A tenant of Entra ID: its token endpoint and Graph, both under `url`. */
@@ -40,10 +47,12 @@ export async function startEntra(options: EntraOptions): Promise<Entra> {
   let expiresIn = 3600;
   let methodIds: MethodIds = "credential";
   let grantedMinutes = 43_200;
+  let rights = { readsUsers: true, readsPolicies: true };
+  let policy: PolicySettings = {};
   const tokens = createEntraTokens(options, file, () => expiresIn);
   const accounts = createAccounts(file);
   const users = createEntraUsers(accounts);
-  const methods = createFidoMethods(file, options.attestationRoot, () => methodIds);
+  const methods = createFidoMethods(file, options.attestationRoot, { ids: () => methodIds, policy: () => policy });
   const controls: IdpControls<z.input<typeof settings>> = {
     registrations: of =>
       file.value.methods
@@ -55,6 +64,11 @@ export async function startEntra(options: EntraOptions): Promise<Entra> {
       expiresIn = changed.expiresIn ?? expiresIn;
       methodIds = changed.methodIds ?? methodIds;
       grantedMinutes = changed.grantedMinutes ?? grantedMinutes;
+      rights = {
+        readsUsers: changed.readsUsers ?? rights.readsUsers,
+        readsPolicies: changed.readsPolicies ?? rights.readsPolicies,
+      };
+      policy = changed.policy ?? policy;
     },
     setUser: accounts.set,
   };
@@ -65,7 +79,7 @@ export async function startEntra(options: EntraOptions): Promise<Entra> {
       if (tenantId === options.tenantId && call.method === "POST") return tokens.grant(call);
       const clientRequestId = call.headers["client-request-id"];
       return asGraph(typeof clientRequestId === "string" ? clientRequestId : undefined, () =>
-        graphRoutes({ tokens, users, methods, grantedMinutes }, call),
+        graphRoutes({ tokens, users, methods, grantedMinutes, rights, policy }, call),
       );
     },
     control: call => idpControlRoutes(controls, settings, call),

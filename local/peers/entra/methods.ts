@@ -3,12 +3,15 @@ import { decodeAttestationObject } from "@simplewebauthn/server/helpers";
 import { type RegisteredCredential, verifyAttestation } from "../security-key/authenticator-verify.ts";
 import type { State } from "../state-file.ts";
 import { badRequest, GraphError } from "./errors.ts";
+import { type PolicySettings, refuseByPolicy } from "./policy.ts";
 import { type Registration, readRegistration } from "./registration.ts";
 
 const RP = { id: "login.microsoft.com", name: "Microsoft" };
 const ORIGIN = `https://${RP.id}`;
 /** About the size of Graph's challenge, which is a sealed token. */
 const CHALLENGE_BYTES = 5175;
+
+const MAX_PASSKEYS = 10;
 
 /** A registered key. Users are compared without case, as principal names are. */
 export interface FidoMethod {
@@ -39,7 +42,7 @@ export interface FidoMethods {
 export function createFidoMethods(
   file: State<FidoMethodsState>,
   attestationRoot: string,
-  ids: () => MethodIds,
+  { ids, policy }: { readonly ids: () => MethodIds; readonly policy: () => PolicySettings },
 ): FidoMethods {
   const { challenges, methods } = file.value;
   const of = (userId: string) => methods.filter(method => isSameUser(method.userId, userId));
@@ -79,6 +82,8 @@ export function createFidoMethods(
       }).catch((error: unknown) => {
         throw badRequest(`The attestation was refused: ${(error as Error).message}`);
       });
+      refuseByPolicy(policy(), verified.aaguid);
+      if (of(userId).length >= MAX_PASSKEYS) throw badRequest("The user has the maximum number of passkeys.");
       // Another call may have been faster.
       refuseUnlessNew(userId, registration);
       const method: FidoMethod = {

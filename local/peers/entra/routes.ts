@@ -2,6 +2,7 @@ import type { IdpTokens } from "../idp/tokens.ts";
 import type { HttpAnswer, HttpCall } from "../peer.ts";
 import { badRequest, GraphError } from "./errors.ts";
 import type { FidoMethod, FidoMethods } from "./methods.ts";
+import { type PolicySettings, policyView } from "./policy.ts";
 import type { EntraUsers } from "./users.ts";
 
 interface Graph {
@@ -10,22 +11,36 @@ interface Graph {
   readonly methods: FidoMethods;
   /** The longest challenge that the tenant grants. */
   readonly grantedMinutes: number;
+  readonly rights: { readonly readsUsers: boolean; readonly readsPolicies: boolean };
+  readonly policy: PolicySettings;
 }
 
-const FIDO_METHODS =
-  /^\/(?<version>beta|v1\.0)\/users(?:\/(?<id>[^/]+)|\('(?<quoted>[^']+)'\))\/authentication\/fido2Methods(?:\/(?<rest>creationOptions.*))?$/;
+const USERS =
+  /^\/(?<version>beta|v1\.0)\/users(?:\/(?<id>[^/]+)|\('(?<quoted>[^']+)'\))(?<methods>\/authentication\/fido2Methods(?:\/(?<rest>creationOptions.*))?)?$/;
+const POLICY = /^\/(?:beta|v1\.0)\/policies\/authenticationMethodsPolicy\/authenticationMethodConfigurations\/fido2$/;
 
 /** Returns the routes of Microsoft Graph for the keys of users. They throw `GraphError`. */
 export async function graphRoutes(
-  { tokens, users, methods, grantedMinutes }: Graph,
+  { tokens, users, methods, grantedMinutes, rights, policy }: Graph,
   call: HttpCall,
 ): Promise<HttpAnswer | undefined> {
-  const { version, id, quoted, rest } = FIDO_METHODS.exec(call.path)?.groups ?? {};
+  const path = USERS.exec(call.path)?.groups ?? {};
+  const { version, id, quoted, rest } = path;
   const userId = id ?? quoted;
-  if (userId === undefined) return undefined;
+  if (userId === undefined && !POLICY.test(call.path)) return undefined;
   if (!tokens.isValid(call.headers.authorization?.replace(/^Bearer /, "") ?? ""))
     throw new GraphError(401, "InvalidAuthenticationToken", "Access token is missing, malformed or expired.");
+  if (userId === undefined) {
+    if (call.method !== "GET") throw methodNotAllowed();
+    if (!rights.readsPolicies) throw accessDenied();
+    return { status: 200, body: policyView(policy) };
+  }
   users.refuseUnlessKnown(userId);
+  if (path.methods === undefined) {
+    if (call.method !== "GET") throw methodNotAllowed();
+    if (!rights.readsUsers) throw accessDenied();
+    return { status: 200, body: users.view(userId) };
+  }
   const shown = (method: FidoMethod) => ({
     "@odata.type": "#microsoft.graph.fido2AuthenticationMethod",
     id: methods.idOf(method),
@@ -37,6 +52,7 @@ export async function graphRoutes(
     if (method === "GET") return { status: 200, body: { value: methods.of(userId).map(shown) } };
     if (method !== "POST") throw methodNotAllowed();
     users.refuseBlocked(userId);
+    users.refuseGuest(userId);
     return { status: 201, body: shown(await methods.register(userId, call.body)) };
   }
   // Graph does not find the function if the call has a query.
@@ -56,6 +72,8 @@ function minutesOf(call: string, beta: boolean): number {
   return minutes;
 }
 
+const accessDenied = () =>
+  new GraphError(403, "Authorization_RequestDenied", "Insufficient privileges to complete the operation.");
 const methodNotAllowed = () => new GraphError(405, "methodNotAllowed", "Specified HTTP method is not allowed.");
 
 const view = (method: FidoMethod) => ({

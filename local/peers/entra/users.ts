@@ -6,6 +6,9 @@ export interface EntraUsers {
   refuseUnlessKnown(userId: string): void;
   /** Throws `GraphError` for blocked users. */
   refuseBlocked(userId: string): void;
+  /** Throws `GraphError` for guests, who get creation options but no keys. */
+  refuseGuest(userId: string): void;
+  view(userId: string): object;
 }
 
 export const createEntraUsers = ({ statusOf }: Accounts): EntraUsers => ({
@@ -18,4 +21,11 @@ export const createEntraUsers = ({ statusOf }: Accounts): EntraUsers => ({
   refuseBlocked: userId => {
     if (statusOf(userId) === "blocked") throw badRequest("User or group restriction policy failed.");
   },
+  refuseGuest: userId => {
+    if (statusOf(userId) === "guest") throw badRequest("Guest users cannot register passkeys.");
+  },
+  view: userId => ({
+    accountEnabled: statusOf(userId) !== "disabled",
+    userType: statusOf(userId) === "guest" ? "Guest" : "Member",
+  }),
 });

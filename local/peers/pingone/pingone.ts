@@ -16,6 +16,8 @@ const settings = z.strictObject({
   maxDevices: z.int().nonnegative().optional(),
   bytes: z.enum(PING_BYTES).optional(),
   policyRequired: z.boolean().optional(),
+  /** Whether the application may read the MFA settings. */
+  readsSettings: z.boolean().optional(),
 });
 
 /** An environment of PingOne: its token endpoint and its API, both under `url`. */
@@ -39,7 +41,13 @@ export async function startPingOne(options: PingOneOptions): Promise<PingOne> {
   const empty: PingOneState = { tokens: {}, accounts: [], names: {}, devices: [] };
   const file = openState(options.statePath, empty);
   const { names } = file.value;
-  let chosen = { expiresIn: 3600, maxDevices: 5, bytes: "signed" as PingBytes, policyRequired: false };
+  let chosen = {
+    expiresIn: 3600,
+    maxDevices: 5,
+    bytes: "signed" as PingBytes,
+    policyRequired: false,
+    readsSettings: true,
+  };
   const tokens = createPingTokens(options, file, () => chosen.expiresIn);
   const accounts = createAccounts(file);
   const devices = createPingOneDevices(file, options.attestationRoot, () => chosen);
@@ -64,17 +72,22 @@ export async function startPingOne(options: PingOneOptions): Promise<PingOne> {
         .filter(({ userId }) => of === undefined || folded(userId) === folded(of)),
     expireChallenges: devices.expireChallenges,
     revokeTokens: tokens.revokeAll,
-    settings: ({ expiresIn, maxDevices, bytes, policyRequired }) => {
+    settings: ({ expiresIn, maxDevices, bytes, policyRequired, readsSettings }) => {
       chosen = {
         expiresIn: expiresIn ?? chosen.expiresIn,
         maxDevices: maxDevices ?? chosen.maxDevices,
         bytes: bytes ?? chosen.bytes,
         policyRequired: policyRequired ?? chosen.policyRequired,
+        readsSettings: readsSettings ?? chosen.readsSettings,
       };
     },
     setUser: accounts.set,
   };
-  const environment = { id: options.environmentId, tokens, accounts, devices, named, withId };
+  const environment = {
+    ...{ id: options.environmentId, tokens, accounts, devices, named, withId },
+    maxDevices: () => chosen.maxDevices,
+    readsSettings: () => chosen.readsSettings,
+  };
   const peer = await startPeer("pingone", {
     port: options.port,
     handle: call =>

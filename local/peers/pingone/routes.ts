@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Accounts } from "../idp/accounts.ts";
+import type { AccountStatus, Accounts } from "../idp/accounts.ts";
 import type { IdpTokens } from "../idp/tokens.ts";
 import type { HttpAnswer, HttpCall } from "../peer.ts";
 import type { PingOneDevices } from "./devices.ts";
@@ -10,6 +10,9 @@ interface Environment {
   readonly tokens: IdpTokens;
   readonly accounts: Accounts;
   readonly devices: PingOneDevices;
+  /** The limit of a user's devices, and whether the application may read it. */
+  maxDevices(): number;
+  readsSettings(): boolean;
   /** Returns the user of a name, and gives it an id. */
   named(name: string): { readonly id: string; readonly name: string };
   /** Returns the user with an id. The name of a user that was never looked up by name is the id. */
@@ -18,7 +21,7 @@ interface Environment {
 
 const ACTIVATION = "application/vnd.pingidentity.device.activate+json";
 const PATH =
-  /^\/v1\/environments\/(?<environment>[^/]+)\/users(?:\/(?<user>[^/]+)(?<devices>\/devices(?:\/(?<device>[^/]+)(?<nickname>\/nickname)?)?)?)?$/;
+  /^\/v1\/environments\/(?<environment>[^/]+)\/(?:(?<settings>mfaSettings)|users)(?:\/(?<user>[^/]+)(?<devices>\/devices(?:\/(?<device>[^/]+)(?<nickname>\/nickname)?)?)?)?$/;
 
 const newDevice = z.object({
   type: z.literal("FIDO2"),
@@ -35,6 +38,11 @@ export async function pingOneRoutes(of: Environment, call: HttpCall): Promise<Ht
   if (!of.tokens.isValid(call.headers.authorization?.replace(/^Bearer /, "") ?? ""))
     throw new PingOneError(401, "ACCESS_FAILED", "The request could not be completed. You do not have access.");
   if (path.environment !== of.id) throw notFound();
+  if (path.settings !== undefined) {
+    if (call.method !== "GET") throw notAllowed();
+    if (!of.readsSettings()) throw new PingOneError(403, "ACCESS_FAILED", "You do not have access.");
+    return { status: 200, body: { _links: {}, pairing: { maxAllowedDevices: of.maxDevices() } } };
+  }
   if (path.user === undefined) {
     if (call.method !== "GET") throw notAllowed();
     return { status: 200, body: search(of, call.query.get("filter")) };
@@ -47,7 +55,7 @@ export async function pingOneRoutes(of: Environment, call: HttpCall): Promise<Ht
   const { device } = path;
   if (path.devices === undefined) {
     if (method !== "GET") throw notAllowed();
-    return { status: 200, body: shown(user) };
+    return { status: 200, body: shown(user, accountStatus) };
   }
   if (device === undefined) {
     if (method === "GET") {
@@ -85,16 +93,18 @@ function search(of: Environment, filter: string | null): object {
   const [, literal] = /^username eq ("(?:[^"\\]|\\.)*")$/.exec(filter ?? "") ?? [];
   if (literal === undefined) throw new PingOneError(400, "INVALID_FILTER", "The filter is not valid.");
   const name = JSON.parse(literal) as string;
-  const users = of.accounts.statusOf(name) === "unknown" ? [] : [shown(of.named(name))];
+  const accountStatus = of.accounts.statusOf(name);
+  const users = accountStatus === "unknown" ? [] : [shown(of.named(name), accountStatus)];
   return { _embedded: { users }, count: users.length, size: users.length };
 }
 
-const shown = ({ id, name }: { readonly id: string; readonly name: string }) => ({
+const shown = ({ id, name }: { readonly id: string; readonly name: string }, accountStatus: AccountStatus) => ({
   _links: {},
   environment: {},
   id,
   username: name,
-  enabled: true,
+  enabled: accountStatus !== "disabled",
+  mfaEnabled: accountStatus !== "without_mfa",
   createdAt: "2026-01-31T10:00:00.000Z",
   updatedAt: "2026-01-31T10:00:00.000Z",
 });
