@@ -5,6 +5,10 @@ export interface paths {
     /** Request credentials on keys that are shipped or programmed on site */
     post: {
       parameters: {
+        query?: {
+          /** Checks the request and orders nothing: nothing is stored, and nothing is changed at an identity provider. An `Idempotency-Key` is not used up. */
+          dry_run?: boolean;
+        };
         header?: {
           /** Makes the call safe to repeat: within 7 days, the same key of the same caller creates one request. Use a new random value for each request. */
           "Idempotency-Key"?: string;
@@ -12,6 +16,9 @@ export interface paths {
       };
       requestBody: { content: { "application/json": CredentialRequestOrder } };
       responses: {
+        200: { content: { "application/json": {
+        data: DryRun;
+      } } };
         201: { content: { "application/json": {
         data: CreatedCredentialRequest;
       } } };
@@ -392,8 +399,10 @@ export type ErrorResponse = {
 export type ErrorData = {
   /** Only with `api_error`. */
   error_type?: "validation" | "authentication" | "not_found" | "conflict" | "throttled" | "internal";
-  /** Only with `validation`: every field that is wrong. */
+  /** Every field that is wrong. Only with `validation`, and with `dry_run` what could not be checked. */
   fields?: Array<Problem>;
+  /** Only with `dry_run`: what does not prevent the order, but may prevent an activation. */
+  warnings?: Array<Problem>;
   /** Only with `delivery_error`: the delivery service's code. */
   code?: unknown;
   /** Only with `delivery_error`: the delivery service's message. */
@@ -408,6 +417,8 @@ export type Problem = {
   path: string;
   /** What is wrong with it, as the rest of a sentence that begins with the field. */
   reason: string;
+  /** Only with `dry_run`: names the reason for programs, as in `user_disabled`. */
+  code?: string;
 };
 
 /** A request for credentials on keys that are shipped, programmed on site, or both. */
@@ -520,6 +531,13 @@ export type AuthenticatorOrder = {
   };
   /** In the order in which the key gets them, which decides what sign-in offers first. */
   credentials: Array<CredentialOrder>;
+};
+
+export type DryRun = {
+  /** The request as it would be ordered, with the default of every field that was left out. */
+  request: CredentialRequestOrder;
+  /** What does not prevent the order, but may prevent an activation, or was not checked. */
+  warnings: Array<Problem>;
 };
 
 export type CreatedCredentialRequest = {

@@ -25,11 +25,15 @@ const table: Record<
   internal: { status: 500, code: "api_error", type: "internal" },
 };
 
-const problem = z.lazy(() =>
+export const problem = z.lazy(() =>
   z
     .object({
       path: z.string().describe("The field, as in `shipment.shipment_items[0].name`."),
       reason: z.string().describe("What is wrong with it, as the rest of a sentence that begins with the field."),
+      code: z
+        .string()
+        .optional()
+        .describe("Only with `dry_run`: names the reason for programs, as in `user_disabled`."),
     })
     .meta({ id: "Problem", description: "One field that is wrong." }),
 );
@@ -41,7 +45,14 @@ const errorData = z.lazy(() =>
         .enum(["validation", "authentication", "not_found", "conflict", "throttled", "internal"])
         .optional()
         .describe("Only with `api_error`."),
-      fields: z.array(problem).optional().describe("Only with `validation`: every field that is wrong."),
+      fields: z
+        .array(problem)
+        .optional()
+        .describe("Every field that is wrong. Only with `validation`, and with `dry_run` what could not be checked."),
+      warnings: z
+        .array(problem)
+        .optional()
+        .describe("Only with `dry_run`: what does not prevent the order, but may prevent an activation."),
       code: z.unknown().optional().describe("Only with `delivery_error`: the delivery service's code."),
       message: z.string().optional().describe("Only with `delivery_error`: the delivery service's message."),
       credential_request_id: z

@@ -32,6 +32,8 @@ export interface ConnectorDeps {
   readonly idps: Idps;
   /** Domains to which PIN emails may be sent, in lower case. An empty list allows any domain. */
   readonly pinMailDomains: readonly string[];
+  /** The shortest PIN that a request may ask for. */
+  readonly pinMinLength: number;
   /** What PIN emails say about their sender, and their language. */
   readonly pinMailSender: PinMailSender;
   readonly intervals: Intervals;

@@ -183,6 +183,13 @@ export const connectorSettings = z
       .prefault(vendorHosts.join(",")),
     ...idpVariableSettings,
 
+    PIN_MIN_LENGTH: setting
+      .integer(
+        4,
+        63,
+        "Shortest PIN that a request may ask for, in characters; a shorter one is refused. Set it higher if your policy, or the model of your security keys, requires longer PINs.",
+      )
+      .prefault("4"),
     POLL_AFTER_SECONDS: setting
       .seconds(
         "Time from the acceptance of a shipment to its first poll. Set it lower if your delivery service programs security keys within the hour.",

@@ -4,6 +4,8 @@ import type { Caller } from "./caller.ts";
 export interface Problem {
   readonly path: string;
   readonly reason: string;
+  /** For programs, where the reason is one of a fixed set. */
+  readonly code?: string;
 }
 
 /** Every reason for which a call can fail. Each API maps all of them to status and error body in one table (G6). */

@@ -62,6 +62,9 @@ describe("docs/integrate.md", () => {
       [
         "ordered for ada, grace and alan",
         "processing",
+        "attestation_enforced",
+        "user_guest: shipment.shipment_items[0].credentials[0].user_id is a guest, who can have passkeys in the home tenant only: order for a member of this tenant (identity provider entra)",
+        "user_unknown: shipment.shipment_items[0].credentials[1].user_id is not one user of the environment: correct the user name or id (identity provider pingone)",
         "the same request",
         "409 for another order",
         "ada: complete",

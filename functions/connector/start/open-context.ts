@@ -76,6 +76,7 @@ export function openConnectorContext(
     idpSettings: idps.settings,
     ready: idps.ready,
     pinMailDomains: settings.PIN_MAIL_DOMAINS.map(domain => domain.toLowerCase()),
+    pinMinLength: settings.PIN_MIN_LENGTH,
     pinMailSender: {
       language: settings.PIN_MAIL_LANGUAGE,
       organization: settings.PIN_MAIL_ORGANIZATION ?? "",

@@ -8,7 +8,8 @@ import type { Origin } from "../model/request.ts";
 export type DraftLocation =
   | { readonly field: "emailTo"; readonly index: number }
   | { readonly field: "authenticators" }
-  | { readonly field: "idp" | "relyingParty"; readonly keyId: string; readonly index: number };
+  | { readonly field: "pinLength"; readonly keyId: string }
+  | { readonly field: "idp" | "relyingParty" | "user"; readonly keyId: string; readonly index: number };
 
 /** The format of the body of a create, which differs between the versions of the API (decision C4). */
 export interface BodyFormat<D extends RequestDraft = RequestDraft> {

@@ -100,11 +100,7 @@ export const countryCode = () =>
     .meta({ minLength: 2, maxLength: 2 });
 
 /** An id that the delivery service takes as an integer (decision C11a). */
-export const digitsAsNumber = () =>
-  z
-    .string()
-    .regex(/^[0-9]{1,9}$/, { error: "must be a string of 1 to 9 digits" })
-    .transform(Number);
+export const digits = () => z.string().regex(/^[0-9]{1,9}$/, { error: "must be a string of 1 to 9 digits" });
 
 /** Number of PIN characters (specification section 8). */
 export const pinLength = () => z.int().min(4).max(63);

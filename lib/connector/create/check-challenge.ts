@@ -38,6 +38,21 @@ export function challengeProblem(
   return `The challenge of the ${peer} ends at ${expiresAt.toISOString()}, ${reason}. ${longerChallengesHint}`;
 }
 
+/**
+ * Returns that a user would have more credentials than the IdP allows, as the rest of a sentence that begins with the user; undefined if
+ * not. The creation options list the credentials that exist.
+ * @param newCredentials how many the request orders for the user
+ */
+export function limitProblem(
+  { options }: Challenge,
+  { id, maxCredentials }: Pick<Idp, "id" | "maxCredentials">,
+  newCredentials: number,
+): string | undefined {
+  const existing = options.excludeCredentials?.length ?? 0;
+  if (maxCredentials === undefined || existing + newCredentials <= maxCredentials) return undefined;
+  return `has ${existing} passkeys and would get ${newCredentials} more, but may have ${maxCredentials}: delete some at the identity provider ${id}`;
+}
+
 /** Whether the IdP grants a challenge that ends clearly earlier than the one that the settings ask for. */
 export const isShortened = ({ expiresAt, askedExpiry }: Challenge): boolean =>
   expiresAt !== undefined && askedExpiry !== undefined && expiresAt.getTime() < askedExpiry.getTime() - toleranceMs;

@@ -32,7 +32,7 @@ export const claimColumns = rowColumns<Claim>({ kind: "claim", version: schemaVe
     kind: z.enum(faultKinds),
     message: text,
     data: z.record(text, z.unknown()).exactOptional(),
-    problems: z.array(z.object({ path: text, reason: text })).exactOptional(),
+    problems: z.array(z.object({ path: text, reason: text, code: text.exactOptional() })).exactOptional(),
   });
   return schemaOf<Claim>()(
     z.object({

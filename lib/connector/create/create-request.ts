@@ -9,11 +9,16 @@ import { newRequestId, type RequestDraft, receivedRequest } from "../model/draft
 import type { Claim } from "../model/idempotency.ts";
 import { isOnSite } from "../model/request.ts";
 import { idpProblems } from "./ask-idps.ts";
-import { deliveryLimitViolation } from "./delivery-limits.ts";
+import { deliveryLimitViolations } from "./delivery-limits.ts";
 import { authenticateEnrollment, enroll } from "./enroll.ts";
 import { orderShipment, recordOrderIntent } from "./order-shipment.ts";
 import { prepareRequest } from "./prepare-request.ts";
 import { startWithoutShipment } from "./start-request.ts";
+
+/** What the deployment's settings say about requests. */
+type SettingDeps = Pick<ConnectorDeps, "idps" | "pinMailDomains" | "pinMinLength" | "rfpr">;
+
+type PathOf = (field: DraftLocation) => string;
 
 /** The caller that creates a request; stored with it. */
 interface CreatedBy {
@@ -37,14 +42,10 @@ export async function createRequest<D extends RequestDraft>(
  * Validates a request against the settings of the deployment and the limits of the delivery service. Calls no peer and stores nothing.
  * Throws Fault `invalid` or `delivery_refused`.
  */
-export function checkRequest<D extends RequestDraft>(
-  draft: D,
-  format: BodyFormat<D>,
-  deps: Pick<ConnectorDeps, "idps" | "pinMailDomains" | "rfpr">,
-): void {
+export function checkRequest<D extends RequestDraft>(draft: D, format: BodyFormat<D>, deps: SettingDeps): void {
   const problems = requestProblems(draft, field => format.pathOf(field, draft), deps);
   if (problems.length > 0) throw invalidRequest(problems);
-  const violation = deliveryLimitViolation(draft);
+  const [violation] = deliveryLimitViolations(draft);
   if (violation !== undefined) {
     throw new Fault("delivery_refused", violation.message, {
       data: { code: violation.code, message: violation.message },
@@ -52,15 +53,12 @@ export function checkRequest<D extends RequestDraft>(
   }
 }
 
-/** Returns the problems of a request that depend on the deployment's settings: enrollment service, IdPs and PIN email domains. */
-export const requestProblems = (
-  draft: Decidable,
-  pathOf: (field: DraftLocation) => string,
-  deps: Pick<ConnectorDeps, "idps" | "pinMailDomains" | "rfpr">,
-): readonly Problem[] => [
+/** Returns the problems of a request that depend on the deployment's settings: enrollment service, IdPs, PIN email domains and PIN length. */
+export const requestProblems = (draft: Decidable, pathOf: PathOf, deps: SettingDeps): readonly Problem[] => [
   ...enrollmentProblems(draft, deps.rfpr, pathOf),
   ...idpProblems(draft, deps.idps, pathOf),
   ...pinMailProblems(draft.emailsTo, deps.pinMailDomains, pathOf),
+  ...pinLengthProblems(draft, deps.pinMinLength, pathOf),
 ];
 
 /**
@@ -101,7 +99,7 @@ export async function createWithId<D extends RequestDraft>(
 const enrollmentProblems = (
   { keys }: Pick<Decidable, "keys">,
   rfpr: ConnectorDeps["rfpr"],
-  pathOf: (field: DraftLocation) => string,
+  pathOf: PathOf,
 ): readonly Problem[] =>
   rfpr === undefined && keys.some(isOnSite)
     ? [
@@ -111,3 +109,13 @@ const enrollmentProblems = (
         },
       ]
     : [];
+
+/** Returns a problem for each PIN that is shorter than the deployment allows. The security keys of one item share the field. */
+function pinLengthProblems({ keys }: Pick<Decidable, "keys">, minLength: number, pathOf: PathOf): readonly Problem[] {
+  const short = keys.filter(({ pinRequest }) => pinRequest !== undefined && pinRequest.length < minLength);
+  const paths = new Set(short.map(({ id }) => pathOf({ field: "pinLength", keyId: id })));
+  return [...paths].map(path => ({
+    path,
+    reason: `must be at least ${minLength}, the shortest PIN of this deployment`,
+  }));
+}

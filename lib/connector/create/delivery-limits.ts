@@ -3,47 +3,45 @@ import type { RequestDraft } from "../model/draft.ts";
 interface DeliveryLimitViolation {
   readonly code: "validation_error";
   readonly message: string;
+  /** The field in a create body of version 2. */
+  readonly path: string;
 }
 
-/** Maximum characters that the delivery service accepts, in the order in which it checks them (C5). */
-const maxLengths = {
-  firstName: 15,
-  lastName: 20,
-  company: 20,
-  email: 80,
-  streetLine: 60,
-  city: 60,
-  customerReference: 50,
-};
+type Ordered = Pick<RequestDraft, "recipient"> & Required<Pick<RequestDraft, "shipment">>;
+
+/** Maximum characters that the delivery service accepts, in the order in which it checks them (C5): name, limit, field, value. */
+const limits: readonly (readonly [string, number, string, (of: Ordered) => string | undefined])[] = [
+  ["first name", 15, "recipient.first_name", ({ recipient }) => recipient.firstName],
+  ["last name", 20, "recipient.last_name", ({ recipient }) => recipient.lastName],
+  ["company", 20, "recipient.company", ({ recipient }) => recipient.company],
+  ["email", 80, "recipient.email", ({ recipient }) => recipient.email],
+  [
+    "first street line",
+    60,
+    "shipment.mailing_address.street_line1",
+    ({ shipment }) => shipment.mailingAddress.streetLine1,
+  ],
+  [
+    "second street line",
+    60,
+    "shipment.mailing_address.street_line2",
+    ({ shipment }) => shipment.mailingAddress.streetLine2,
+  ],
+  ["city", 60, "shipment.mailing_address.city", ({ shipment }) => shipment.mailingAddress.city],
+  ["customer reference", 50, "shipment.customer_reference", ({ shipment }) => shipment.customerReference],
+];
 
 /**
- * Returns the first limit of the delivery service that a request exceeds, with the code that the service would return. Returns undefined
- * if it exceeds none, or has no shipment. The message names fields in words, because both API versions show it.
+ * Returns every limit of the delivery service that a request exceeds, with the code that the service would return; none if the request has
+ * no shipment. The message names fields in words, because both API versions show it.
  */
-export function deliveryLimitViolation({
+export const deliveryLimitViolations = ({
   recipient,
   shipment,
-}: Pick<RequestDraft, "recipient" | "shipment">): DeliveryLimitViolation | undefined {
-  if (shipment === undefined) return undefined;
-  const { mailingAddress } = shipment;
-  return (
-    tooLong("first name", recipient.firstName, maxLengths.firstName) ??
-    tooLong("last name", recipient.lastName, maxLengths.lastName) ??
-    tooLong("company", recipient.company, maxLengths.company) ??
-    tooLong("email", recipient.email, maxLengths.email) ??
-    tooLong("first street line", mailingAddress.streetLine1, maxLengths.streetLine) ??
-    tooLong("second street line", mailingAddress.streetLine2, maxLengths.streetLine) ??
-    tooLong("city", mailingAddress.city, maxLengths.city) ??
-    tooLong("customer reference", shipment.customerReference, maxLengths.customerReference)
-  );
-}
-
-function tooLong(name: string, value: string | undefined, maxLength: number): DeliveryLimitViolation | undefined {
-  // Counts code points, so that a letter outside the Basic Multilingual Plane counts as one character.
-  const length = [...(value ?? "")].length;
-  if (length <= maxLength) return undefined;
-  return {
-    code: "validation_error",
-    message: `The ${name} must have at most ${maxLength} characters, not ${length}.`,
-  };
-}
+}: Pick<RequestDraft, "recipient" | "shipment">): readonly DeliveryLimitViolation[] =>
+  limits.flatMap(([name, maxLength, path, textOf]) => {
+    // Counts code points, so that a letter outside the Basic Multilingual Plane counts as one character.
+    const length = [...((shipment && textOf({ recipient, shipment })) ?? "")].length;
+    const message = `The ${name} must have at most ${maxLength} characters, not ${length}.`;
+    return length > maxLength ? [{ code: "validation_error" as const, message, path }] : [];
+  });

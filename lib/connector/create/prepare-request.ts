@@ -8,6 +8,7 @@ import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { abortCreate } from "./abort-create.ts";
 import { askIdps, idpFault } from "./ask-idps.ts";
+import { findRefusedUser, usersOf } from "./check-users.ts";
 import { type EncryptedRequests, encryptKeyRequests } from "./encrypt-key-requests.ts";
 
 /** The sealed and the encrypted part of a request, not stored yet. */
@@ -18,7 +19,7 @@ export interface PreparedRequest {
   readonly encryptedRequests: readonly EncryptedRequests[];
 }
 
-/** Asks the IdPs for creation options and encrypts the requests of each security key. On a failure, aborts the create and throws a Fault. */
+/** Asks the IdPs for creation options, checks the users meanwhile, and encrypts the requests of each security key. On a failure, aborts the create and throws a Fault. */
 export async function prepareRequest(
   stored: LoadedRequest,
   pathOf: (field: DraftLocation) => string,
@@ -26,12 +27,15 @@ export async function prepareRequest(
 ): Promise<PreparedRequest> {
   const keys = securityKeysOf(stored);
   const until = plus(stored.request.value.createdAt, deps.intervals.createMs);
-  const [idpAnswers, transport] = await Promise.all([
+  const [idpAnswers, transport, checked] = await Promise.all([
     askIdps(stored.request.value.id, keys, until, deps),
     toResult(deps.delivery.transportKeys()),
+    toResult(findRefusedUser(usersOf(keys, deps.idps.defaultId), pathOf, deps)),
   ]);
   const { challenges, failure } = idpAnswers;
   const refuse = (fault: Fault) => abortCreate(stored, fault, deps, idpAnswers);
+  if ("error" in checked) throw await refuse(toFault(checked.error));
+  if (checked.value !== undefined) throw await refuse(checked.value);
   if (failure !== undefined) throw await refuse(idpFault(failure, pathOf));
   if ("error" in transport) throw await refuse(transportKeysFault(transport.error));
 

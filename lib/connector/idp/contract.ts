@@ -1,5 +1,6 @@
 import type { Instant } from "../../platform/time.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
+import type { UserProblem, UserQuery } from "./user-check.ts";
 
 /** The input of a request for creation options. */
 export interface OptionsRequest {
@@ -38,6 +39,13 @@ export interface Idp {
   readonly longerChallengesHint: string;
   /** Why some of the settings cannot work at this IdP, for the log. */
   readonly settingProblems?: readonly string[];
+  /** The most credentials that a user can have. Absent if that is not known: the IdP then refuses more itself. */
+  readonly maxCredentials?: number;
+  /**
+   * Returns what is known to prevent a credential of a user, and warnings. Reads only. Absent if the IdP shows no more than creation
+   * options do.
+   */
+  readonly checkUser?: (query: UserQuery, signal: AbortSignal) => Promise<readonly UserProblem[]>;
   creationOptions(request: OptionsRequest, signal: AbortSignal): Promise<Challenge>;
   /** Registers the credential. @param name shown at the IdP, `<name>: <serial>` */
   activate(idpState: Challenge["idpState"], attestation: Attestation, name: string, limits: CallLimits): Promise<void>;

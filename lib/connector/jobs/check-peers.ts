@@ -1,6 +1,8 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { challengeProblem } from "../create/check-challenge.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import type { Idp } from "../idp/contract.ts";
+import { unchecked } from "../idp/user-check.ts";
 import { deliveryService, idpName, mailService } from "../model/peer-names.ts";
 import type { Challenge } from "../model/webauthn.ts";
 
@@ -81,6 +83,17 @@ async function acceptUnknown(call: Promise<unknown>, finding: string): Promise<s
 const saysUnknown = ({ kind, status }: PeerFailure): boolean =>
   kind === "missing" || (kind === "refused" && status === 400);
 
+/** Reads what a create checks of its users, and so the permissions for it. A missing one is a warning: creates do without it. */
+async function checkPermissions(idp: Idp, userId: string, signal: AbortSignal): Promise<readonly Finding[]> {
+  const [peer, check] = [idpName(idp.id), "user and policies"];
+  const found = (await idp.checkUser?.({ userId, newCredentials: 1 }, signal).catch(error => [unchecked(error)])) ?? [];
+  if (found.length === 0) return [{ peer, check, ok: true, finding: "Nothing is known that prevents a credential." }];
+  return found.map(({ effect, message }) => {
+    const isWarning = effect === "warning";
+    return { peer, check, ok: isWarning, finding: `${isWarning ? "Warning: the" : "The"} test user ${message}.` };
+  });
+}
+
 /** Checks the permissions for creation options, read-back and compensation. */
 async function checkIdp(
   { idpId, userId }: TestUser,
@@ -90,6 +103,8 @@ async function checkIdp(
   const idp = idps.get(idpId);
   if (idp === undefined) return [{ peer, check: "configuration", ok: false, finding: "This IdP is not configured." }];
   const signal = () => AbortSignal.timeout(intervals.idpCallMs);
+  // Before creation options, whose registration would count.
+  const permissions = await checkPermissions(idp, userId, signal());
   const findings: Finding[] = [];
   let challenge: Challenge | undefined;
   const created = await runCheck(peer, "creation options", async () => {
@@ -98,7 +113,7 @@ async function checkIdp(
     const until = given.expiresAt === undefined ? "" : `, valid until ${given.expiresAt.toISOString()}`;
     return `Returns creation options for the relying party ${given.options.rp.id}${until}.`;
   });
-  findings.push(...created);
+  findings.push(...created, ...permissions);
   if (challenge === undefined) return findings;
   const problem = challengeProblem(challenge, { provisioning: "shipped" }, idp, { now, intervals });
   const finding =

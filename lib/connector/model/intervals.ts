@@ -10,6 +10,8 @@ export const fixedIntervals = {
   leaseMs: minutes(3),
   /** IdPs usually answer within a second. */
   idpCallMs: seconds(30),
+  /** The checks of all users beside a create. They are not necessary, so a create does not wait longer for them. */
+  userCheckMs: seconds(10),
   /** Longer than for others, because an order that was not answered waits for `reconcileAfterMs`. */
   deliveryCallMs: seconds(60),
   enrollmentCallMs: seconds(30),

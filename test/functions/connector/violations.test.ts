@@ -14,7 +14,7 @@ import { until } from "../../support/until.ts";
 import { type Violation, violationsOf } from "../../support/violations.ts";
 
 const peers = await peersOfFile();
-const host = connectorHostOfFile(peers, { PIN_MAIL_DOMAINS: "example.com" });
+const host = connectorHostOfFile(peers, { PIN_MAIL_DOMAINS: "example.com", PIN_MIN_LENGTH: "5" });
 
 const many = (count: number, value: unknown) => Array.from({ length: count }, () => value);
 const at = (path: string, ...values: readonly unknown[]): Violation[] => values.map(value => ({ path, value }));
@@ -67,6 +67,7 @@ const creates: Readonly<Record<string, Create>> = {
       // What the settings of the deployment say comes with what the tables say.
       [`${item}.credentials[0].idp_id`]: "nobody",
       [`${onSite}.credentials[0].relying_party_id`]: "other.example",
+      [`${onSite}.pin_request.min_length`]: 4,
     },
     worded: [
       ...wrongTexts({ email: "recipient.email", emailsTo: "enrollment_contacts.emails_to", name: `${item}.name` }),

@@ -104,13 +104,16 @@ async function newRequest(programmed: boolean): Promise<Headers> {
   peers.delivery.settings({ shipAfterMs: programmed ? 0 : 3_600_000 });
   const create = operations.find(({ id }) => id === "v2CreateCredentialRequest");
   const key = { "idempotency-key": `example-${created++}` };
-  const { body } = await host.call("POST", "/v2/credential-requests", create?.exampleBody, key);
+  // A user may have a few passkeys only.
+  const users = { "ada.lovelace@": `ada.lovelace.${created}@`, "ada.admin@": `ada.admin.${created}@` };
+  const order = JSON.parse(renamed(JSON.stringify(create?.exampleBody), users));
+  const { body } = await host.call("POST", "/v2/credential-requests", order, key);
   const { credential_request_id: request, shipment_id: shipment } = (body as { data: Record<string, string> }).data;
   if (programmed) {
     await host.call("GET", "/v2/operations/process-shipments");
     await host.call("POST", "/v2/operations/process-credential-requests");
   }
-  const ids = { [exampleId]: request ?? "", "4711": shipment ?? "" };
+  const ids = { [exampleId]: request ?? "", "4711": shipment ?? "", ...users };
   state.request = { programmed, ids };
   return ids;
 }
@@ -170,21 +173,24 @@ async function prepare({ id, api }: Operation): Promise<{ headers: Headers; ids:
   const headers = { "x-functions-key": host.masterKey };
   const service = id.startsWith("auth") ? "auth" : "connector";
   if (service === "auth") await resetAuth();
-  else await newRequest(true);
-  if (!id.endsWith("Restore")) return { headers, ids: {} };
+  const ids = service === "auth" ? {} : await newRequest(true);
+  if (!id.endsWith("Restore")) return { headers, ids };
   const { body } = await host.call("POST", `/maintenance/${service}/back-up`, {}, headers);
   return { headers, ids: { "2026-01-31T03-00-00.000Z-387f4ad8": (body as { data: { backup: string } }).data.backup } };
 }
 
 type Headers = Readonly<Record<string, string>>;
 
+const renamed = (text: string, names: Headers): string =>
+  Object.entries(names).reduce((known, [from, to]) => known.replaceAll(from, to), text);
+
 /** Sends an example as its document has it, with the ids of this system. */
 async function sendExample({ method, path, parameters, exampleBody, id }: Operation, headers: Headers, ids: Headers) {
-  const real = (text: string) => Object.entries(ids).reduce((known, [from, to]) => known.replaceAll(from, to), text);
+  const real = (text: string) => renamed(text, ids);
   const of = (place: string) =>
     parameters
       .filter(each => each.in === place && each.example !== undefined)
-      .map(each => [each.name, `${each.example}`]);
+      .map(each => [each.name, real(`${each.example}`)]);
   const query = new URLSearchParams(of("query") as [string, string][]);
   const target = (of("path") as [string, string][]).reduce(
     (target, [name, value]) => target.replace(`{${name}}`, encodeURIComponent(real(value))),

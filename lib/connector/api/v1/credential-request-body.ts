@@ -78,6 +78,7 @@ export const credentialRequestFormatV1: BodyFormat = {
   origin: "v1_credential_request",
   pathOf: location => {
     if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
+    if (location.field === "pinLength") return "pin_request.min_length";
     return location.field === "authenticators" ? "credentials" : `credentials[${location.index}].user_id`;
   },
 };

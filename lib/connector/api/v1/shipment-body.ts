@@ -131,6 +131,7 @@ export const createShipmentBodyV1 = bodyV1
 export const shipmentFormatV1: BodyFormat<ShipmentDraftV1> = {
   origin: "v1_shipment",
   pathOf: (location, { hasContacts }) => {
+    if (location.field === "pinLength") return "pin_request.length";
     if (location.field !== "emailTo") return "user_id";
     return hasContacts
       ? `enrollment_contacts.emails_to[${location.index}]`

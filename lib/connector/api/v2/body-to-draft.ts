@@ -1,4 +1,5 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
+import type { Idps } from "../../idp/contract.ts";
 import type { CredentialDraft, RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
 import { authenticatorKeyId, itemIndex, shipmentKeyId } from "../../model/ids.ts";
 import type { ShipmentOrder } from "../../model/request.ts";
@@ -11,11 +12,17 @@ type Shipment = NonNullable<BodyV2["shipment"]>;
 type ShipmentItem = Shipment["shipment_items"][number];
 type Authenticator = NonNullable<BodyV2["authenticators"]>[number];
 
+/** A draft and the body that it was read from, with the defaults of its fields. */
+export interface DraftV2 extends RequestDraft {
+  readonly body: BodyV2;
+}
+
 /** The body of a version 2 create. Parses to a draft (decision C4). */
 export const createBodyV2 = bodyV2
   .transform(
-    ({ recipient, enrollment_contacts, shipment, authenticators }): RequestDraft =>
+    ({ recipient, enrollment_contacts, shipment, authenticators }): DraftV2 =>
       omitUndefined({
+        body: { recipient, enrollment_contacts, shipment, authenticators },
         recipient: {
           email: recipient.email,
           firstName: recipient.first_name,
@@ -34,14 +41,35 @@ export const createBodyV2 = bodyV2
     description: "A request for credentials on keys that are shipped, programmed on site, or both.",
   });
 
+const credentialFields = { idp: "idp_id", relyingParty: "relying_party_id", user: "user_id" };
+
 /** Returns the path of a field as the caller wrote it. */
 export function pathInV2(location: DraftLocation, { keys }: Pick<Decidable, "keys">): string {
   if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
   if (location.field === "authenticators") return "authenticators";
   const ofShipment = keys.find(({ id }) => id === location.keyId)?.provisioning === "shipped";
   const list = ofShipment ? "shipment.shipment_items" : "authenticators";
-  const field = location.field === "idp" ? "idp_id" : "relying_party_id";
-  return `${list}[${itemIndex(location.keyId)}].credentials[${location.index}].${field}`;
+  const key = `${list}[${itemIndex(location.keyId)}]`;
+  if (location.field === "pinLength") return `${key}.pin_request.${ofShipment ? "length" : "min_length"}`;
+  return `${key}.credentials[${location.index}].${credentialFields[location.field]}`;
+}
+
+/** Returns a create body that orders the same as the one that was sent, with every default. */
+export function withDefaults({ recipient, shipment, authenticators, ...body }: BodyV2, idps: Idps): BodyV2 {
+  const named = <K extends Pick<Authenticator, "credentials">>(key: K): K => ({
+    ...key,
+    credentials: key.credentials.map(({ idp_id = idps.defaultId, ...credential }) => ({
+      ...credential,
+      idp_id,
+      relying_party_id: idps.get(idp_id)?.defaultRelyingPartyId,
+    })),
+  });
+  return {
+    ...body,
+    recipient: { ...recipient, external_id: recipient.external_id ?? recipient.email },
+    shipment: shipment && { ...shipment, shipment_items: shipment.shipment_items.map(named) },
+    authenticators: authenticators?.map(named),
+  };
 }
 
 export const bodyFormatV2: BodyFormat = { origin: "v2", pathOf: pathInV2 };
@@ -66,8 +94,8 @@ function shipmentKey(item: ShipmentItem, index: number): SecurityKeyDraft {
     provisioning: "shipped" as const,
     name: item.name,
     customizationId: item.customization_id,
-    productId: item.product_id,
-    inventoryProductId: item.inventory_product_id,
+    productId: Number(item.product_id),
+    inventoryProductId: Number(item.inventory_product_id),
     pinRequest: item.pin_request && {
       length: item.pin_request.length,
       entryMethod: "generated" as const,

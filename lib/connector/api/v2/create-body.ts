@@ -5,7 +5,7 @@ import { requestLimits } from "../limits.ts";
 import {
   countryCode,
   defaultPinLength,
-  digitsAsNumber,
+  digits,
   email,
   emailsTo,
   keyName,
@@ -54,8 +54,8 @@ const shipmentItem = z.lazy(() =>
     .object({
       name: keyName().describe("Custom name, shown as `<name>: <serial>`. By default `Pre-Reg Key`."),
       customization_id: optionalLine().describe("Customization of the key."),
-      product_id: digitsAsNumber().describe("Product model of the key."),
-      inventory_product_id: digitsAsNumber().describe("Subscription that the key is taken from."),
+      product_id: digits().describe("Product model of the key."),
+      inventory_product_id: digits().describe("Subscription that the key is taken from."),
       pin_request: optional(
         z.object({
           length: withDefault(pinLength(), defaultPinLength).describe(

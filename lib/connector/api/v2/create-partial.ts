@@ -2,7 +2,7 @@ import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { CredentialDraft, RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId, shipmentKeyId } from "../../model/ids.ts";
 import { requestLimits } from "../limits.ts";
-import { nonEmptyLine } from "../text-rules.ts";
+import { defaultPinLength, nonEmptyLine, pinLength } from "../text-rules.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -10,6 +10,7 @@ type Fields = Readonly<Record<string, unknown>>;
 export type Decidable = Pick<RequestDraft, "emailsTo"> & {
   readonly keys: readonly (Pick<RequestDraft["keys"][number], "id" | "provisioning"> & {
     readonly credentials: readonly Omit<CredentialDraft, "userId">[];
+    readonly pinRequest?: { readonly length: number };
   })[];
 };
 
@@ -25,11 +26,13 @@ export function decidableV2(body: unknown): Decidable {
       ...listOf(fieldsOf(shipment).shipment_items, requestLimits.keys).map((item, index) => ({
         id: shipmentKeyId(index),
         provisioning: "shipped" as const,
+        ...pinOf(fieldsOf(item).pin_request, "length"),
         credentials: credentialsOf(item),
       })),
       ...listOf(authenticators, requestLimits.keys).map((authenticator, index) => ({
         id: authenticatorKeyId(index),
         provisioning: "on_site" as const,
+        ...pinOf(fieldsOf(authenticator).pin_request, "min_length"),
         credentials: credentialsOf(authenticator),
       })),
     ],
@@ -39,6 +42,7 @@ export function decidableV2(body: unknown): Decidable {
 /** Created once: a schema costs more than its use, and a body can have 2,000 credentials. */
 const idpIdField = nonEmptyLine(64).nullish();
 const relyingPartyIdField = nonEmptyLine().nullish();
+const pinLengthField = pinLength().nullish();
 
 const credentialsOf = (key: unknown) =>
   listOf(fieldsOf(key).credentials, requestLimits.credentialsPerKey).map(credential => {
@@ -49,6 +53,11 @@ const credentialsOf = (key: unknown) =>
     const relyingPartyId = relyingPartyIdField.safeParse(relying_party_id).data;
     return omitUndefined({ idpId: idpId.data ?? undefined, relyingPartyId: relyingPartyId ?? undefined });
   });
+
+function pinOf(pinRequest: unknown, field: string) {
+  const { success, data } = pinLengthField.safeParse(fieldsOf(pinRequest)[field]);
+  return success && pinRequest ? { pinRequest: { length: data ?? defaultPinLength } } : {};
+}
 
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
 const listOf = (value: unknown, most: number): readonly unknown[] =>

@@ -17,6 +17,8 @@ const longestStep = 16_000;
 /** The maximum size of a response, in bytes. It is larger than a step's, so that a step that is too long gets its own message. */
 const maxResponseBytes = 64 * 1024;
 const stepOrEnd = z.union([step, end]);
+/** A journey does not say whether the user is unknown or not active. */
+const userHint = ". Check that the user exists in the realm, is active and may have another device.";
 type Call = Required<Pick<PeerRequest<unknown>, "headers" | "signal">>;
 
 function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
@@ -59,8 +61,8 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     ({ operation, method: "POST", url, body, response: stepOrEnd }) as const;
 
   /** Continues a journey. The step cannot be used again after that, also if the call fails. */
-  const continueJourney = (request: PeerRequest<JourneyStep | undefined>) =>
-    callPeer(access, request).catch(journeyFailed(request.operation));
+  const continueJourney = (request: PeerRequest<JourneyStep | undefined>, hint?: string) =>
+    callPeer(access, request).catch(journeyFailed(request.operation, hint));
 
   const askOptions = async (call: Call, userId: string) => {
     const operation = "creation options";
@@ -68,7 +70,7 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     const first = await callPeer(access, begin).catch(asConfiguration(operation));
     const named = first && fillIn(first, userField, userId.toWellFormed());
     if (named === undefined) throw unusable(access.peer, `The journey has no ${userField.type} for the user.`);
-    const asked = await continueJourney({ ...call, ...post(operation, named) });
+    const asked = await continueJourney({ ...call, ...post(operation, named) }, userHint);
     if (asked === undefined) throw unusable(access.peer, "The journey ended without creation options.");
     if (Buffer.byteLength(JSON.stringify(asked)) > longestStep)
       throw unusable(access.peer, "The journey's step is too long to be stored.");
@@ -159,11 +161,11 @@ const asConfiguration =
  * 401 the call would be repeated with a new token, and the step cannot be used again.
  */
 const journeyFailed =
-  (operation: string) =>
+  (operation: string, hint = "") =>
   (error: unknown): never => {
     if (!(error instanceof PeerFailure) || error.status !== 401 || error.code === undefined) throw error;
-    const { peer, code, detail } = error;
-    throw new PeerFailure(peer, operation, "refused", { code, detail, cause: error });
+    const { peer, code, detail = "" } = error;
+    throw new PeerFailure(peer, operation, "refused", { code, detail: detail + hint, cause: error });
   };
 
 export const aic = {

@@ -10,6 +10,7 @@ import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
 import { withAttestationFormat } from "./attestation-format.ts";
+import { entraUserCheck } from "./check-user.ts";
 import { type EntraSettings, settings } from "./settings.ts";
 import {
   challengeTimeout,
@@ -27,6 +28,8 @@ import {
 
 const idpState = z.object({ userId: z.string().min(1) });
 const maxPages = 10;
+/** Of one user. Options for further ones are issued, but the registration is refused. */
+const maxPasskeys = 10;
 const nationalGraphs = ["graph.microsoft.us", "dod-graph.microsoft.us", "microsoftgraph.chinacloudapi.cn"];
 const globalOnly =
   "api-version must be beta with this graph-endpoint: version 1.0 issues challenges in the global cloud only";
@@ -38,7 +41,8 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
   const isBeta = configured["api-version"] === "beta";
   const timeout = configured["challenge-timeout-minutes"];
 
-  const methodsOf = (userId: string) => `${graph}/users${userSegment(userId)}/authentication/fido2Methods`;
+  const userUrl = (userId: string) => `${graph}/users${userSegment(userId)}`;
+  const methodsOf = (userId: string) => `${userUrl(userId)}/authentication/fido2Methods`;
   const userOf = (operation: string, stored: Challenge["idpState"]) => {
     const { data } = idpState.safeParse(stored);
     if (data === undefined)
@@ -56,6 +60,8 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
       ? "Raise challenge-timeout-minutes, up to 43200. If it is long enough, Microsoft Graph grants less than it is asked for."
       : "Set api-version to beta: version 1.0 of Microsoft Graph has challenges of 5 minutes only.",
     ...(!isBeta && nationalGraphs.includes(new URL(graph).hostname) && { settingProblems: [globalOnly] }),
+    maxCredentials: maxPasskeys,
+    checkUser: entraUserCheck(access, tokens, { url: graph, userUrl }),
 
     creationOptions: (request, outer) =>
       tokens.use(outer, async call => {

@@ -9,9 +9,12 @@ import type { Idp } from "../contract.ts";
 import { readCreationOptions } from "../creation-options.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
 import { createPingTokens } from "../ping.ts";
+import { pingOneUserCheck } from "./check-user.ts";
 import { asDeviceLeft, asNothingCreated, deviceCapAsRefusal, undefinedIfGone, undefinedIfRefused } from "./failures.ts";
 import { type PingOneSettings, settings } from "./settings.ts";
 import {
+  type Account,
+  account,
   activationBody,
   activationType,
   activeDevice,
@@ -37,7 +40,8 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     secret: deps.secret,
   });
   // Ping's documentation writes the version sometimes into the base address and sometimes into the paths.
-  const users = `${configured["api-base-url"].replace(/\/v1$/, "")}/v1/environments/${configured["environment-id"]}/users`;
+  const environment = `${configured["api-base-url"].replace(/\/v1$/, "")}/v1/environments/${configured["environment-id"]}`;
+  const users = `${environment}/users`;
   const timeoutDays = configured["pre-registration-timeout-days"];
 
   const devicesOf = (userId: string) => `${users}/${encodeURIComponent(userId)}/devices`;
@@ -50,9 +54,8 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     return data;
   };
 
-  /** Returns the id of a user. `userId` is the id or the user name. */
-  const resolveUser = async (call: TokenCall, userId: string): Promise<string> => {
-    if (uuid.test(userId)) return userId;
+  /** Returns the user of a name. */
+  const findUser = async (call: TokenCall, userId: string): Promise<Account> => {
     const operation = "user";
     const username = userId.toWellFormed();
     const query = new URLSearchParams({ filter: byUsername(username), limit: "2" });
@@ -64,7 +67,15 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     // Checks the result, so that a misread filter cannot give the security key to another user.
     if (others.length > 0 || folded(found.username) !== folded(username))
       throw refused(operation, "user", "The name does not identify one user.");
-    return found.id;
+    return found;
+  };
+  /** Returns the id of a user. `userId` is the id or the user name. */
+  const resolveUser = async (call: TokenCall, userId: string): Promise<string> =>
+    uuid.test(userId) ? userId : (await findUser(call, userId)).id;
+  const accountOf = (call: TokenCall, userId: string): Promise<Account> => {
+    if (!uuid.test(userId)) return findUser(call, userId);
+    const read = { ...call, operation: "user", method: "GET", mayRepeat: true } as const;
+    return callPeer(access, { ...read, url: `${users}/${encodeURIComponent(userId)}`, response: account });
   };
 
   const find = (call: TokenCall, operation: string, of: IdpState) =>
@@ -86,6 +97,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     defaultRelyingPartyId: configured["default-relying-party"],
     longestChallengeMs: timeoutDays && days(timeoutDays),
     longerChallengesHint: "Raise pre-registration-timeout-days.",
+    checkUser: pingOneUserCheck(access, tokens, { environment, accountOf, devicesOf }),
 
     creationOptions: (request, outer) =>
       tokens.use(outer, async call => {

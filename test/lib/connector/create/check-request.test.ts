@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { idpFile } from "../../../../local/peers/all.ts";
-import { authenticator, mixedBody } from "../../../support/connector/on-site.ts";
+import { authenticator, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import { idpsOf, orderBody, peersOfFile, refusalOf, testConnector } from "../../../support/connector/test-connector.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
@@ -37,6 +37,31 @@ describe("what a create is checked against besides its own tables", () => {
       { path: "authenticators[1].credentials[0].idp_id", reason: "is not a configured identity provider" },
       { path: "enrollment_contacts.emails_to[1]", reason: "is not in a domain that PIN emails may go to" },
     ]);
+  });
+
+  test("a PIN that is shorter than PIN_MIN_LENGTH is refused by its field, also if the length is the default, and no PIN is not", async () => {
+    const connector = await testConnector(peers, { settings: { PIN_MIN_LENGTH: "8" } });
+    const body = altered(mixedBody([1, 1, 1], [authenticator(), authenticator(), authenticator()]), {
+      "shipment.shipment_items[1].pin_request": { length: 8 },
+      "shipment.shipment_items[2].pin_request": {},
+      "authenticators[1].pin_request.min_length": 7,
+      "authenticators[2].pin_request": undefined,
+    });
+    const { status, body: response } = await refusalOf(connector.order(body));
+    expect(status).toBe(400);
+    const reason = "must be at least 8, the shortest PIN of this deployment";
+    expect((response as Body).error_data.fields).toEqual(
+      [
+        "shipment.shipment_items[0].pin_request.length",
+        "shipment.shipment_items[2].pin_request.length",
+        "authenticators[0].pin_request.min_length",
+        "authenticators[1].pin_request.min_length",
+      ].map(path => ({ path, reason })),
+    );
+    expect(await connector.queue("reconcile")).toEqual([]);
+    expect(
+      (await connector.order(onSiteBody([authenticator(1, { pin_request: { min_length: 8 } })]))).requestId,
+    ).toBeTruthy();
   });
 
   test.each([

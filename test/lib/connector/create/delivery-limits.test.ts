@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { deliveryLimitViolation } from "../../../../lib/connector/create/delivery-limits.ts";
+import { deliveryLimitViolations } from "../../../../lib/connector/create/delivery-limits.ts";
 import type { MailingAddress, Recipient, ShipmentOrder } from "../../../../lib/connector/model/request.ts";
 
 const long = (length: number) => "x".repeat(length);
@@ -46,25 +46,25 @@ describe("the delivery service's own limits", () => {
   ];
 
   it.each(limits)("%s: %i characters pass, one more is refused as the service would", (name, most, changes) => {
-    expect(deliveryLimitViolation(request(changes(long(most))))).toBeUndefined();
-    expect(deliveryLimitViolation(request(changes(long(most + 1))))).toEqual({
-      code: "validation_error",
-      message: `The ${name} must have at most ${most} characters, not ${most + 1}.`,
-    });
+    expect(deliveryLimitViolations(request(changes(long(most))))).toEqual([]);
+    expect(deliveryLimitViolations(request(changes(long(most + 1))))).toMatchObject([
+      { code: "validation_error", message: `The ${name} must have at most ${most} characters, not ${most + 1}.` },
+    ]);
   });
 
   it("count what people call characters, outside the basic plane too", () => {
-    expect(deliveryLimitViolation(request({ recipient: { lastName: "𠮷".repeat(20) } }))).toBeUndefined();
-    expect(deliveryLimitViolation(request({ recipient: { lastName: "𠮷".repeat(21) } }))).toBeDefined();
+    expect(deliveryLimitViolations(request({ recipient: { lastName: "𠮷".repeat(20) } }))).toEqual([]);
+    expect(deliveryLimitViolations(request({ recipient: { lastName: "𠮷".repeat(21) } }))).toHaveLength(1);
   });
 
-  it("give the first that is broken", () => {
+  it("give all that are broken, each with its field", () => {
     const recipient = { firstName: long(99), lastName: long(99), company: long(99) };
-    expect(deliveryLimitViolation(request({ recipient }))?.message).toContain("first name");
+    const fields = ["recipient.first_name", "recipient.last_name", "recipient.company"];
+    expect(deliveryLimitViolations(request({ recipient })).map(({ path }) => path)).toEqual(fields);
   });
 
   it("bind no request without a shipment", () => {
     const { recipient } = request({ recipient: { lastName: long(99) } });
-    expect(deliveryLimitViolation({ recipient })).toBeUndefined();
+    expect(deliveryLimitViolations({ recipient })).toEqual([]);
   });
 });

@@ -94,6 +94,31 @@ describe("the check of the peers", () => {
     expect(others).toEqual([]);
   });
 
+  test("warns of permissions without which users and policies are not checked, and reports what prevents credentials", async () => {
+    const of = (all: readonly Finding[]) => all.filter(({ check }) => check === "user and policies");
+    const policy = { isAttestationEnforced: false };
+    peers.entra.settings({ policy });
+    try {
+      expect(of(await findings())).toMatchObject([
+        { ok: true, finding: "Nothing is known that prevents a credential." },
+      ]);
+      peers.entra.settings({ readsUsers: false, readsPolicies: false });
+      expect(of(await findings())).toMatchObject([
+        {
+          ok: true,
+          finding: expect.stringMatching(/^Warning: the test user was not fully checked: .*User.Read.All\.$/),
+        },
+        { ok: true, finding: expect.stringMatching(/Policy.Read.AuthenticationMethod\.$/) },
+      ]);
+      peers.entra.settings({ readsUsers: true, readsPolicies: true, policy: { ...policy, state: "disabled" } });
+      expect(of(bad(await findings()))).toMatchObject([
+        { finding: expect.stringMatching(/^The test user cannot have a passkey: the method is disabled. Enable it/) },
+      ]);
+    } finally {
+      peers.entra.settings({ policy: {} });
+    }
+  });
+
   test("reports a challenge that is of no use for shipped security keys, and what to change", async () => {
     expect(bad(await findings({ settings: { IDPA_FIDO_API_VERSION: "v1.0" } }))).toMatchObject([
       {

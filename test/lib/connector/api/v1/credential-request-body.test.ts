@@ -120,12 +120,20 @@ describe("a version 1 credential request", () => {
     );
   });
 
-  it("is refused with version 1 field names without an enrollment service, or if its mail domain is not allowed", async () => {
+  it("is refused with version 1 field names without an enrollment service, or if its mail domain or PIN length is not allowed", async () => {
     const { context } = await testConnector(peers, {
-      settings: { ENROLLMENT_SERVICE_API_BASE_URL: "", RFPR_API_BASE_URL: "", PIN_MAIL_DOMAINS: "example.org" },
+      settings: {
+        ENROLLMENT_SERVICE_API_BASE_URL: "",
+        RFPR_API_BASE_URL: "",
+        PIN_MAIL_DOMAINS: "example.org",
+        PIN_MIN_LENGTH: "63",
+      },
     });
     const { status, body } = await refusalOf(order(context));
     const paths = (body as Body).error_data.fields.map(({ path }: Body) => path);
-    expect([status, paths]).toEqual([400, ["credentials", "enrollment_contacts.emails_to[0]"]]);
+    expect([status, paths]).toEqual([
+      400,
+      ["credentials", "enrollment_contacts.emails_to[0]", "pin_request.min_length"],
+    ]);
   });
 });

@@ -11,6 +11,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../../support/connector/test-connector.ts";
+import { altered } from "../v2/bodies.ts";
 import { shipmentBodyV1 } from "./shipment-body.ts";
 
 const peers = await peersOfFile();
@@ -89,6 +90,17 @@ describe("version 1 shipments (specification sections 2 and 4)", () => {
       body: { error_data: { fields: [{ path, reason: "is not in a domain that PIN emails may go to" }] } },
     });
     expect(await connector.queue("reconcile")).toEqual([]);
+  });
+
+  it("name the PIN once where it is shorter than the deployment allows", async () => {
+    const connector = await testConnector(peers, { settings: { PIN_MIN_LENGTH: "63" } });
+    const body = shipmentBodyV1();
+    const path = "pin_request.length";
+    const quantity = "delivery_shipment_request.shipment_items[0].product_quantity";
+    expect(await refusalOf(order(connector, altered(body, { [quantity]: 3 })))).toMatchObject({
+      status: 400,
+      body: { error_data: { fields: [{ path, reason: "must be at least 63, the shortest PIN of this deployment" }] } },
+    });
   });
 
   it.each([

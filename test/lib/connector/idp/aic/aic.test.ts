@@ -491,7 +491,7 @@ describe("a failure of an IdP of kind C", () => {
       peer: "IdP main",
       kind: "refused",
       code: "Unauthorized",
-      detail: "Login failure",
+      detail: "Login failure. Check that the user exists in the realm, is active and may have another device.",
     });
   });
 

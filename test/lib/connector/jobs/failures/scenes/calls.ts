@@ -1,3 +1,4 @@
+import type { AccountStatus } from "../../../../../../local/peers/idp/accounts.ts";
 import type { Failure, Stage, Step } from "../stage.ts";
 import { usersOf } from "./bodies.ts";
 import { compensating, doneOrNot, words } from "./failure.ts";
@@ -38,6 +39,13 @@ export const entra = {
     graph,
     "creation options",
     { peer: "entra", method: "GET", path: "creationOptions" },
+    compensating(words.graph),
+  ),
+  account: call(graph, "account", { peer: "entra", method: "GET", path: "/users/[^/]+$" }, compensating(words.graph)),
+  policy: call(
+    graph,
+    "passkey policy",
+    { peer: "entra", method: "GET", path: "/policies/" },
     compensating(words.graph),
   ),
   registration: call(
@@ -134,7 +142,7 @@ export const expired = (idp: "entra" | "pingone" | "aic"): Failure => ({
 });
 
 /** How an IdP may see a user whom it refuses. */
-export const refusing = (idp: "entra" | "pingone" | "aic", how: "unknown" | "blocked" | "forbidden"): Failure => ({
+export const refusing = (idp: "entra" | "pingone" | "aic", how: AccountStatus): Failure => ({
   name: `${how} user`,
   by: {
     begin: ({ peers, body }) => {

@@ -12,6 +12,14 @@ const deviceCap: Failure = {
   },
 };
 
+const policyOff: Failure = {
+  name: "self-service set-up off",
+  by: {
+    begin: ({ peers }) => peers.entra.settings({ policy: { isSelfServiceRegistrationAllowed: false } }),
+    end: ({ peers }) => peers.entra.settings({ policy: {} }),
+  },
+};
+
 const noKeys: Failure = { name: "no key of its use", by: { kind: "refuse", status: 200, body: { keys: [] } } };
 
 const options = "Creation options";
@@ -23,6 +31,8 @@ export const createScenes: readonly Scene[] = [
     steps: [
       entra.token,
       also(entra.options, ...(["unknown", "blocked", "forbidden"] as const).map(how => refusing("entra", how))),
+      also(briefly(entra.account), refusing("entra", "guest"), refusing("entra", "disabled")),
+      also(briefly(entra.policy), policyOff),
     ],
   },
   {
@@ -31,7 +41,7 @@ export const createScenes: readonly Scene[] = [
     act: create,
     steps: [
       pingone.token,
-      also(pingone.user, refusing("pingone", "unknown")),
+      also(pingone.user, ...(["unknown", "disabled", "without_mfa"] as const).map(how => refusing("pingone", how))),
       also(pingone.device, refusing("pingone", "blocked"), refusing("pingone", "forbidden"), deviceCap),
     ],
   },

@@ -1,0 +1,77 @@
+import pLimit from "p-limit";
+import { withTimeout } from "../../platform/async/with-timeout.ts";
+import { Fault } from "../../platform/fault.ts";
+import type { DraftLocation } from "../api/body-format.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import type { Idp } from "../idp/contract.ts";
+import { rightMissing, type UserProblem, unchecked } from "../idp/user-check.ts";
+import type { SecurityKeyDraft } from "../model/draft.ts";
+
+/** A user at an IdP for whom a request orders credentials. */
+export interface OrderedUser {
+  readonly idpId: string;
+  readonly userId: string;
+  /** The user's first credential, where a problem is reported. */
+  readonly at: DraftLocation;
+  /** The security key of each credential. */
+  readonly keys: readonly Pick<SecurityKeyDraft, "provisioning">[];
+}
+
+/** Returns the users of a request, each once for an IdP. */
+export function usersOf(
+  keys: readonly Pick<SecurityKeyDraft, "id" | "provisioning" | "credentials">[],
+  defaultIdp: string,
+): readonly OrderedUser[] {
+  const users = new Map<string, OrderedUser>();
+  for (const key of keys)
+    for (const [index, { idpId = defaultIdp, userId }] of key.credentials.entries()) {
+      const id = `${idpId} ${userId}`;
+      const { at = { field: "user", keyId: key.id, index } as const, keys: before = [] } = users.get(id) ?? {};
+      users.set(id, { idpId, userId, at, keys: [...before, key] });
+    }
+  return [...users.values()];
+}
+
+/** The IdPs whose missing permissions were logged since their settings changed. */
+const logged = new WeakSet<Idp>();
+
+/** Asks the IdP what prevents a credential of a user. @param asksOptions whether creation options are requested too */
+export async function checkUser(
+  { userId, keys }: OrderedUser,
+  idp: Idp,
+  { signal, asksOptions }: { readonly signal: AbortSignal; readonly asksOptions: boolean },
+  { log }: Pick<ConnectorDeps, "log">,
+): Promise<readonly UserProblem[]> {
+  const query = { userId, newCredentials: asksOptions ? undefined : keys.length };
+  const found = (await idp.checkUser?.(query, signal).catch(error => [unchecked(error)])) ?? [];
+  const reasons = found.filter(({ code }) => code === rightMissing).map(({ message }) => message);
+  if (reasons.length > 0 && !logged.has(idp)) log.warn("idp_right_missing", { idp: idp.id, reasons });
+  if (reasons.length > 0) logged.add(idp);
+  return found;
+}
+
+/**
+ * Returns the fault of a create if an IdP is known to refuse a credential of one of its users. What is not known within `userCheckMs` is no
+ * reason: creation options decide.
+ */
+export async function findRefusedUser(
+  users: readonly OrderedUser[],
+  pathOf: (field: DraftLocation) => string,
+  deps: Pick<ConnectorDeps, "idps" | "concurrency" | "intervals" | "log">,
+): Promise<Fault | undefined> {
+  const limit = pLimit(deps.concurrency);
+  let refused: Fault | undefined;
+  const check = async (user: OrderedUser, signal: AbortSignal): Promise<void> => {
+    const idp = deps.idps.get(user.idpId);
+    if (idp === undefined || refused !== undefined || signal.aborted) return;
+    const found = await checkUser(user, idp, { signal, asksOptions: true }, deps);
+    const problem = found.find(({ effect }) => effect === "refused");
+    const message = `The identity provider ${idp.id} would refuse the credential: ${pathOf(user.at)} ${problem?.message}.`;
+    if (problem !== undefined) refused ??= new Fault("idp_refused", message);
+  };
+  const checks = (signal: AbortSignal) => Promise.all(users.map(user => limit(check, user, signal)));
+  await withTimeout(deps.intervals.userCheckMs, checks).catch((error: unknown) => {
+    if (!(error instanceof DOMException)) throw error;
+  });
+  return refused;
+}

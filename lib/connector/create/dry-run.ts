@@ -1,0 +1,80 @@
+import pLimit from "p-limit";
+import { toResult } from "../../platform/async/to-result.ts";
+import { Fault, type Problem } from "../../platform/fault.ts";
+import type { BodyFormat, DraftLocation } from "../api/body-format.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import type { Idp } from "../idp/contract.ts";
+import { notChecked, refusal, type UserProblem } from "../idp/user-check.ts";
+import type { RequestDraft } from "../model/draft.ts";
+import { idpFault } from "./ask-idps.ts";
+import { challengeProblem, limitProblem } from "./check-challenge.ts";
+import { checkUser, type OrderedUser, usersOf } from "./check-users.ts";
+import { requestProblems } from "./create-request.ts";
+import { deliveryLimitViolations } from "./delivery-limits.ts";
+
+/**
+ * Makes every check of a create that stores nothing and changes nothing at a peer. Calls the IdPs only.
+ * @returns the warnings
+ * @throws Fault `invalid` with every problem, or `unavailable` if the only problem is that an IdP did not answer
+ */
+export async function dryRun(
+  draft: RequestDraft,
+  format: BodyFormat,
+  deps: ConnectorDeps,
+): Promise<readonly Problem[]> {
+  const pathOf = (field: DraftLocation) => format.pathOf(field, draft);
+  const limit = pLimit(deps.concurrency);
+  const signal = AbortSignal.timeout(deps.intervals.createMs);
+  const check = async (user: OrderedUser) => {
+    const idp = deps.idps.get(user.idpId);
+    const found = idp === undefined ? [] : await checkAtIdp(user, idp, signal, deps);
+    return found.map(({ effect, message, code }) => {
+      const reason = `${message} (identity provider ${user.idpId})`;
+      return { effect, problem: { path: pathOf(user.at), reason, code } };
+    });
+  };
+  const users = usersOf(draft.keys, deps.idps.defaultId);
+  const found = (await Promise.all(users.map(user => limit(check, user)))).flat();
+  const of = (effect: UserProblem["effect"]) => found.filter(each => each.effect === effect).map(each => each.problem);
+  const tooLong = deliveryLimitViolations(draft).map(({ path, message, code }) => {
+    return { path, reason: `is too long: ${message}`, code };
+  });
+  const refused = [...requestProblems(draft, pathOf, deps), ...tooLong, ...of("refused")];
+  const problems = [...refused, ...of("unchecked")];
+  // What concerns an IdP as a whole is reported once, not for each user.
+  const warnings = of("warning").filter(
+    ({ reason }, index, all) => all.findIndex(other => other.reason === reason) === index,
+  );
+  if (problems.length === 0) return warnings;
+  const details = { problems, data: { warnings } };
+  if (refused.length > 0) throw new Fault("invalid", "The request would be refused.", details);
+  throw new Fault("unavailable", "Not everything could be checked.", { ...details, retryAfter: 30 });
+}
+
+/** Checks a user and, at an IdP that keeps no state of creation options, also a challenge. */
+async function checkAtIdp(
+  user: OrderedUser,
+  idp: Idp,
+  signal: AbortSignal,
+  deps: ConnectorDeps,
+): Promise<readonly UserProblem[]> {
+  const asksOptions = idp.compensateUnanswered === undefined;
+  const [checked, asked] = await Promise.all([
+    checkUser(user, idp, { signal, asksOptions }, deps),
+    asksOptions ? toResult(idp.creationOptions({ userId: user.userId, tag: "Dry run" }, signal)) : undefined,
+  ]);
+  // The IdP's own refusal says less than the check that found its reason.
+  if (asked === undefined || checked.some(({ effect }) => effect === "refused")) return checked;
+  if ("error" in asked) {
+    const { kind, message } = idpFault({ idp, error: asked.error }, ({ field }) => field);
+    const problem = kind === "idp_refused" ? refusal("options_refused", `is refused: ${message}`) : notChecked(message);
+    return [...checked, problem];
+  }
+  const overLimit = limitProblem(asked.value, idp, user.keys.length);
+  const unsuitable = user.keys.map(key => challengeProblem(asked.value, key, idp, deps)).find(Boolean);
+  return [
+    ...checked,
+    ...(overLimit ? [refusal("too_many_credentials", overLimit)] : []),
+    ...(unsuitable ? [refusal("challenge_unsuitable", `cannot get a usable challenge: ${unsuitable}`)] : []),
+  ];
+}

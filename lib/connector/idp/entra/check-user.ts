@@ -1,0 +1,58 @@
+import { singleFlight } from "../../../platform/async/single-flight.ts";
+import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
+import { type Instant, minutes, plus } from "../../../platform/time.ts";
+import type { AccessTokens, TokenCall } from "../../peers/access-token.ts";
+import type { Idp } from "../contract.ts";
+import { asUnknownUser, checked, refusal, type UserProblem } from "../user-check.ts";
+import { passkeyPolicy, policyProblems } from "./passkey-policy.ts";
+import { type Account, account } from "./wire.ts";
+
+const grant = "grant the application the permission";
+/** How long the tenant's policy is cached, so that all users of a request share one read. */
+const policyMaxAgeMs = minutes(1);
+const policyPath = "/policies/authenticationMethodsPolicy/authenticationMethodConfigurations/fido2";
+
+/** Returns the check of a user's account and of the tenant's passkey policy: one call for each user, and one a minute. */
+export function entraUserCheck(
+  access: PeerAccess,
+  tokens: AccessTokens,
+  graph: { readonly url: string; readonly userUrl: (userId: string) => string },
+): NonNullable<Idp["checkUser"]> {
+  let policy: { readonly problems: readonly UserProblem[]; readonly until: Instant } | undefined;
+  const get = { method: "GET", mayRepeat: true } as const;
+
+  const readPolicy = singleFlight(async () => {
+    const operation = "passkey policy";
+    const until = plus(access.now(), policyMaxAgeMs);
+    const read = tokens.use(undefined, call =>
+      callPeer(access, { ...call, ...get, operation, url: graph.url + policyPath, response: passkeyPolicy }),
+    );
+    const problems = await checked(read.then(policyProblems), `${grant} Policy.Read.AuthenticationMethod`);
+    if (problems.every(({ effect }) => effect !== "unchecked")) policy = { problems, until };
+    return problems;
+  });
+  const policyOf = async () => (policy !== undefined && access.now() < policy.until ? policy.problems : readPolicy());
+
+  const accountOf = ({ userId }: { readonly userId: string }, call: TokenCall) => {
+    const url = `${graph.userUrl(userId)}?$select=accountEnabled,userType`;
+    const read = callPeer(access, { ...call, ...get, operation: "user", url, response: account });
+    const unknown = asUnknownUser("does not exist in the tenant: correct the principal name or object id");
+    return checked(read.then(accountProblems, unknown), `${grant} User.Read.All`);
+  };
+
+  return (user, outer) =>
+    tokens.use(outer, async call => {
+      const found = await Promise.all([accountOf(user, call), policyOf()]);
+      return found.flat();
+    });
+}
+
+/** A user type that is missing is that of a member. */
+function accountProblems({ accountEnabled, userType }: Account): readonly UserProblem[] {
+  const disabled = "is disabled: enable the account in the Microsoft Entra admin center, Users";
+  const guest = "is a guest, who can have passkeys in the home tenant only: order for a member of this tenant";
+  return [
+    ...(accountEnabled === false ? [refusal("user_disabled", disabled)] : []),
+    ...(userType?.toLowerCase() === "guest" ? [refusal("user_guest", guest)] : []),
+  ];
+}

@@ -1,0 +1,57 @@
+import * as z from "zod";
+import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
+import type { AccessTokens, TokenCall } from "../../peers/access-token.ts";
+import type { Idp } from "../contract.ts";
+import { asUnknownUser, checked, refusal, type UserProblem } from "../user-check.ts";
+import { type Account, deviceList } from "./wire.ts";
+
+const mfaSettings = z.lazy(() => z.object({ pairing: z.object({ maxAllowedDevices: z.int().min(0) }) }));
+const right = "grant the worker application the roles Environment Admin and Identity Data Admin";
+
+/** Returns the check of a user's account and, unless devices are being created, of the number of its devices. */
+export function pingOneUserCheck(
+  access: PeerAccess,
+  tokens: AccessTokens,
+  {
+    environment,
+    accountOf,
+    devicesOf,
+  }: {
+    readonly environment: string;
+    readonly accountOf: (call: TokenCall, userId: string) => Promise<Account>;
+    readonly devicesOf: (userId: string) => string;
+  },
+): NonNullable<Idp["checkUser"]> {
+  const deviceProblems = async (call: TokenCall, userId: string, added: number): Promise<readonly UserProblem[]> => {
+    const get = { ...call, method: "GET", mayRepeat: true } as const;
+    const [{ _embedded }, { pairing }] = await Promise.all([
+      callPeer(access, { ...get, operation: "devices", url: devicesOf(userId), response: deviceList }),
+      callPeer(access, { ...get, operation: "MFA settings", url: `${environment}/mfaSettings`, response: mfaSettings }),
+    ]);
+    const count = _embedded?.devices.length ?? 0;
+    const max = pairing.maxAllowedDevices;
+    const message = `has ${count} devices and would get ${added} more, but may have ${max}: delete some, or raise the maximum in PingOne's MFA settings`;
+    return count + added > max ? [refusal("too_many_credentials", message)] : [];
+  };
+  const check = async (call: TokenCall, account: Account, added: number | undefined) => [
+    ...accountProblems(account),
+    ...(added === undefined ? [] : await checked(deviceProblems(call, account.id, added), right)),
+  ];
+  const unknown = asUnknownUser("is not one user of the environment: correct the user name or id");
+  return ({ userId, newCredentials }, outer) =>
+    tokens.use(outer, call =>
+      checked(
+        accountOf(call, userId).then(account => check(call, account, newCredentials), unknown),
+        right,
+      ),
+    );
+}
+
+function accountProblems({ enabled, mfaEnabled }: Account): readonly UserProblem[] {
+  const disabled = "is disabled: enable the user in PingOne, Directory > Users";
+  const withoutMfa = "has MFA disabled: enable it in PingOne, Directory > Users, tab Services";
+  return [
+    ...(enabled === false ? [refusal("user_disabled", disabled)] : []),
+    ...(mfaEnabled === false ? [refusal("mfa_disabled", withoutMfa)] : []),
+  ];
+}

@@ -1,0 +1,57 @@
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+
+/** A user whose credentials are to be ordered. */
+export interface UserQuery {
+  readonly userId: string;
+  /** How many credentials are ordered, to be compared with a limit. Undefined if creation options are requested too: the IdP then counts. */
+  readonly newCredentials?: number | undefined;
+}
+
+/** What is known about a user or the IdP's policies that concerns a new credential. */
+export interface UserProblem {
+  /** For programs: one of a small, fixed set. */
+  readonly code: string;
+  /** What is wrong and what to change, as the rest of a sentence that begins with the user. */
+  readonly message: string;
+  /** `refused`: no credential can be registered. `unchecked`: the IdP did not answer. */
+  readonly effect: "refused" | "warning" | "unchecked";
+}
+
+export const refusal = (code: string, message: string): UserProblem => ({ code, message, effect: "refused" });
+export const warning = (code: string, message: string): UserProblem => ({ code, message, effect: "warning" });
+export const notChecked = (reason: string): UserProblem => ({
+  code: "not_checked",
+  message: `could not be checked: ${reason}`,
+  effect: "unchecked",
+});
+
+/** The code of a warning that the connector lacks a permission. */
+export const rightMissing = "right_missing";
+
+/** Returns the problem of a check without an answer. Throws any other error than a PeerFailure. */
+export function unchecked(error: unknown): UserProblem {
+  if (!(error instanceof PeerFailure)) throw error;
+  return notChecked(error.message);
+}
+
+/**
+ * Returns the problems that a read finds, or that it failed, so that it does not hide what other reads find. Throws a failure with 401,
+ * after which the token is renewed.
+ * @param right what an administrator grants if the IdP refuses the read, as the rest of a sentence
+ */
+export const checked = (read: Promise<readonly UserProblem[]>, right: string): Promise<readonly UserProblem[]> =>
+  read.catch((error: unknown) => {
+    if (!(error instanceof PeerFailure) || error.status === 401) throw error;
+    if (error.status !== 403 || error.code === undefined) return [unchecked(error)];
+    return [warning(rightMissing, `was not fully checked: ${right}`)];
+  });
+
+/** Returns a handler of a user who is not found. A 404 without the IdP's own error code is not the IdP's: the address is wrong. */
+export const asUnknownUser =
+  (message: string) =>
+  (error: unknown): readonly UserProblem[] => {
+    if (!(error instanceof PeerFailure) || error.code === undefined) throw error;
+    // A name that is not that of one user.
+    if (error.kind !== "missing" && error.code !== "user") throw error;
+    return [refusal("user_unknown", message)];
+  };

@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import { altered, type Body } from "../../lib/connector/api/v2/bodies.ts";
+import { connectorHostOfFile } from "../../support/connector/host.ts";
+import { authenticator } from "../../support/connector/on-site.ts";
+import { orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
+
+const peers = await peersOfFile();
+const { call } = connectorHostOfFile(peers);
+const create = "POST /v2/credential-requests";
+
+/** How many requests there are. */
+const countRequests = async (): Promise<number> => (await call("GET /v2/credential-requests?$top=1000")).body.length;
+const ordered = () => peers.delivery.count("POST", /./);
+const fields = ({ error_data }: Body) => error_data.fields.map(({ path, reason }: Body) => `${path} ${reason}`);
+
+describe("a create with dry_run=true", () => {
+  it("answers 200 with the request as it would be ordered, and that body can be sent as it is", async () => {
+    const body = altered(
+      { ...orderBody(), authenticators: [authenticator(1, { pin_request: {} })] },
+      { "recipient.company": " ", "shipment.shipment_items[0].name": null, nonsense: 1 },
+    );
+    const { status, body: answer, headers } = await call(`${create}?dry_run=true`, { body });
+    expect(status).toBe(200);
+    expect(headers.get("location")).toBeNull();
+    expect(headers.get("x-ignored-fields")).toBe("nonsense");
+    const [item] = body.shipment.shipment_items;
+    const credential = { idp_id: "entra", relying_party_id: "login.microsoft.com" };
+    const { name: _, ...rest } = item;
+    const request = {
+      recipient: {
+        email: body.recipient.email,
+        first_name: "Ada",
+        last_name: "Lovelace",
+        telephone: "+15550100",
+        external_id: body.recipient.email,
+      },
+      enrollment_contacts: body.enrollment_contacts,
+      shipment: {
+        delivery_type: 1,
+        mailing_address: body.shipment.mailing_address,
+        shipment_items: [
+          {
+            ...rest,
+            pin_request: { length: 6, type: "generate" },
+            credentials: [{ ...credential, user_id: item.credentials[0].user_id }],
+          },
+        ],
+      },
+      authenticators: [
+        {
+          preferred_authenticator_type: "hardware",
+          pin_request: { min_length: 6, entry_method: "generated", delivery_method: "email" },
+          credentials: [{ ...credential, user_id: body.authenticators[0].credentials[0].user_id }],
+        },
+      ],
+    };
+    expect(answer).toEqual({
+      data: { request, warnings: [expect.objectContaining({ code: "attestation_enforced" })] },
+    });
+    expect(await countRequests()).toBe(0);
+    expect(ordered()).toBe(0);
+    expect((await call(`${create}?dry_run=true`, { body: answer.data.request })).body).toEqual(answer);
+    expect((await call(create, { body: answer.data.request })).status).toBe(201);
+  });
+
+  it("uses no Idempotency-Key up, also if the request would be refused", async () => {
+    const headers = { "idempotency-key": "DRY-1" };
+    const bad = altered(orderBody(), { "shipment.shipment_items[0].credentials[0].user_id": "guest@example.com" });
+    expect((await call(`${create}?dry_run=true`, { body: bad, headers })).status).toBe(400);
+    const body = orderBody();
+    expect((await call(`${create}?dry_run=true`, { body, headers })).status).toBe(200);
+    expect((await call(create, { body, headers })).status).toBe(201);
+    const before = ordered();
+    expect((await call(`${create}?dry_run=true`, { body, headers })).status).toBe(200);
+    expect(ordered()).toBe(before);
+  });
+
+  it("answers 400 with the problem of each user, its code, and what to change", async () => {
+    const body = altered(orderBody([1, 1]), {
+      "shipment.shipment_items[0].credentials[0].user_id": "guest@example.com",
+      "shipment.shipment_items[1].credentials[0].user_id": "disabled@example.com",
+    });
+    const { status, body: answer } = await call(`${create}?dry_run=true`, { body });
+    expect(status).toBe(400);
+    expect(answer).toEqual({
+      error_code: "api_error",
+      error_message: "The request would be refused.",
+      error_data: {
+        error_type: "validation",
+        fields: [
+          {
+            path: "shipment.shipment_items[0].credentials[0].user_id",
+            reason:
+              "is a guest, who can have passkeys in the home tenant only: order for a member of this tenant (identity provider entra)",
+            code: "user_guest",
+          },
+          {
+            path: "shipment.shipment_items[1].credentials[0].user_id",
+            reason:
+              "is disabled: enable the account in the Microsoft Entra admin center, Users (identity provider entra)",
+            code: "user_disabled",
+          },
+        ],
+        warnings: [expect.objectContaining({ code: "attestation_enforced" })],
+      },
+    });
+  });
+
+  it("answers wrong fields as a create does, and asks nobody", async () => {
+    const body = altered(orderBody(), {
+      "recipient.email": "nobody",
+      "shipment.shipment_items[0].pin_request.length": 3,
+    });
+    const { status, body: answer } = await call(`${create}?dry_run=true`, { body });
+    expect({ status, answer }).toEqual({ status: 400, answer: (await call(create, { body })).body });
+    expect(peers.entra.requests()).toEqual([]);
+  });
+
+  it.each(["dryRun=true", "dry-run=true", "dryrun", "DRY_RUN=true"])("refuses %s, which would order", async query => {
+    const { status, body } = await call(`${create}?${query}`, { body: orderBody() });
+    expect({ status, fields: fields(body) }).toEqual({
+      status: 400,
+      fields: [`${query.replace("=true", "")} is not known: the parameter is dry_run`],
+    });
+    expect(ordered()).toBe(0);
+  });
+
+  it.each(["", "1", "yes", "TRUE"])("refuses the value %j, which would order", async value => {
+    const { status, body } = await call(`${create}?dry_run=${value}`, { body: orderBody() });
+    expect({ status, fields: fields(body) }).toEqual({ status: 400, fields: ["dry_run must be true or false"] });
+    expect(ordered()).toBe(0);
+  });
+
+  it("orders with dry_run=false and beside other parameters", async () => {
+    expect((await call(`${create}?dry_run=false&code=of-a-gateway`, { body: orderBody() })).status).toBe(201);
+  });
+});

@@ -1,0 +1,131 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { minutes } from "../../../../lib/platform/time.ts";
+import {
+  idpsOf,
+  newUser,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
+import { altered } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+afterEach(() => peers.entra.settings({ policy: {}, readsUsers: true, readsPolicies: true }));
+
+const users = /\/users\/[^/]+$/;
+const policies = /\/policies\//;
+const ordered = () => peers.delivery.count("POST", /shipments$/);
+const checks = () => [peers.entra.count("GET", users), peers.entra.count("GET", policies)];
+
+async function expectRefused(connector: TestConnector, message: RegExp, body = orderBody()) {
+  expect(await refusalOf(connector.order(body))).toMatchObject({
+    status: 400,
+    body: { error_code: "idp_error", error_message: expect.stringMatching(message) },
+  });
+  expect(ordered()).toBe(0);
+  const [{ requestId } = { requestId: "" }] = await connector.queue("clean");
+  expect(await connector.read(requestId)).toMatchObject({
+    state: "failed",
+    error_message: expect.stringMatching(message),
+  });
+}
+
+describe("a create whose credentials can never be activated", () => {
+  test("because the tenant's policy forbids it is refused before it is ordered, with the switch to change", async () => {
+    peers.entra.settings({ policy: { isSelfServiceRegistrationAllowed: false } });
+    const message =
+      /^The identity provider entra would refuse the credential: shipment.*user_id cannot get a passkey: set "Allow self-service set up" to Yes in the Microsoft Entra admin center/;
+    await expectRefused(await testConnector(peers), message);
+  });
+
+  test("because the user would have more passkeys than Entra ID allows is refused", async () => {
+    const connector = await testConnector(peers);
+    const user = newUser();
+    const forUser = (credentials: number) =>
+      altered(orderBody([credentials]), {
+        "shipment.shipment_items[0].credentials": Array.from({ length: credentials }, () => ({ user_id: user })),
+      });
+    await connector.orderAndRun(forUser(8));
+    expect(peers.entra.registrations(user)).toHaveLength(8);
+    peers.delivery.resetRequests();
+    await expect(connector.order(forUser(3))).rejects.toThrow(
+      "The user of a credential at the identity provider entra has 8 passkeys and would get 3 more, but may have 10: delete some at the identity provider entra.",
+    );
+    expect(ordered()).toBe(0);
+    await connector.orderAndRun(forUser(2));
+    expect(peers.entra.registrations(user)).toHaveLength(10);
+  });
+});
+
+describe("a check of users beside a create", () => {
+  test("is one call for each user, and one a minute for the policy", async () => {
+    const connector = await testConnector(peers);
+    const [one, two] = [newUser(), newUser()];
+    const credentials = [one, one, two].map(user_id => ({ user_id }));
+    const order = () =>
+      connector.order(altered(orderBody([3]), { "shipment.shipment_items[0].credentials": credentials }));
+    await order();
+    expect(checks()).toEqual([2, 1]);
+    await order();
+    expect(checks()).toEqual([4, 1]);
+    connector.advance(minutes(1));
+    await order();
+    expect(checks()).toEqual([6, 2]);
+  });
+
+  test("runs while creation options are requested", async () => {
+    const connector = await testConnector(peers);
+    peers.entra.fail({ kind: "hang", path: "creationOptions" });
+    peers.entra.fail({ kind: "hang", path: users.source });
+    peers.entra.fail({ kind: "hang", path: policies.source });
+    const order = connector.order();
+    await peers.entra.untilHanging(3);
+    peers.entra.release();
+    await order;
+    expect(ordered()).toBe(1);
+  });
+
+  test.each([
+    ["the users cannot be read", users],
+    ["the policy cannot be read", policies],
+  ])("does not prevent the order if %s", async (_, path) => {
+    for (const fault of [{ kind: "refuse", status: 500 }, { kind: "drop" }, { kind: "nonsense" }] as const) {
+      const connector = await testConnector(peers);
+      peers.entra.fail({ ...fault, path: path.source, times: 3 });
+      await connector.order();
+    }
+    expect(ordered()).toBe(3);
+  });
+
+  test("is not waited for longer than its time", async () => {
+    const connector = await testConnector(peers, { limits: { userCheckMs: 200 } });
+    peers.entra.fail({ kind: "hang", path: policies.source });
+    await connector.order();
+    expect(ordered()).toBe(1);
+  });
+
+  test("logs a missing permission once, and does not prevent the order", async () => {
+    peers.entra.settings({ readsUsers: false, readsPolicies: false });
+    const connector = await testConnector(peers);
+    await connector.order(orderBody([2]));
+    await connector.order();
+    expect(ordered()).toBe(2);
+    expect(connector.events("idp_right_missing")).toMatchObject([
+      {
+        idp: "entra",
+        reasons: [expect.stringMatching(/User.Read.All$/), expect.stringMatching(/AuthenticationMethod$/)],
+      },
+    ]);
+  });
+
+  test("that fails by a bug ends the create without an order", async () => {
+    const connector = await testConnector(peers, {
+      ports: context => ({ idps: idpsOf(context, () => ({ checkUser: () => Promise.reject(new Error("a bug")) })) }),
+    });
+    expect(await refusalOf(connector.order())).toMatchObject({ status: 500 });
+    expect(ordered()).toBe(0);
+    expect(await connector.queue("reconcile")).toEqual([]);
+  });
+});

@@ -1,0 +1,196 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { bodyFormatV2, createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { dryRun } from "../../../../lib/connector/create/dry-run.ts";
+import { idpFile } from "../../../../local/peers/all.ts";
+import type { Peer } from "../../../../local/peers/peer.ts";
+import { authenticator, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
+import {
+  type ConnectorOptions,
+  idpsOf,
+  newUser,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
+import { altered, type Body } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const everyPeer: readonly Peer[] = Object.values(peers);
+afterEach(() => {
+  peers.entra.settings({ policy: {}, readsUsers: true, readsPolicies: true });
+  peers.pingone.settings({ maxDevices: 5, readsSettings: true });
+});
+
+/** A connector with all three IdPs. */
+async function connectorOfAll({ settings, ...options }: ConnectorOptions = {}): Promise<TestConnector> {
+  const directory = mkdtempSync(join(tmpdir(), "dry-run-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, "idps.yaml");
+  writeFileSync(path, idpFile(peers));
+  const idps = { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path };
+  return testConnector(peers, { ...options, settings: { ...idps, ...settings } });
+}
+
+const run = ({ context }: TestConnector, body: unknown) => {
+  const { body: _, ...draft } = createBodyV2.parse(body);
+  return dryRun(draft, bodyFormatV2, context);
+};
+/** Returns the codes of the problems by their paths. */
+async function problems(connector: TestConnector, body: unknown, status = 400): Promise<Record<string, string>> {
+  const { status: answered, body: answer } = await refusalOf(run(connector, body));
+  expect(answered).toBe(status);
+  return Object.fromEntries((answer as Body).error_data.fields.map(({ path, code }: Body) => [path, code]));
+}
+const first = "shipment.shipment_items[0].credentials[0].user_id";
+const forUsers = (...credentials: { readonly user_id: string; readonly idp_id?: string }[]) =>
+  altered(orderBody(), { "shipment.shipment_items[0].credentials": credentials });
+/** Calls that could change something at a peer: all but reads, tokens, and the steps of a journey, which keeps no state. */
+const writes = () =>
+  everyPeer.flatMap(peer =>
+    peer
+      .requests()
+      .filter(({ method, path }) => method !== "GET" && !/token$|\/authenticate$/.test(path))
+      .map(({ method, path }) => `${peer.name} ${method} ${path}`),
+  );
+
+describe("a dry run", () => {
+  test("of a request at every IdP stores nothing, orders nothing, and begins nothing", async () => {
+    const connector = await connectorOfAll();
+    const credentials = ["entra", "pingone", "aic"].map(idp_id => ({ idp_id, user_id: newUser() }));
+    const body = altered(mixedBody(), {
+      "shipment.shipment_items[0].credentials": credentials,
+      "authenticators[0].credentials": credentials,
+    });
+    const { total, result } = await connector.counted(() => run(connector, body));
+    expect(total).toBe(0);
+    expect(writes()).toEqual([]);
+    expect(result).toEqual([
+      {
+        path: first,
+        reason: "can only get a model that is in the FIDO Metadata Service: check your model (identity provider entra)",
+        code: "attestation_enforced",
+      },
+    ]);
+    await connector.order(body);
+  });
+
+  test("names every problem at once: of fields, of the delivery service's limits, of users at their IdPs", async () => {
+    const connector = await connectorOfAll({ settings: { PIN_MIN_LENGTH: "8", PIN_MAIL_DOMAINS: "example.com" } });
+    const at = (idp_id: string, user_id: string) => ({ idp_id, user_id });
+    const gone = "00000000-0000-4000-8000-0000000000ff";
+    peers.pingone.setUser(gone, "unknown");
+    peers.pingone.setUser("mfa@example.com", "without_mfa");
+    const items = [
+      at("entra", "unknown@example.com"),
+      at("entra", "guest@example.com"),
+      at("entra", "disabled@example.com"),
+      at("entra", "blocked@example.com"),
+      at("pingone", gone),
+      at("pingone", "disabled@example.com"),
+      at("pingone", "mfa@example.com"),
+      at("aic", "unknown@example.com"),
+      at("none", "ada@example.com"),
+    ];
+    const body = altered(mixedBody([1], [authenticator(1, { pin_request: { min_length: 7 } })]), {
+      "recipient.last_name": "Featherstonehaugh-Cholmondeley",
+      "enrollment_contacts.emails_to[0]": "ada@example.org",
+      "shipment.mailing_address.city": "x".repeat(61),
+      "shipment.shipment_items[0].credentials": items,
+    });
+    expect(await problems(connector, body)).toEqual({
+      "shipment.shipment_items[0].credentials[8].idp_id": undefined,
+      "enrollment_contacts.emails_to[0]": undefined,
+      "shipment.shipment_items[0].pin_request.length": undefined,
+      "authenticators[0].pin_request.min_length": undefined,
+      "recipient.last_name": "validation_error",
+      "shipment.mailing_address.city": "validation_error",
+      [first]: "user_unknown",
+      "shipment.shipment_items[0].credentials[1].user_id": "user_guest",
+      "shipment.shipment_items[0].credentials[2].user_id": "user_disabled",
+      "shipment.shipment_items[0].credentials[3].user_id": "options_refused",
+      "shipment.shipment_items[0].credentials[4].user_id": "user_unknown",
+      "shipment.shipment_items[0].credentials[5].user_id": "user_disabled",
+      "shipment.shipment_items[0].credentials[6].user_id": "mfa_disabled",
+      "shipment.shipment_items[0].credentials[7].user_id": "options_refused",
+    });
+    expect(writes()).toEqual([]);
+  });
+
+  test("names a challenge that ends before a shipped key can be programmed, and not that of a key on site", async () => {
+    const connector = await testConnector(peers, { settings: { IDPA_FIDO_API_VERSION: "v1.0" } });
+    expect(await problems(connector, orderBody())).toEqual({ [first]: "challenge_unsuitable" });
+    const answer = await refusalOf(run(connector, orderBody()));
+    expect((answer.body as Body).error_data.fields[0].reason).toMatch(
+      /^cannot get a usable challenge: The challenge of .* Set api-version to beta/,
+    );
+    expect(await run(connector, onSiteBody())).toHaveLength(1);
+  });
+
+  test("counts what a user has and would get against the limit, at each IdP", async () => {
+    const connector = await connectorOfAll();
+    const user = newUser();
+    const credentials = (idp_id: string, count: number) =>
+      Array.from({ length: count }, () => ({ idp_id, user_id: user }));
+    peers.pingone.settings({ maxDevices: 2 });
+    expect(await problems(connector, forUsers(...credentials("pingone", 3)))).toEqual({
+      [first]: "too_many_credentials",
+    });
+    await run(connector, forUsers(...credentials("pingone", 2)));
+    expect(await problems(connector, forUsers(...credentials("entra", 11)))).toEqual({
+      [first]: "too_many_credentials",
+    });
+    await run(connector, forUsers(...credentials("entra", 10)));
+  });
+
+  test("of which an IdP does not answer says what could not be checked: 503, and 400 beside any refusal", async () => {
+    const connector = await connectorOfAll();
+    peers.pingone.fail({ kind: "drop", path: "/users", times: 50 });
+    const user = { idp_id: "pingone", user_id: newUser() };
+    expect(await problems(connector, forUsers(user), 503)).toEqual({ [first]: "not_checked" });
+    expect(await refusalOf(run(connector, forUsers(user)))).toMatchObject({ headers: { "retry-after": "30" } });
+    peers.entra.setUser("gone@example.com", "unknown");
+    const both = forUsers(user, { idp_id: "entra", user_id: "gone@example.com" });
+    expect(Object.values(await problems(connector, both))).toEqual(["user_unknown", "not_checked"]);
+  });
+
+  test.each([
+    ["creation options", "creationOptions"],
+    ["the account", "/users/[^/]+$"],
+    ["the policy", "/policies/"],
+  ])("says that it could not check %s", async (_, path) => {
+    const connector = await testConnector(peers);
+    peers.entra.fail({ kind: "refuse", status: 500, path, times: 50 });
+    expect(await problems(connector, orderBody(), 503)).toEqual({ [first]: "not_checked" });
+  });
+
+  test("warns once of what concerns all users, and of missing permissions, which prevents nothing", async () => {
+    peers.entra.settings({
+      readsUsers: false,
+      policy: { isAttestationEnforced: false, excludeTargets: [{ id: "3f2b" }] },
+    });
+    const warnings = await run(await testConnector(peers), orderBody([3, 2]));
+    expect(warnings.map(({ path, code }) => [path, code])).toEqual([
+      [first, "right_missing"],
+      [first, "groups_only"],
+    ]);
+  });
+
+  test("reports warnings beside problems", async () => {
+    const connector = await testConnector(peers);
+    const { body } = await refusalOf(run(connector, forUsers({ user_id: "unknown@example.com" })));
+    expect((body as Body).error_data.warnings).toMatchObject([{ code: "attestation_enforced" }]);
+  });
+
+  test("of an IdP that keeps state never requests creation options", async () => {
+    const connector = await testConnector(peers, {
+      ports: context => ({ idps: idpsOf(context, () => ({ compensateUnanswered: async () => {} })) }),
+    });
+    await run(connector, orderBody());
+    expect(peers.entra.count("GET", /creationOptions/)).toBe(0);
+  });
+});
