@@ -156,6 +156,31 @@ export interface paths {
       };
     };
   };
+  "/v2/security-keys": {
+    /** List security keys, all or those that match every filter */
+    get: {
+      parameters: {
+        query?: {
+          /** Only keys with this serial number. */
+          serial_number?: string;
+          /** Only credentials for this user, in any letter case. */
+          user_id?: string;
+          /** Only credentials in this state. */
+          state?: "processing" | "activation_pending" | "active" | "failed" | "cancelled";
+          /** Only keys of this model. */
+          aaguid?: string;
+          /** Maximum number of entries of a page, 1 to 1000; 100 by default. */
+          $top?: number;
+          /** Where the page begins: from the link to it. */
+          $skiptoken?: string;
+        };
+      };
+      responses: {
+        200: { content: { "application/json": Array<RegisteredKey> } };
+        default: { content: { "application/json": ErrorResponse } };
+      };
+    };
+  };
   "/v2/status": {
     /** Read the settings of this deployment */
     get: {
@@ -717,6 +742,31 @@ export type EventSink = {
   paused_until?: string;
   /** When it answered 410. */
   stopped_at?: string;
+};
+
+export type RegisteredKey = {
+  /** The request. It cannot be read any more after its clean-up. */
+  credential_request_id: string;
+  /** Names the key within its request. */
+  key_id: string;
+  /** Serial number, once the key maker or the enrollment reports it. */
+  serial_number?: string;
+  /** Firmware version, as the key maker or the enrollment reports it. */
+  firmware?: string;
+  /** The model, from the attestation. Absent until the response is read. */
+  aaguid?: string;
+  /** Name of the model, for AAGUIDs that the connector knows. */
+  model?: string;
+  /** The IdP that the credential is for. */
+  idp_id: string;
+  /** The user at the relying party. */
+  user_id: string;
+  /** State of the credential. */
+  state: "processing" | "activation_pending" | "active" | "failed" | "cancelled";
+  /** When the request was created. */
+  ordered_at: string;
+  /** When the IdP registered the credential. */
+  activated_at?: string;
 };
 
 export type ProcessedCredentials = {

@@ -16,6 +16,7 @@ import { getCredentialRequest } from "./v2/get-credential-request.ts";
 import { getStatus } from "./v2/get-status.ts";
 import { listCredentialRequests } from "./v2/list-credential-requests.ts";
 import { listEvents } from "./v2/list-events.ts";
+import { listKeysOfRegister } from "./v2/list-security-keys.ts";
 import { processCredentialRequestsNow } from "./v2/process-credential-requests-now.ts";
 import { resendEventsSince, resendEventToSink } from "./v2/resend-event.ts";
 import { resendPinMails } from "./v2/resend-pin.ts";
@@ -37,6 +38,7 @@ export const connector: Api<ConnectorContext & TokenContext> = {
     v2ResendEvent: resendEventToSink,
     v2ResendEvents: resendEventsSince,
     v2CancelCredentialRequest: cancelCredentialRequest,
+    v2ListSecurityKeys: listKeysOfRegister,
     v2GetStatus: getStatus,
     v2ProcessShipments: processShipmentsNow,
     v2ProcessCredentialRequests: processCredentialRequestsNow,

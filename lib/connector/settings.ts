@@ -74,6 +74,13 @@ export const connectorSettings = z
         "Age in days at which ended requests are deleted; 0 keeps them. Set it to the retention period of your privacy rules.",
       )
       .prefault("0"),
+    REGISTER_KEEP_DAYS: setting
+      .integer(
+        0,
+        36_500,
+        "Age in days at which the security keys of ended requests are deleted from the register, counted from the end of the request; 0 keeps none after the clean-up of the request. By default 5 years, the life of a key. Set it to the retention period of your asset register.",
+      )
+      .prefault("1825"),
 
     EMAIL_API_SEND_ENDPOINT: setting.address("Address of the mail service."),
     EMAIL_SENDER_ADDRESS: setting.text("Sender address of PIN emails."),

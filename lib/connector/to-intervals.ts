@@ -11,6 +11,7 @@ export function toIntervals(settings: ConnectorSettings, limits: object = {}): I
     shipmentPoll: { minMs: pollAfterMs, maxMs: Math.max(pollAfterMs, fixed.shipmentPollMaxMs) },
     productionMs: days(settings.DELIVERY_PRODUCTION_DAYS),
     retryForMs: days(settings.RFPR_RETRY_NUMBER_DAYS),
+    registerMs: days(settings.REGISTER_KEEP_DAYS),
     eventRetry: { minMs: fixed.retry.minMs, maxMs: Math.min(fixed.retry.maxMs, hours(1)) },
     eventRetryForMs: hours(settings.EVENT_RETRY_HOURS),
   };

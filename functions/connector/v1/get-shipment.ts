@@ -22,7 +22,8 @@ export const getShipment = endpoint({
   handle: async ({ params }, { requests, now }: ConnectorContext) => {
     const stored = await requests.findShipment(params.shipment_id);
     const loaded = stored && (await requests.load(stored.requestId));
-    if (loaded === undefined) throw new Fault("not_found", "There is no such shipment.");
+    if (loaded === undefined || loaded.request.value.isArchived === true)
+      throw new Fault("not_found", "There is no such shipment.");
     const keys = securityKeysOf(loaded);
     // The request's rows decide. A record that says otherwise was left by a crash, or is being written.
     if (!isSameStatus(stored ?? {}, shipmentStatusOf(loaded.request.value, keys)))

@@ -186,9 +186,10 @@ function end(
   { now, log }: ConnectorDeps,
 ): StepOutcome {
   log.info("credential_ended", { keyId: key.id, index, outcome: event, idp: key.credentials[index]?.idpId });
+  const activatedAt = event === "activated" ? { activatedAt: now() } : {};
   // After a write whose response was lost, the change is applied again: an ended credential stays as it is.
   const ended = withCredential(index, credential =>
-    isTerminal(credential.state) ? credential : afterEvent(credential, event, reason),
+    isTerminal(credential.state) ? credential : { ...afterEvent(credential, event, reason), ...activatedAt },
   );
   return { change: current => withRollUp(ended(current), now()) };
 }

@@ -134,6 +134,8 @@ function otherUsers(loaded: LoadedRequest, { by, name }: RecipientName): number 
 }
 
 function concerns(loaded: LoadedRequest, { by, name }: RecipientName): boolean {
-  const names = by === "userId" ? usersOf(loaded) : [loaded.request.value.recipient[by]];
+  const { recipient, isArchived } = loaded.request.value;
+  // Of an archived request only the users are known.
+  const names = by === "userId" || isArchived ? usersOf(loaded) : [recipient[by]];
   return names.some(each => foldName(each) === foldName(name));
 }

@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { claimFault, neverConfirmedMessage } from "../faults.ts";
+import { archived } from "../model/archive.ts";
 import { type Claim, judgeRequest, type KeptAnswer, toKeptRefusal, withoutPeerText } from "../model/idempotency.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { type LoadedRequest, securityKeysOf, valuesOf } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { RequestList } from "../model/request-lists.ts";
 import { removeAuthenticators } from "../recovery/compensate.ts";
@@ -17,12 +18,26 @@ export async function removeRequest(
   deps: ConnectorDeps,
   erasing?: { readonly foundBy: RequestList },
 ): Promise<void> {
-  const { requests, responses } = deps;
+  await removeOutside(loaded, deps, { erased: erasing !== undefined });
+  await deps.requests.remove(loaded, erasing?.foundBy);
+}
+
+/**
+ * Removes the data of a request like `removeRequest`, except what the register of security keys keeps. Each step may be repeated; the rows
+ * are changed last. Returns false if another writer has changed them at the same time.
+ */
+export async function archiveRequest(loaded: LoadedRequest, deps: ConnectorDeps): Promise<boolean> {
+  await removeOutside(loaded, deps);
+  await deps.events?.removeAll(loaded.request.value);
+  return (await deps.requests.save(loaded, archived(valuesOf(loaded)))) !== undefined;
+}
+
+/** Removes what is kept of a request outside of its rows. */
+async function removeOutside(loaded: LoadedRequest, deps: ConnectorDeps, how?: { readonly erased: boolean }) {
   const request = loaded.request.value;
-  await concludeClaim(request, deps, { erased: erasing !== undefined });
+  await concludeClaim(request, deps, how);
   await removeAuthenticators(request.id, securityKeysOf(loaded), deps);
-  await responses.removeAll(request.id);
-  await requests.remove(loaded, erasing?.foundBy);
+  await deps.responses.removeAll(request.id);
 }
 
 /**

@@ -101,6 +101,7 @@ function withResponse(
   return {
     ...afterEvent(credential, "response_decoded"),
     credentialId: answer.credentialId,
+    ...(answer.aaguid !== undefined && { aaguid: answer.aaguid }),
     retryableUntil: earliest(plus(now(), intervals.retryForMs), expiresAt) ?? expiresAt,
     retry: firstAttempt(now()),
   };

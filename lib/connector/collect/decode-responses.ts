@@ -1,5 +1,6 @@
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { bindResponse } from "../exchange/bind-response.ts";
+import { aaguidOf, bindResponse } from "../exchange/bind-response.ts";
 import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
 import { decodeCredentialResponse } from "../exchange/messages.ts";
 import { openSealed, responseKeyPurpose } from "../exchange/sealed.ts";
@@ -10,6 +11,7 @@ import type { Attestation } from "../model/webauthn.ts";
 export interface DecodedCredential {
   /** Set if the response belongs to this credential. */
   readonly credentialId?: string;
+  readonly aaguid?: string;
   readonly problem?: string;
 }
 
@@ -43,7 +45,7 @@ export async function decodeResponses(
     credentials.push(
       typeof result === "string"
         ? { problem: `The key maker's response cannot be used: ${result}.` }
-        : { credentialId: result.credentialId },
+        : omitUndefined({ credentialId: result.credentialId, aaguid: aaguidOf(result) }),
     );
   }
   return { credentials, opened };

@@ -46,12 +46,13 @@ async function saveUnlessChanged(leased: LoadedRequest, changes: Changes, deps: 
 }
 
 /**
- * Removes the responses of a request that no longer exists. Call it after a poll that could not be saved: the poll stores the responses
+ * Removes the responses of a request that no longer exists, or is archived. Call it after a poll that could not be saved: the poll stores the responses
  * before it saves the row that names them, and the request may have been deleted or erased between the two.
  */
 export async function removeResponsesIfDeleted(
   requestId: string,
   { requests, responses }: Pick<ConnectorDeps, "requests" | "responses">,
 ): Promise<void> {
-  if ((await requests.load(requestId)) === undefined) await responses.removeAll(requestId);
+  const loaded = await requests.load(requestId);
+  if (loaded === undefined || loaded.request.value.isArchived === true) await responses.removeAll(requestId);
 }

@@ -41,6 +41,16 @@ export function bindResponse(attestation: Attestation, expected: Binding): Misma
   return data.credentialId.toString("base64url") === attestation.credentialId ? undefined : "credential_id";
 }
 
+/**
+ * Returns the model of the authenticator that made a credential, as a UUID. Undefined if the response cannot be read, or if the
+ * authenticator does not disclose its model: then the AAGUID is zero.
+ */
+export function aaguidOf({ attestationObject }: Pick<Attestation, "attestationObject">): string | undefined {
+  const hex = authenticatorData(attestationObject)?.aaguid.toString("hex") ?? "";
+  const aaguid = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  return /[1-9a-f]/.test(aaguid) ? aaguid : undefined;
+}
+
 const collectedClientData = z.object({ type: z.string(), challenge: z.string(), origin: z.string() });
 
 function clientData(base64url: string): z.infer<typeof collectedClientData> | undefined {
@@ -54,6 +64,7 @@ function clientData(base64url: string): z.infer<typeof collectedClientData> | un
 
 /** Authenticator data has hash 32, flags 1, counter 4, AAGUID 16, length 2, credential id, public key (WebAuthn Level 3 section 6.1). */
 const flagsAt = 32;
+const aaguidAt = 37;
 const lengthAt = 53;
 const credentialIdAt = 55;
 const present = 0x01;
@@ -70,6 +81,7 @@ function authenticatorData(base64url: string) {
     relyingPartyHash: data.subarray(0, flagsAt),
     userPresent: (flags & present) !== 0,
     userVerified: (flags & verified) !== 0,
+    aaguid: data.subarray(aaguidAt, lengthAt),
     credentialId: data.subarray(credentialIdAt, credentialIdAt + length),
   };
 }

@@ -1,7 +1,8 @@
 import { days, plus } from "../../platform/time.ts";
-import { removeRequest } from "../cancel/remove-request.ts";
+import { archiveRequest, removeRequest } from "../cancel/remove-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
+import { isKeptInRegister } from "../model/archive.ts";
+import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { forEachDue } from "../runs/queue.ts";
 import { isPastDeadline, startRun } from "../runs/run.ts";
@@ -9,6 +10,8 @@ import { isPastDeadline, startRun } from "../runs/run.ts";
 export interface CleanUpReport {
   /** Requests that were deleted. */
   readonly deleted: number;
+  /** Requests of which only the entries of the register were kept. */
+  readonly archived: number;
   /** Security keys whose copy of the responses was deleted. */
   readonly purged: number;
   /** Idempotency-Keys that expired. */
@@ -19,7 +22,8 @@ export interface CleanUpReport {
 
 /**
  * Deletes requests that ended at least `completedDays` ago and have no PIN to mail, with their sealed keys and blobs, rows
- * last; 0 deletes none (C16). Deletes expired copies of responses and expired Idempotency-Keys, for any number of days.
+ * last; 0 deletes none (C16). Archives those with a registered credential instead, until they are too old for the register (C22). Deletes
+ * expired copies of responses and expired Idempotency-Keys, for any number of days.
  */
 export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
   const run = startRun("timer", deps);
@@ -34,26 +38,30 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
     return false;
   });
   const claims = await deps.claims.removeEnded(deps.now(), () => isPastDeadline(run, deps));
-  if (completedDays === 0) return { deleted: 0, purged, claims, left: unvisited };
-  const until = plus(deps.now(), -days(completedDays));
-  let deleted = 0;
-  const undeleted = await forEachDue(
-    "clean",
-    run,
-    deps,
-    async loaded => {
-      if (loaded.keys.some(({ value }) => isUnsent(value, deps))) return false;
-      const undelivered = (await deps.events?.undelivered(loaded.request.value)) ?? [];
-      if (undelivered.some(({ at }) => plus(at, deps.intervals.eventRetryForMs) > deps.now())) return false;
-      await removeRequest(loaded, deps);
-      for (const { fields } of undelivered) deps.log.error("event_given_up", fields);
-      deps.log.info("request_deleted", {});
-      deleted++;
-      return false;
-    },
-    { until },
-  );
-  return { deleted, purged, claims, left: unvisited + undeleted };
+  const counts = { deleted: 0, archived: 0 };
+  const { registerMs } = deps.intervals;
+  const clean = (queue: "clean" | "register", ageMs: number) =>
+    forEachDue(
+      queue,
+      run,
+      deps,
+      async loaded => {
+        if (loaded.keys.some(({ value }) => isUnsent(value, deps))) return false;
+        const undelivered = (await deps.events?.undelivered(loaded.request.value)) ?? [];
+        if (undelivered.some(({ at }) => plus(at, deps.intervals.eventRetryForMs) > deps.now())) return false;
+        const isArchived = queue === "clean" && registerMs > 0 && isKeptInRegister(securityKeysOf(loaded));
+        if (!isArchived) await removeRequest(loaded, deps);
+        else if (!(await archiveRequest(loaded, deps))) return false;
+        for (const { fields } of undelivered) deps.log.error("event_given_up", fields);
+        deps.log.info(isArchived ? "request_archived" : "request_deleted", {});
+        counts[isArchived ? "archived" : "deleted"]++;
+        return false;
+      },
+      { until: plus(deps.now(), -ageMs) },
+    );
+  const tooOld = await clean("register", registerMs);
+  const ended = completedDays === 0 ? 0 : await clean("clean", days(completedDays));
+  return { ...counts, purged, claims, left: unvisited + tooOld + ended };
 }
 
 /** Whether the PIN of the key is still to be mailed: by the job, or by a resend for as long as the job would have tried. */

@@ -65,6 +65,8 @@ export interface Intervals extends Readonly<typeof fixedIntervals> {
   /** How long after the first poll security keys may still be in production. */
   readonly productionMs: number;
   readonly retryForMs: number;
+  /** How long after the end of a request the register keeps its security keys. */
+  readonly registerMs: number;
   /** After a failed delivery of an event. */
   readonly eventRetry: BackOff;
   readonly eventRetryForMs: number;

@@ -1,11 +1,10 @@
-import { createHash } from "node:crypto";
 import type { Instant } from "../../platform/time.ts";
-import type { CredentialRequest, SecurityKey } from "./request.ts";
+import type { CredentialRequest, RequestValues } from "./request.ts";
 import type { RequestState } from "./states.ts";
 
 /**
- * A list of requests in the order of their creation: those in one state, or those with one name. A name is the hash of a
- * person's name, of a customer reference or of a serial number.
+ * A list of requests in the order of their creation: those in one state, or those with one name. A name is the name of a person, a
+ * customer reference, a serial number or a model of security keys. An archived request is in no list of a state.
  */
 export type RequestList = { readonly state: RequestState } | { readonly name: string };
 
@@ -23,43 +22,52 @@ export const listKeyOf = ({ id, createdAt }: Pick<CredentialRequest, "id" | "cre
   createdAt,
 });
 
-/**
- * Returns the list of the person with this email address, external id or user id. The name is folded and hashed, because a row key does
- * not allow every character of an address.
- */
-export const personList = (name: string): RequestList => nameList(`person/${foldName(name)}`);
+/** The list of all requests, whether archived or not: the register of security keys. */
+export const registerList: RequestList = { name: "security_keys" };
+
+/** Returns the list of the person with this email address, external id or user id. */
+export const personList = (name: string): RequestList => ({ name: `person/${foldName(name)}` });
 
 /** Returns the list of the requests with this customer reference. */
-export const referenceList = (reference: string): RequestList => nameList(`customer_reference/${foldName(reference)}`);
+export const referenceList = (reference: string): RequestList => ({
+  name: `customer_reference/${foldName(reference)}`,
+});
 
 /** Returns the list of the requests with a security key of this serial number. */
-export const serialList = (serial: string): RequestList => nameList(`serial_number/${foldName(serial)}`);
+export const serialList = (serial: string): RequestList => ({ name: `serial_number/${foldName(serial)}` });
 
-const nameList = (name: string) => ({ name: createHash("sha256").update(name).digest("base64url") });
+/** Returns the list of the requests with a security key of this model. */
+export const aaguidList = (aaguid: string): RequestList => ({ name: `aaguid/${foldName(aaguid)}` });
 
-export const isSameList = (a: RequestList, b: RequestList): boolean =>
-  "state" in a ? "state" in b && a.state === b.state : "name" in b && a.name === b.name;
+const nameOf = (list: RequestList): string => ("state" in list ? list.state : list.name);
+
+export const isSameList = (a: RequestList, b: RequestList): boolean => nameOf(a) === nameOf(b);
+
+/** Returns the lists that are not among the others. */
+export function listsWithout(lists: readonly RequestList[], others: readonly RequestList[]): readonly RequestList[] {
+  const names = new Set(others.map(nameOf));
+  return lists.filter(list => !names.has(nameOf(list)));
+}
 
 /** Returns a name of a person in the form in which names are compared. */
 export const foldName = (name: string): string => name.normalize("NFC").trim().toLowerCase();
 
 /**
- * Returns the lists by which a request is found: of its recipient, of the users of its credentials, of its customer
- * reference, and of the serial numbers that are known.
+ * Returns the lists of a request: of its state, of its recipient, of the users of its credentials, of its customer reference, and of the
+ * serial numbers and models that are known. An archived request has no state and no recipient to be found by.
  */
-export function nameLists(
-  { recipient, shipment }: Pick<CredentialRequest, "recipient" | "shipment">,
-  keys: readonly Pick<SecurityKey, "credentials" | "serial">[],
-): readonly RequestList[] {
-  const users = keys.flatMap(({ credentials }) => credentials.map(({ userId }) => userId));
-  const people = [recipient.email, recipient.externalId, ...users].map(foldName);
-  const reference = shipment?.customerReference;
-  const serials = keys.flatMap(({ serial }) => serial ?? []).map(foldName);
-  return [
-    ...[...new Set(people)].map(personList),
-    ...(reference === undefined ? [] : [referenceList(reference)]),
-    ...[...new Set(serials)].map(serialList),
+export function listsOf({ request, keys }: RequestValues): readonly RequestList[] {
+  const { state, recipient, shipment, isArchived = false } = request;
+  const credentials = keys.flatMap(key => key.credentials);
+  const recipientNames = isArchived ? [] : [recipient.email, recipient.externalId];
+  const named = [
+    registerList,
+    ...[...recipientNames, ...credentials.map(({ userId }) => userId)].map(personList),
+    ...(shipment?.customerReference === undefined ? [] : [referenceList(shipment.customerReference)]),
+    ...keys.flatMap(({ serial }) => (serial === undefined ? [] : [serialList(serial)])),
+    ...credentials.flatMap(({ aaguid }) => (aaguid === undefined ? [] : [aaguidList(aaguid)])),
   ];
+  return [...(isArchived ? [] : [{ state }]), ...new Map(named.map(list => [nameOf(list), list])).values()];
 }
 
 /** Returns the identifier that a create gave its recipient; undefined for an email, which no read or event shows. */

@@ -82,9 +82,9 @@ export interface Lease {
 /**
  * The queues of due work. process-shipments works on `poll`, `shipment_key` and `track` (shipments on their way after
  * their responses came); process-credential-requests on `reconcile`, `key` and `shipment_key`; clean-up on `clean`
- * (ended requests) and `purge` (copies of responses).
+ * (ended requests), `register` (archived requests) and `purge` (copies of responses).
  */
-export const queues = ["reconcile", "poll", "key", "shipment_key", "track", "clean", "purge"] as const;
+export const queues = ["reconcile", "poll", "key", "shipment_key", "track", "clean", "register", "purge"] as const;
 export type Queue = (typeof queues)[number];
 
 /** The queue and time of the next work on a row. Its index row has the same values. */
@@ -107,6 +107,8 @@ export interface CredentialRequest {
   readonly state: RequestState;
   readonly createdAt: Instant;
   readonly terminalAt?: Instant;
+  /** Whether clean-up has removed all that the register of security keys does not need. */
+  readonly isArchived?: boolean;
   readonly recipient: Recipient;
   readonly emailsTo: readonly string[];
   readonly shipment?: ShipmentOrder;
@@ -162,6 +164,10 @@ export interface Credential {
   /** The private response key, sealed. */
   readonly responseKey?: string;
   readonly credentialId?: string;
+  /** The model of the authenticator, as a UUID. Absent if the authenticator does not disclose it. */
+  readonly aaguid?: string;
+  /** When the IdP was known to have registered it. */
+  readonly activatedAt?: Instant;
   readonly retryableUntil?: Instant;
   /**
    * Set before an activation is sent, removed by its answer. An unanswered attempt is read back before the next one.

@@ -5,10 +5,11 @@ import { type Changes, type LoadedRequest, securityKeyOf, securityKeysOf } from 
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
 
-/** Loads the request that a caller names. Throws Fault `not_found`. */
+/** Loads the request that a caller names. Throws Fault `not_found`, also for an archived request, which only the register shows. */
 export async function loadRequest(id: string, { requests }: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {
   const loaded = await requests.load(id);
-  if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
+  if (loaded === undefined || loaded.request.value.isArchived === true)
+    throw new Fault("not_found", "There is no such credential request.");
   return loaded;
 }
 

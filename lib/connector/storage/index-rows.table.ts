@@ -1,5 +1,5 @@
 import { isSameDue, type RequestValues, shipmentIdOf } from "../model/request.ts";
-import { foldName, isSameList, listKeyOf, nameLists, type RequestList, serialList } from "../model/request-lists.ts";
+import { isSameList, listKeyOf, listsOf, listsWithout, type RequestList } from "../model/request-lists.ts";
 import { isSameStatus, shipmentStatusOf } from "../model/shipment.ts";
 import { requestStates } from "../model/states.ts";
 import type { DueItem, dueIndex } from "../runs/due-index.table.ts";
@@ -47,26 +47,34 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
       await shipments.update(former, request.id);
   },
 
-  /** Removes the index rows of `before` that `after` does not have. */
-  async removeFormer(before: RequestValues, after: RequestValues): Promise<void> {
+  /**
+   * Removes the index rows of `before` that `after` does not have.
+   * @param options `hasLeftLists` if the lists were left before
+   */
+  async removeFormer(before: RequestValues, after: RequestValues, { hasLeftLists = false } = {}): Promise<void> {
     const current = dueItemsOf(after);
     const items = dueItemsOf(before).filter(old => !current.some(each => isSameRow(old, each)));
-    await Promise.all([...items.map(due.remove), lists.leave(listKeyOf(before.request), changingLists(before, after))]);
+    await Promise.all([...items.map(due.remove), ...(hasLeftLists ? [] : [this.leaveFormer(before, after)])]);
   },
 
+  /** Removes a request from the lists of `before` that `after` does not have. */
+  leaveFormer: (before: RequestValues, after: RequestValues): Promise<void> =>
+    lists.leave(listKeyOf(before.request), newLists(after, before)),
+
   /** Removes the index rows, except those by which a job or an erasure finds the request again after a crash. */
-  async removeOthers({ request, keys }: RequestValues, foundBy: RequestList | undefined): Promise<void> {
-    const { id, delivery, state } = request;
+  async removeOthers(values: RequestValues, foundBy: RequestList | undefined): Promise<void> {
+    const { request } = values;
+    const { id, delivery } = request;
     // A crash may have left a rejected shipment linked.
     const { shipment, rejectedShipmentIds = [] } = delivery ?? {};
     for (const linked of [...rejectedShipmentIds, ...(shipment === undefined ? [] : [shipment.id])])
       await shipments.unlink(linked, id);
     // A crash may have left a row in the list of another state. It would stay until that list is read, so an erasure removes it now.
-    const states = foundBy === undefined ? [state] : requestStates;
-    const all = [...states.map(each => ({ state: each })), ...nameLists(request, keys)];
+    const own = listsOf(values);
+    const states = listsWithout(foundBy === undefined ? [] : requestStates.map(state => ({ state })), own);
     await lists.leave(
       listKeyOf(request),
-      all.filter(list => foundBy === undefined || !isSameList(list, foundBy)),
+      [...own, ...states].filter(list => foundBy === undefined || !isSameList(list, foundBy)),
     );
   },
 
@@ -88,21 +96,6 @@ const isSameRow = (a: DueItem, b: DueItem): boolean =>
 
 const isSameItem = (a: DueItem, b: DueItem): boolean => a.keyId === b.keyId && isSameDue(a.due, b.due);
 
-/** Returns the lists to which a change adds a request: of its new state, and of serial numbers that became known. */
-const newLists = (before: RequestValues | undefined, after: RequestValues): readonly RequestList[] =>
-  before === undefined
-    ? [{ state: after.request.state }, ...nameLists(after.request, after.keys)]
-    : changingLists(after, before);
-
-/** Whether a change adds a request to lists. */
-export const hasNewLists = (before: RequestValues, after: RequestValues): boolean =>
-  changingLists(after, before).length > 0;
-
-/** Returns the lists of a request that may change, its state and its serial numbers, if the other version is not in them. */
-const changingLists = ({ request, keys }: RequestValues, other: RequestValues): readonly RequestList[] => {
-  const serialsOf = (keysOfOne: RequestValues["keys"]) =>
-    new Set(keysOfOne.flatMap(({ serial }) => (serial === undefined ? [] : [foldName(serial)])));
-  const others = serialsOf(other.keys);
-  const serials = [...serialsOf(keys)].filter(serial => !others.has(serial));
-  return [...(request.state === other.request.state ? [] : [{ state: request.state }]), ...serials.map(serialList)];
-};
+/** Returns the lists to which a change adds a request. */
+export const newLists = (before: RequestValues | undefined, after: RequestValues): readonly RequestList[] =>
+  listsWithout(listsOf(after), before === undefined ? [] : listsOf(before));

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import * as z from "zod";
 import { chunksOf } from "../../platform/chunks.ts";
 import type { Log } from "../../platform/log.ts";
@@ -28,7 +29,9 @@ export const listColumns = rowColumns<ListEntry>({ kind: "list", version: schema
 /** One partition for each state. All names share one, so that a request is added to their lists in one transaction. */
 const namesPartition = "names";
 const partitionOf = (list: RequestList): string => ("state" in list ? list.state : namesPartition);
-const prefixOf = (list: RequestList): string => ("state" in list ? "" : `${list.name}_`);
+/** Names are hashed, because a row key does not allow every character of an address. */
+const prefixOf = (list: RequestList): string =>
+  "state" in list ? "" : `${createHash("sha256").update(list.name).digest("base64url")}_`;
 const rowKeyOf = (listKey: ListKey, list: RequestList): string => prefixOf(list) + sortKeyOf(listKey);
 
 /** Returns the lists of requests (docs/storage.md). */

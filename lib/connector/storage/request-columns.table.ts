@@ -84,6 +84,7 @@ export const requestColumns = rowColumns<CredentialRequest>({ kind: "request", v
       state: z.enum(requestStates),
       createdAt: storedInstant,
       terminalAt: storedInstant.exactOptional(),
+      isArchived: isSet.exactOptional(),
       recipient: z.object({
         email: text,
         firstName: text,
@@ -133,6 +134,8 @@ const credential = z.lazy(() =>
     challengeExpiresAt: storedInstant.exactOptional(),
     responseKey: text.exactOptional(),
     credentialId: text.exactOptional(),
+    aaguid: text.exactOptional(),
+    activatedAt: storedInstant.exactOptional(),
     retryableUntil: storedInstant.exactOptional(),
     triedAt: storedInstant.exactOptional(),
     refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),

@@ -5,10 +5,10 @@ import { between, type Instant, minutes, type Now } from "../../platform/time.ts
 import { claimsTable } from "../create/claims.table.ts";
 import { type Changes, type LoadedRequest, valuesOf } from "../model/loaded-request.ts";
 import { type CredentialRequest, isOnSite, type RequestValues, type SecurityKey } from "../model/request.ts";
-import { listKeyOf, type RequestList } from "../model/request-lists.ts";
+import { listKeyOf, listsOf, type RequestList } from "../model/request-lists.ts";
 import { newDeliveryState } from "../model/shipment.ts";
 import { type DueEntry, dueIndex, dueTable } from "../runs/due-index.table.ts";
-import { dueItemsOf, hasNewLists, indexRows } from "./index-rows.table.ts";
+import { dueItemsOf, indexRows, newLists } from "./index-rows.table.ts";
 import { type ListedEntry, listsTable, requestLists } from "./lists.table.ts";
 import { requestRows, requestsTable } from "./request-rows.table.ts";
 import { shipmentRecords } from "./shipment-records.table.ts";
@@ -121,7 +121,8 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
     /**
      * Replaces the given rows in one transaction, each by the ETag that was read. Links a new shipment id to the request. Returns the
      * current request; undefined on a conflict, also if the shipment is linked to another request. No row is replaced then. Succeeds also
-     * if only the response to the write was lost. A failure to remove the former index rows is only logged.
+     * if only the response to the write was lost. A failure to remove the former index rows is only logged. A request that is archived
+     * leaves its lists before the write, because the rows do not have the names of the recipient after it.
      */
     async save(
       loaded: LoadedRequest,
@@ -134,11 +135,16 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
       const after = valuesOf(loaded, all);
       const [isLinked] = await Promise.all([index.add(before, after), recorded?.addDue()]);
       if (!isLinked) return undefined;
+      const hasLeftLists = after.request.isArchived === true && before.request.isArchived !== true;
+      if (hasLeftLists) await index.leaveFormer(before, after);
       const saved = await rows.save(loaded, all, recorded?.rows, onDoubt);
       if (saved === undefined) {
         // The request may have been deleted meanwhile: nothing would remove it from the lists that it was added to now.
-        if (hasNewLists(before, after) && (await rows.load(after.request.id)) === undefined)
-          await index.removeFormer(after, before);
+        const isChanged = hasLeftLists || newLists(before, after).length > 0;
+        const current = isChanged ? await rows.load(after.request.id) : undefined;
+        if (isChanged && current === undefined) await index.removeFormer(after, before);
+        else if (hasLeftLists && current !== undefined)
+          await lists.enter(listKeyOf(after.request), listsOf(valuesOf(current)));
         return undefined;
       }
       const { id, state, delivery } = after.request;
@@ -156,7 +162,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
         // Comes before the removal of the former index rows: after a crash in between, the job that removes them updates
         // the record of the shipment, or unlinks it.
         await index.updateShipment(before, after);
-        const removal = index.removeFormer(before, after);
+        const removal = index.removeFormer(before, after, { hasLeftLists });
         if (isUrgent) removal.catch(logLeft);
         else await removal;
       } catch (error) {
@@ -196,7 +202,11 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
         const key = isDueRow ? keys.find(({ id }) => id === row.keyId) : undefined;
         const current = dueItemsOf({ request, keys }).filter(({ keyId }) => keyId === key?.id);
         if (isDueRow) await Promise.all(current.map(due.add));
-        else await lists.enter(listKeyOf(request), [{ state: request.state }]);
+        else
+          await lists.enter(
+            listKeyOf(request),
+            listsOf({ request, keys }).filter(list => "state" in list),
+          );
         const rewritten = await rows.save(loaded, key === undefined ? { request } : { keys: [key] });
         if (rewritten === undefined) return;
         if (isDueRow) {

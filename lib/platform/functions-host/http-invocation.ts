@@ -112,16 +112,18 @@ function toCall({ method, url, nullableHeaders, nullableParams, body }: RpcReque
 const valuesOf = (values: RpcValues, toName: (name: string) => string): readonly (readonly [string, string])[] =>
   Object.entries(values ?? {}).map(([name, wrapped]) => [toName(name), wrapped?.value ?? ""]);
 
-function toRpcResponse({ status, headers = {}, body, cookies = [] }: Reply) {
+function toRpcResponse({ status, headers = {}, body, csv, cookies = [] }: Reply) {
+  const text = csv ?? (body === undefined ? undefined : JSON.stringify(body));
+  const type = csv === undefined ? "application/json" : "text/csv";
   const sent: Readonly<Record<string, string>> =
-    body === undefined ? headers : { "content-type": "application/json; charset=utf-8", ...headers };
+    text === undefined ? headers : { "content-type": `${type}; charset=utf-8`, ...headers };
   requireSendable(sent);
   return {
     statusCode: String(status),
     headers: sent,
     cookies: cookies.map(toRpcCookie),
     enableContentNegotiation: false,
-    body: { bytes: new TextEncoder().encode(body === undefined ? "" : JSON.stringify(body)) },
+    body: { bytes: new TextEncoder().encode(text ?? "") },
   };
 }
 

@@ -27,11 +27,12 @@ export interface Cookie {
   readonly maxAge?: number;
 }
 
-/** An HTTP response. `body` is sent as JSON; if undefined, the response has no body. */
+/** An HTTP response. `body` is sent as JSON, `csv` as CSV; without both, the response has no body. */
 export interface Reply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  readonly csv?: string;
   readonly cookies?: readonly Cookie[];
 }
 

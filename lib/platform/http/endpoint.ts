@@ -24,6 +24,8 @@ interface SuccessResponse {
   readonly headers?: readonly ResponseHeader[];
   /** If absent, the response has no body. */
   readonly schema?: z.ZodType;
+  /** Whether the body can be CSV instead of JSON, as the caller asks. */
+  readonly csv?: boolean;
 }
 
 /** The call that an endpoint handles. */

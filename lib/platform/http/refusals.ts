@@ -50,9 +50,10 @@ export function canRefuse(
 }
 
 /** Throws if an endpoint does not list the status or a header of its reply. */
-export function requireListedReply({ answers }: AnyEndpoint, { status, headers = {}, cookies = [] }: Reply): void {
+export function requireListedReply({ answers }: AnyEndpoint, { status, headers = {}, csv, cookies = [] }: Reply): void {
   const listed = answers[status];
   if (listed === undefined) throw new Error(`The endpoint does not list the status ${status}.`);
+  if (csv !== undefined && listed.csv !== true) throw new Error(`The endpoint does not list CSV for ${status}.`);
   const sent = [...Object.keys(headers), ...(cookies.length > 0 ? ["set-cookie"] : [])];
   const missing = sent.filter(name => isResponseHeader(name) && !listed.headers?.includes(name));
   if (missing.length > 0) throw new Error(`The endpoint does not list the headers ${missing.join(", ")} of ${status}.`);

@@ -114,7 +114,7 @@ function successes(
 ): Json {
   const ignored = ignorable ? { "x-ignored-fields": ref("headers", "ignoredFields") } : {};
   return Object.fromEntries(
-    Object.entries(answers).map(([status, { description, headers = [], schema }]) => [
+    Object.entries(answers).map(([status, { description, headers = [], schema, csv }]) => [
       status,
       {
         description,
@@ -124,11 +124,14 @@ function successes(
           ...Object.fromEntries(headers.map(header => [header, ref("headers", headerNames[header])])),
         },
         ...(schema && {
-          content: content(
-            ["application/json"],
-            schemas.write(schema, "output"),
-            Number(status) === example.status ? example.answer : undefined,
-          ),
+          content: {
+            ...content(
+              ["application/json"],
+              schemas.write(schema, "output"),
+              Number(status) === example.status ? example.answer : undefined,
+            ),
+            ...(csv && content(["text/csv"], { type: "string" })),
+          },
         }),
       },
     ]),

@@ -76,6 +76,7 @@ ${lists}
 - Times are ISO 8601 in UTC.`,
   tags: {
     "Credential requests": "An order of one recipient: keys, and the credentials on them.",
+    "Security keys": "The register of all keys, also after the clean-up of their requests.",
     Jobs: "Work that otherwise runs on a schedule.",
     Settings: "The settings of the deployment.",
     "API tokens": tokensTag,

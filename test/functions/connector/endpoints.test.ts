@@ -46,6 +46,7 @@ const sufficientRoles = {
     "v2GetCredentialRequest",
     "v2ListCredentialRequests",
     "v2ListCredentialRequestEvents",
+    "v2ListSecurityKeys",
     "v2GetStatus",
     "v1GetShipment",
     "v1GetCredentialRequest",

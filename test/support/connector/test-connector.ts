@@ -97,7 +97,7 @@ export async function peersOfFile(): Promise<Peers> {
   return peers;
 }
 
-/** The settings of a deployment on this storage and these peers. */
+/** The settings of a deployment on this storage and these peers. Its register keeps nothing, so that the clean-up deletes requests. */
 export const environmentOf = (
   peers: Peers,
   { connectionString, tableUrl, blobUrl }: FreshStorage,
@@ -107,6 +107,7 @@ export const environmentOf = (
   CLOUD_TABLES_ENDPOINT: tableUrl,
   CLOUD_STORAGE_BLOB_ENDPOINT: blobUrl,
   CLOUD_STORAGE_CONNECTION_STRING: connectionString,
+  REGISTER_KEEP_DAYS: "0",
 });
 
 /** A connector with a clock of its own. */

@@ -94,6 +94,24 @@ export const connectorExamples: Examples = {
     status: 200,
     answer: [{ ...requestView, created_at: "2026-01-31T10:00:00.000Z" }],
   },
+  v2ListSecurityKeys: {
+    query: { user_id: "ada.lovelace@example.com", state: "active" },
+    status: 200,
+    answer: [
+      {
+        credential_request_id: id,
+        key_id: "s-01-001",
+        serial_number: "30000001",
+        firmware: "5.7.4",
+        aaguid: "5a1e7c3d-0b6f-4d92-9c48-e3f1a27b6d05",
+        idp_id: "entra",
+        user_id: "ada.lovelace@example.com",
+        state: "active",
+        ordered_at: "2026-01-31T10:00:00.000Z",
+        activated_at: "2026-02-03T11:00:00.000Z",
+      },
+    ],
+  },
   v2ListCredentialRequestEvents: {
     params: request,
     status: 200,

@@ -63,8 +63,8 @@ describe("a cancel", () => {
     expect([deletions(), compensated.length]).toEqual([1, 3]);
     expect(connector.events("request_cancelled")).toMatchObject([{ keys: 2 }]);
     for (const queue of ["poll", "reconcile", "key"] as const) expect(await connector.queue(queue)).toEqual([]);
-    const { requests } = await listRequests({ state: "cancelled" }, { top: 10 }, connector.context);
-    expect(requests).toHaveLength(1);
+    const { entries } = await listRequests({ state: "cancelled" }, { top: 10 }, connector.context);
+    expect(entries).toHaveLength(1);
     connector.advance(days(1));
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
     expect(connector.events("request_deleted")).toMatchObject([{ credentialRequestId: requestId }]);

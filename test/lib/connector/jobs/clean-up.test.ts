@@ -28,7 +28,7 @@ describe("clean-up", () => {
     const connector = await testConnector(peers);
     const { requestId } = await completed(connector);
     connector.advance(days(10));
-    expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, purged: 0, claims: 0, left: 0 });
+    expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, archived: 0, purged: 0, claims: 0, left: 0 });
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   });
 
@@ -148,7 +148,7 @@ describe("the copy of a PIN response", () => {
     expect((await connector.keyRow(requestId)).responses).toBeUndefined();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(await connector.queue("purge")).toEqual([]);
-    expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, purged: 0, claims: 0, left: 0 });
+    expect(await connector.runCleanUp(0)).toEqual({ deleted: 0, archived: 0, purged: 0, claims: 0, left: 0 });
   });
 
   test("stays while a credential of its key is open", async () => {

@@ -66,12 +66,12 @@ describe.each(Object.entries(damages))("%s is one failed item", (_, { rowKey, co
   test("of the list, and then of the jobs", async () => {
     const { connector, bad, good } = await damaged();
     connector.advance(days(1));
-    const { requests } = await listRequests({}, { top: 10 }, connector.context);
-    expect(requests.map(({ request }) => request.value.id)).toEqual([good]);
+    const { entries } = await listRequests({}, { top: 10 }, connector.context);
+    expect(entries.map(({ request }) => request.value.id)).toEqual([good]);
     expectNamed(connector, bad, "row_failed");
     // It stays listed: it may become readable again.
-    const entries = await connector.context.requests.entries({ state: "started" }, { top: 10 });
-    expect(entries.map(({ requestId }) => requestId).sort()).toEqual([bad, good].sort());
+    const listed = await connector.context.requests.entries({ state: "started" }, { top: 10 });
+    expect(listed.map(({ requestId }) => requestId).sort()).toEqual([bad, good].sort());
 
     const logged = connector.events("work_failed").length;
     await connector.runJobs();
@@ -116,8 +116,8 @@ test("a row of a list that cannot be read neither ends the list nor a page of it
   const shown: string[] = [];
   let after: string | undefined;
   do {
-    const { requests, next } = await listRequests({ state: "started" }, { top: 1, after }, connector.context);
-    shown.push(...requests.map(({ request }) => request.value.id));
+    const { entries, next } = await listRequests({ state: "started" }, { top: 1, after }, connector.context);
+    shown.push(...entries.map(({ request }) => request.value.id));
     after = next;
   } while (after !== undefined);
   expect(shown).toEqual([ids[0], ids[3], ids[4]]);

@@ -23,7 +23,7 @@ async function pagesOf({ context }: TestConnector, filter: RequestFilter = {}, t
   let after: string | undefined;
   do {
     const page = await listRequests(filter, { top, after }, context);
-    pages.push(page.requests.map(({ request }) => request.value.id));
+    pages.push(page.entries.map(({ request }) => request.value.id));
     after = page.next;
   } while (after !== undefined);
   return pages;
@@ -129,7 +129,7 @@ describe("the list of credential requests", () => {
     const first = await connector.counted(() =>
       listRequests({ userId: user, state: "failed" }, { top: 1 }, connector.context),
     );
-    expect(first.result.requests).toEqual([]);
+    expect(first.result.entries).toEqual([]);
     expect(first.total).toBeLessThanOrEqual(200 + 200 / 50);
     expect(await listed(connector, { userId: user, state: "failed" })).toEqual([
       "00000000-0000-4000-8000-000000000230",
@@ -138,7 +138,7 @@ describe("the list of credential requests", () => {
     const ofState = await connector.counted(() => listRequests({ state: "failed" }, { top: 100 }, connector.context));
     expect(ofState).toMatchObject({ total: 2 });
     const page = await connector.counted(() => listRequests({}, { top: 10 }, connector.context));
-    expect(page.result.requests).toHaveLength(10);
+    expect(page.result.entries).toHaveLength(10);
     expect(page.total).toBe(requestStates.length + 10);
   });
 
@@ -277,7 +277,7 @@ describe("the list of credential requests", () => {
     const { next = "" } = await listRequests({}, { top: 2 }, connector.context);
     expect(next).toBe(sortKeyOf(listKeyOf(await connector.requestRow(ids[1] ?? ""))));
     await connector.context.requests.remove(await connector.load(ids[1] ?? ""));
-    const { requests } = await listRequests({}, { top: 2, after: next }, connector.context);
-    expect(requests.map(({ request }) => request.value.id)).toEqual([ids[2]]);
+    const { entries } = await listRequests({}, { top: 2, after: next }, connector.context);
+    expect(entries.map(({ request }) => request.value.id)).toEqual([ids[2]]);
   });
 });

@@ -1,0 +1,44 @@
+import * as z from "zod";
+import { evenIfInvalid } from "../../lib/connector/api/field-rules.ts";
+import type { Call } from "../../lib/platform/http/call.ts";
+import type { ConnectorContext } from "./context.ts";
+import { listPosition } from "./list-position.ts";
+
+const maxOfPage = 1000;
+const usualPage = 100;
+const topError = `must be a whole number from 1 to ${maxOfPage}`;
+
+/** Returns the schema of a name in a filter. */
+export const filterName = () => z.string().min(1, { error: "must not be blank" }).max(255).optional();
+
+const pageFields = () => ({
+  $top: z
+    .string()
+    .regex(/^[0-9]{1,4}$/, { error: topError, abort: true })
+    .transform(Number)
+    .refine(top => top >= 1 && top <= maxOfPage, { error: topError })
+    .meta({ shownAs: { type: "integer", minimum: 1, maximum: maxOfPage } })
+    .default(usualPage)
+    .describe(`Maximum number of entries of a page, 1 to ${maxOfPage}; ${usualPage} by default.`),
+  $skiptoken: listPosition("must be a value from the link to the next page")
+    .optional()
+    .describe("Where the page begins: from the link to it."),
+});
+
+/** Returns the schema of the query of a list. A filter that is none would go unnoticed: the list would look filtered and be whole. */
+export function listQuery<F extends z.ZodRawShape>(filters: F) {
+  const known = z.looseObject({ ...filters, ...pageFields() });
+  const accepted = Object.keys(known.shape).join(", ");
+  return known.superRefine((given, context) => {
+    for (const name of Object.keys(given).filter(name => !Object.hasOwn(known.shape, name)))
+      context.addIssue({ code: "custom", path: [name], message: `is not known: this list accepts ${accepted}` });
+  }, evenIfInvalid);
+}
+
+/** Returns the headers of a page: the link to the next one, if there is one. */
+export function pageHeaders(path: string, next: string | undefined, { url }: Call, context: ConnectorContext) {
+  if (next === undefined) return {};
+  const query = new URLSearchParams(url.search);
+  query.set("$skiptoken", next);
+  return { headers: { link: `<${context.connectorUrl(url)}${path}?${query}>; rel="next"` } };
+}

@@ -1,0 +1,93 @@
+import * as z from "zod";
+import { omitUndefined } from "../../../platform/omit-undefined.ts";
+import type { ConnectorDeps } from "../../deps.ts";
+import { keyModelOf } from "../../model/key-models.ts";
+import { type LoadedRequest, valuesOf } from "../../model/loaded-request.ts";
+import type { Credential, CredentialRequest, SecurityKey } from "../../model/request.ts";
+import { aaguidList, foldName, personList, registerList, serialList } from "../../model/request-lists.ts";
+import { type CredentialState, credentialStates } from "../../model/states.ts";
+import { type Page, readPage } from "./read-page.ts";
+
+/** What an entry of the register must match. Names are compared without regard to letter case. */
+export interface RegisterFilter {
+  readonly serial?: string | undefined;
+  readonly userId?: string | undefined;
+  readonly state?: CredentialState | undefined;
+  readonly aaguid?: string | undefined;
+}
+
+const fields = () => ({
+  credential_request_id: z.string().describe("The request. It cannot be read any more after its clean-up."),
+  key_id: z.string().describe("Names the key within its request."),
+  serial_number: z.string().optional().describe("Serial number, once the key maker or the enrollment reports it."),
+  firmware: z.string().optional().describe("Firmware version, as the key maker or the enrollment reports it."),
+  aaguid: z.string().optional().describe("The model, from the attestation. Absent until the response is read."),
+  model: z.string().optional().describe("Name of the model, for AAGUIDs that the connector knows."),
+  idp_id: z.string().describe("The IdP that the credential is for."),
+  user_id: z.string().describe("The user at the relying party."),
+  state: z.enum(credentialStates).describe("State of the credential."),
+  ordered_at: z.iso.datetime().describe("When the request was created."),
+  activated_at: z.iso.datetime().optional().describe("When the IdP registered the credential."),
+});
+
+/** An entry of the register: a credential on a security key (C22). */
+export const registeredKeyV2 = z.lazy(() => z.object(fields()).meta({ id: "RegisteredKey" }));
+
+export type RegisteredKey = z.output<typeof registeredKeyV2>;
+
+/** Returns the names of the fields of an entry, in the order of the columns of CSV. */
+export const registerColumns = () => Object.keys(fields()) as readonly (keyof RegisteredKey)[];
+
+/**
+ * Returns a page of the register of security keys: an entry for each credential that matches every filter, in the order of the creation of
+ * the requests (C22). Archived requests have entries too.
+ * @param range at most `top` entries after the position `after`; more only if one request has more
+ */
+export function listSecurityKeys(
+  filter: RegisterFilter,
+  range: { readonly top: number; readonly after?: string | undefined },
+  deps: ConnectorDeps,
+): Promise<Page<RegisteredKey>> {
+  const { serial, userId, aaguid, state } = filter;
+  const named =
+    (serial !== undefined && serialList(serial)) ||
+    (userId !== undefined && personList(userId)) ||
+    (aaguid !== undefined && aaguidList(aaguid)) ||
+    registerList;
+  const source = {
+    lists: [[named]],
+    isExact: named === registerList && state === undefined,
+    entriesOf: (loaded: LoadedRequest) => entriesOf(loaded, filter),
+  };
+  return readPage(source, range, deps);
+}
+
+function entriesOf(loaded: LoadedRequest, filter: RegisterFilter): readonly RegisteredKey[] {
+  const { request, keys } = valuesOf(loaded);
+  const has = (wanted: string | undefined, value: string | undefined) =>
+    wanted === undefined || (value !== undefined && foldName(value) === foldName(wanted));
+  return keys
+    .filter(({ serial }) => has(filter.serial, serial))
+    .flatMap(key =>
+      key.credentials
+        .filter(({ userId }) => has(filter.userId, userId))
+        .filter(({ aaguid }) => has(filter.aaguid, aaguid))
+        .filter(({ state }) => has(filter.state, state))
+        .map(credential => entryOf(request, key, credential)),
+    );
+}
+
+const entryOf = (request: CredentialRequest, key: SecurityKey, credential: Credential): RegisteredKey =>
+  omitUndefined({
+    credential_request_id: request.id,
+    key_id: key.id,
+    serial_number: key.serial,
+    firmware: key.firmware,
+    aaguid: credential.aaguid,
+    model: credential.aaguid === undefined ? undefined : keyModelOf(credential.aaguid),
+    idp_id: credential.idpId,
+    user_id: credential.userId,
+    state: credential.state,
+    ordered_at: request.createdAt,
+    activated_at: credential.activatedAt,
+  });

@@ -1,0 +1,49 @@
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import type { Credential, RequestValues, SecurityKey, Shipment } from "./request.ts";
+
+/** Whether the register keeps a request after its clean-up: an IdP has registered a credential of it. */
+export const isKeptInRegister = (keys: readonly SecurityKey[]): boolean =>
+  keys.some(({ credentials }) => credentials.some(({ state }) => state === "active"));
+
+const nobody = { email: "", firstName: "", lastName: "", company: "", telephone: "", externalId: "" };
+
+/**
+ * Returns what the register keeps of an ended request: its security keys, and their credentials with what a removal at the IdP needs. It
+ * names what is kept, so that a column that is added to a request is not kept by mistake.
+ */
+export function archived({ request, keys }: RequestValues): RequestValues {
+  const { id, origin, state, createdAt, terminalAt = createdAt, delivery } = request;
+  const shipment = delivery?.shipment;
+  return {
+    request: {
+      id,
+      origin,
+      state,
+      createdAt,
+      terminalAt,
+      isArchived: true,
+      recipient: nobody,
+      emailsTo: [],
+      ...(shipment && { delivery: { shipment: archivedShipment(shipment) } }),
+      due: { queue: "register", at: terminalAt },
+      attempts: 0,
+    },
+    keys: keys.map(archivedKey),
+  };
+}
+
+const archivedShipment = ({ id, stateId, shippedAt }: Shipment): Shipment => omitUndefined({ id, stateId, shippedAt });
+
+const archivedKey = (key: SecurityKey): SecurityKey => {
+  const { id, provisioning, customizationId, productId, inventoryProductId, state, serial, firmware } = key;
+  return {
+    ...omitUndefined({ id, provisioning, customizationId, productId, inventoryProductId, state, serial, firmware }),
+    credentials: key.credentials.map(archivedCredential),
+    mail: { state: "none", number: 0 },
+  };
+};
+
+const archivedCredential = (credential: Credential): Credential => {
+  const { idpId, relyingPartyId, userId, state, idpState, credentialId, aaguid, activatedAt } = credential;
+  return omitUndefined({ idpId, relyingPartyId, userId, state, idpState, credentialId, aaguid, activatedAt });
+};

@@ -1,0 +1,229 @@
+import { describe, expect, test } from "vitest";
+import { listRequests } from "../../../../lib/connector/api/v2/list-requests.ts";
+import { listSecurityKeys, type RegisterFilter } from "../../../../lib/connector/api/v2/list-security-keys.ts";
+import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
+import { personList, referenceList } from "../../../../lib/connector/model/request-lists.ts";
+import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
+import { loadRequest } from "../../../../lib/connector/storage/change-request.ts";
+import { days, hours } from "../../../../lib/platform/time.ts";
+import { AAGUIDS } from "../../../../local/peers/security-key/authenticator-keys.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
+import {
+  type ConnectorOptions,
+  newUser,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
+import { storedText } from "../../../support/storage/stored-text.ts";
+import { altered } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const settings = { REGISTER_KEEP_DAYS: "1825" };
+const opened = (options: ConnectorOptions = {}) =>
+  testConnector(peers, { ...options, settings: { ...settings, ...options.settings } });
+
+const keysOf = async ({ context }: TestConnector, filter: RegisterFilter = {}) =>
+  (await listSecurityKeys(filter, { top: 1000 }, context)).entries;
+
+/** An order with every name by which a request is found, of which each credential is active. */
+async function completed(connector: TestConnector, keys: readonly number[] = [1]) {
+  const [email, user] = [newUser(), newUser()];
+  const body = altered(orderBody(keys, email), {
+    "recipient.last_name": "Nightingale",
+    "recipient.external_id": `staff ${email}`,
+    "shipment.customer_reference": `PO ${email}`,
+    "shipment.shipment_items[0].credentials[0].user_id": user,
+  });
+  const { requestId, shipmentId = "" } = await connector.orderAndRun(body);
+  expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  return { requestId, shipmentId, email, user };
+}
+
+const traces = async ({ storage }: TestConnector, texts: readonly string[]) =>
+  (await storedText(storage)).filter(line => texts.some(text => line.includes(text)));
+
+/** Everything of a request that only its recipient and its order are known by. */
+async function personalTraces(connector: TestConnector, { requestId, email }: { requestId: string; email: string }) {
+  const { requests } = connector.context;
+  const lists = [personList(email), personList(`staff ${email}`), referenceList(`PO ${email}`)];
+  const listed = await Promise.all(
+    [...lists, { state: "complete" } as const].map(list => requests.entries(list, { top: 100 })),
+  );
+  return [
+    ...(await traces(connector, [email, "Nightingale", "Analytical Way", "+15550100", "responseKey", "binding"])),
+    ...listed.flat().filter(entry => entry.requestId === requestId),
+    ...(await traces(connector, [`${requestId}/s-`])).filter(line => line.startsWith("responses ")),
+  ];
+}
+
+describe("the clean-up of a request with an active credential", () => {
+  test("keeps its security keys in the register, and nothing of its recipient", async () => {
+    const connector = await opened();
+    const one = await completed(connector, [1, 2]);
+    const before = await keysOf(connector);
+    expect(before).toHaveLength(3);
+    expect(before[0]).toEqual({
+      credential_request_id: one.requestId,
+      key_id: "s-01-001",
+      serial_number: expect.stringMatching(/^\d{8}$/),
+      firmware: "5.7.4",
+      aaguid: AAGUIDS.hardware,
+      idp_id: "entra",
+      user_id: one.user,
+      state: "active",
+      ordered_at: connector.now(),
+      activated_at: connector.now(),
+    });
+    expect(await personalTraces(connector, one)).not.toEqual([]);
+    connector.advance(days(7));
+    expect(await connector.runCleanUp(7)).toMatchObject({ archived: 1, deleted: 0, left: 0 });
+    expect(connector.events("request_archived")).toMatchObject([{ credentialRequestId: one.requestId }]);
+    expect(await personalTraces(connector, one)).toEqual([]);
+    expect(await keysOf(connector)).toEqual(before);
+    const { aaguid, serial_number: serial } = before[0] ?? {};
+    expect(await keysOf(connector, { serial })).toEqual(before.slice(0, 1));
+    expect(await keysOf(connector, { userId: one.user.toUpperCase() })).toEqual(before.slice(0, 1));
+    expect(await keysOf(connector, { aaguid })).toEqual(before);
+    expect(await keysOf(connector, { state: "active" })).toEqual(before);
+    expect(await keysOf(connector, { state: "failed" })).toEqual([]);
+    expect(await connector.queue("clean")).toEqual([]);
+  });
+
+  test("leaves a request that is not found: neither by its id nor in the list of requests, and no PIN is resent", async () => {
+    const connector = await opened();
+    const { requestId, user } = await completed(connector);
+    const [{ serial_number: serial } = {}] = await keysOf(connector);
+    connector.advance(days(1));
+    await connector.runCleanUp(1);
+    for (const work of [loadRequest(requestId, connector.context), resendPin(requestId, connector.context)])
+      expect(await refusalOf(work)).toMatchObject({ status: 404 });
+    for (const filter of [{}, { userId: user }, { serial }, { state: "complete" }] as const)
+      expect(await listRequests(filter, { top: 10 }, connector.context)).toEqual({ entries: [] });
+  });
+
+  test("is followed by its deletion REGISTER_KEEP_DAYS after its end", async () => {
+    const connector = await opened();
+    const { requestId } = await completed(connector);
+    connector.advance(days(1));
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
+    connector.advance(days(1824) - 1);
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 0, deleted: 0 });
+    expect(await keysOf(connector)).toHaveLength(1);
+    connector.advance(1);
+    // Also if requests are no longer cleaned up.
+    expect(await connector.runCleanUp(0)).toMatchObject({ deleted: 1, left: 0 });
+    expect(await traces(connector, [requestId])).toEqual([]);
+    expect(await keysOf(connector)).toEqual([]);
+  });
+
+  test("deletes it with REGISTER_KEEP_DAYS 0, and what was kept before that", async () => {
+    const connector = await opened();
+    const { requestId } = await completed(connector);
+    connector.advance(days(1));
+    await connector.runCleanUp(1);
+    const { requestId: other } = await completed(connector);
+    connector.advance(days(1));
+    const without = connector.anotherInstance({ settings: { REGISTER_KEEP_DAYS: "0" } });
+    expect(await without.runCleanUp(1)).toMatchObject({ archived: 0, deleted: 2 });
+    expect(await traces(connector, [requestId, other])).toEqual([]);
+  });
+
+  test("keeps a partial request, and deletes one without an active credential", async () => {
+    const connector = await opened();
+    peers.entra.fail({ kind: "refuse", method: "POST", path: "fido2Methods$", status: 400, times: 1 });
+    const { requestId: partial } = await connector.orderAndRun(orderBody([1, 1]));
+    peers.entra.fail({ kind: "refuse", method: "POST", path: "fido2Methods$", status: 400, times: 1 });
+    const { requestId: failed } = await connector.orderAndRun(orderBody([1]));
+    expect([(await connector.read(partial)).state, (await connector.read(failed)).state]).toEqual([
+      "partial",
+      "failed",
+    ]);
+    connector.advance(days(15));
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1, deleted: 1 });
+    expect(await traces(connector, [failed])).toEqual([]);
+    expect((await keysOf(connector)).map(({ state }) => state).sort()).toEqual(["active", "failed"]);
+  });
+
+  test("is done by two hosts at once without harm", async () => {
+    const connector = await opened();
+    const placed = [await completed(connector), await completed(connector), await completed(connector)];
+    connector.advance(days(2));
+    const other = connector.anotherInstance();
+    await Promise.all([connector.runCleanUp(1), other.runCleanUp(1)]);
+    await connector.runCleanUp(1);
+    expect((await keysOf(connector)).map(each => each.credential_request_id).sort()).toEqual(
+      placed.map(({ requestId }) => requestId).sort(),
+    );
+    for (const one of placed) expect(await personalTraces(connector, one)).toEqual([]);
+    expect([...connector.events("work_failed"), ...other.events("work_failed")]).toEqual([]);
+    expect([(await connector.queue("clean")).length, (await connector.queue("register")).length]).toEqual([0, 3]);
+  });
+
+  test("is completed by the next run if a host stops at any of its calls", async () => {
+    const calls: string[] = [];
+    for (let at = 0; ; at++) {
+      const connector = await opened();
+      const one = await completed(connector);
+      connector.advance(days(2));
+      const dying = crashing(at, at % 2 === 0 ? "before" : "after", "all");
+      const run = connector.anotherInstance(dying.options).runCleanUp(1);
+      const died = await Promise.race([dying.died, run.then(() => undefined)]);
+      if (died === undefined) break;
+      calls.push(died.replace(/^\d+: /, ""));
+      connector.advance(hours(1));
+      await connector.runCleanUp(1);
+      const shown = await keysOf(connector);
+      expect(shown, died).toMatchObject([{ credential_request_id: one.requestId, state: "active" }]);
+      expect(await personalTraces(connector, one), died).toEqual([]);
+      expect([(await connector.queue("clean")).length, (await connector.queue("register")).length], died).toEqual([
+        0, 1,
+      ]);
+      dying.goOn();
+      await run;
+      expect(await keysOf(connector), died).toEqual(shown);
+      expect(await personalTraces(connector, one), died).toEqual([]);
+    }
+    // The names lead to the request until they are removed from its rows.
+    expect(calls.indexOf("requestlists.transact")).toBeLessThan(calls.indexOf("credentialrequests.transact"));
+    expect(calls.at(-1)).toBe("due.remove");
+  });
+
+  test("puts a request that was changed at the same time back into its lists, and archives it later", async () => {
+    const connector = await opened();
+    const one = await completed(connector);
+    connector.advance(days(2));
+    const dying = crashing("credentialrequests.transact", "before");
+    const slow = connector.anotherInstance(dying.options);
+    const run = slow.runCleanUp(1);
+    await dying.died;
+    const loaded = await connector.load(one.requestId);
+    await connector.context.requests.save(loaded, { request: loaded.request.value });
+    dying.goOn();
+    expect(await run).toMatchObject({ archived: 0, deleted: 0 });
+    expect(await connector.read(one.requestId)).toMatchObject({ state: "complete" });
+    expect(await connector.context.requests.entries(personList(one.email), { top: 9 })).toHaveLength(1);
+    expect((await listRequests({}, { top: 10 }, connector.context)).entries).toHaveLength(1);
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
+    expect(await personalTraces(connector, one)).toEqual([]);
+  });
+});
+
+describe("the erasure of a person", () => {
+  test.each<[RecipientName["by"], (of: { email: string; user: string }) => string, number]>([
+    ["userId", ({ user }) => user.toUpperCase(), 1],
+    ["email", ({ user }) => user, 1],
+    ["email", ({ email }) => email, 0],
+  ])("finds an archived request by %s only if it is a user of its credentials", async (by, nameOf, erased) => {
+    const connector = await opened();
+    const one = await completed(connector);
+    const other = await completed(connector);
+    connector.advance(days(2));
+    await connector.runCleanUp(1);
+    expect(await eraseRecipient({ by, name: nameOf(one) }, connector.context)).toMatchObject({ erased, left: [] });
+    expect((await traces(connector, [one.requestId])).length > 0).toBe(erased === 0);
+    expect((await keysOf(connector)).some(key => key.credential_request_id === other.requestId)).toBe(true);
+  });
+});
