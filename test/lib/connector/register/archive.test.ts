@@ -1,13 +1,16 @@
 import { describe, expect, test } from "vitest";
+import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { listRequests } from "../../../../lib/connector/api/v2/list-requests.ts";
 import { listSecurityKeys, type RegisterFilter } from "../../../../lib/connector/api/v2/list-security-keys.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { personList, referenceList } from "../../../../lib/connector/model/request-lists.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { loadRequest } from "../../../../lib/connector/storage/change-request.ts";
+import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
 import { days, hours } from "../../../../lib/platform/time.ts";
 import { AAGUIDS } from "../../../../local/peers/security-key/authenticator-keys.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
+import { connectorWith, send, sinkOfFile } from "../../../support/connector/event-sinks.ts";
 import {
   type ConnectorOptions,
   newUser,
@@ -17,10 +20,12 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
+import { runTask } from "../../../support/run-task.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
 import { altered } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
+const sink = await sinkOfFile(peers.vault, 1);
 const settings = { REGISTER_KEEP_DAYS: "1825" };
 const opened = (options: ConnectorOptions = {}) =>
   testConnector(peers, { ...options, settings: { ...settings, ...options.settings } });
@@ -55,7 +60,7 @@ async function personalTraces(connector: TestConnector, { requestId, email }: { 
   return [
     ...(await traces(connector, [email, "Nightingale", "Analytical Way", "+15550100", "responseKey", "binding"])),
     ...listed.flat().filter(entry => entry.requestId === requestId),
-    ...(await traces(connector, [`${requestId}/s-`])).filter(line => line.startsWith("responses ")),
+    ...(await traces(connector, [`${requestId}/s-`])).filter(line => line.startsWith("responses/")),
   ];
 }
 
@@ -98,8 +103,8 @@ describe("the clean-up of a request with an active credential", () => {
     const [{ serial_number: serial } = {}] = await keysOf(connector);
     connector.advance(days(1));
     await connector.runCleanUp(1);
-    for (const work of [loadRequest(requestId, connector.context), resendPin(requestId, connector.context)])
-      expect(await refusalOf(work)).toMatchObject({ status: 404 });
+    for (const read of [loadRequest, resendPin])
+      expect(await refusalOf(read(requestId, connector.context))).toMatchObject({ status: 404 });
     for (const filter of [{}, { userId: user }, { serial }, { state: "complete" }] as const)
       expect(await listRequests(filter, { top: 10 }, connector.context)).toEqual({ entries: [] });
   });
@@ -209,6 +214,38 @@ describe("the clean-up of a request with an active credential", () => {
     expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
     expect(await personalTraces(connector, one)).toEqual([]);
   });
+});
+
+test("a restore from a backup brings archived requests back as they were", async () => {
+  const connector = await opened();
+  await connector.deployment.blobs.createContainer(backupsContainer);
+  const run = (name: string, input: object = {}) =>
+    runTask(connectorTasks, name, input, { ...connector.context, deployment: connector.deployment });
+  const one = await completed(connector);
+  connector.advance(days(2));
+  await connector.runCleanUp(1);
+  const [shown, { request }] = [await keysOf(connector), await connector.load(one.requestId)];
+  const { backup } = await run("backUp");
+  expect(await run("restore", { backup: String(backup), replace: true })).toMatchObject({ requests: 1, open: 0 });
+  expect(await keysOf(connector)).toEqual(shown);
+  expect((await connector.load(one.requestId)).request.value).toEqual(request.value);
+  expect(await keysOf(connector, { userId: one.user })).toEqual(shown);
+  expect((await listRequests({}, { top: 10 }, connector.context)).entries).toEqual([]);
+  connector.advance(days(1824));
+  expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+  const left = await traces(connector, [one.requestId]);
+  expect(left.filter(line => !line.startsWith("backups/"))).toEqual([]);
+});
+
+test("the events of a request go when it is archived, after they were sent", async () => {
+  const connector = await connectorWith(peers, [sink], { settings });
+  const { requestId } = await completed(connector);
+  connector.advance(days(2));
+  expect(await connector.runCleanUp(1)).toMatchObject({ archived: 0 });
+  await send(connector);
+  expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
+  const { recorded, deliveries } = await connector.context.events.load(requestId);
+  expect([recorded, deliveries.size]).toEqual([[], 0]);
 });
 
 describe("the erasure of a person", () => {
