@@ -765,6 +765,8 @@ export type RegisteredKey = {
   state: "processing" | "activation_pending" | "active" | "failed" | "cancelled";
   /** When the request was created. */
   ordered_at: string;
+  /** When the delivery service reported its shipment as delivered. */
+  delivered_at?: string;
   /** When the IdP registered the credential. */
   activated_at?: string;
 };

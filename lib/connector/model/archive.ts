@@ -32,7 +32,8 @@ export function archived({ request, keys }: RequestValues): RequestValues {
   };
 }
 
-const archivedShipment = ({ id, stateId, shippedAt }: Shipment): Shipment => omitUndefined({ id, stateId, shippedAt });
+const archivedShipment = ({ id, tentative, stateId, shippedAt, endedAt }: Shipment): Shipment =>
+  omitUndefined({ id, tentative, stateId, shippedAt, endedAt });
 
 const archivedKey = (key: SecurityKey): SecurityKey => {
   const { id, provisioning, customizationId, productId, inventoryProductId, state, serial, firmware } = key;

@@ -102,6 +102,7 @@ describe("GET /v2/security-keys", () => {
       "user_id",
       "state",
       "ordered_at",
+      "delivered_at",
       "activated_at",
     ]);
     const shown = (entry: Body) => columns.map(column => entry[column] ?? "");

@@ -1,10 +1,12 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
+import type { Instant } from "../../../platform/time.ts";
 import type { ConnectorDeps } from "../../deps.ts";
 import { keyModelOf } from "../../model/key-models.ts";
 import { type LoadedRequest, valuesOf } from "../../model/loaded-request.ts";
-import type { Credential, CredentialRequest, SecurityKey } from "../../model/request.ts";
+import { type Credential, type CredentialRequest, isOnSite, type SecurityKey } from "../../model/request.ts";
 import { aaguidList, foldName, personList, registerList, serialList } from "../../model/request-lists.ts";
+import { deliveryStateOf } from "../../model/shipment.ts";
 import { type CredentialState, credentialStates } from "../../model/states.ts";
 import { type Page, readPage } from "./read-page.ts";
 
@@ -27,6 +29,7 @@ const fields = () => ({
   user_id: z.string().describe("The user at the relying party."),
   state: z.enum(credentialStates).describe("State of the credential."),
   ordered_at: z.iso.datetime().describe("When the request was created."),
+  delivered_at: z.iso.datetime().optional().describe("When the delivery service reported its shipment as delivered."),
   activated_at: z.iso.datetime().optional().describe("When the IdP registered the credential."),
 });
 
@@ -89,5 +92,9 @@ const entryOf = (request: CredentialRequest, key: SecurityKey, credential: Crede
     user_id: credential.userId,
     state: credential.state,
     ordered_at: request.createdAt,
+    delivered_at: isOnSite(key) ? undefined : deliveredAt(request),
     activated_at: credential.activatedAt,
   });
+
+const deliveredAt = ({ delivery }: CredentialRequest): Instant | undefined =>
+  deliveryStateOf(delivery?.shipment) === "delivered" ? delivery?.shipment?.endedAt : undefined;

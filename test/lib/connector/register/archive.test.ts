@@ -152,6 +152,25 @@ describe("the clean-up of a request with an active credential", () => {
     expect((await keysOf(connector)).map(({ state }) => state).sort()).toEqual(["active", "failed"]);
   });
 
+  test("keeps the time at which a shipment was delivered, and stops its tracking", async () => {
+    const connector = await opened();
+    const { requestId: delivered, shipmentId } = await completed(connector);
+    connector.advance(1);
+    const { requestId: onItsWay } = await completed(connector);
+    connector.advance(hours(7));
+    await peers.delivery.control(shipmentId, { state: 104 });
+    await connector.runJobs();
+    const at = connector.now();
+    const shown = await keysOf(connector);
+    expect(shown).toMatchObject([{ credential_request_id: delivered, delivered_at: at }, { key_id: "s-01-001" }]);
+    expect(shown[1]).not.toHaveProperty("delivered_at");
+    expect(await connector.queue("track")).toMatchObject([{ requestId: onItsWay }]);
+    connector.advance(days(2));
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 2 });
+    expect(await keysOf(connector)).toEqual(shown);
+    expect(await connector.queue("track")).toEqual([]);
+  });
+
   test("is done by two hosts at once without harm", async () => {
     const connector = await opened();
     const placed = [await completed(connector), await completed(connector), await completed(connector)];
