@@ -17,7 +17,7 @@ export async function checkPasswordCode(
 ): Promise<boolean> {
   let current = user;
   return retryOnConflict(async () => {
-    const usable = current?.value.enabled ? usableCode(current.value.passwordCode, deps.now()) : undefined;
+    const usable = usableCode(current?.value.passwordCode, deps.now());
     if (current === undefined || usable === undefined) {
       await padTiming(attempt, deps);
       return false;

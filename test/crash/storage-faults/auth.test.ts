@@ -24,6 +24,8 @@ interface Play {
   readonly session: string;
   readonly name: string;
   readonly password: string;
+  /** What `prepare` has returned. */
+  readonly proof: string;
   /** Returns an OTP that was not used. */
   otp(): string;
 }
@@ -31,6 +33,8 @@ interface Play {
 /** Makes one call, and says whether its effect is there. */
 interface Flow {
   readonly name: string;
+  /** Makes what the call presents, without faults. */
+  prepare?(play: Play): Promise<string>;
   call(play: Play): Promise<AuthResponse>;
   /** Throws unless the effect of a call that succeeded is there. */
   holds(play: Play, response: AuthResponse): Promise<void>;
@@ -38,6 +42,11 @@ interface Flow {
 
 const view = async ({ auth }: Play, path: string) => (await auth.get(path)).body as Record<string, unknown>;
 const attribute = { key: "team", value: "red" };
+const hasPassword = async ({ auth, user, password }: Play) =>
+  expect((await auth.post(`/core/users/${user.id}/validate`, { password })).body).toMatchObject({
+    valid_password: true,
+  });
+const issueCode = ({ auth, user }: Play) => auth.post(`/core/users/${user.id}/reset`, { issue_code: "true" });
 const signedIn = async ({ auth }: Play, { body }: AuthResponse) =>
   expect(await auth.lives((body as { session: string }).session)).toBe(true);
 
@@ -69,12 +78,37 @@ const flows: readonly Flow[] = [
   {
     name: "reset a password",
     call: ({ auth, user, password }) => auth.post(`/core/users/${user.id}/reset`, { password }),
-    holds: async ({ auth, user, session, password }) => {
-      expect((await auth.post(`/core/users/${user.id}/validate`, { password })).body).toMatchObject({
-        valid_password: true,
-      });
+    holds: async play => {
+      await hasPassword(play);
+      expect(await play.auth.lives(play.session)).toBe(false);
+    },
+  },
+  {
+    name: "reset a password with a code",
+    call: issueCode,
+    holds: async ({ auth, user, password, session, otp }, { body }) => {
+      const { code } = body as { code: string };
+      const fields = { username: user.name, code, newpass: password, otp: otp() };
+      expect((await auth.post("/client/password", fields)).status).toBe(200);
       expect(await auth.lives(session)).toBe(false);
     },
+  },
+  {
+    name: "set a password by a code",
+    prepare: async play => ((await issueCode(play)).body as { code: string }).code,
+    call: ({ auth, user, password, proof, otp }) =>
+      auth.post("/client/password", { username: user.name, code: proof, newpass: password, otp: otp() }),
+    holds: hasPassword,
+  },
+  {
+    name: "set a password by a token",
+    prepare: async ({ auth, user, otp }) => {
+      await auth.post(`/core/users/${user.id}/reset`, { password: user.password, must_change: "true" });
+      const { body } = await auth.post("/client/login", { ...user.credentials, otp: otp() });
+      return (body as { token: string }).token;
+    },
+    call: ({ auth, password, proof }) => auth.post("/client/password", { token: proof, newpass: password }),
+    holds: hasPassword,
   },
   {
     name: "disable a user",
@@ -174,11 +208,9 @@ const flows: readonly Flow[] = [
     name: "change a password",
     call: ({ auth, user, session, password, otp }) =>
       auth.post("/client/password", { oldpass: user.password, newpass: password, otp: otp() }, withSession(session)),
-    holds: async ({ auth, user, session, password }) => {
-      expect((await auth.post(`/core/users/${user.id}/validate`, { password })).body).toMatchObject({
-        valid_password: true,
-      });
-      expect(await auth.lives(session)).toBe(true);
+    holds: async play => {
+      await hasPassword(play);
+      expect(await play.auth.lives(play.session)).toBe(true);
     },
   },
   {
@@ -199,23 +231,27 @@ const doneAlready: Readonly<Record<string, number>> = {
   "delete a user": 404,
   "import an OTP key": 200,
   "change a password": 401,
+  "set a password by a code": 401,
+  "set a password by a token": 401,
   "unassign an OTP key": 404,
   "delete an OTP key": 404,
   "log out": 401,
 };
 
-const newPlay = async (healthy: TestAuth, auth: TestAuth): Promise<Play> => {
+const newPlay = async (healthy: TestAuth, auth: TestAuth, { prepare }: Flow): Promise<Play> => {
   const [user, otpkey] = await healthy.makeOwner(hotpKey());
   let counter = 0;
   const otp = () => otpkey.otp(counter++);
   const session = await healthy.logIn(user, otp());
-  return { auth, user, otpkey, other: hotpKey(), session, name: newName(), password: newPassword(), otp };
+  const given = { user, otpkey, other: hotpKey(), session, name: newName(), password: newPassword(), proof: "", otp };
+  return { ...given, auth, ...(prepare && { proof: await prepare({ ...given, auth: healthy }) }) };
 };
 
 test.concurrent.for(flows)(
   "$name: a storage call that is lost, unanswered, repeated or late changes neither the result nor what is stored",
   { timeout: 300_000 },
-  async ({ name, call, holds }, { onTestFinished }) => {
+  async (flow, { onTestFinished }) => {
+    const { name, call, holds } = flow;
     const healthy = await testAuth();
     const proxy = await startFaultProxy(healthy.storage.tableUrl);
     onTestFinished(() => proxy.close());
@@ -225,9 +261,9 @@ test.concurrent.for(flows)(
     const rows = () =>
       snapshotOf(openTables({ connectionString: healthy.storage.connectionString, timeoutMs: storageTimeoutMs }));
 
-    const first = await newPlay(healthy, auth);
+    const first = await newPlay(healthy, auth, flow);
     await call(first);
-    const counted = await newPlay(healthy, auth);
+    const counted = await newPlay(healthy, auth, flow);
     proxy.arm();
     expect((await call(counted)).status).toBeLessThan(300);
     const calls = proxy.calls();
@@ -235,7 +271,7 @@ test.concurrent.for(flows)(
 
     const wrong: string[] = [];
     for (const [number, fault] of playsOf(calls)) {
-      const play = await newPlay(healthy, auth);
+      const play = await newPlay(healthy, auth, flow);
       proxy.arm(fault, number);
       const response = await call(play);
       proxy.arm();

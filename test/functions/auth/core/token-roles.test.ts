@@ -131,6 +131,16 @@ describe("the role of a static API token", () => {
         expect((await auth.get(path, {}, as(role))).body).not.toHaveProperty("failures");
         expect((await auth.get(path, {}, as("support"))).body).toMatchObject({ failures: expect.any(Number) });
       }
+      const reset = (fields: Record<string, string>) => auth.post(`/core/users/${user.id}/reset`, fields);
+      await reset({ password, must_change: "true" });
+      await auth.post("/client/authenticate", { username, password, otp: key.otp(51) });
+      expect((await refusals(role))[0]).toMatchObject({ reason: "wrong_credentials" });
+      expect((await refusals("support"))[0]).toMatchObject({ reason: "must_change" });
+      await reset({ issue_code: "true" });
+      await auth.post("/client/password", { username, code: "wrong", newpass: "any other password" });
+      expect((await refusals(role))[0]).toMatchObject({ reason: "wrong_credentials" });
+      expect((await refusals("support"))[0]).toMatchObject({ reason: "wrong_code" });
+      await reset({ password });
       await auth.post(`/core/users/${user.id}/disable`);
       await auth.post("/client/authenticate", { username, password });
       expect(await refusals(role)).toMatchObject([{ reason: "disabled" }, { reason: "disabled" }]);
