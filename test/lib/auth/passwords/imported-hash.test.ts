@@ -91,6 +91,28 @@ describe("a password whose hash another server made", () => {
     expect(await until(plus(now, -hours(1))).verify(password, renewed)).toBe(true);
   });
 
+  it("is refused after the work of an unknown user, if it has ended or is too long", async () => {
+    let drawn = 0;
+    const key = new Uint8Array(32);
+    const pepper = {
+      current: async () => {
+        drawn++;
+        return { version: "1", key };
+      },
+      candidates: async () => [key],
+    };
+    const owner = await ownerOf(hashes[0]?.[1] ?? "");
+    const worked = async (options: Partial<PasswordHashOptions>, password: string, of?: typeof owner) => {
+      drawn = 0;
+      expect(await hasherOf({ pepper, ...options }).verify(password, of)).toBe(false);
+      return drawn;
+    };
+    expect(await worked({}, "any")).toBe(1);
+    expect(await worked({ importedUntil: now }, "any", owner)).toBe(1);
+    expect(await worked({}, "x".repeat(129), owner)).toBe(1);
+    expect(await worked({}, "x".repeat(128), owner)).toBe(0);
+  });
+
   it("is wrong without the work of a crypt scheme if it has more than 128 bytes, because the work grows with the length", async () => {
     const { parameters } = parse(made[0]?.[1] ?? "");
     for (const [length, isRight] of [
