@@ -25,7 +25,7 @@ const result = z
     status: z
       .union([200, 201, 400, 403, 409, 500].map(status => z.literal(status)))
       .describe("The status with which `POST /otpkeys` would have answered."),
-    ...outcomeFields,
+    ...outcomeFields(),
   })
   .meta({ id: "OtpKeyImportResult" });
 

@@ -20,51 +20,55 @@ import { importOutcome, outcomeFields } from "../import-outcome.ts";
 /** Hashes of passwords take the time of a call: about 2 seconds of one core. */
 const maxUsers = 100;
 
-const attributes = z
-  .unknown()
-  .transform((given, context): Attributes => {
-    const refuse = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
-    if (typeof given !== "object" || given === null || Array.isArray(given)) {
-      refuse([], "must be an object");
-      return z.NEVER;
-    }
-    let all: Attributes = {};
-    for (const [key, value] of Object.entries(given)) {
-      const parsedKey = parseAttributeKey(key);
-      if (!parsedKey.ok) refuse([], `has a key that ${parsedKey.reason}`);
-      else if (typeof value !== "string") refuse([key], "must be a text");
-      else {
-        const parsedValue = parseAttributeValue(value);
-        const next = parsedValue.ok ? withAttribute(all, key, value) : parsedValue;
-        if (next.ok) all = next.value;
-        else refuse([key], next.reason);
+const attributesInput = () =>
+  z
+    .unknown()
+    .transform((given, context): Attributes => {
+      const refuse = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
+      if (typeof given !== "object" || given === null || Array.isArray(given)) {
+        refuse([], "must be an object");
+        return z.NEVER;
       }
-    }
-    return all;
-  })
-  .meta({
-    description: "Values of attributes by their keys.",
-    shownAs: { type: "object", additionalProperties: { type: "string" } },
-  });
+      let all: Attributes = {};
+      for (const [key, value] of Object.entries(given)) {
+        const parsedKey = parseAttributeKey(key);
+        if (!parsedKey.ok) refuse([], `has a key that ${parsedKey.reason}`);
+        else if (typeof value !== "string") refuse([key], "must be a text");
+        else {
+          const parsedValue = parseAttributeValue(value);
+          const next = parsedValue.ok ? withAttribute(all, key, value) : parsedValue;
+          if (next.ok) all = next.value;
+          else refuse([key], next.reason);
+        }
+      }
+      return all;
+    })
+    .meta({
+      description: "Values of attributes by their keys.",
+      shownAs: { type: "object", additionalProperties: { type: "string" } },
+    });
 
-const fields = z
-  .object({
-    username: usernameField,
-    password: optionalInput(z.string()).describe("The password. An empty one means no password."),
-    password_hash: optionalInput(parsed(parseImportedHash, "")).describe(
-      "In place of `password`: its hash as another server made it, in the format of passlib, crypt(3), bcrypt, Django or " +
-        "PHC. The first sign-in replaces it.",
-    ),
-    attributes: optionalInput(attributes),
-    otpkeys: optionalInput(
-      z
-        .array(prefixField)
-        .max(maxAssignedKeys)
-        .refine(all => new Set(all).size === all.length, { error: "must have each prefix once" }),
-    ).describe("Prefixes of existing OTP keys that are assigned to the user."),
-    enabled: optionalFlag("False: the user is suspended; default: true."),
-  })
-  .meta({ id: "UserImport" });
+/** Built at the first call, as few calls need it. */
+const fields = z.lazy(() =>
+  z
+    .object({
+      username: usernameField,
+      password: optionalInput(z.string()).describe("The password. An empty one means no password."),
+      password_hash: optionalInput(parsed(parseImportedHash, "")).describe(
+        "In place of `password`: its hash as another server made it, in the format of passlib, crypt(3), bcrypt, Django or " +
+          "PHC. The first sign-in replaces it.",
+      ),
+      attributes: optionalInput(attributesInput()),
+      otpkeys: optionalInput(
+        z
+          .array(prefixField)
+          .max(maxAssignedKeys)
+          .refine(all => new Set(all).size === all.length, { error: "must have each prefix once" }),
+      ).describe("Prefixes of existing OTP keys that are assigned to the user."),
+      enabled: optionalFlag("False: the user is suspended; default: true."),
+    })
+    .meta({ id: "UserImport" }),
+);
 
 // The second one is for the OpenAPI document only.
 const element = z.union([z.unknown(), fields]).meta({ shownAs: { $ref: "#/components/schemas/UserImport" } });
@@ -73,17 +77,19 @@ const body = z.object({
   users: z.array(element).min(1).max(maxUsers).describe("The users."),
 });
 
-const result = z
-  .object({
-    index: z.int().min(0).describe("Position of the user in `users`, from 0."),
-    username: z.string().optional().describe("The name of the user. Absent if the element cannot be read."),
-    id: z.int().min(1).optional().describe("The id of the user, with status 200 and 201."),
-    status: z
-      .union([200, 201, 400, 409, 500].map(status => z.literal(status)))
-      .describe("201: created; 200: the same user was there; 400: invalid; 409: another user has the name."),
-    ...outcomeFields,
-  })
-  .meta({ id: "UserImportResult" });
+const result = z.lazy(() =>
+  z
+    .object({
+      index: z.int().min(0).describe("Position of the user in `users`, from 0."),
+      username: z.string().optional().describe("The name of the user. Absent if the element cannot be read."),
+      id: z.int().min(1).optional().describe("The id of the user, with status 200 and 201."),
+      status: z
+        .union([200, 201, 400, 409, 500].map(status => z.literal(status)))
+        .describe("201: created; 200: the same user was there; 400: invalid; 409: another user has the name."),
+      ...outcomeFields(),
+    })
+    .meta({ id: "UserImportResult" }),
+);
 
 /** Imports up to 100 users, with passwords or hashes of them, attributes and OTP keys (A25). */
 export const importUsers = endpoint({
