@@ -207,9 +207,7 @@ var connectorTrustedProxies = empty(proxyIds.connector) && !empty(proxyIds.clien
 
 var takesStaticTokens = everyApp.CALLER_STATIC_TOKENS == 'true'
 
-var givenSubnets = trial
-  ? { core: '', client: '', connector: '', authEndpoints: '', connectorEndpoints: '', coreEndpoint: '' }
-  : existingIds.subnets
+var givenSubnets = mapValues(existingIds.subnets, id => trial ? '' : id)
 var ownSubnets = !trial && empty(givenSubnets.core)
 // Ids that are known at the start, not outputs of modules: a preview (what-if) shows every resource then.
 var networkId = empty(existingIds.network) ? resourceId('Microsoft.Network/virtualNetworks', names.network) : existingIds.network

@@ -50,7 +50,8 @@ describe("the callers at the end of a first deployment", () => {
   };
 
   it("are you, for each role that no other is named for", async () => {
-    await finish(graphToken, "--connector-caller", "caller@example.com");
+    const output = await finish(graphToken, "--connector-caller", "caller@example.com");
+    expect(output).toContain(`run the stage again, with CALLER_AUDIENCES="${graph.applications[0]?.appId}"`);
     expect(given()).toEqual([`Core.Admin ${person}`, `Connector.Call ${otherPerson}`]);
   });
 

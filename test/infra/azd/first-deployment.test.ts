@@ -229,7 +229,7 @@ describe("the page that an administrator follows", () => {
   );
 
   it("names what is missing at once where nobody can be asked, and does each step as soon as it can be done", async () => {
-    const { azure, root, inShell, environment } = await clone();
+    const { azure, root, inShell, environment, npm } = await clone();
     const up = await inShell("azd up </dev/null");
     expect(up.status).toBe(1);
     expect(up.output).toContain("- DELIVERY_API_BASE_URL: must be set");
@@ -263,6 +263,7 @@ describe("the page that an administrator follows", () => {
     expect(left).toMatch(/- Last provision: `azd provision` is needed for the callers\. It waits for the DNS records/);
     expect(left).not.toMatch(/- (Callers|Permission for passkeys)/);
     expect([azure.provisions.length, azure.site.packages.length]).toEqual([1, 0]);
+    expect(npm().at(-1)).toMatchObject({ name: "check-peers" });
 
     // Without the emails, the callers are provisioned, once.
     const withoutMail = await inShell("npm run deploy:finish -- --without-mail </dev/null");
