@@ -181,6 +181,57 @@ export interface paths {
       };
     };
   };
+  "/v2/credential-requests/{credential_request_id}/revoke": {
+    /** Remove every active credential of a request at its identity provider */
+    post: {
+      parameters: {
+        path: { credential_request_id: string };
+      };
+      responses: {
+        200: { content: { "application/json": {
+        data: CredentialRequest;
+      } } };
+        202: { content: { "application/json": {
+        data: CredentialRequest;
+      } } };
+        default: { content: { "application/json": ErrorResponse } };
+      };
+    };
+  };
+  "/v2/credential-requests/{credential_request_id}/security-keys/{key_id}/revoke": {
+    /** Remove every active credential of one key at its identity provider */
+    post: {
+      parameters: {
+        path: { credential_request_id: string; key_id: string };
+      };
+      responses: {
+        200: { content: { "application/json": {
+        data: CredentialRequest;
+      } } };
+        202: { content: { "application/json": {
+        data: CredentialRequest;
+      } } };
+        default: { content: { "application/json": ErrorResponse } };
+      };
+    };
+  };
+  "/v2/credential-requests/{credential_request_id}/security-keys/{key_id}/credentials/{credential}/revoke": {
+    /** Remove one active credential of a key at its identity provider */
+    post: {
+      parameters: {
+        path: { credential_request_id: string; key_id: string; credential: string };
+      };
+      responses: {
+        200: { content: { "application/json": {
+        data: CredentialRequest;
+      } } };
+        202: { content: { "application/json": {
+        data: CredentialRequest;
+      } } };
+        default: { content: { "application/json": ErrorResponse } };
+      };
+    };
+  };
   "/v2/status": {
     /** Read the settings of this deployment */
     get: {
@@ -642,6 +693,21 @@ export type Credential = {
   retryable_until?: string;
   /** The last error of the activation or of the PIN email. */
   error_message?: string;
+  /** Present where the removal at the IdP was asked for. `state` of the credential stays `active`. */
+  revocation?: {
+    /** `revoked`: removed at the IdP. `revoke_failed`: not tried again; revoke it once more. */
+    state: "revoking" | "revoked" | "revoke_failed";
+    /** Why it was asked for. */
+    reason: "requested" | "lost" | "replaced" | "offboarded";
+    /** When it was asked for. */
+    requested_at: string;
+    /** When the IdP confirmed the removal. */
+    revoked_at?: string;
+    /** Attempts that failed. */
+    failed_attempts: number;
+    /** Why the last attempt failed. */
+    error_message?: string;
+  };
 };
 
 export type MailingAddress = {

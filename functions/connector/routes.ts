@@ -20,6 +20,7 @@ import { listKeysOfRegister } from "./v2/list-security-keys.ts";
 import { processCredentialRequestsNow } from "./v2/process-credential-requests-now.ts";
 import { resendEventsSince, resendEventToSink } from "./v2/resend-event.ts";
 import { resendPinMails } from "./v2/resend-pin.ts";
+import { revokeCredentialRequest, revokeOneCredential, revokeSecurityKey } from "./v2/revoke.ts";
 
 /** The connector's API on one page (specification section 4). The names become the functions' names. */
 export const connector: Api<ConnectorContext & TokenContext> = {
@@ -39,6 +40,9 @@ export const connector: Api<ConnectorContext & TokenContext> = {
     v2ResendEvents: resendEventsSince,
     v2CancelCredentialRequest: cancelCredentialRequest,
     v2ListSecurityKeys: listKeysOfRegister,
+    v2RevokeCredentialRequest: revokeCredentialRequest,
+    v2RevokeSecurityKey: revokeSecurityKey,
+    v2RevokeCredential: revokeOneCredential,
     v2GetStatus: getStatus,
     v2ProcessShipments: processShipmentsNow,
     v2ProcessCredentialRequests: processCredentialRequestsNow,

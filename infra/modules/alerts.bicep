@@ -161,9 +161,9 @@ var otherRules = [
   {
     id: 'needs-a-person'
     title: 'An order needs a person'
-    text: 'A shipment is in doubt, or a PIN email was given up. The event has the credential request id.'
+    text: 'A shipment is in doubt, a PIN email was given up, or a credential could not be revoked. The event has the credential request id.'
     severity: 2
-    query: 'traces | where message in ("delivery_unanswered", "start_failed", "shipment_not_found", "shipment_link_rejected", "shipment_after_end", "all_shipments_missing", "pin_mail_given_up") | summarize orders = count() by event = message'
+    query: 'traces | where message in ("delivery_unanswered", "start_failed", "shipment_not_found", "shipment_link_rejected", "shipment_after_end", "all_shipments_missing", "pin_mail_given_up", "credential_revoke_failed") | summarize orders = count() by event = message'
     column: 'orders'
     window: 'PT1H'
     frequency: 'PT30M'

@@ -7,6 +7,7 @@ import {
   isTerminal,
   type RequestState,
   requestStates,
+  revocationStates,
   rollUpRequest,
   rollUpSecurityKey,
   type SecurityKeyState,
@@ -57,6 +58,12 @@ ${diagram(credentialStates, credentialArrows())}
 ${Object.entries(eventMeanings)
   .map(([event, meaning]) => `| \`${event}\` | ${meaning} |`)
   .join("\n")}
+
+## Revocation
+
+An active credential can be removed at its identity provider ([C21](decisions/connector.md#c21)). It stays \`active\`, and
+its \`revocation\` has a state: ${list.format(revocationStates.map(quoted))}. A credential whose revocation failed can be
+revoked again.
 
 ## Security key
 

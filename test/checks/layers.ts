@@ -18,10 +18,12 @@ const layers: Layers = {
     ["."],
     ["storage"],
     ["runs"],
+    ["revoke/request-revocation.ts"],
     ["events/**", "pin", "collect", "api"],
     ["recovery"],
-    ["activate", "create", "cancel"],
+    ["activate", "create", "cancel", "revoke"],
     ["jobs"],
+    ["revoke/revoke-now.ts"],
   ],
   "lib/auth": [
     // The domain model is pure.

@@ -16,6 +16,8 @@ export const writes = {
   pollResult: { path: /\$batch$/, body: within("credentials00", '"activation_pending"') },
   activationTry: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("credentials00", '"triedAt"') },
   activation: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("credentials00", '"state":"active"') },
+  revocation: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("credentials00", '"state":"revoking"') },
+  revoked: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("credentials00", '"state":"revoked"') },
   mailTry: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("mail", '"triedAt"') },
   /** Any change of a request that reports events. */
   eventRow: { path: /\$batch$/, body: /RowKey='event:|"RowKey":"event:/ },

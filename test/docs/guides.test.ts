@@ -72,6 +72,7 @@ describe("docs/integrate.md", () => {
         "1",
         "cancelled",
         "409 for a key that is complete",
+        "revoked",
         "204",
         "204",
         "401",

@@ -2,45 +2,35 @@ import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { plus } from "../../platform/time.ts";
 import { openAttestation, sealedResponseKey } from "../collect/decode-responses.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { openIdpState } from "../exchange/sealed.ts";
 import type { Idp, RegistrationQuery } from "../idp/contract.ts";
-import type { KeyResponses } from "../model/credential.ts";
+import { type KeyResponses, withCredential } from "../model/credential.ts";
 import { idpName } from "../model/peer-names.ts";
-import { type Credential, registeredName, type SecurityKey } from "../model/request.ts";
+import { type Credential, registeredName } from "../model/request.ts";
 import { foldName } from "../model/request-lists.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import { isTerminal } from "../model/states.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 import { compensateFirst } from "../recovery/compensate-ended.ts";
+import { type CredentialTarget, isRepairable, openIdp } from "../recovery/open-idp.ts";
 import type { Step, StepOutcome } from "../runs/step.ts";
-
-/** The credential to activate: its security key and its index on it. */
-interface Target {
-  readonly requestId: string;
-  readonly key: SecurityKey;
-  readonly index: number;
-}
 
 /**
  * Returns the step that activates one credential of a security key at its IdP. An attempt is stored before it is sent. After an attempt
  * without an answer, the IdP is first asked whether the credential is registered (C8).
  */
-export async function activateCredential(target: Target, deps: ConnectorDeps): Promise<Step> {
-  const { requestId, key, index } = target;
+export async function activateCredential(target: CredentialTarget, deps: ConnectorDeps): Promise<Step> {
+  const { key, index } = target;
   const credential = key.credentials[index];
-  const idp = credential && deps.idps.get(credential.idpId);
   if (credential?.idpState === undefined || credential.credentialId === undefined)
     throw new Error(`credential ${index} of security key ${key.id} has no response to activate`);
-  const cannotBeSent = (lastError: string): Step =>
-    isOverdue(credential, deps)
-      ? endOverdue(target, { isInDoubt: credential.triedAt !== undefined, lastError }, deps)
-      : retryLater(index, { lastError }, deps);
-  if (idp === undefined) return cannotBeSent(`The identity provider ${credential.idpId} is no longer configured.`);
-
-  const idpState = await openIdpState(requestId, key.id, index, credential.idpState, deps);
+  const opened = await openIdp(target, deps);
   // The next credential of the security key and its PIN email do not wait for it.
-  if (idpState === undefined) return cannotBeSent("The stored state for the identity provider cannot be decrypted.");
+  if (typeof opened === "string")
+    return isOverdue(credential, deps)
+      ? endOverdue(target, { isInDoubt: credential.triedAt !== undefined, lastError: opened }, deps)
+      : retryLater(index, { lastError: opened }, deps);
+  const { idp, idpState } = opened;
   const open = { ...target, credential, idp, idpState };
   if (credential.triedAt === undefined) return afterReadBack(open, false, deps);
   const name = hasOwnName(target) ? registeredName(key) : undefined;
@@ -59,14 +49,14 @@ export async function activateCredential(target: Target, deps: ConnectorDeps): P
  * Whether no other credential of the user at the IdP gets the same name: keys without a serial number may have equal names, and so have all
  * credentials of one key.
  */
-function hasOwnName({ key: { serial, credentials }, index }: Target): boolean {
+function hasOwnName({ key: { serial, credentials }, index }: CredentialTarget): boolean {
   const { userId: user = "", idpId: idp } = credentials[index] ?? {};
   const ofUser = credentials.filter(({ userId, idpId }) => foldName(userId) === foldName(user) && idpId === idp);
   return serial !== undefined && ofUser.length === 1;
 }
 
 /** A credential that waits for its activation. */
-interface OpenTarget extends Target {
+interface OpenTarget extends CredentialTarget {
   readonly credential: Credential;
   readonly idp: Idp;
   readonly idpState: Challenge["idpState"];
@@ -74,17 +64,18 @@ interface OpenTarget extends Target {
 
 /**
  * Returns the step that activates a credential that is not registered, or its outcome if no call is needed.
- * @param registered undefined if the IdP offers no look-up, its failure if it did not answer
+ * @param registered as `isRegistered` returns it, or the failure of the IdP
  */
 async function afterReadBack(
   target: OpenTarget,
-  registered: boolean | undefined | PeerFailure,
+  registered: boolean | string | undefined | PeerFailure,
   deps: ConnectorDeps,
 ): Promise<Step> {
   const { key, index, credential, idp, idpState } = target;
   const wasTried = credential.triedAt !== undefined;
   const isLate = isOverdue(credential, deps);
-  if (registered === true) return end(target, "activated", undefined, deps);
+  if (registered === true) return activated(target, undefined, deps);
+  if (typeof registered === "string") return activated(target, registered, deps);
   if (registered instanceof PeerFailure && !isLate) {
     const lastError = `The identity provider ${idp.id} could not be queried for the credential.`;
     return retryLater(index, { lastError, retryAfter: registered.retryAfter }, deps);
@@ -105,14 +96,15 @@ async function afterReadBack(
     peer: idpName(idp.id),
     timeLimitMs,
     perform: async (_, notAfter) => {
+      let registrationId: string | undefined;
       try {
         const limits = { signal: AbortSignal.timeout(timeLimitMs), notAfter };
-        await idp.activate(idpState, attestation, registeredName(key), limits);
+        registrationId = await idp.activate(idpState, attestation, registeredName(key), limits);
       } catch (error) {
         if (!(error instanceof PeerFailure)) throw error;
         return afterFailure(target, error, { wasTried, canReadBack: registered !== undefined }, deps);
       }
-      return end(target, "activated", undefined, deps);
+      return activated(target, registrationId, deps);
     },
   };
 }
@@ -123,7 +115,7 @@ const isOverdue = ({ retryableUntil }: Credential, { now }: Pick<ConnectorDeps, 
 
 /** @param isInDoubt whether the IdP may have registered the credential in an attempt without an answer */
 function endOverdue(
-  target: Target,
+  target: CredentialTarget,
   { isInDoubt, lastError = "" }: { readonly isInDoubt: boolean; readonly lastError?: string | undefined },
   deps: ConnectorDeps,
 ): Step {
@@ -136,20 +128,13 @@ function endOverdue(
   );
 }
 
-const withCredential =
-  (index: number, change: (credential: Credential) => Credential) =>
-  (key: SecurityKey): SecurityKey => ({
-    ...key,
-    credentials: key.credentials.map((credential, position) => (position === index ? change(credential) : credential)),
-  });
-
-/** Whether the IdP has the credential registered: undefined if it offers no look-up, its failure if it did not answer. */
+/** Whether the IdP has the credential registered, as `isRegistered` returns it; its failure if it did not answer. */
 async function readBack(
   idp: Idp,
   idpState: Challenge["idpState"],
   query: RegistrationQuery,
   deps: ConnectorDeps,
-): Promise<boolean | undefined | PeerFailure> {
+): Promise<boolean | string | undefined | PeerFailure> {
   try {
     return await idp.isRegistered(idpState, query, AbortSignal.timeout(deps.intervals.idpCallMs));
   } catch (error) {
@@ -161,7 +146,7 @@ async function readBack(
 
 /** Returns the attestation from the stored responses, why it may open later, or the final reason for its absence. */
 async function attestationOf(
-  { requestId, key, index }: Target,
+  { requestId, key, index }: CredentialTarget,
   deps: ConnectorDeps,
 ): Promise<Attestation | Delay | string> {
   const responses: KeyResponses | undefined =
@@ -180,7 +165,7 @@ async function attestationOf(
 }
 
 function end(
-  { key, index }: Target,
+  { key, index }: CredentialTarget,
   event: "activated" | "refused" | "expired" | "response_rejected",
   reason: string | undefined,
   { now, log }: ConnectorDeps,
@@ -194,13 +179,20 @@ function end(
   return { change: current => withRollUp(ended(current), now()) };
 }
 
+/** @param registrationId as `activate` returns it */
+function activated(target: CredentialTarget, registrationId: string | undefined, deps: ConnectorDeps): StepOutcome {
+  const { change } = end(target, "activated", undefined, deps);
+  const withId = withCredential(target.index, each => ({ ...each, ...(registrationId && { registrationId }) }));
+  return { change: (key, request) => withId(change(key, request)) };
+}
+
 /**
  * Returns the step that ends a credential which the IdP has not registered. First removes the registration that the IdP began for it, which
  * would count against the user's limit there. The end does not wait for an IdP that does not answer.
  * @param failure why the activation failed, if it was tried now
  */
 function endUnregistered(
-  target: Target,
+  target: CredentialTarget,
   event: "refused" | "expired" | "response_rejected",
   reason: string,
   deps: ConnectorDeps,
@@ -216,7 +208,7 @@ function endUnregistered(
  * an answer, a refusal is accepted only when a later read-back confirms it, or at once if the IdP offers no read-back.
  */
 function afterFailure(
-  target: Target,
+  target: CredentialTarget,
   failure: PeerFailure,
   { wasTried, canReadBack }: { wasTried: boolean; canReadBack: boolean },
   deps: ConnectorDeps,
@@ -224,11 +216,9 @@ function afterFailure(
   const { key, index } = target;
   deps.log.warn("activation_failed", { keyId: key.id, index, error: failure });
   const reason = failure.detail ?? failure.message;
-  // A 404 without the IdP's own error code may come from a proxy.
-  const isFromProxy = failure.kind === "missing" && failure.code === undefined;
-  if (failure.isTransient || failure.kind === "unauthorized" || isFromProxy) {
+  if (isRepairable(failure)) {
     // The IdP may have registered the credential before it answered 5xx, even with Retry-After.
-    const mayBeDone = failure.kind === "unanswered" || isFromProxy || (failure.status ?? 0) >= 500;
+    const mayBeDone = failure.kind === "unanswered" || failure.kind === "missing" || (failure.status ?? 0) >= 500;
     const delay = { lastError: reason, retryAfter: failure.retryAfter, mayBeDone: wasTried || mayBeDone };
     return { ...retryLater(index, delay, deps), failure };
   }

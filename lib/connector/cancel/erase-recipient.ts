@@ -2,6 +2,7 @@ import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { isRevoking } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { foldName, personList, sortKeyOf } from "../model/request-lists.ts";
 import { isTerminal, type RequestState } from "../model/states.ts";
@@ -98,7 +99,7 @@ async function eraseOne(
   try {
     const ended = await requireEnded(loaded, run, deps);
     if ("left" in ended) return ended;
-    await removeRequest(ended, deps, { foundBy });
+    if (!(await removeRequest(ended, deps, { foundBy }))) return { left: "The request was changed meanwhile." };
   } catch (error) {
     if (error instanceof Fault && error.kind !== "internal") return { left: error.message };
     if (!(error instanceof PeerFailure)) throw error;
@@ -119,6 +120,8 @@ async function requireEnded(
   const ended = isTerminal(state) ? loaded : await cancelRequest(id, deps);
   if (!isTerminal(ended.request.value.state))
     return { left: "Security keys that are produced wait for their activation." };
+  if (ended.keys.some(({ value }) => value.credentials.some(isRevoking)))
+    return { left: "Credentials of the request are being revoked." };
   const isLeased = [ended.request, ...ended.keys].some(({ value }) => isLeasedByAnother(value.lease, run, deps.now()));
   return isLeased ? { left: "A job is working on the request." } : ended;
 }

@@ -10,16 +10,17 @@ import type { RequestList } from "../model/request-lists.ts";
 import { removeAuthenticators } from "../recovery/compensate.ts";
 
 /**
- * Removes the data of a request from storage and from the pre-registration API. Each step may be repeated; the rows are removed last.
+ * Removes the data of a request from storage and from the pre-registration API. Each step may be repeated; the rows are removed last. Returns
+ * false if the request was changed meanwhile: its rows are kept then.
  * @param erasing set for an erasure: its claim keeps no answer, and `foundBy` is the list of the person who is erased
  */
 export async function removeRequest(
   loaded: LoadedRequest,
   deps: ConnectorDeps,
   erasing?: { readonly foundBy: RequestList },
-): Promise<void> {
+): Promise<boolean> {
   await removeOutside(loaded, deps, { erased: erasing !== undefined });
-  await deps.requests.remove(loaded, erasing?.foundBy);
+  return deps.requests.remove(loaded, erasing?.foundBy);
 }
 
 /**

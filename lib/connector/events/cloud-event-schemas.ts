@@ -53,6 +53,9 @@ const dataSchemas = {
   "credential.failed": z
     .object({ ...ofCredential, state: z.literal("failed") })
     .describe("The credential can no longer become active. The read model has the reason."),
+  "credential.revoked": z
+    .object(ofCredential)
+    .describe("The credential was removed at its identity provider. Its state stays `active`."),
   "pin_mail.sent": z.object(ofMail).describe("The mail service sent the PIN email of the key."),
   "pin_mail.given_up": z
     .object({
@@ -68,7 +71,7 @@ const dataSchemas = {
     ),
   "request.ended": z
     .object({ ...common, state: z.enum(endStates).describe("The state of the request.") })
-    .describe("Every credential of the request has ended. PIN emails may follow."),
+    .describe("Every credential of the request has ended. PIN emails and revocations may follow."),
 } as const satisfies Record<EventType, z.ZodObject>;
 
 /** The schema of an event on the wire: CloudEvents 1.0 in structured JSON. */

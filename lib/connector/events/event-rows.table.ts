@@ -4,7 +4,8 @@ import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { eventTypes } from "../model/states.ts";
-import { leaseSchema, retrySchema, schemaVersion, trackingSchema } from "../storage/request-columns.table.ts";
+import { retrySchema } from "../storage/credential-schema.table.ts";
+import { leaseSchema, schemaVersion, trackingSchema } from "../storage/request-columns.table.ts";
 import {
   deliveryFailures,
   type EventDelivery,

@@ -19,6 +19,13 @@ export interface RegistrationQuery {
   readonly since: Instant;
 }
 
+/** A registered credential that is to be removed. */
+export interface RegisteredCredential {
+  readonly credentialId: string;
+  /** What `activate` or `isRegistered` returned. */
+  readonly registrationId?: string | undefined;
+}
+
 /** The limits of a call that changes something. It does not start after `notAfter`, even if the process was suspended meanwhile. */
 interface CallLimits {
   readonly signal: AbortSignal;
@@ -37,6 +44,8 @@ export interface Idp {
   readonly longestChallengeMs?: number | undefined;
   /** What an administrator changes so that challenges last longer, as sentences. */
   readonly longerChallengesHint: string;
+  /** The right that `revoke` needs, for an administrator. */
+  readonly revocationNeeds: string;
   /** Why some of the settings cannot work at this IdP, for the log. */
   readonly settingProblems?: readonly string[];
   /** The most credentials that a user can have. Absent if that is not known: the IdP then refuses more itself. */
@@ -47,14 +56,28 @@ export interface Idp {
    */
   readonly checkUser?: (query: UserQuery, signal: AbortSignal) => Promise<readonly UserProblem[]>;
   creationOptions(request: OptionsRequest, signal: AbortSignal): Promise<Challenge>;
-  /** Registers the credential. @param name shown at the IdP, `<name>: <serial>` */
-  activate(idpState: Challenge["idpState"], attestation: Attestation, name: string, limits: CallLimits): Promise<void>;
-  /** Whether the credential is registered; undefined if the IdP has no reliable read-back. */
+  /**
+   * Registers the credential. Returns the id under which the IdP lists it, if that follows neither from the credential id nor from the IdP
+   * state.
+   * @param name shown at the IdP, `<name>: <serial>`
+   */
+  activate(
+    idpState: Challenge["idpState"],
+    attestation: Attestation,
+    name: string,
+    limits: CallLimits,
+  ): Promise<string | undefined>;
+  /** Whether the credential is registered: true, or the id as of `activate`; undefined if the IdP has no reliable read-back. */
   isRegistered(
     idpState: Challenge["idpState"],
     query: RegistrationQuery,
     signal: AbortSignal,
-  ): Promise<boolean | undefined>;
+  ): Promise<boolean | string | undefined>;
+  /**
+   * Removes the registered credential and no other one. Succeeds too if the IdP says that it is gone. May be repeated. Fails as `refused` if
+   * the IdP does not tell which credential it is.
+   */
+  revoke(idpState: Challenge["idpState"], credential: RegisteredCredential, signal: AbortSignal): Promise<void>;
   /** Removes the registration that `creationOptions` began. Does nothing if the IdP keeps no state. May be repeated. */
   compensate(idpState: Challenge["idpState"], signal: AbortSignal): Promise<void>;
   /**

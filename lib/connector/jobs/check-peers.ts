@@ -94,7 +94,7 @@ async function checkPermissions(idp: Idp, userId: string, signal: AbortSignal): 
   });
 }
 
-/** Checks the permissions for creation options, read-back and compensation. */
+/** Checks the permissions for creation options, read-back, compensation and revocation. */
 async function checkIdp(
   { idpId, userId }: TestUser,
   { idps, intervals, log, now }: ConnectorDeps,
@@ -134,8 +134,20 @@ async function checkIdp(
     await idp.compensate(stored, signal());
     return "The registration that was started for the test user is removed.";
   });
+  const revocation = await runCheck(peer, "revocation", () => checkRevocation(idp, stored, signal()));
   log.info("peers_checked", { idp: idpId });
-  return [...findings, ...readBack, ...compensated];
+  return [...findings, ...readBack, ...compensated, ...revocation];
+}
+
+/** Revokes a credential that does not exist. A deployment can do without revocations, so a missing right is a warning only. */
+async function checkRevocation(idp: Idp, idpState: Challenge["idpState"], signal: AbortSignal): Promise<string> {
+  try {
+    await idp.revoke(idpState, { credentialId: "AAAA", registrationId: unknownId }, signal);
+    return "Active credentials can be revoked.";
+  } catch (error) {
+    if (!(error instanceof PeerFailure) || error.kind !== "unauthorized") throw error;
+    return `Warning: active credentials cannot be revoked. The connector's client needs ${idp.revocationNeeds}.`;
+  }
 }
 
 /** Returns what a failed check means, for the administrator. */

@@ -2,6 +2,7 @@ import { days, plus } from "../../platform/time.ts";
 import { archiveRequest, removeRequest } from "../cancel/remove-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isKeptInRegister } from "../model/archive.ts";
+import { isRevoking } from "../model/credential.ts";
 import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/request.ts";
 import { forEachDue } from "../runs/queue.ts";
@@ -21,8 +22,8 @@ export interface CleanUpReport {
 }
 
 /**
- * Deletes requests that ended at least `completedDays` ago and have no PIN to mail, with their sealed keys and blobs, rows
- * last; 0 deletes none (C16). Archives those with a registered credential instead, until they are too old for the register (C22). Deletes
+ * Deletes requests that ended at least `completedDays` ago and have no PIN to mail and no credential to revoke, with their
+ * sealed keys and blobs, rows last; 0 deletes none (C16). Archives those with a registered credential instead, until they are too old for the register (C22). Deletes
  * expired copies of responses and expired Idempotency-Keys, for any number of days.
  */
 export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
@@ -46,12 +47,11 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
       run,
       deps,
       async loaded => {
-        if (loaded.keys.some(({ value }) => isUnsent(value, deps))) return false;
+        if (loaded.keys.some(({ value }) => isUnsent(value, deps) || value.credentials.some(isRevoking))) return false;
         const undelivered = (await deps.events?.undelivered(loaded.request.value)) ?? [];
         if (undelivered.some(({ at }) => plus(at, deps.intervals.eventRetryForMs) > deps.now())) return false;
         const isArchived = queue === "clean" && registerMs > 0 && isKeptInRegister(securityKeysOf(loaded));
-        if (!isArchived) await removeRequest(loaded, deps);
-        else if (!(await archiveRequest(loaded, deps))) return false;
+        if (!(await (isArchived ? archiveRequest : removeRequest)(loaded, deps))) return false;
         for (const { fields } of undelivered) deps.log.error("event_given_up", fields);
         deps.log.info(isArchived ? "request_archived" : "request_deleted", {});
         counts[isArchived ? "archived" : "deleted"]++;

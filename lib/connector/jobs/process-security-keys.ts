@@ -3,13 +3,14 @@ import { activateCredential } from "../activate/activate-credential.ts";
 import { pollAuthenticator } from "../collect/poll-authenticator.ts";
 import { removeResponsesIfDeleted } from "../collect/save-poll.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { isWaiting } from "../model/credential.ts";
+import { isRevoking, isWaiting } from "../model/credential.ts";
 import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
 import { type CredentialRequest, isSameDue, type SecurityKey } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
 import { measureUnsentMail } from "../pin/mail-outcomes.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
 import { compensateEnded } from "../recovery/compensate-ended.ts";
+import { revokeCredential } from "../revoke/revoke-credential.ts";
 import { releaseLease } from "../runs/next-due.ts";
 import { forEachDue, logAndContinue } from "../runs/queue.ts";
 import { isDue, isLeasedByAnother, isPastDeadline, type Run } from "../runs/run.ts";
@@ -70,8 +71,8 @@ export const plusReport = (first: KeysReport, second: KeysReport): KeysReport =>
 type KeyCounts = Omit<KeysReport, "left">;
 
 /**
- * Does the due work of one security key: polls a waiting authenticator, activates pending credentials one after another
- * in array order, and sends the PIN email. A credential that must wait, or whose IdP must not be called, does not delay
+ * Does the due work of one security key: polls a waiting authenticator, revokes and activates credentials one after
+ * another in array order, and sends the PIN email. A credential that must wait, or whose IdP must not be called, does not delay
  * the next one. Stops if the lease is lost. When the time of the run is over, starts no further step and releases the
  * lease.
  */
@@ -111,7 +112,7 @@ export async function processSecurityKey(
 
   if (isPollDue(current(), run, deps)) {
     const polled = waitingOf(current());
-    const isMoreDue = (key: SecurityKey) => dueActivations(key, run, deps).length > 0 || isMailDue(key, run, deps);
+    const isMoreDue = (key: SecurityKey) => dueCredentials(key, run, deps).length > 0 || isMailDue(key, run, deps);
     const done = await doStep(pollOnSite(loaded.request.value, deps), isMoreDue);
     if (done === "lost") {
       await removeResponsesIfDeleted(loaded.request.value.id, deps);
@@ -119,14 +120,15 @@ export async function processSecurityKey(
     }
     if (done === "done") for (const index of polled) processed.add(index);
   }
-  const due = dueActivations(current(), run, deps);
-  for (const index of due) {
+  const due = dueCredentials(current(), run, deps);
+  for (const each of due) {
     if (isPastDeadline(run, deps)) return leave();
-    const activation = await activateCredential({ requestId: loaded.request.value.id, key: current(), index }, deps);
-    const isMoreDue = (key: SecurityKey) => index !== due.at(-1) || isMailDue(key, run, deps);
-    const done = await doStep(activation, isMoreDue);
+    const { index, begin } = each;
+    const step = await begin({ requestId: loaded.request.value.id, key: current(), index }, deps);
+    const isMoreDue = (key: SecurityKey) => each !== due.at(-1) || isMailDue(key, run, deps);
+    const done = await doStep(step, isMoreDue);
     if (done === "lost") return result();
-    if (done === "done") processed.add(index);
+    if (done === "done" && begin === activateCredential) processed.add(index);
   }
   if (isMailDue(current(), run, deps)) {
     if (isPastDeadline(run, deps)) return leave();
@@ -154,10 +156,17 @@ const waitingOf = ({ credentials }: SecurityKey): readonly number[] =>
 const isPollDue = (key: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
   key.enrollment !== undefined && isWaiting(key) && isRetryDue(key.enrollment, run, now());
 
-const dueActivations = ({ credentials }: SecurityKey, run: Run, { now }: ConnectorDeps): readonly number[] =>
-  [...credentials.entries()]
+/** Returns the credentials that are due, each with its work: revocations first, because a lost security key may be misused. */
+function dueCredentials({ credentials }: SecurityKey, run: Run, { now }: ConnectorDeps) {
+  const all = [...credentials.entries()];
+  const revocations = all
+    .filter(([, credential]) => isRevoking(credential) && isRetryDue(credential.revocation?.retry, run, now()))
+    .map(([index]) => ({ index, begin: revokeCredential }));
+  const activations = all
     .filter(([, credential]) => credential.state === "activation_pending" && isRetryDue(credential.retry, run, now()))
-    .map(([index]) => index);
+    .map(([index]) => ({ index, begin: activateCredential }));
+  return [...revocations, ...activations];
+}
 
 const isMailDue = ({ mail }: SecurityKey, run: Run, { now }: ConnectorDeps): boolean =>
   mail.state === "due" && isRetryDue(mail.retry, run, now());

@@ -45,6 +45,11 @@ const archivedKey = (key: SecurityKey): SecurityKey => {
 };
 
 const archivedCredential = (credential: Credential): Credential => {
-  const { idpId, relyingPartyId, userId, state, idpState, credentialId, aaguid, activatedAt } = credential;
-  return omitUndefined({ idpId, relyingPartyId, userId, state, idpState, credentialId, aaguid, activatedAt });
+  const { idpId, relyingPartyId, userId, state, idpState, credentialId, registrationId, aaguid, activatedAt } =
+    credential;
+  const { revocation } = credential;
+  return omitUndefined({
+    ...{ idpId, relyingPartyId, userId, state, idpState, credentialId, registrationId, aaguid, activatedAt },
+    revocation,
+  });
 };

@@ -2,6 +2,21 @@ import { type Instant, plus } from "../../platform/time.ts";
 import type { Clock } from "./intervals.ts";
 import type { Credential, CredentialRequest, SecurityKey } from "./request.ts";
 
+/** Whether the credential can be used now or later: not after its end, and not once its revocation was asked for, unless that failed. */
+export const isUsable = ({ state, revocation }: Credential): boolean =>
+  state !== "failed" && state !== "cancelled" && (revocation === undefined || revocation.state === "revoke_failed");
+
+/** Whether the credential is still to be removed at its IdP. */
+export const isRevoking = ({ revocation }: Credential): boolean => revocation?.state === "revoking";
+
+/** Returns a function that changes the credential of a security key at this position. */
+export const withCredential =
+  (index: number, change: (credential: Credential) => Credential) =>
+  (key: SecurityKey): SecurityKey => ({
+    ...key,
+    credentials: key.credentials.map((credential, position) => (position === index ? change(credential) : credential)),
+  });
+
 /** Whether any credential of the security key has no response yet. */
 export const isWaiting = ({ credentials }: Pick<SecurityKey, "credentials">): boolean =>
   credentials.some(({ state }) => state === "processing");

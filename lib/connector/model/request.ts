@@ -1,7 +1,7 @@
 import type { Caller } from "../../platform/caller.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { Retry } from "./retry.ts";
-import type { CredentialState, RequestState, SecurityKeyState } from "./states.ts";
+import type { CredentialState, RequestState, RevocationReason, revocationStates, SecurityKeyState } from "./states.ts";
 import type { Binding } from "./webauthn.ts";
 
 /** The endpoint that created a request. Requests of each origin can be read by both API versions. */
@@ -177,6 +177,21 @@ export interface Credential {
   readonly refusal?: { readonly at: Instant; readonly reason: string };
   /** The attempts to activate it, from its response to its end. */
   readonly retry?: Retry;
+  /** The id under which the IdP lists it, if that follows neither from the credential id nor from the IdP state. */
+  readonly registrationId?: string;
+  readonly revocation?: Revocation;
+}
+
+/** The removal of an active credential at its IdP. */
+export interface Revocation {
+  readonly state: (typeof revocationStates)[number];
+  readonly reason: RevocationReason;
+  /** Who asked for it. Absent if a job did. */
+  readonly requestedBy?: Caller;
+  readonly requestedAt: Instant;
+  readonly revokedAt?: Instant;
+  /** The attempts. They are kept when it has ended. */
+  readonly retry: Retry;
 }
 
 /** The PIN email of a security key. */

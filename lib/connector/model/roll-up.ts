@@ -1,4 +1,5 @@
 import type { Instant } from "../../platform/time.ts";
+import { isUsable } from "./credential.ts";
 import type { Credential, CredentialRequest, SecurityKey } from "./request.ts";
 import { firstAttempt } from "./retry.ts";
 import { type CredentialEvent, isTerminal, rollUpRequest, rollUpSecurityKey, transition } from "./states.ts";
@@ -22,7 +23,10 @@ export function afterEvent(credential: Credential, event: CredentialEvent, error
   };
 }
 
-/** Returns the security key with its rolled-up state. The first active credential makes its PIN email due. */
+/**
+ * Returns the security key with its rolled-up state. The first active credential makes its PIN email due. An email that is due ends when no
+ * credential can be used any more.
+ */
 export function withRollUp(key: SecurityKey, now: Instant): SecurityKey {
   const state = rollUpSecurityKey(key.credentials.map(credential => credential.state));
   const anyActive = key.credentials.some(credential => credential.state === "active");
@@ -30,6 +34,11 @@ export function withRollUp(key: SecurityKey, now: Instant): SecurityKey {
     return { ...key, state, mail: { ...key.mail, state: "due", firstDueAt: now, retry: firstAttempt(now) } };
   }
   if (key.mail.state === "waiting" && isTerminal(state)) return { ...key, state, mail: { ...key.mail, state: "none" } };
+  if (key.mail.state === "due" && !key.credentials.some(isUsable)) {
+    const { triedAt, accepted, retry = firstAttempt(now), ...mail } = key.mail;
+    const lastError = "No PIN email is sent: every credential of the security key is revoked or has failed.";
+    return { ...key, state, mail: { ...mail, state: "none", retry: { ...retry, lastError } } };
+  }
   return { ...key, state };
 }
 

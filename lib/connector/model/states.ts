@@ -85,6 +85,13 @@ function outcome<S extends CredentialState | SecurityKeyState>(
   return states.every(state => state === "cancelled") ? "cancelled" : "failed";
 }
 
+/** The states of the removal of an active credential at its IdP. The credential itself stays `active`. */
+export const revocationStates = ["revoking", "revoked", "revoke_failed"] as const;
+
+/** Why a credential is revoked: a caller asked for it, its security key is lost or replaced, or its user has left. */
+export const revocationReasons = ["requested", "lost", "replaced", "offboarded"] as const;
+export type RevocationReason = (typeof revocationReasons)[number];
+
 /** The types of events, without their prefix. */
 export const eventTypes = [
   "request.started",
@@ -93,6 +100,7 @@ export const eventTypes = [
   "key.delivery_failed",
   "credential.active",
   "credential.failed",
+  "credential.revoked",
   "pin_mail.sent",
   "pin_mail.given_up",
   "request.ended",

@@ -2,16 +2,17 @@ import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { between, hours, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { isUsable } from "../model/credential.ts";
 import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
 import { mailService } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { type PinMail, queueOf, type SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
+import { loadUnleased } from "../runs/load-unleased.ts";
 import { isStopped } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, isPastDeadline, type Run, retryAfterLease, startRun } from "../runs/run.ts";
 import { type KeyInRun, runStep, type StepResult } from "../runs/run-step.ts";
 import type { Step } from "../runs/step.ts";
-import { loadRequest } from "../storage/change-request.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 
@@ -33,39 +34,21 @@ export async function resendPin(
 ): Promise<{ readonly sent: number }> {
   const run = startRun("on_demand", deps);
   return withLogFields({ credentialRequestId: requestId }, async () => {
-    const start = await loadFree(requestId, provisioning, run, deps);
+    const start = await loadUnleased(requestId, loaded => mailedKeys(loaded, provisioning), run, deps);
     const sent = await resendEach(start, openKeys(start, provisioning, run, deps), run, withCachedResponses(deps));
     deps.log.info("pin_resent", { sent });
     return { sent };
   });
 }
 
-/** Waits before each further read while a job has a lease. A job's visit of a key usually lasts less than their sum. */
-const leaseWaitsMs = [200, 300, 500, 1000];
-
-/** Returns the request. Reads it again while a job has the lease of a key to mail, until all waits are over. */
-async function loadFree(
-  requestId: string,
-  provisioning: SecurityKey["provisioning"] | undefined,
-  run: Run,
-  deps: ConnectorDeps,
-): Promise<LoadedRequest> {
-  let loaded = await loadRequest(requestId, deps);
-  for (const waitMs of leaseWaitsMs) {
-    if (!mailedKeys(loaded, provisioning).some(({ lease }) => isLeasedByAnother(lease, run, deps.now()))) break;
-    await deps.sleep(waitMs);
-    loaded = await loadRequest(requestId, deps);
-  }
-  return loaded;
-}
-
-/** Returns the security keys whose PINs are mailed. */
+/** Returns the security keys whose PINs are mailed: not those of which every credential is revoked. */
 const mailedKeys = (
   loaded: LoadedRequest,
   provisioning: SecurityKey["provisioning"] | undefined,
 ): readonly SecurityKey[] =>
   securityKeysOf(loaded)
     .filter(key => provisioning === undefined || key.provisioning === provisioning)
+    .filter(({ credentials }) => credentials.some(isUsable))
     .filter(({ mail: { state } }) => state === "due" || state === "sent" || state === "given_up");
 
 /** Returns the ids of the security keys that may be mailed now. Throws a Fault if there are none. */

@@ -2,6 +2,7 @@ import type { Mailer, MailStatus } from "../../platform/peers/mail.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { isUsable } from "../model/credential.ts";
 import { derivedGuid } from "../model/ids.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService, mailService, preRegistrationApi } from "../model/peer-names.ts";
@@ -133,7 +134,7 @@ interface Send {
 
 async function deliver(target: Target, { to, pin, inDoubt }: Send, deps: ConnectorDeps): Promise<StepOutcome> {
   const { loaded, key } = target;
-  const usable = key.credentials.filter(({ state }) => state !== "failed" && state !== "cancelled");
+  const usable = key.credentials.filter(isUsable);
   // One user may have a credential at several identity providers.
   const userIds = [...new Set(usable.map(({ userId }) => userId))];
   const tracking = isOnSite(key) ? undefined : loaded.request.value.delivery?.shipment?.tracking;

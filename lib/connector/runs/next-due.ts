@@ -1,6 +1,6 @@
 import { between, earliest, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { isWaiting } from "../model/credential.ts";
+import { isRevoking, isWaiting } from "../model/credential.ts";
 import { deliveryService, idpName, mailService, preRegistrationApi } from "../model/peer-names.ts";
 import { type CredentialRequest, type Due, isOnSite, type Queue, queueOf, type SecurityKey } from "../model/request.ts";
 import { type BackOff, firstAttempt, postpone } from "../model/retry.ts";
@@ -72,6 +72,9 @@ export function nextDue(
     ...key.credentials
       .filter(({ state }) => state === "activation_pending")
       .map(({ retry, idpId }) => ({ retry, peer: idpName(idpId) })),
+    ...key.credentials
+      .filter(isRevoking)
+      .map(({ revocation, idpId }) => ({ retry: revocation?.retry, peer: idpName(idpId) })),
     ...(key.mail.state === "due" ? [{ retry: key.mail.retry, peer: mailService }] : []),
   ].flatMap(({ retry, peer }) => (retry === undefined ? [] : [{ ...retry, peer }]));
   const at = earliest(...waiting.map(({ nextAt }) => nextAt));

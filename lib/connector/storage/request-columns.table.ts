@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { callerRoles } from "../../platform/caller.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import {
@@ -10,7 +9,8 @@ import {
   queues,
   type SecurityKey,
 } from "../model/request.ts";
-import { credentialStates, requestStates, securityKeyStates } from "../model/states.ts";
+import { requestStates, securityKeyStates } from "../model/states.ts";
+import { callerSchema, credentialSchema, retrySchema } from "./credential-schema.table.ts";
 
 /** The version of the layout, written into every row of the connector. */
 export const schemaVersion = 1;
@@ -18,14 +18,6 @@ export const schemaVersion = 1;
 const text = z.string();
 const isSet = z.boolean();
 const count = z.int();
-
-/** The attempts of one piece of work. */
-export const retrySchema = z.object({
-  attempts: count,
-  nextAt: storedInstant,
-  notBefore: storedInstant.exactOptional(),
-  lastError: text.exactOptional(),
-});
 
 export const dueSchema = z.object({
   queue: z.enum(queues),
@@ -102,14 +94,7 @@ export const requestColumns = rowColumns<CredentialRequest>({ kind: "request", v
         .object({ before: dueSchema.exactOptional(), deleteSentAt: storedInstant.exactOptional() })
         .exactOptional(),
       claim: text.exactOptional(),
-      createdBy: z
-        .object({
-          kind: z.enum(["tenant", "api_token"]),
-          application: text,
-          subject: text.exactOptional(),
-          roles: z.array(z.enum(callerRoles)).exactOptional(),
-        })
-        .exactOptional(),
+      createdBy: callerSchema.exactOptional(),
       eventCount: count.exactOptional(),
       eventSinks: z.array(count).exactOptional(),
       due: dueSchema.exactOptional(),
@@ -118,29 +103,6 @@ export const requestColumns = rowColumns<CredentialRequest>({ kind: "request", v
       lease: leaseSchema.exactOptional(),
     }),
   ),
-);
-
-const credential = z.lazy(() =>
-  z.object({
-    idpId: text,
-    relyingPartyId: text.exactOptional(),
-    userId: text,
-    state: z.enum(credentialStates),
-    errorMessage: text.exactOptional(),
-    idpState: text.exactOptional(),
-    binding: z
-      .object({ challengeHash: text, origin: text, relyingPartyId: text, userVerification: isSet })
-      .exactOptional(),
-    challengeExpiresAt: storedInstant.exactOptional(),
-    responseKey: text.exactOptional(),
-    credentialId: text.exactOptional(),
-    aaguid: text.exactOptional(),
-    activatedAt: storedInstant.exactOptional(),
-    retryableUntil: storedInstant.exactOptional(),
-    triedAt: storedInstant.exactOptional(),
-    refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),
-    retry: retrySchema.exactOptional(),
-  }),
 );
 
 const mail = z.lazy(() =>
@@ -183,7 +145,7 @@ export const securityKeyColumns = rowColumns<SecurityKey>(
           .exactOptional(),
         pinResponseKey: text.exactOptional(),
         responses: text.exactOptional(),
-        credentials: z.array(credential),
+        credentials: z.array(credentialSchema),
         mail,
         enrollment: retrySchema.exactOptional(),
         ofShipmentV1: isSet.exactOptional(),

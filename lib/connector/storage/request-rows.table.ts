@@ -89,11 +89,13 @@ export function requestRows(tables: Tables) {
         { isRepeated: true, onDoubt },
       ),
 
-    async remove({ request, keys }: LoadedRequest): Promise<void> {
-      await table.transact(request.value.id, [
-        ...keys.map(key => ({ remove: { rowKey: keyPrefix + key.value.id } })),
-        { remove: { rowKey: requestRow } },
+    /** Removes all rows by the versions that were read. Returns false if the request was changed meanwhile, true if it is gone. */
+    async remove({ request, keys }: LoadedRequest): Promise<boolean> {
+      const removed = await table.transact(request.value.id, [
+        ...keys.map(key => ({ remove: { rowKey: keyPrefix + key.value.id }, etag: key.version })),
+        { remove: { rowKey: requestRow }, etag: request.version },
       ]);
+      return removed !== undefined || (await load(request.value.id)) === undefined;
     },
   };
 }

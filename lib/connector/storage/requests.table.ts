@@ -173,15 +173,20 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
 
     /**
      * Deletes the rows of a request. The index rows by which the caller finds the request are removed last: its due work
-     * and, in an erasure, its entry in a list.
+     * and, in an erasure, its entry in a list. Returns false if the request was changed meanwhile: then it is kept.
      * @param foundBy set in an erasure: the list by which the request was found
      */
-    async remove(loaded: LoadedRequest, foundBy?: RequestList): Promise<void> {
+    async remove(loaded: LoadedRequest, foundBy?: RequestList): Promise<boolean> {
       const values = valuesOf(loaded);
       await index.removeOthers(values, foundBy);
       await events?.removeAll(values.request);
-      await rows.remove(loaded);
+      if (!(await rows.remove(loaded))) {
+        const kept = await rows.load(values.request.id);
+        if (kept !== undefined) await index.add(undefined, valuesOf(kept));
+        return false;
+      }
       await index.removeFound(values, foundBy);
+      return true;
     },
 
     due: due.entries,

@@ -43,6 +43,8 @@ export interface PeerRequest<T> {
   readonly reads?: "json" | "text";
   /** The schema of a 2xx body. It gets `undefined` for an empty body, and may throw a `PeerFailure`. */
   readonly response: z.ZodType<T>;
+  /** The only 2xx status that counts as success. By default all do. */
+  readonly status?: number;
   /** Whether the call may be repeated after temporary failures: it reads, gets a token, or is idempotent by its contract. */
   readonly mayRepeat?: boolean;
   readonly signal?: AbortSignal | undefined;
@@ -122,6 +124,8 @@ async function callOnce<T>(
     const error = access.errorOf?.(jsonOf(text));
     throw failed(kindOfStatus(status, retryAfter), { status, retryAfter, ...error, peerRequestId });
   }
+  if (request.status !== undefined && status !== request.status)
+    throw failed("unanswered", { status, detail: `The response must have status ${request.status}.`, peerRequestId });
   const parsed = request.response.safeParse(request.reads === "text" ? text : jsonOf(text));
   if (parsed.success) return parsed.data;
   const wrong = parsed.error.issues.map(({ path }) => path.join(".") || "body");

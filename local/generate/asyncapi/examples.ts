@@ -7,7 +7,10 @@ const request = {
 };
 const key = { ...request, keyId: "s-01-001" };
 
-/** One event of each type, all of one request: its first credential becomes active, its second one fails. Its parcel has both ends. */
+/**
+ * One event of each type, all of one request: its first credential becomes active and is revoked, its second one fails. Its parcel has both
+ * ends.
+ */
 export const eventExamples: Readonly<Record<EventType, RequestEvent>> = {
   "request.started": { ...request, type: "request.started", sequence: 1, at: "2026-01-05T09:00:00.000Z" },
   "key.shipped": { ...key, type: "key.shipped", sequence: 2, at: "2026-01-07T14:05:00.000Z" },
@@ -51,4 +54,12 @@ export const eventExamples: Readonly<Record<EventType, RequestEvent>> = {
     at: "2026-01-10T12:30:00.000Z",
   },
   "key.delivered": { ...key, type: "key.delivered", sequence: 9, at: "2026-01-12T10:15:00.000Z" },
+  "credential.revoked": {
+    ...key,
+    type: "credential.revoked",
+    credential: 1,
+    idpId: "entra",
+    sequence: 10,
+    at: "2026-03-02T16:20:00.000Z",
+  },
 };

@@ -29,6 +29,7 @@ export const summaries: Readonly<Record<EventType, string>> = {
   "key.delivery_failed": "Key not delivered",
   "credential.active": "Credential active",
   "credential.failed": "Credential failed",
+  "credential.revoked": "Credential revoked",
   "pin_mail.sent": "PIN email sent",
   "pin_mail.given_up": "PIN email given up",
   "request.ended": "Request ended",

@@ -10,6 +10,8 @@ import { AIC_FORMS } from "./callbacks.ts";
 import { AmError, asAm, badRequest, journeyFailure } from "./errors.ts";
 import { type AicBehaviour, type AicJourneyOptions, type AicJourneyState, createAicJourney } from "./journey.ts";
 
+const DEVICES = /\/users\/([^/]+)\/devices\/2fa\/webauthn(?:\/([^/]+))?$/;
+
 const settings = z.strictObject({
   /** Lifetime of new access tokens in seconds. */
   expiresIn: z.int().nonnegative().optional(),
@@ -74,11 +76,25 @@ export async function startAic(options: AicOptions): Promise<Aic> {
     return { status: 200, body: "authId" in next ? next : { ...session, ...next } };
   };
 
+  /** The devices of a user, for a client that may administer them. */
+  const devices = ({ method, query, headers }: HttpCall, userId: string, uuid: string | undefined) => {
+    if (!tokens.isValid(String(headers.authorization).replace(/^Bearer /, "")))
+      throw new AmError(401, "Unauthorized", "Access Denied");
+    if (uuid !== undefined && method === "DELETE") return { status: 200, body: journey.remove(userId, uuid) };
+    if (uuid !== undefined || method !== "GET" || query.get("_queryFilter") !== "true")
+      throw badRequest("The operation is not supported.");
+    const result = journey.devicesOf(userId);
+    return { status: 200, body: { result, resultCount: result.length, pagedResultsCookie: null } };
+  };
+
   const peer = await startPeer("aic", {
     port: options.port,
     handle: call => {
       if (call.method === "POST" && call.path === `/am/oauth2/realms/root/realms/${realm}/access_token`)
         return tokens.grant(call);
+      const [, userId, uuid] = DEVICES.exec(call.path) ?? [];
+      if (userId !== undefined && call.path.startsWith(`/am/json/realms/root/realms/${realm}/`))
+        return asAm(async () => devices(call, userId, uuid));
       if (call.path !== `/am/json/realms/root/realms/${realm}/authenticate`) return undefined;
       return asAm(() => authenticate(call));
     },

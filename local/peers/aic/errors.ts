@@ -25,6 +25,7 @@ export async function asAm(work: () => Promise<HttpAnswer | undefined>): Promise
 }
 
 export const badRequest = (message: string) => new AmError(400, "Bad Request", message);
+export const notFound = () => new AmError(404, "Not Found", "Resource cannot be found");
 /** The response to every failed journey: AM does not report the reason. */
 export const journeyFailure = () => new AmError(401, "Unauthorized", "Login failure");
 export const timedOut = () => new AmError(401, "Unauthorized", "Session has timed out", "110");

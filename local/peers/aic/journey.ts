@@ -6,7 +6,7 @@ import { idOfUser } from "../pingone/user-id.ts";
 import { verifyAttestation } from "../security-key/authenticator-verify.ts";
 import type { State } from "../state-file.ts";
 import { type AicForm, askForCredential, askForName } from "./callbacks.ts";
-import { badRequest, journeyFailure, timedOut } from "./errors.ts";
+import { badRequest, journeyFailure, notFound, timedOut } from "./errors.ts";
 import { readOutcome } from "./outcome.ts";
 
 export interface AicJourneyState {
@@ -35,11 +35,24 @@ export interface AicJourneyOptions {
   readonly attestationRoot: string;
 }
 
+/** A WebAuthn device in AM's list. */
+export interface AmDevice {
+  readonly _id: string;
+  readonly uuid: string;
+  readonly credentialId: string;
+  readonly deviceName: string;
+  readonly deviceManagementStatus: boolean;
+}
+
 export interface AicJourney {
   /** Both functions throw `AmError`. */
   begin(): Promise<object>;
   goOn(body: Buffer): Promise<object>;
   of(userId: string): AicJourneyState["registrations"];
+  /** Returns the devices of the user with this id, as AM lists them. */
+  devicesOf(id: string): readonly AmDevice[];
+  /** Throws `AmError` 404 if the user has no such device. */
+  remove(id: string, uuid: string): AmDevice;
   expire(): void;
 }
 
@@ -123,11 +136,24 @@ export function createAicJourney(
       return handOut({ userId: value, challenge: challenge.toString("base64url"), expiresAt }, asked);
     },
     of,
+    devicesOf: id => registrations.filter(({ userId }) => idOfUser(userId) === id).map(deviceOf),
+    remove: (id, uuid) => {
+      const found = registrations.find(each => idOfUser(each.userId) === id && deviceOf(each).uuid === uuid);
+      if (found === undefined) throw notFound();
+      registrations.splice(registrations.indexOf(found), 1);
+      file.save();
+      return deviceOf(found);
+    },
     expire: () => {
       for (const step of Object.values(steps)) step.expiresAt = 0;
       file.save();
     },
   };
+}
+
+function deviceOf({ credentialId, displayName }: AicJourneyState["registrations"][number]): AmDevice {
+  const uuid = idOfUser(`device ${credentialId}`);
+  return { _id: uuid, uuid, credentialId, deviceName: displayName, deviceManagementStatus: false };
 }
 
 /** The stored state decides whether a step has expired. */

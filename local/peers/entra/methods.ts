@@ -35,6 +35,8 @@ export interface FidoMethods {
   /** Verifies a key with a challenge that was issued for this user. Rejects with `GraphError`. */
   register(userId: string, body: Buffer): Promise<FidoMethod>;
   of(userId: string): readonly FidoMethod[];
+  /** Throws `GraphError` 404 if the user has no method with this id. */
+  remove(userId: string, methodId: string): void;
   idOf(method: FidoMethod): string;
   expireChallenges(): void;
 }
@@ -100,6 +102,12 @@ export function createFidoMethods(
       return method;
     },
     of,
+    remove: (userId, wanted) => {
+      const found = of(userId).find(method => methodId(method, ids()) === wanted);
+      if (found === undefined) throw new GraphError(404, "ResourceNotFound", "The method does not exist.");
+      methods.splice(methods.indexOf(found), 1);
+      file.save();
+    },
     idOf: method => methodId(method, ids()),
     expireChallenges: () => {
       for (const challenge of Object.values(challenges)) challenge.expiresAt = 0;

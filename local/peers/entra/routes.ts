@@ -16,7 +16,7 @@ interface Graph {
 }
 
 const USERS =
-  /^\/(?<version>beta|v1\.0)\/users(?:\/(?<id>[^/]+)|\('(?<quoted>[^']+)'\))(?<methods>\/authentication\/fido2Methods(?:\/(?<rest>creationOptions.*))?)?$/;
+  /^\/(?<version>beta|v1\.0)\/users(?:\/(?<id>[^/]+)|\('(?<quoted>[^']+)'\))(?<methods>\/authentication\/fido2Methods(?:\/(?:(?<rest>creationOptions.*)|(?<methodId>[^/]+)))?)?$/;
 const POLICY = /^\/(?:beta|v1\.0)\/policies\/authenticationMethodsPolicy\/authenticationMethodConfigurations\/fido2$/;
 
 /** Returns the routes of Microsoft Graph for the keys of users. They throw `GraphError`. */
@@ -25,7 +25,7 @@ export async function graphRoutes(
   call: HttpCall,
 ): Promise<HttpAnswer | undefined> {
   const path = USERS.exec(call.path)?.groups ?? {};
-  const { version, id, quoted, rest } = path;
+  const { version, id, quoted, rest, methodId } = path;
   const userId = id ?? quoted;
   if (userId === undefined && !POLICY.test(call.path)) return undefined;
   if (!tokens.isValid(call.headers.authorization?.replace(/^Bearer /, "") ?? ""))
@@ -48,6 +48,11 @@ export async function graphRoutes(
   });
 
   const { method } = call;
+  if (methodId !== undefined) {
+    if (method !== "DELETE") throw methodNotAllowed();
+    methods.remove(userId, decodeURIComponent(methodId));
+    return { status: 204 };
+  }
   if (rest === undefined) {
     if (method === "GET") return { status: 200, body: { value: methods.of(userId).map(shown) } };
     if (method !== "POST") throw methodNotAllowed();

@@ -64,6 +64,7 @@ it("accepts every event of a request in order and prints each once, also if it i
     "fido-connector.pin_mail.sent ada 000007 s-01-001",
     "fido-connector.key.delivery_failed ada 000008 s-01-001 exception",
     "fido-connector.key.delivered ada 000009 s-01-001 delivered",
+    "fido-connector.credential.revoked ada 000010 s-01-001",
   ]);
 });
 

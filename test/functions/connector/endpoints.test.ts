@@ -53,7 +53,15 @@ const sufficientRoles = {
     "v1GetStatus",
     "connectorGetCaller",
   ],
-  support: ["v2CancelCredentialRequest", "v2ResendPin", "v1ResendPin", "v1ResendPinOfShipment"],
+  support: [
+    "v2CancelCredentialRequest",
+    "v2RevokeCredentialRequest",
+    "v2RevokeSecurityKey",
+    "v2RevokeCredential",
+    "v2ResendPin",
+    "v1ResendPin",
+    "v1ResendPinOfShipment",
+  ],
 };
 
 describe.each(cases)("%s", (route, { name }) => {

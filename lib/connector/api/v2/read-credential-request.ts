@@ -7,12 +7,20 @@ import {
   type CredentialRequest,
   displayName,
   type MailingAddress,
+  type Revocation,
   type SecurityKey,
   type Shipment,
 } from "../../model/request.ts";
 import { externalIdOf } from "../../model/request-lists.ts";
 import { deliveryProblem, deliveryStateOf, deliveryStates } from "../../model/shipment.ts";
-import { credentialStates, isTerminal, requestStates, securityKeyStates } from "../../model/states.ts";
+import {
+  credentialStates,
+  isTerminal,
+  requestStates,
+  revocationReasons,
+  revocationStates,
+  securityKeyStates,
+} from "../../model/states.ts";
 
 const credentialV2 = z.lazy(() =>
   z
@@ -23,6 +31,19 @@ const credentialV2 = z.lazy(() =>
       state: z.enum(credentialStates).describe("`activation_pending`: on the key, not yet accepted by the IdP."),
       retryable_until: z.iso.datetime().optional().describe("Until then a failing activation is tried again."),
       error_message: z.string().optional().describe("The last error of the activation or of the PIN email."),
+      revocation: z
+        .object({
+          state: z
+            .enum(revocationStates)
+            .describe("`revoked`: removed at the IdP. `revoke_failed`: not tried again; revoke it once more."),
+          reason: z.enum(revocationReasons).describe("Why it was asked for."),
+          requested_at: z.iso.datetime().describe("When it was asked for."),
+          revoked_at: z.iso.datetime().optional().describe("When the IdP confirmed the removal."),
+          failed_attempts: z.int().min(0).describe("Attempts that failed."),
+          error_message: z.string().optional().describe("Why the last attempt failed."),
+        })
+        .optional()
+        .describe("Present where the removal at the IdP was asked for. `state` of the credential stays `active`."),
     })
     .meta({ id: "Credential", description: "A credential on a security key, for one user at one identity provider." }),
 );
@@ -187,6 +208,17 @@ const readCredential = (credential: Credential, key: SecurityKey): z.output<type
     retryable_until: isTerminal(credential.state) ? undefined : credential.retryableUntil,
     error_message:
       credentialMessage(credential, key) ?? (credential.state === "active" ? pinMailMessage(key.mail) : undefined),
+    revocation: credential.revocation && readRevocation(credential.revocation),
+  });
+
+const readRevocation = ({ state, reason, requestedAt, revokedAt, retry }: Revocation) =>
+  omitUndefined({
+    state,
+    reason,
+    requested_at: requestedAt,
+    revoked_at: revokedAt,
+    failed_attempts: retry.attempts,
+    error_message: state === "revoked" ? undefined : retry.lastError,
   });
 
 const readAddress = (address: MailingAddress): z.output<typeof mailingAddressV2> =>

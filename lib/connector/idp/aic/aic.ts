@@ -7,9 +7,10 @@ import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
 import type { IdpDeps, IdpKind } from "../kind.ts";
 import { createPingTokens } from "../ping.ts";
+import { removeDevice } from "./remove-device.ts";
 import { type AicSettings, settings } from "./settings.ts";
 import { end, endOf, type Field, fillIn, type JourneyStep, step, typesOf } from "./step.ts";
-import { errorOf, journeyOptions, optionsOf, outcomeOf } from "./wire.ts";
+import { errorOf, journeyOptions, optionsOf, outcomeOf, userNameIn } from "./wire.ts";
 
 const idpState = z.object({ step });
 /** The maximum size of a step as JSON, in bytes. Sealed it is a third longer, and the row of a security key has up to 20 of them. */
@@ -38,7 +39,8 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     authIndexValue: configured.journey,
     noSession: "true",
   });
-  const url = `${amUrlOf(configured["api-base-url"])}/json/${realm}/authenticate?${query}`;
+  const realmUrl = `${amUrlOf(configured["api-base-url"])}/json/${realm}`;
+  const url = `${realmUrl}/authenticate?${query}`;
   const defaultRelyingPartyId = configured["default-relying-party"] ?? new URL(configured["api-base-url"]).hostname;
   const timeoutMs = configured["challenge-timeout-milliseconds"];
   const userField: Field = { type: configured["callback-1"], tokenId: configured["token-id-1"] };
@@ -89,6 +91,7 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
     defaultRelyingPartyId,
     longestChallengeMs: timeoutMs,
     longerChallengesHint: "Raise the maximum duration of the journey, and challenge-timeout-milliseconds if it is set.",
+    revocationNeeds: "a scope such as fr:am:*, and the right to administer the devices of users in the realm",
 
     creationOptions: (request, outer) =>
       operate(outer, async call => {
@@ -117,14 +120,19 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
         if (data === undefined || body === undefined)
           throw failed("refused", `The stored state has no step with a ${outcomeField.type}.`);
         const next = await continueJourney({ ...call, ...post(operation, body), notAfter });
-        if (next === undefined) return;
+        if (next === undefined) return undefined;
         if (optionsIn(next) !== undefined) throw failed("refused", "The journey asks for another credential.");
         // It is not known whether the credential was registered before this step.
         throw failed("unanswered", `The journey continues with ${typesOf(next)}.`);
       }),
 
-    // Reading a user's devices needs permissions that the settings of this kind do not cover.
+    // Reading a user's devices needs permissions that a client does not need for the journey.
     isRegistered: async () => undefined,
+    revoke: (stored, { credentialId }, outer) =>
+      tokens.use(outer, async call => {
+        const { data } = idpState.safeParse(stored);
+        await removeDevice(access, call, { realmUrl, user: userNameIn(data && optionsIn(data.step)), credentialId });
+      }),
     compensate: async () => {},
   };
 }

@@ -70,6 +70,15 @@ export const optionsOf = (step: JourneyStep, type: string, defaultRelyingPartyId
     .map(callback => metadataIn(callback, defaultRelyingPartyId))
     .find(data => data !== undefined);
 
+const named = z.lazy(() => z.object({ user: z.object({ id: z.base64url().or(z.base64()) }) }));
+
+/** Returns AM's name of the user in creation options: their user id is its base64. Undefined if they have no name that can be in a path. */
+export function userNameIn(options: object | undefined): string | undefined {
+  const { data } = named.safeParse(options);
+  const name = data && Buffer.from(data.user.id, "base64").toString("utf8");
+  return name === undefined || /^\.{0,2}$|[\p{Cc}\uFFFD]/u.test(name) ? undefined : name;
+}
+
 /**
  * Returns the value of the hidden callback: client data as text, attestation as signed bytes, credential id and device name, separated
  * by `::`. It is inside JSON if the step supports that.

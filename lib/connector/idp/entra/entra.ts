@@ -4,13 +4,15 @@ import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import { minutes, plus } from "../../../platform/time.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge } from "../../model/webauthn.ts";
-import { type AccessTokens, createAccessTokens } from "../../peers/access-token.ts";
+import { type AccessTokens, createAccessTokens, type TokenCall } from "../../peers/access-token.ts";
 import { grantByClientCredentials } from "../../peers/grant.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
+import { undefinedIfGone } from "../gone.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
 import { withAttestationFormat } from "./attestation-format.ts";
 import { entraUserCheck } from "./check-user.ts";
+import { listMethods } from "./list-methods.ts";
 import { type EntraSettings, settings } from "./settings.ts";
 import {
   challengeTimeout,
@@ -19,15 +21,15 @@ import {
   errorOf,
   findMethod,
   graphOptions,
+  isGuid,
   type Method,
   mayBeCredential,
-  methodList,
+  methodIdOf,
   registrationBody,
   registrationResponse,
 } from "./wire.ts";
 
 const idpState = z.object({ userId: z.string().min(1) });
-const maxPages = 10;
 /** Of one user. Options for further ones are issued, but the registration is refused. */
 const maxPasskeys = 10;
 const nationalGraphs = ["graph.microsoft.us", "dod-graph.microsoft.us", "microsoftgraph.chinacloudapi.cn"];
@@ -51,6 +53,12 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
       });
     return data.userId;
   };
+  const readMethods = (
+    call: TokenCall,
+    operation: string,
+    userId: string,
+    isEnough?: (methods: readonly Method[]) => boolean,
+  ) => listMethods(access, call, { operation, graph, url: methodsOf(userId), isEnough });
 
   return {
     id,
@@ -59,6 +67,8 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
     longerChallengesHint: isBeta
       ? "Raise challenge-timeout-minutes, up to 43200. If it is long enough, Microsoft Graph grants less than it is asked for."
       : "Set api-version to beta: version 1.0 of Microsoft Graph has challenges of 5 minutes only.",
+    revocationNeeds:
+      "the application permission UserAuthMethod-Passkey.ReadWrite.All or UserAuthenticationMethod.ReadWrite.All",
     ...(!isBeta && nationalGraphs.includes(new URL(graph).hostname) && { settingProblems: [globalOnly] }),
     maxCredentials: maxPasskeys,
     checkUser: entraUserCheck(access, tokens, { url: graph, userUrl }),
@@ -106,27 +116,29 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
           const detail = "The response has the id of another credential.";
           throw new PeerFailure(access.peer, operation, "unanswered", { detail });
         }
+        return isGuid(methodId) ? methodId : undefined;
       }),
 
     isRegistered: (stored, query, outer) =>
       tokens.use(outer, async call => {
         const operation = "registered keys";
-        const methods: Method[] = [];
-        let url = methodsOf(userOf(operation, stored));
-        for (let page = 0; page < maxPages; page++) {
-          const list = { ...call, operation, method: "GET", url, response: methodList, mayRepeat: true } as const;
-          const read = await callPeer(access, list).catch(noneWithoutUser);
-          methods.push(...read.value);
-          const next = read["@odata.nextLink"];
-          const found = findMethod(methods, query);
-          if (next === undefined || found === "by id") return typeof found === "string" ? true : found;
-          // The token must not be sent to another host than Graph.
-          if (!next.startsWith(`${graph}/`)) break;
-          url = next;
-        }
-        throw new PeerFailure(access.peer, operation, "unanswered", {
-          detail: "The list of keys has no readable end.",
-        });
+        const isFound = (methods: readonly Method[]) => findMethod(methods, query) === true;
+        return findMethod(await readMethods(call, operation, userOf(operation, stored), isFound), query);
+      }),
+
+    revoke: (stored, credential, outer) =>
+      tokens.use(outer, async call => {
+        const operation = "revocation";
+        const userId = userOf(operation, stored);
+        const found = methodIdOf(await readMethods(call, operation, userId), credential);
+        if (found === undefined) return;
+        if (found === "unclear")
+          throw new PeerFailure(access.peer, operation, "refused", {
+            detail: "Microsoft Graph lists keys of the user under ids that do not tell which one this is.",
+          });
+        const url = `${methodsOf(userId)}/${encodeURIComponent(found.id)}`;
+        const removal = { ...call, operation, method: "DELETE", url, response: z.undefined(), status: 204 } as const;
+        await callPeer(access, { ...removal, mayRepeat: true }).catch(undefinedIfGone);
       }),
 
     compensate: async () => {},
@@ -146,12 +158,6 @@ function tokensOf(
   const tokenUrl = `${configured["online-endpoint"]}/${tenantId}/oauth2/v2.0/token`;
   const client = { tokenUrl, clientId, scope, secret };
   return createAccessTokens(access, () => grantByClientCredentials(access, client));
-}
-
-/** Returns an empty list for a deleted user. A 404 without Graph's error code is not Graph's: the address is wrong. */
-function noneWithoutUser(error: unknown): z.output<typeof methodList> {
-  if (error instanceof PeerFailure && error.kind === "missing" && error.code !== undefined) return { value: [] };
-  throw error;
 }
 
 /**

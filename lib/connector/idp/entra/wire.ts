@@ -2,7 +2,7 @@ import * as z from "zod";
 import { minutes } from "../../../platform/time.ts";
 import { trimEnd } from "../../../platform/trim-end.ts";
 import type { Attestation } from "../../model/webauthn.ts";
-import type { RegistrationQuery } from "../contract.ts";
+import type { RegisteredCredential, RegistrationQuery } from "../contract.ts";
 import { base64Text, creationOptionsSchema } from "../creation-options.ts";
 
 /** Accepts a body also inside `value`, as some versions of Graph send it. */
@@ -36,16 +36,16 @@ export const displayNameOf = (name: string): string => [...name].slice(0, longes
 const clockToleranceMs = minutes(5);
 
 /**
- * Returns how the credential is found among a user's methods: by its id in any spelling, or by its display name, because Graph may list a
- * method under a GUID. The name counts only if exactly one method that was created since the activation has it; otherwise, and without a
- * name if any method was created since, the result is undefined.
+ * Whether the credential is among a user's methods: true if its id is, in any spelling. Graph may list a method under a GUID: then the id of
+ * the method with its display name, if exactly one that was created since the activation has it; otherwise, and without a name if any method
+ * was created since, the result is undefined.
  */
 export function findMethod(
   methods: readonly Method[],
   { credentialId, name, since }: RegistrationQuery,
-): "by id" | "by name" | false | undefined {
+): boolean | string | undefined {
   const ids = spellings(credentialId);
-  if (methods.some(({ id }) => ids.has(id))) return "by id";
+  if (methods.some(({ id }) => ids.has(id))) return true;
   const displayName = name === undefined ? undefined : displayNameOf(name);
   const earliest = Date.parse(since) - clockToleranceMs;
   const sameName = methods.filter(
@@ -53,9 +53,23 @@ export function findMethod(
       (displayName === undefined || method.displayName === displayName) &&
       Date.parse(method.createdDateTime ?? "") >= earliest,
   );
-  if (sameName.length === 0) return false;
+  const [only, ...others] = sameName;
+  if (only === undefined) return false;
   // Cut names may be equal although the names differ.
-  return sameName.length === 1 && name !== undefined && displayName === name ? "by name" : undefined;
+  return others.length === 0 && name !== undefined && displayName === name ? only.id : undefined;
+}
+
+/**
+ * Returns the id under which a user's methods have the credential; undefined if they do not have it, `unclear` if it may be listed under a
+ * GUID that is not known.
+ */
+export function methodIdOf(
+  methods: readonly Method[],
+  { credentialId, registrationId }: RegisteredCredential,
+): { readonly id: string } | "unclear" | undefined {
+  const ids = spellings(credentialId);
+  const found = methods.find(({ id }) => ids.has(id) || id === registrationId);
+  return found ?? (registrationId === undefined && methods.some(({ id }) => isGuid(id)) ? "unclear" : undefined);
 }
 
 /** Returns every spelling under which Graph may list a credential id. */
@@ -65,11 +79,12 @@ export function spellings(credentialId: string): ReadonlySet<string> {
   return new Set([credentialId, padded, `${credentialId}${padded.length - padded.replaceAll("=", "").length}`]);
 }
 
-const guid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Whether the id of a method has no relation to that of its credential. */
+export const isGuid = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
 
 /** Whether the id of a new method can be that of a credential: the credential id in any spelling, or a GUID, which has no relation to it. */
 export const mayBeCredential = (id: string, credentialId: string): boolean =>
-  guid.test(id) || unpadded(id) === credentialId || spellings(credentialId).has(id);
+  isGuid(id) || unpadded(id) === credentialId || spellings(credentialId).has(id);
 
 /** The options are parsed separately: a call whose response has invalid ones must not be repeated. */
 export const creationOptionsResponse = optionallyWrapped(

@@ -1,4 +1,5 @@
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import { undefinedIfGone } from "../gone.ts";
 import { deviceCap } from "./wire.ts";
 
 /** PingOne reports the maximum number of devices like throttling, but waiting does not help. */
@@ -9,12 +10,6 @@ export const deviceCapAsRefusal =
     const { peer, status, code, detail } = error;
     throw new PeerFailure(peer, operation, "refused", { status, code, detail, cause: error });
   };
-
-/** Returns undefined if the user or device is gone. A 404 without PingOne's error code is not PingOne's. */
-export function undefinedIfGone(error: unknown): undefined {
-  if (error instanceof PeerFailure && error.kind === "missing" && error.code !== undefined) return undefined;
-  throw error;
-}
 
 /** A failure before the device is requested leaves no device behind, so none is searched for. */
 export function asNothingCreated(error: unknown): never {

@@ -7,10 +7,11 @@ import type { Challenge, CreationOptions } from "../../model/webauthn.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions } from "../creation-options.ts";
+import { undefinedIfGone } from "../gone.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
 import { createPingTokens } from "../ping.ts";
 import { pingOneUserCheck } from "./check-user.ts";
-import { asDeviceLeft, asNothingCreated, deviceCapAsRefusal, undefinedIfGone, undefinedIfRefused } from "./failures.ts";
+import { asDeviceLeft, asNothingCreated, deviceCapAsRefusal, undefinedIfRefused } from "./failures.ts";
 import { type PingOneSettings, settings } from "./settings.ts";
 import {
   type Account,
@@ -82,21 +83,23 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     callPeer(access, { ...call, operation, method: "GET", url: urlOf(of), response: device, mayRepeat: true }).catch(
       undefinedIfGone,
     );
-  const remove = (call: TokenCall, of: IdpState) =>
+  const remove = (call: TokenCall, of: IdpState, operation = "compensate") =>
     callPeer(access, {
       ...call,
-      operation: "compensate",
+      operation,
       method: "DELETE",
       url: urlOf(of),
-      response: anyResponse,
+      response: z.undefined(),
+      status: 204,
       mayRepeat: true,
-    });
+    }).catch(undefinedIfGone);
 
   return {
     id,
     defaultRelyingPartyId: configured["default-relying-party"],
     longestChallengeMs: timeoutDays && days(timeoutDays),
     longerChallengesHint: "Raise pre-registration-timeout-days.",
+    revocationNeeds: "the role Identity Data Admin",
     checkUser: pingOneUserCheck(access, tokens, { environment, accountOf, devicesOf }),
 
     creationOptions: (request, outer) =>
@@ -124,7 +127,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
             expectedRelyingPartyId: relyingPartyId,
           });
         } catch (cause) {
-          await remove(call, state).catch(undefinedIfGone).catch(asDeviceLeft(cause));
+          await remove(call, state).catch(asDeviceLeft(cause));
           throw cause;
         }
         return {
@@ -147,6 +150,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
         const naming = { ...call, operation: "name", method: "PUT", url, body: { nickname: name }, notAfter } as const;
         // The security key is registered and also works without its name.
         await callPeer(access, { ...naming, response: anyResponse }).catch(() => {});
+        return undefined;
       }),
 
     // The device was created for this credential only, so it is active if and only if the credential is registered.
@@ -155,6 +159,13 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
         const operation = "registered key";
         const found = await find(call, operation, stateOf(operation, stored));
         return found?.status === "ACTIVE";
+      }),
+
+    // The device was created for this credential only, so its id identifies the credential.
+    revoke: (stored, _credential, outer) =>
+      tokens.use(outer, async call => {
+        const operation = "revocation";
+        await remove(call, stateOf(operation, stored), operation);
       }),
 
     // A new device has the tag in its nickname, so it is found without its id.
@@ -171,7 +182,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
           each => each !== undefined,
         ) ?? []) {
           if (status !== "ACTIVATION_REQUIRED" || nickname !== nicknameOf(tag)) continue;
-          await remove(call, { userId, deviceId, origin: "" }).catch(undefinedIfGone);
+          await remove(call, { userId, deviceId, origin: "" });
         }
       }),
 
@@ -182,7 +193,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
       await tokens.use(outer, async call => {
         const found = await find(call, "compensate", of);
         // An activated device belongs to its user.
-        if (found?.status === "ACTIVATION_REQUIRED") await remove(call, of).catch(undefinedIfGone);
+        if (found?.status === "ACTIVATION_REQUIRED") await remove(call, of);
       });
     },
   };

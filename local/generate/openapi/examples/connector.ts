@@ -63,6 +63,31 @@ const cancelledView = {
   },
 };
 
+const revocation = {
+  state: "revoked",
+  reason: "requested",
+  requested_at: "2026-03-02T16:20:00.000Z",
+  revoked_at: "2026-03-02T16:20:01.000Z",
+  failed_attempts: 0,
+};
+/** Returns the request with revocations of so many credentials. */
+const revoked = (count: number) => {
+  const credentials = key.credentials.map((credential, index) => ({
+    ...credential,
+    state: "active",
+    ...(index < count && { revocation }),
+  }));
+  const tracking = { number: "1Z999AA10123456784", link: "https://tracking.example.com/1Z999AA10123456784" };
+  const delivery = { state: "in_transit", shipped_at: "2026-01-07T14:05:00.000Z" };
+  const shipment_items = [{ ...key, serial_number: "30000001", state: "complete", credentials }];
+  const data = {
+    ...requestView,
+    state: "complete",
+    shipment: { ...requestView.shipment, tracking, delivery, shipment_items },
+  };
+  return { status: 200, answer: { data } };
+};
+
 const started = cloudEventOf({
   requestId: id,
   shipmentId: shipment.shipment_id,
@@ -132,6 +157,9 @@ export const connectorExamples: Examples = {
     answer: { data: { requests: 1, events: 4, left: 0, is_complete: true } },
   },
   v2CancelCredentialRequest: { params: request, status: 200, answer: { data: cancelledView } },
+  v2RevokeCredentialRequest: { params: request, ...revoked(2) },
+  v2RevokeSecurityKey: { params: { ...request, key_id: "s-01-001" }, ...revoked(2) },
+  v2RevokeCredential: { params: { ...request, key_id: "s-01-001", credential: "1" }, ...revoked(1) },
   v2GetStatus: { status: 200, answer: statusV2 },
   v2ProcessShipments: { status: 204 },
   v2ProcessCredentialRequests: {

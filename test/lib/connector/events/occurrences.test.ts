@@ -146,6 +146,7 @@ const details: Readonly<Record<(typeof eventTypes)[number], Omit<Occurrence, "ty
   "key.delivery_failed": { keyId: "s-01-001", shipmentId: "ship-1", state: "lost" },
   "credential.active": { keyId: "s-01-001", credential: 1, idpId: "entra" },
   "credential.failed": { keyId: "s-01-001", credential: 2, idpId: "entra" },
+  "credential.revoked": { keyId: "s-01-001", credential: 1, idpId: "entra" },
   "pin_mail.sent": { keyId: "s-01-001", mail: 1 },
   "pin_mail.given_up": { keyId: "s-01-001", mail: 1, errorCode: "DomainNotLinked" },
   "request.ended": { state: "partial" },

@@ -49,6 +49,8 @@ interface Subject {
   /** The setting with the address that registers security keys. */
   readonly api: string;
   readonly hasReadBack: boolean;
+  /** Path of the call that removes a security key. */
+  readonly removal: string;
 }
 
 /** What an activation can meet, and the kind of failure that it is at every IdP. */
@@ -90,6 +92,7 @@ const subjects: Record<string, Subject> = {
     options: { method: "GET", path: "creationOptions" },
     token: "/oauth2/",
     hasReadBack: true,
+    removal: "/fido2Methods/[^/]+$",
   },
   pingone: {
     start: (attestationRoot, kept) => startPingOne({ environmentId, clientId, clientSecret, attestationRoot, ...kept }),
@@ -106,6 +109,7 @@ const subjects: Record<string, Subject> = {
     options: { method: "POST", path: "/devices$" },
     token: "/as/token$",
     hasReadBack: true,
+    removal: "/devices/[^/]+$",
   },
   aic: {
     start: (attestationRoot, kept) =>
@@ -125,6 +129,7 @@ const subjects: Record<string, Subject> = {
     options: { method: "POST", path: "/authenticate$" },
     token: "/access_token$",
     hasReadBack: false,
+    removal: "/webauthn/[^/]+$",
   },
 };
 
@@ -144,6 +149,9 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
   const grants = () => peer.count("POST", new RegExp(subject.token));
   const activate = (of: Idp, { idpState }: Challenge, response: Attestation) =>
     of.activate(idpState, response, "Desk key: 30000001", { signal });
+
+  const control = (path: string, body: unknown = {}) =>
+    fetch(`${peer.url}/_control/${path}`, { method: "POST", body: JSON.stringify(body) });
 
   beforeEach(async () => {
     peer = await subject.start(keys.rootCertificate);
@@ -215,6 +223,54 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     await activate(idp, challenge, response);
   });
 
+  /** Two registered security keys of a user, and how the first one is revoked. */
+  async function registered() {
+    const [challenge, second] = [await askFor(idp), await askFor(idp)];
+    const [response, other] = [answerBy(authenticator, challenge), answerBy(authenticator, second)];
+    const registrationId = await activate(idp, challenge, response);
+    await activate(idp, second, other);
+    const { credentialId } = response;
+    const revoke = (of: Idp = idp) => of.revoke(challenge.idpState, { credentialId, registrationId }, signal);
+    const removals = () => peer.count("DELETE", new RegExp(subject.removal));
+    return { revoke, removals, credentialId, other: { credentialId: other.credentialId } };
+  }
+
+  test("revokes a credential and leaves the others of its user; a repeat changes nothing", async () => {
+    const { revoke, other } = await registered();
+    await revoke();
+    expect(peer.registrations()).toMatchObject([other]);
+    await revoke();
+    expect(peer.registrations()).toMatchObject([other]);
+  });
+
+  test("revokes once if the answer is lost, and counts a deleted user as revoked", async () => {
+    const { revoke, removals, other } = await registered();
+    peer.fail({ kind: "drop", method: "DELETE", phase: "after" });
+    await revoke();
+    expect(removals()).toBe(2);
+    expect(peer.registrations()).toMatchObject([other]);
+    const { revoke: ofDeletedUser } = await registered();
+    await control(`users/${user}`, { accountStatus: "unknown" });
+    await ofDeletedUser();
+  });
+
+  test("reports each failure of a revocation as the same kind as every other IdP", async () => {
+    const { revoke, credentialId } = await registered();
+    for (const [name, fault, kind] of failures) {
+      peer.fail({ ...fault, method: "DELETE", times: 3 });
+      expect(await kindOf(revoke()), name).toBe(kind);
+      peer.clearFaults();
+    }
+    for (const status of [200, 202]) {
+      peer.fail({ kind: "nonsense", status, body: {}, method: "DELETE", times: 3 });
+      expect(await kindOf(revoke()), `an empty object with ${status}`).toBe("unanswered");
+      peer.clearFaults();
+    }
+    expect(await kindOf(revoke(connect({ [subject.api]: deadAddress })))).toBe("unreachable");
+    expect(await kindOf(idp.revoke({}, { credentialId }, signal))).toBe("refused");
+    expect(peer.registrations()).toHaveLength(2);
+  });
+
   test("repeats a read after temporary failures", async () => {
     const challenge = await askFor(idp);
     const response = answerBy(authenticator, challenge);
@@ -270,9 +326,6 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     expect(await askFor(idp)).toBeDefined();
     expect(grants()).toBe(2);
   });
-
-  const control = (path: string, body: unknown = {}) =>
-    fetch(`${peer.url}/_control/${path}`, { method: "POST", body: JSON.stringify(body) });
 
   test("is simulated strictly: registers no credential that was not made for its challenge", async () => {
     const unregistered = createAuthenticator(await createAuthenticatorKeys());

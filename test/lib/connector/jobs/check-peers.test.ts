@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { checkPeers, type Finding } from "../../../../lib/connector/jobs/check-peers.ts";
+import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import {
   type ConnectorOptions,
+  idpsOf,
   newUser,
   peersOfFile,
   type TestConnector,
@@ -37,6 +39,26 @@ describe("the check of the peers", () => {
       expect.arrayContaining(["API token", "creation options", "read-back"]),
     );
     expect(writes()).toEqual([]);
+  });
+
+  test("warns of an IdP at which credentials cannot be revoked, with what is missing", async () => {
+    const revocation = (all: readonly Finding[]) => all.find(({ check }) => check === "revocation");
+    expect(revocation(await findings())).toMatchObject({ ok: true, finding: "Active credentials can be revoked." });
+    const ports: ConnectorOptions["ports"] = context => ({
+      idps: idpsOf(context, () => ({
+        revoke: () => Promise.reject(new PeerFailure("IdP entra", "revocation", "unauthorized", { status: 403 })),
+      })),
+    });
+    expect(revocation(await findings({ ports }))).toMatchObject({
+      ok: true,
+      finding: expect.stringMatching(/^Warning: .*UserAuthMethod-Passkey.ReadWrite.All/),
+    });
+    const broken: ConnectorOptions["ports"] = context => ({
+      idps: idpsOf(context, () => ({
+        revoke: () => Promise.reject(new PeerFailure("IdP entra", "revocation", "unanswered", { status: 500 })),
+      })),
+    });
+    expect(revocation(await findings({ ports: broken }))).toMatchObject({ ok: false });
   });
 
   test("calls an IdP only for a named test user", async () => {

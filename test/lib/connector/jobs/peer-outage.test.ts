@@ -22,7 +22,7 @@ import { altered } from "../api/v2/bodies.ts";
 const peers = await peersOfFile();
 
 /** Activates a credential at an IdP. */
-type Activate = (idpId: string) => Promise<void>;
+type Activate = (idpId: string) => Promise<undefined>;
 
 /**
  * A connector with one pending credential for each of the given lists of IdPs: each a request with one security key, due
@@ -93,7 +93,7 @@ describe("an IdP that does not answer", () => {
     const activate: Activate = async id => {
       if (id === "healthy") {
         if (++activated === 10) healthy.resolve();
-        return;
+        return undefined;
       }
       await answer.promise;
       throw failed("unanswered");
@@ -141,14 +141,14 @@ describe("an IdP that does not answer", () => {
   ])("is not one that %s: all others are activated", async (_, failure) => {
     let calls = 0;
     const limits = { callsAtOnce: 1 };
-    const activate = () => (++calls > 5 ? Promise.resolve() : Promise.reject(failure));
+    const activate = () => (++calls > 5 ? Promise.resolve(undefined) : Promise.reject(failure));
     const { connector } = await pendingAt(times(7, "slow"), activate, { limits });
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 7, activated: 2, left: 0 });
   });
 
   test("is called by the whole run if it answers in between", async () => {
     let calls = 0;
-    const activate = () => (++calls % 3 === 0 ? Promise.resolve() : Promise.reject(failed("unanswered")));
+    const activate = () => (++calls % 3 === 0 ? Promise.resolve(undefined) : Promise.reject(failed("unanswered")));
     const { connector } = await pendingAt(times(7, "slow"), activate, { limits: { callsAtOnce: 1 } });
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 7, activated: 2, left: 0 });
   });
@@ -166,7 +166,8 @@ describe("an IdP that does not answer", () => {
   });
 
   test("does not delay the other credentials of a security key, whose lease is released", async () => {
-    const activate: Activate = id => (id === "slow" ? Promise.reject(failed("unanswered")) : Promise.resolve());
+    const activate: Activate = id =>
+      id === "slow" ? Promise.reject(failed("unanswered")) : Promise.resolve(undefined);
     const limits = { callsAtOnce: 1 };
     const idpIds = [...times(3, "slow"), ["slow", "healthy", "slow"], ["healthy", "slow"]];
     const { connector, callsTo, keyOf } = await pendingAt(idpIds, activate, { limits });
@@ -198,7 +199,7 @@ describe("the due row of a security key", () => {
     async (_, ageMs, peer) => {
       let isAway = true;
       const activate: Activate = id =>
-        id === "slow" && isAway ? Promise.reject(failed("unanswered")) : Promise.resolve();
+        id === "slow" && isAway ? Promise.reject(failed("unanswered")) : Promise.resolve(undefined);
       const limits = { callsAtOnce: 1 };
       const { connector } = await pendingAt([...times(3, "slow"), ["healthy", "slow"]], activate, { limits });
       const { deployment, context, now } = connector;
@@ -269,7 +270,7 @@ describe("an IdP that answers 429", () => {
     ["does not wait if the Retry-After is longer than its time", 420, { activated: 0, pending: 1, left: 4 }, []],
   ])("has a timer run that %s", async (_, retryAfter, report, waits) => {
     let calls = 0;
-    const activate = () => (++calls === 1 ? Promise.reject(throttled(retryAfter)) : Promise.resolve());
+    const activate = () => (++calls === 1 ? Promise.reject(throttled(retryAfter)) : Promise.resolve(undefined));
     const slept: number[] = [];
     const { connector } = await pendingAt(times(5, "slow"), activate, {
       limits: { callsAtOnce: 1, retry: { ...fixedIntervals.retry, minMs: 600_000 } },

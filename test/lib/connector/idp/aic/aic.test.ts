@@ -84,7 +84,7 @@ const credentialStep = (changes: object = {}) => ({
 });
 
 /** An AM of the test's own: it grants tokens, and answers the steps in turn. */
-async function answering(...answers: object[]) {
+async function answering(...answers: unknown[]) {
   const calls: Call[] = [];
   const url = await oddServer(async (request, response) => {
     let body = "";
@@ -312,6 +312,45 @@ describe("an IdP of kind C", () => {
     expect(await idp.isRegistered(handle, queryFor("aWQ"), signal)).toBeUndefined();
     await idp.compensate(handle, signal);
     expect(aic.requests()).toHaveLength(before);
+  });
+});
+
+describe("the devices of a user of kind C", () => {
+  const device = { uuid: "d1", credentialId: "-_8=", deviceName: "k" };
+  const listing = (devices: readonly object[], more: object = {}) => ({ result: devices, ...more });
+  const revokedAfter = async (...answers: readonly unknown[]) => {
+    const { odd, calls } = await answering(nameStep, credentialStep(), ...answers);
+    const { idpState } = await ask(odd);
+    const failure = await odd.revoke(idpState, { credentialId: "-_8" }, signal).catch(error => error);
+    return { failure, paths: calls.slice(2).map(({ path, query }) => `${path}?${query}`) };
+  };
+
+  test("are found by the user's name in the stored step and by the credential id, in any alphabet", async () => {
+    const { failure, paths } = await revokedAfter(listing([{ ...device, credentialId: "AAAA" }, device]), device);
+    expect(failure).toBeUndefined();
+    const of = "/am/json/realms/root/realms/alpha/users/not%20decoded/devices/2fa/webauthn";
+    expect(paths).toEqual([`${of}?_queryFilter=true`, `${of}/d1?`]);
+  });
+
+  test.each([
+    ["that is not complete", listing([], { pagedResultsCookie: "more" })],
+    ["with an unreadable device", listing([{ uuid: "../..", credentialId: "-_8" }])],
+    ["that is no list", {}],
+  ])("are not taken from a list %s", async (_, list) => {
+    expect((await revokedAfter(list)).failure).toMatchObject({ kind: "unanswered" });
+  });
+
+  test("are removed only if AM names the removed one", async () => {
+    for (const answer of [{}, { uuid: "d2" }])
+      expect((await revokedAfter(listing([device]), answer)).failure).toMatchObject({ kind: "unanswered" });
+  });
+
+  test.each(["", "Li4=", "/w==", "not base64!"])("are of no user with the id %j in the stored step", async userId => {
+    const { idpState } = await ask();
+    const stored = JSON.parse(JSON.stringify(idpState).replace(/"userId":"[^"]*"/, `"userId":"${userId}"`));
+    const calls = aic.requests().length;
+    expect(await failureOf(idp.revoke(stored, { credentialId: "-_8" }, signal))).toMatchObject({ kind: "refused" });
+    expect(aic.requests()).toHaveLength(calls);
   });
 });
 

@@ -124,14 +124,32 @@ describe("an IdP of kind B", () => {
     const found = (changes: Partial<RegistrationQuery> = {}) =>
       idp.isRegistered(challenge.idpState, { ...queryFor(credentialId, name), ...changes }, signal);
     expect(await found()).toBe(false);
-    await idp.activate(challenge.idpState, answerTo(challenge), name, { signal });
-    expect(await found()).toBe(true);
+    const methodId = await idp.activate(challenge.idpState, answerTo(challenge), name, { signal });
+    expect(methodId).toMatch(/^[0-9a-f]{8}-/);
+    expect(await found()).toBe(methodId);
     expect(await found({ name: "Desk key: 30000002" })).toBe(false);
     expect(await found({ since: plus(tools.now(), 3_600_000) })).toBe(false);
     // Two have the name, so it is not known which one it is.
     const second = await ask();
     await idp.activate(second.idpState, answerTo(second), name, { signal });
     expect(await found()).toBeUndefined();
+  });
+
+  test("revokes a security key that Graph lists under a GUID by that GUID only", async () => {
+    entra.settings({ methodIds: "guid" });
+    const [first, second] = [await ask(), await ask()];
+    const [attestation, other] = [answerTo(first), answerTo(second)];
+    const registrationId = await idp.activate(first.idpState, attestation, "Desk key: 1", { signal });
+    await idp.activate(second.idpState, other, "Desk key: 1", { signal });
+    const { credentialId } = attestation;
+    expect(await failureOf(idp.revoke(first.idpState, { credentialId }, signal))).toMatchObject({
+      kind: "refused",
+      detail: expect.stringContaining("do not tell which one"),
+    });
+    expect(entra.registrations()).toHaveLength(2);
+    for (let time = 0; time < 2; time++) await idp.revoke(first.idpState, { credentialId, registrationId }, signal);
+    expect(entra.registrations()).toMatchObject([{ credentialId: other.credentialId }]);
+    expect(entra.count("DELETE", /fido2Methods/)).toBe(1);
   });
 
   test("does not trust a name that was cut to Graph's limit", async () => {
@@ -409,7 +427,11 @@ describe("responses of Graph in some tenants", () => {
     expect(await paged.isRegistered({ userId: user }, queryFor("aWQ"), signal)).toBe(true);
     expect(asked).toHaveLength(3);
     expect(await paged.isRegistered({ userId: user }, queryFor("bm9uZQ"), signal)).toBe(false);
+    const before = asked.length;
+    await paged.revoke({ userId: user }, { credentialId: "bm9uZQ" }, signal);
+    expect(asked).toHaveLength(before + 4);
     elsewhere = true;
     expect(await kindOf(paged.isRegistered({ userId: user }, queryFor("bm9uZQ"), signal))).toBe("unanswered");
+    expect(await kindOf(paged.revoke({ userId: user }, { credentialId: "bm9uZQ" }, signal))).toBe("unanswered");
   });
 });

@@ -69,7 +69,8 @@ async function answering(answer: (call: { method: string; url: URL; body: string
     const called = new URL(request.url ?? "", "http://localhost");
     const call = { method: request.method ?? "", url: called, body, type: request.headers["content-type"] ?? "" };
     const granted = called.pathname.endsWith("/as/token") ? { access_token: "t", expires_in: 3600 } : answer(call);
-    response.end(JSON.stringify(granted));
+    if (call.method === "DELETE") response.writeHead(204).end();
+    else response.end(JSON.stringify(granted));
   });
   return connect({ "api-base-url": url, "auth-base-url": url });
 }

@@ -1,3 +1,4 @@
+import { isRevoking } from "../../../../../../lib/connector/model/credential.ts";
 import { enrollmentId } from "../../../../../../lib/connector/model/ids.ts";
 import type { LoadedRequest } from "../../../../../../lib/connector/model/loaded-request.ts";
 import type { SecurityKey } from "../../../../../../lib/connector/model/request.ts";
@@ -20,7 +21,8 @@ export async function stuck(stage: Stage, loaded: LoadedRequest | undefined): Pr
   return wrong;
 }
 
-const hasPending = ({ credentials }: SecurityKey) => credentials.some(({ state }) => state === "activation_pending");
+const hasPending = ({ credentials }: SecurityKey) =>
+  credentials.some(each => each.state === "activation_pending" || isRevoking(each));
 
 /** What is wrong when nothing is due any more: lost, done twice, or left open. @param mails how many a key may have had */
 export async function wrongInTheEnd(
@@ -73,17 +75,18 @@ function wrongOrders(
   ];
 }
 
-/** A credential is at its IdP once where it counts as active, and never else. */
+/** A credential is at its IdP once where it counts as active and not as revoked, and never else. */
 function wrongRegistrations(loaded: LoadedRequest, { entra, pingone, aic }: Peers): readonly string[] {
   const all = [entra, pingone, aic].flatMap(idp => idp.registrations());
   return loaded.keys.flatMap(({ value }) =>
-    value.credentials.flatMap(({ userId, state, errorMessage }) => {
+    value.credentials.flatMap(({ userId, state, errorMessage, revocation }) => {
       const times = all.filter(each => each.userId === userId).length;
       // The only message that says that the state at the IdP is not known.
       const mayBe =
         state === "failed" &&
         errorMessage?.includes("may have been registered: check at the identity provider") === true;
-      if (times === (state === "active" ? 1 : 0) || (times === 1 && mayBe)) return [];
+      const isThere = state === "active" && revocation?.state !== "revoked";
+      if (times === (isThere ? 1 : 0) || (times === 1 && mayBe)) return [];
       return [`a credential that is ${state} is registered ${times} times`];
     }),
   );

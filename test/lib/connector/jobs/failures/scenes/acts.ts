@@ -3,6 +3,7 @@ import { bodyFormatV2, createBodyV2 } from "../../../../../../lib/connector/api/
 import { cancelRequest } from "../../../../../../lib/connector/cancel/cancel-request.ts";
 import { createWithId } from "../../../../../../lib/connector/create/create-request.ts";
 import { resendPin } from "../../../../../../lib/connector/pin/resend-pin.ts";
+import { revokeNow } from "../../../../../../lib/connector/revoke/revoke-now.ts";
 import type { Reply } from "../../../../../../lib/platform/http/call.ts";
 import { minutes } from "../../../../../../lib/platform/time.ts";
 import { idAt } from "../../../../../support/connector/on-site.ts";
@@ -13,7 +14,7 @@ import type { Scene, Stage } from "../stage.ts";
 async function answerOf(status: number, work: Promise<unknown>): Promise<string> {
   const good: Reply = { status, headers: {} };
   const reply = await work.then(
-    () => good,
+    done => (typeof done === "number" ? { ...good, status: done } : good),
     () => refusalOf(work),
   );
   const code = (reply.body as { readonly error_code?: string } | undefined)?.error_code;
@@ -26,6 +27,13 @@ export const create: Scene["act"] = ({ requestId, body }, { context }) =>
   answerOf(201, createWithId(requestId, createBodyV2.parse(body), bodyFormatV2, context));
 export const resend: Scene["act"] = ({ requestId }, { context }) => answerOf(200, resendPin(requestId, context));
 export const cancel: Scene["act"] = ({ requestId }, { context }) => answerOf(200, cancelRequest(requestId, context));
+
+const by = { kind: "api_token", application: "help desk" } as const;
+export const revoke: Scene["act"] = ({ requestId }, { context }) =>
+  answerOf(
+    200,
+    revokeNow({ requestId }, by, context).then(({ isRevoked }) => (isRevoked ? 200 : 202)),
+  );
 
 const job =
   (work: (connector: TestConnector) => Promise<unknown>): Scene["act"] =>

@@ -60,6 +60,12 @@ export const entra = {
     { peer: "entra", method: "GET", path: "/fido2Methods$" },
     compensating(words.graph),
   ),
+  removal: call(
+    graph,
+    "removal of the key",
+    { peer: "entra", method: "DELETE", path: "/fido2Methods/[^/]+$" },
+    doneOrNot(words.graph),
+  ),
 };
 
 export const pingone = {
@@ -83,6 +89,13 @@ export const aic = {
   begin: call(am, "begin of the journey", journey, compensating(words.am)),
   user: call(am, "user's step", { ...journey, after: 1 }, doneOrNot(words.am)),
   key: call(am, "key's step", journey, doneOrNot(words.am)),
+  devices: call(am, "devices of the user", { peer: "aic", method: "GET", path: "/webauthn$" }, compensating(words.am)),
+  removal: call(
+    am,
+    "removal of the device",
+    { peer: "aic", method: "DELETE", path: "/webauthn/[^/]+$" },
+    doneOrNot(words.am),
+  ),
 };
 
 const one = "/shipments/[^/]+$";

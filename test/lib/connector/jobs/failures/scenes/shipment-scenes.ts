@@ -1,6 +1,15 @@
 import { minutes } from "../../../../../../lib/platform/time.ts";
 import type { Failure, Scene, Stage } from "../stage.ts";
-import { afterBroken, create, ordered, processCredentialRequests, processShipments, programmed } from "./acts.ts";
+import {
+  afterBroken,
+  complete,
+  create,
+  ordered,
+  processCredentialRequests,
+  processShipments,
+  programmed,
+  revoke,
+} from "./acts.ts";
 import { mixed, shipped } from "./bodies.ts";
 import {
   aic,
@@ -44,6 +53,7 @@ async function leftToLookUp(stage: Stage): Promise<void> {
 }
 
 const activation = "Activation, process-credential-requests";
+const revocation = "Revocation of an active credential";
 const readBack = "Read-back of an activation that was done and not answered, process-credential-requests";
 const registrations = { method: "POST", path: "/fido2Methods$" };
 
@@ -108,6 +118,27 @@ export const shipmentScenes: readonly Scene[] = [
     before: unansweredAt("aic", "/authenticate$"),
     act: processCredentialRequests,
     steps: [briefly(as("key's step once more", aic.key))],
+  },
+  {
+    title: revocation,
+    body: shipped("entra"),
+    before: complete(programmed),
+    act: revoke,
+    steps: [briefly(entra.token), entra.registered, entra.removal],
+  },
+  {
+    title: revocation,
+    body: shipped("pingone"),
+    before: complete(programmed),
+    act: revoke,
+    steps: [briefly(pingone.token), pingone.removal],
+  },
+  {
+    title: revocation,
+    body: shipped("aic"),
+    before: complete(programmed),
+    act: revoke,
+    steps: [briefly(aic.token), aic.devices, aic.removal],
   },
   {
     title: "Look-up of an order that was taken and not answered, process-credential-requests",

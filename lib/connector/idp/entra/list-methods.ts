@@ -1,0 +1,38 @@
+import type * as z from "zod";
+import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
+import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import type { TokenCall } from "../../peers/access-token.ts";
+import { undefinedIfGone } from "../gone.ts";
+import { type Method, methodList } from "./wire.ts";
+
+const maxPages = 10;
+
+interface MethodsOfUser {
+  readonly operation: string;
+  /** The address of Graph, to which all pages must belong. */
+  readonly graph: string;
+  readonly url: string;
+  /** Whether no further page is needed. */
+  readonly isEnough?: ((methods: readonly Method[]) => boolean) | undefined;
+}
+
+/** Returns the FIDO2 methods of a user, none if the user is deleted. */
+export async function listMethods(
+  access: PeerAccess,
+  call: TokenCall,
+  { operation, graph, url: first, isEnough = () => false }: MethodsOfUser,
+): Promise<readonly Method[]> {
+  const methods: Method[] = [];
+  let url = first;
+  for (let page = 0; page < maxPages; page++) {
+    const list = { ...call, operation, method: "GET", url, response: methodList, mayRepeat: true } as const;
+    const read: z.output<typeof methodList> | undefined = await callPeer(access, list).catch(undefinedIfGone);
+    methods.push(...(read?.value ?? []));
+    const next = read?.["@odata.nextLink"];
+    if (next === undefined || isEnough(methods)) return methods;
+    // The token must not be sent to another host than Graph.
+    if (!next.startsWith(`${graph}/`)) break;
+    url = next;
+  }
+  throw new PeerFailure(access.peer, operation, "unanswered", { detail: "The list of keys has no readable end." });
+}

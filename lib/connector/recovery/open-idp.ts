@@ -1,0 +1,29 @@
+import type { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { openIdpState } from "../exchange/sealed.ts";
+import type { Idp } from "../idp/contract.ts";
+import type { SecurityKey } from "../model/request.ts";
+import type { Challenge } from "../model/webauthn.ts";
+
+/** A credential: its security key and its index on it. */
+export interface CredentialTarget {
+  readonly requestId: string;
+  readonly key: SecurityKey;
+  readonly index: number;
+}
+
+/** Returns the IdP of a credential and the state that the IdP needs, or why it cannot be called now. */
+export async function openIdp(
+  { requestId, key, index }: CredentialTarget,
+  deps: Pick<ConnectorDeps, "idps" | "sealer" | "log">,
+): Promise<{ readonly idp: Idp; readonly idpState: Challenge["idpState"] } | string> {
+  const { idpId = "", idpState: sealed = "" } = key.credentials[index] ?? {};
+  const idp = deps.idps.get(idpId);
+  if (idp === undefined) return `The identity provider ${idpId} is no longer configured.`;
+  const idpState = await openIdpState(requestId, key.id, index, sealed, deps);
+  return idpState === undefined ? "The stored state for the identity provider cannot be decrypted." : { idp, idpState };
+}
+
+/** Whether a call of an IdP may succeed later. A 404 without the IdP's own error code may come from a proxy. */
+export const isRepairable = ({ isTransient, kind, code }: PeerFailure): boolean =>
+  isTransient || kind === "unauthorized" || (kind === "missing" && code === undefined);

@@ -1,0 +1,70 @@
+import { Fault } from "../../platform/fault.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { isUsable } from "../model/credential.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { Credential, Revocation, SecurityKey } from "../model/request.ts";
+import { firstAttempt } from "../model/retry.ts";
+import { withRollUp } from "../model/roll-up.ts";
+import { nextDue, releaseLease } from "../runs/next-due.ts";
+import { saveChanges } from "../storage/change-request.ts";
+
+/** Selects credentials by their security key and their index on it. */
+export type CredentialFilter = (key: SecurityKey, index: number) => boolean;
+
+type Order = Pick<Revocation, "reason" | "requestedBy">;
+
+/** Whether the credential can be revoked: it is active, and no revocation is in progress or done. */
+const isRevocable = (credential: Credential): boolean => credential.state === "active" && isUsable(credential);
+
+/**
+ * Returns the security key with the revocations of its active credentials that `filter` selects, and due for them; the same one if there are
+ * none. Revocations in progress or done stay as they are, failed ones start anew. An email that is due ends if no other credential is left.
+ */
+export function withRevocations(
+  key: SecurityKey,
+  filter: CredentialFilter,
+  order: Order,
+  clock: Pick<ConnectorDeps, "now" | "intervals">,
+): SecurityKey {
+  const at = clock.now();
+  const isSelected = (credential: Credential, index: number) => isRevocable(credential) && filter(key, index);
+  if (!key.credentials.some(isSelected)) return key;
+  const revocation: Revocation = { ...order, state: "revoking", requestedAt: at, retry: firstAttempt(at) };
+  const credentials = key.credentials.map((credential, index) =>
+    isSelected(credential, index) ? { ...credential, revocation } : credential,
+  );
+  const changed = withRollUp({ ...key, credentials }, at);
+  if (changed.lease === undefined) return releaseLease(changed, clock);
+  // The job that has the lease releases it. After a crash, the security key is found by what is due.
+  const due = changed.due ?? nextDue(changed);
+  return { ...changed, ...(due && { due }) };
+}
+
+/**
+ * Saves revocations of all active credentials that `filter` selects, in one write. A job calls the IdPs. Returns the current request. Throws
+ * Fault `not_found` if the request was deleted meanwhile.
+ */
+export async function requestRevocation(
+  loaded: LoadedRequest,
+  filter: CredentialFilter,
+  order: Order,
+  deps: Pick<ConnectorDeps, "requests" | "now" | "intervals" | "log">,
+): Promise<LoadedRequest> {
+  let current: LoadedRequest | undefined;
+  const saved = await saveChanges(
+    loaded,
+    read => {
+      const keys = securityKeysOf(read).flatMap(key => {
+        const changed = withRevocations(key, filter, order, deps);
+        return changed === key ? [] : [changed];
+      });
+      current = keys.length === 0 ? read : undefined;
+      return keys.length === 0 ? undefined : { keys };
+    },
+    deps,
+  );
+  const result = saved ?? current;
+  if (result === undefined) throw new Fault("not_found", "There is no such credential request.");
+  if (saved !== undefined) deps.log.info("revocation_requested", { reason: order.reason });
+  return result;
+}

@@ -1,0 +1,78 @@
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { plus } from "../../platform/time.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { isRevoking, withCredential } from "../model/credential.ts";
+import { idpName } from "../model/peer-names.ts";
+import type { Revocation } from "../model/request.ts";
+import { postpone } from "../model/retry.ts";
+import { type CredentialTarget, isRepairable, openIdp } from "../recovery/open-idp.ts";
+import type { Step, StepOutcome } from "../runs/step.ts";
+
+/**
+ * Returns the step that removes a credential at its IdP. The revocation is stored already, and a removal may be repeated, so an attempt without
+ * an answer needs no other record.
+ */
+export async function revokeCredential(target: CredentialTarget, deps: ConnectorDeps): Promise<Step> {
+  const { key, index } = target;
+  const { credentialId, registrationId } = key.credentials[index] ?? {};
+  if (credentialId === undefined) throw new Error(`credential ${index} of security key ${key.id} has no id`);
+  const opened = await openIdp(target, deps);
+  if (typeof opened === "string") return notRemoved(target, { lastError: opened, mayPass: true }, deps);
+  const { idp, idpState } = opened;
+  const timeLimitMs = deps.intervals.idpCallMs;
+  return {
+    intent: unchanged => unchanged,
+    peer: idpName(idp.id),
+    timeLimitMs,
+    perform: async () => {
+      try {
+        await idp.revoke(idpState, { credentialId, registrationId }, AbortSignal.timeout(timeLimitMs));
+      } catch (error) {
+        if (!(error instanceof PeerFailure)) throw error;
+        deps.log.warn("revocation_failed", { keyId: key.id, index, error });
+        const lastError = error.detail ?? error.message;
+        const failed = { lastError, retryAfter: error.retryAfter, mayPass: isRepairable(error) };
+        return { ...notRemoved(target, failed, deps), failure: error };
+      }
+      const revokedAt = deps.now();
+      deps.log.info("credential_revoked", { keyId: key.id, index, idp: idp.id });
+      return changed(target, revocation => ({ ...revocation, state: "revoked", revokedAt }));
+    },
+  };
+}
+
+/** After a write whose response was lost, the change is applied again: a revocation that has ended stays as it is. */
+const changed = ({ index }: CredentialTarget, change: (revocation: Revocation) => Revocation): StepOutcome => ({
+  change: withCredential(index, credential =>
+    isRevoking(credential) && credential.revocation !== undefined
+      ? { ...credential, revocation: change(credential.revocation) }
+      : credential,
+  ),
+});
+
+interface Failed {
+  readonly lastError: string;
+  /** Seconds that the peer asked to wait. */
+  readonly retryAfter?: number | undefined;
+  /** Whether a later attempt may succeed. */
+  readonly mayPass: boolean;
+}
+
+/** Returns the outcome of a failed attempt: it is repeated until the period for retries ends. */
+function notRemoved(
+  target: CredentialTarget,
+  { lastError, retryAfter, mayPass }: Failed,
+  { now, intervals, log }: ConnectorDeps,
+): StepOutcome {
+  const { key, index } = target;
+  const at = now();
+  const { requestedAt = at } = key.credentials[index]?.revocation ?? {};
+  const latest = plus(requestedAt, intervals.retryForMs);
+  const isOver = !mayPass || latest <= at;
+  if (isOver) log.error("credential_revoke_failed", { keyId: key.id, index, idp: key.credentials[index]?.idpId });
+  return changed(target, ({ retry, ...revocation }) => ({
+    ...revocation,
+    ...(isOver && { state: "revoke_failed" }),
+    retry: postpone(retry, at, intervals.retry, { retryAfter, lastError, ...(!isOver && { latest }) }),
+  }));
+}

@@ -1,0 +1,70 @@
+import type { Caller } from "../../platform/caller.ts";
+import { Fault } from "../../platform/fault.ts";
+import { withLogFields } from "../../platform/log.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { processSecurityKey } from "../jobs/process-security-keys.ts";
+import { isRevoking } from "../model/credential.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { Credential } from "../model/request.ts";
+import { isTerminal } from "../model/states.ts";
+import { loadUnleased } from "../runs/load-unleased.ts";
+import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
+import { loadRequest } from "../storage/change-request.ts";
+import { type CredentialFilter, requestRevocation } from "./request-revocation.ts";
+
+/** What a call revokes: a request, one security key of it, or one credential of that. */
+export interface RevocationScope {
+  readonly requestId: string;
+  readonly keyId?: string | undefined;
+  /** The position of the credential on its security key, from 1. */
+  readonly credential?: number | undefined;
+}
+
+/**
+ * Revokes the active credentials of a scope: stores it, then does the due work of their security keys, as the job does later. Credentials
+ * that are still open stay as they are. Returns the current request, and whether all active credentials are revoked.
+ * Throws Fault `not_found`; `conflict` if no credential is active.
+ */
+export async function revokeNow(
+  { requestId, keyId, credential }: RevocationScope,
+  requestedBy: Caller,
+  deps: ConnectorDeps,
+): Promise<{ readonly loaded: LoadedRequest; readonly isRevoked: boolean }> {
+  const filter: CredentialFilter = (key, index) =>
+    (keyId === undefined || key.id === keyId) && (credential === undefined || index === credential - 1);
+  // What is not due yet is not brought forward: it may be the activation of another credential.
+  const run: Run = { ...startRun("on_demand", deps), mode: "timer" };
+  return withLogFields({ credentialRequestId: requestId }, async () => {
+    const inScope = (loaded: LoadedRequest) => selected(loaded, filter).map(({ key }) => key);
+    const start = await loadUnleased(requestId, inScope, run, deps);
+    requireActive(selected(start, filter).map(each => each.credential));
+    let loaded = await requestRevocation(start, filter, { reason: "requested", requestedBy }, deps);
+    const due = selected(loaded, filter).filter(({ credential: each }) => isRevoking(each));
+    for (const id of new Set(due.map(({ key }) => key.id))) {
+      if (isPastDeadline(run, deps)) break;
+      await processSecurityKey(loaded, id, run, deps);
+      loaded = await loadRequest(requestId, deps);
+    }
+    return { loaded, isRevoked: !selected(loaded, filter).some(isOpen) };
+  });
+}
+
+const selected = (loaded: LoadedRequest, filter: CredentialFilter) =>
+  securityKeysOf(loaded).flatMap(key =>
+    key.credentials.map((credential, index) => ({ key, index, credential })).filter(each => filter(key, each.index)),
+  );
+
+const isOpen = ({ credential: { state, revocation } }: { readonly credential: Credential }): boolean =>
+  state === "active" && revocation?.state !== "revoked";
+
+function requireActive(credentials: readonly Credential[]): void {
+  if (credentials.length === 0)
+    throw new Fault("not_found", "The credential request has no such security key or credential.");
+  if (credentials.some(({ state }) => state === "active")) return;
+  throw new Fault(
+    "conflict",
+    credentials.every(({ state }) => isTerminal(state))
+      ? "No credential has become active, so none can be revoked."
+      : "No credential is active yet. Cancel the request instead.",
+  );
+}
