@@ -41,7 +41,10 @@ export function closeCore({ az, environment, tell, keep }) {
   const isClosed = environment.CORE_DEPLOY_RANGE
     ? closeByProvision(tell, environment, keep)
     : closeSite(az, environment);
-  if (!isClosed) throw new Error("Core was not closed: repeat this command.");
+  if (!isClosed)
+    throw new Error(
+      'Core was not closed: repeat this command, or `azd env set CORE_SETUP_RANGE ""` and `azd provision`, which close it too.',
+    );
   keep({ CORE_SETUP_RANGE: "" });
   return tell("Core's API is closed to the internet.");
 }

@@ -8,6 +8,10 @@ const { awaitVerification } = (await import("../../../infra/scripts/finish/mail.
   awaitVerification(context: object): Promise<string | undefined>;
 };
 
+const { closeCore } = (await import("../../../infra/scripts/finish/core.mjs" as string)) as {
+  closeCore(context: object): void;
+};
+
 const environment = {
   AZURE_SUBSCRIPTION_ID: "s",
   AZURE_RESOURCE_GROUP: "rg-sample",
@@ -159,5 +163,37 @@ describe("the file of several identity providers", () => {
       `storage blob upload --auth-mode login --blob-url ${address} --file own.yaml --overwrite`,
     );
     expect(await act("File of identity providers", { ...context, az: () => undefined })).toContain("was not written");
+  });
+});
+
+describe("the end of the time in which Core can be reached over the internet", () => {
+  const site = { ...environment, CORE_APP_NAME: "func-core" };
+  const closed = (answer: unknown, more: object) => {
+    const [kept, told, calls]: [object[], string[], string[]] = [[], [], []];
+    const az = (...words: readonly string[]) => {
+      calls.push(words.join(" "));
+      return answer;
+    };
+    const context = { az, environment: { ...site, ...more }, tell: (line: string) => told.push(line) };
+    const run = () => closeCore({ ...context, keep: (values: object) => kept.push(values) });
+    return { kept, told, calls, run };
+  };
+  const range = { CORE_SETUP_RANGE: "203.0.113.7/32" };
+
+  it("is kept only once Azure has closed the app, so that the command can be repeated", () => {
+    const refused = closed(undefined, range);
+    expect(refused.run).toThrow("Core was not closed: repeat this command");
+    expect(refused.kept).toEqual([]);
+    const done = closed({ properties: { publicNetworkAccess: "Disabled" } }, range);
+    done.run();
+    expect(done.kept).toEqual([{ CORE_SETUP_RANGE: "" }]);
+  });
+
+  it("changes nothing where Core is closed, or is a trial, which would be closed to everybody", () => {
+    for (const more of [{ CORE_SETUP_RANGE: "" }, { ...range, TRIAL: "true" }]) {
+      const nothing = closed(undefined, more);
+      nothing.run();
+      expect([nothing.calls, nothing.kept, nothing.told.length]).toEqual([[], [], 1]);
+    }
   });
 });
