@@ -35,6 +35,7 @@ USER is the username or the id.
   --prefix TEXT         find: usernames that begin with this
   --otpkey PREFIX       find: the user of this OTP key; temporary-code: the lost one of several
   --suspended           find: users who are suspended
+  --imported            find: users who have not signed in since their password was imported
   --unused-since TIME   find: no sign-in since this time, such as 2031-01-31
   --uses N              temporary-code: how often the code is accepted; 1 by default
   --hours N             temporary-code: for how long; 24 by default
@@ -53,6 +54,7 @@ API_TOKEN is a static API token of Core; without it the command asks for one. ${
     prefix: { type: "string" },
     otpkey: { type: "string" },
     suspended: { type: "boolean" },
+    imported: { type: "boolean" },
     "unused-since": { type: "string" },
     uses: { type: "string" },
     hours: { type: "string" },
@@ -90,6 +92,7 @@ async function main(): Promise<void> {
         ...(values.prefix !== undefined && { $prefix: values.prefix }),
         ...(values.otpkey !== undefined && { otpkey: values.otpkey }),
         ...(values.suspended && { $enabled: false }),
+        ...(values.imported && { $password: "imported" as const }),
         ...(values["unused-since"] !== undefined && { $unused_since: values["unused-since"] }),
       };
       const users = await readPages(values, page =>
@@ -111,7 +114,7 @@ async function main(): Promise<void> {
         State: found.enabled ? "enabled" : "suspended",
         "Last sign-in": found.last_login ?? "never",
         ...lockFacts(lock),
-        Password: found.must_change && "must be changed",
+        Password: found.must_change ? "must be changed" : found.password && `imported, ${found.password.imported}`,
         "Code for a new password": found.code_valid_until && `until ${found.code_valid_until}`,
         "OTP keys": found.otpkeys.join(", ") || "none",
         ...Object.fromEntries(Object.entries(found.attributes).map(([key, value]) => [`Attribute ${key}`, value])),

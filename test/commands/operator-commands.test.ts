@@ -70,6 +70,13 @@ describe("the command for users", () => {
     expect(issued.out).toMatch(/^\S+\n$/);
   });
 
+  test("finds and shows users whose password is still the imported one", async () => {
+    const hash = "$2b$04$abcdefghijklmnopqrstuuUJf9qAIqFFWObw4K4AvdtuO.PaE5J/W";
+    await auth.core("POST", "/users/batch", { users: [{ username: "Hopper", password_hash: hash }] });
+    expect((await users("find", "--imported")).out).toMatch(/^ID +NAME\n\d+ +Hopper\n$/);
+    expect((await users("show", "hopper")).out).toMatch(/^Password +imported, bcrypt$/m);
+  });
+
   test("resets a password: prints a code once, with which the user sets a new one", async () => {
     const issued = await users("reset", "babbage");
     expect(issued.error).toMatch(/^The password of babbage has ended\. Code for a new one, valid until \S+Z:\n$/);

@@ -287,6 +287,7 @@ describe("every route of the specification", () => {
         ...ofUser,
         ...tokens,
         "POST /users",
+        "POST /users/batch",
         "GET /users",
         "GET /users/{user}",
         "DELETE /users/{user}",

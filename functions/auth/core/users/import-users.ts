@@ -132,19 +132,13 @@ function readEntries(elements: readonly unknown[]): readonly (ImportedUser | Fau
     try {
       const { data, error } = safeParse(fields, element);
       if (data === undefined) return invalidRequest([...problemsOf(error), ...credentialProblems(element)]);
-      const {
-        username,
-        password = "",
-        password_hash: hash,
-        attributes: given = {},
-        otpkeys = [],
-        enabled = true,
-      } = data;
+      const { username, attributes = {}, otpkeys = [], enabled = true } = data;
       const first = firstOf.get(username.folded) ?? index;
       firstOf.set(username.folded, first);
       const duplicate = { path: "username", reason: `is also that of the element ${first}` };
       const problems = [...(first === index ? [] : [duplicate]), ...credentialProblems(element)];
-      return { username, password: hash ?? password, attributes: given, otpkeys, enabled, problems };
+      const password = data.password_hash ?? data.password ?? "";
+      return { username, password, attributes, otpkeys, enabled, problems };
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       return error;
