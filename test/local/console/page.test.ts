@@ -541,6 +541,11 @@ describe("the authentication server in the page", () => {
     await page.getByLabel("Password", { exact: true }).fill("nine blue herons");
     await press(page, "Validate");
     await page.getByText("Password valid").waitFor();
+    await press(page, "Reset with a code");
+    await confirm(page, "Reset the password");
+    await outcome(page, /^201 POST .*\/reset$/);
+    await page.getByText("shown only once").waitFor();
+    await page.locator(".facts", { hasText: "Code for a new password" }).getByText("until").waitFor();
 
     await go(page, "users", "Users");
     await page.getByLabel("Has the attribute").fill("colour");
