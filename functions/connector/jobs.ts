@@ -1,8 +1,9 @@
+import { noSink } from "../../lib/connector/event-settings.ts";
 import { sendEvents } from "../../lib/connector/events/send-events.ts";
 import { cleanUp } from "../../lib/connector/jobs/clean-up.ts";
 import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
 import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
-import { type ConnectorSettings, noSink } from "../../lib/connector/settings.ts";
+import type { ConnectorSettings } from "../../lib/connector/settings.ts";
 import type { Job } from "../../lib/platform/http/job.ts";
 import type { ConnectorContext } from "./context.ts";
 

@@ -10,7 +10,8 @@ import type { PinMailSender } from "./model/pin-mail.ts";
 import type { DeliveryService } from "./peers/delivery.ts";
 import type { PeerLimits } from "./peers/peer-limits.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
-import type { RequestEvents, RequestStore } from "./storage/requests.table.ts";
+import type { RequestEvents } from "./storage/request-events.table.ts";
+import type { RequestStore } from "./storage/requests.table.ts";
 
 /** What the operations of the connector depend on. */
 export interface ConnectorDeps {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { maxSinks, sinkSecretName } from "../../lib/connector/settings.ts";
+import { maxSinks, sinkSecretName } from "../../lib/connector/event-settings.ts";
 import { type Aic, startAic } from "./aic/aic.ts";
 import { type Delivery, startDelivery } from "./delivery/delivery.ts";
 import { type Enrollment, startEnrollment } from "./enrollment/enrollment.ts";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { sinkSecretName } from "../../lib/connector/settings.ts";
+import { sinkSecretName } from "../../lib/connector/event-settings.ts";
 import { splitList } from "../../lib/platform/settings/setting.ts";
 import type { Vault } from "../peers/vault/vault.ts";
 

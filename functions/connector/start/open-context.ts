@@ -1,6 +1,7 @@
 import { responseBlobs } from "../../../lib/connector/collect/responses.blob.ts";
 import { shippedChallengeMs } from "../../../lib/connector/create/check-challenge.ts";
 import { claimStore } from "../../../lib/connector/create/claims.table.ts";
+import { noSink, sinkSecretName } from "../../../lib/connector/event-settings.ts";
 import { connectEventSink, type EventSink } from "../../../lib/connector/events/event-sink.ts";
 import { eventStore } from "../../../lib/connector/events/events.table.ts";
 import { sendEventsAfterJob } from "../../../lib/connector/events/send-events.ts";
@@ -14,7 +15,7 @@ import { connectDelivery } from "../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../lib/connector/peers/enrollment.ts";
 import { peerLimits } from "../../../lib/connector/peers/peer-limits.ts";
 import { connectRfpr, type Rfpr } from "../../../lib/connector/peers/rfpr.ts";
-import { type ConnectorSettings, noSink, sinkSecretName } from "../../../lib/connector/settings.ts";
+import type { ConnectorSettings } from "../../../lib/connector/settings.ts";
 import { requestStore } from "../../../lib/connector/storage/requests.table.ts";
 import { toIntervals } from "../../../lib/connector/to-intervals.ts";
 import { accessToken } from "../../../lib/platform/azure/service-access.ts";

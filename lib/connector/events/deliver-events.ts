@@ -8,7 +8,15 @@ import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/r
 import { isStaleRow } from "../runs/stale-row.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import type { DueEvents } from "./due-events.table.ts";
-import { type EventDelivery, eventId, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
+import {
+  afterDelivery,
+  type EventDelivery,
+  eventId,
+  eventsIn,
+  nothingDone,
+  type RequestEvent,
+  withGivenUp,
+} from "./event.ts";
 import { openEvents } from "./event-rows.table.ts";
 import type { EventSink } from "./event-sink.ts";
 import type { EventStore } from "./events.table.ts";
@@ -38,12 +46,6 @@ export interface SinkRun {
 const maxFailures = 3;
 /** The same for a sink that answers 4xx: it works, and may refuse the events of some requests only. */
 const maxRefusals = 20;
-
-/**
- * The most times of deliveries, and the most positions of given-up events, that the row of a delivery keeps: it has one
- * column for all. Those of the latest events are kept.
- */
-const maxKept = 500;
 
 /** Whether the run starts no more calls to the sink. */
 export const hasEnded = ({ isStopped, run, signal }: SinkRun, deps: Pick<DeliverDeps, "now">): boolean =>
@@ -125,26 +127,6 @@ async function attempt(event: RequestEvent, sinkRun: SinkRun): Promise<PeerFailu
     return signal?.aborted === true && error.status === undefined ? "ended" : error;
   }
 }
-
-function afterDelivery(
-  { lease, retry, ...delivery }: EventDelivery,
-  { sequence }: RequestEvent,
-  now: Instant,
-): EventDelivery {
-  return { ...delivery, done: sequence, deliveredAt: withTime(delivery.deliveredAt, sequence, now) };
-}
-
-/** Returns the times with that of one more delivery. */
-export const withTime = (
-  times: EventDelivery["deliveredAt"],
-  sequence: number,
-  at: Instant,
-): EventDelivery["deliveredAt"] =>
-  Object.fromEntries<Instant>(Object.entries<Instant>({ ...times, [sequence]: at }).slice(-maxKept));
-
-/** Returns the positions of given-up events with one more. */
-export const withGivenUp = (givenUp: EventDelivery["givenUp"], sequence: number): EventDelivery["givenUp"] =>
-  [...givenUp, sequence].slice(-maxKept);
 
 interface Failed {
   readonly failure: PeerFailure;

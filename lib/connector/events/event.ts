@@ -99,6 +99,33 @@ export interface EventDelivery {
 /** The delivery of a sink that was not called yet. */
 export const nothingDone: EventDelivery = { done: 0, deliveredAt: {}, givenUp: [] };
 
+/**
+ * The most times of deliveries, and the most positions of given-up events, that the row of a delivery keeps: it has one
+ * column for all. Those of the latest events are kept.
+ */
+const maxKept = 500;
+
+/** Returns the delivery after its event was delivered. */
+export function afterDelivery(
+  { lease, retry, ...delivery }: EventDelivery,
+  { sequence }: RequestEvent,
+  now: Instant,
+): EventDelivery {
+  return { ...delivery, done: sequence, deliveredAt: withTime(delivery.deliveredAt, sequence, now) };
+}
+
+/** Returns the times with that of one more delivery. */
+export const withTime = (
+  times: EventDelivery["deliveredAt"],
+  sequence: number,
+  at: Instant,
+): EventDelivery["deliveredAt"] =>
+  Object.fromEntries<Instant>(Object.entries<Instant>({ ...times, [sequence]: at }).slice(-maxKept));
+
+/** Returns the positions of given-up events with one more. */
+export const withGivenUp = (givenUp: EventDelivery["givenUp"], sequence: number): EventDelivery["givenUp"] =>
+  [...givenUp, sequence].slice(-maxKept);
+
 /** Returns the events of a request in their order. */
 export const eventsIn = (requestId: string, recorded: readonly RecordedEvents[]): readonly SentEvent[] =>
   recorded.flatMap(({ first, serials, events, ...common }) =>

@@ -7,8 +7,8 @@ import type { ConnectorDeps } from "../deps.ts";
 import { isLeasedByAnother, newLease, retryAfterLease, startRun } from "../runs/run.ts";
 import { loadRequest } from "../storage/change-request.ts";
 import { cloudEventOf } from "./cloud-event.ts";
-import { type DeliverDeps, pauseSink, withTime } from "./deliver-events.ts";
-import { type EventDelivery, eventId, eventsIn, type RequestEvent } from "./event.ts";
+import { type DeliverDeps, pauseSink } from "./deliver-events.ts";
+import { type EventDelivery, eventId, eventsIn, type RequestEvent, withTime } from "./event.ts";
 import type { EventSink } from "./event-sink.ts";
 import type { SinkState } from "./sink-states.table.ts";
 

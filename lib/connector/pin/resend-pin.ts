@@ -13,6 +13,7 @@ import { isStopped } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, isPastDeadline, type Run, retryAfterLease, startRun } from "../runs/run.ts";
 import { type KeyInRun, runStep, type StepResult } from "../runs/run-step.ts";
 import type { Step } from "../runs/step.ts";
+import { withCachedResponses } from "./cached-responses.ts";
 import { fetchPin } from "./fetch-pin.ts";
 import { sendPinMail } from "./send-pin-mail.ts";
 
@@ -135,27 +136,6 @@ async function resendEach(
   }
   if (tried === 0) throw none;
   return sent;
-}
-
-/**
- * Returns ports that get each shipment and each authenticator once: a PIN is fetched before its email is recorded and again
- * for the email, and the delivery service returns all security keys of a shipment in one response.
- */
-function withCachedResponses({ delivery, rfpr, ...deps }: ConnectorDeps): ConnectorDeps {
-  return {
-    ...deps,
-    delivery: { ...delivery, getShipment: once(delivery.getShipment) },
-    ...(rfpr && { rfpr: { ...rfpr, get: once(rfpr.get) } }),
-  };
-}
-
-function once<T>(get: (id: string) => Promise<T>): (id: string) => Promise<T> {
-  const cached = new Map<string, Promise<T>>();
-  return id => {
-    const answer = cached.get(id) ?? get(id);
-    cached.set(id, answer);
-    return answer;
-  };
 }
 
 /** Returns the times of resends within the last hour, oldest first. */

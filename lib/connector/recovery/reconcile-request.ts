@@ -1,27 +1,18 @@
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { between, minutes, plus } from "../../platform/time.ts";
+import { between, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { neverConfirmedMessage, unconfirmedMessage } from "../faults.ts";
 import { hasProgressed } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { type Delivery, isOnSite } from "../model/request.ts";
-import { referenceOf } from "../model/shipment.ts";
 import { startRequest } from "../model/states.ts";
-import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { postponeRequest, withPollDue } from "../runs/next-due.ts";
-import { callInTurn, learnFromCall } from "../runs/peer-calls.ts";
+import { callInTurn } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
 import { endUnconfirmed, failRequest } from "./fail-request.ts";
+import { findCandidates } from "./find-candidates.ts";
 import { compensateInTurn, mustLeaveKeys } from "./peers-in-turn.ts";
-import {
-  areLinkedToOthers,
-  canFindOthers,
-  isNeverOrdered,
-  isTentative,
-  matchesOrder,
-  withUnknown,
-} from "./unknown-order.ts";
+import { canFindOthers, isNeverOrdered, withUnknown } from "./unknown-order.ts";
 
 /**
  * Reconciles a request whose create handler stopped. Without an order intent, the request is compensated and ends `failed`. With one, the
@@ -137,58 +128,6 @@ async function failUnconfirmed(leased: LoadedRequest, run: Run, deps: ConnectorD
   const failure = await compensateInTurn(leased, waiting, run, deps);
   if (failure === undefined) await endUnconfirmed(leased, neverConfirmedMessage, deps);
   else await reconcileLater(leased, neverConfirmedMessage, deps, failure.retryAfter);
-}
-
-/**
- * Returns the shipments that may be the order of this request: created at most 5 minutes before the order intent, equal in content, and
- * linked to no other request. If the delivery service did not answer, returns none, with its failure. `isContested` means that one more is
- * linked to another request tentatively: its responses will show which of the two requests it belongs to. `isUnknown` means that the
- * delivery service does not know the order: its list is complete, and every shipment in it that may be this order belongs to another request.
- */
-async function findCandidates(
-  leased: LoadedRequest,
-  sentAt: string,
-  run: Run,
-  deps: ConnectorDeps,
-): Promise<{
-  readonly found: readonly DeliveryShipment[];
-  readonly isContested?: boolean;
-  readonly isUnknown?: boolean;
-  readonly failure?: PeerFailure;
-}> {
-  const request = leased.request.value;
-  const earliest = plus(sentAt, -minutes(5));
-  const found = await deps.delivery.findByReference(referenceOf(request), earliest).catch((error: unknown) => {
-    if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("look_up_failed", { error });
-    return error;
-  });
-  const failure = found instanceof PeerFailure ? found : undefined;
-  learnFromCall({ peer: deliveryService, failure }, run, deps);
-  if (found instanceof PeerFailure) return { found: [], failure: found };
-  if (found === "cannot_tell") return { found: [] };
-  const open = found.shipments.filter(
-    ({ shipmentId }) => request.delivery?.rejectedShipmentIds?.includes(shipmentId) !== true,
-  );
-  const matching = open.filter(shipment => (shipment.requestedAt ?? "") > earliest && matchesOrder(leased, shipment));
-  const owners = await Promise.all(matching.map(({ shipmentId }) => deps.requests.requestOfShipment(shipmentId)));
-  const others = owners.flatMap(owner => (owner === undefined || owner === request.id ? [] : owner));
-  const isContested = (await Promise.all(others.map(owner => isTentative(owner, deps)))).includes(true);
-  // A shipment with another content or without a time may be this order too, for a service that changes what it stores.
-  const doubtful = open.filter(
-    shipment =>
-      !matching.includes(shipment) &&
-      (request.shipment?.customerReference === undefined || (shipment.requestedAt ?? earliest) >= earliest),
-  );
-  return {
-    found: matching.filter((_, index) => !others.includes(owners[index] ?? "")),
-    isContested,
-    isUnknown:
-      found.isComplete &&
-      others.length === matching.length &&
-      !isContested &&
-      (await areLinkedToOthers(doubtful, request.id, deps)),
-  };
 }
 
 /** Releases the lease and schedules the next attempt, with back-off. @param retryAfter seconds that a peer asked to wait */

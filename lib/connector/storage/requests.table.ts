@@ -1,15 +1,16 @@
 import type { Fault } from "../../platform/fault.ts";
-import type { Fields, Log } from "../../platform/log.ts";
-import type { Action, Row, Tables } from "../../platform/tables/tables.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Tables } from "../../platform/tables/tables.ts";
 import { between, type Instant, minutes, type Now } from "../../platform/time.ts";
 import { claimsTable } from "../create/claims.table.ts";
 import { type Changes, type LoadedRequest, valuesOf } from "../model/loaded-request.ts";
-import { type CredentialRequest, isOnSite, type RequestValues, type SecurityKey } from "../model/request.ts";
+import { type CredentialRequest, isOnSite, type SecurityKey } from "../model/request.ts";
 import { listKeyOf, listsOf, type RequestList } from "../model/request-lists.ts";
 import { newDeliveryState } from "../model/shipment.ts";
 import { type DueEntry, dueIndex, dueTable } from "../runs/due-index.table.ts";
 import { dueItemsOf, indexRows, newLists } from "./index-rows.table.ts";
 import { type ListedEntry, listsTable, requestLists } from "./lists.table.ts";
+import type { RequestEvents } from "./request-events.table.ts";
 import { requestRows, requestsTable } from "./request-rows.table.ts";
 import { shipmentRecords } from "./shipment-records.table.ts";
 
@@ -21,38 +22,6 @@ export const connectorTables = (shipments: string): readonly string[] => [
   listsTable,
   shipments,
 ];
-
-/** The events of a change, and how they are written. */
-interface EventWrites {
-  /** The changed request, which counts its events. */
-  readonly request: CredentialRequest;
-  /** Writes the index rows by which senders find the events. They come first. */
-  readonly addDue: () => Promise<void>;
-  /** The writes in the transaction of the change. */
-  readonly rows: readonly Action[];
-}
-
-/** An event that a sink has not got. */
-interface UndeliveredEvent {
-  readonly at: Instant;
-  /** What a log has of it. */
-  readonly fields: Fields;
-}
-
-/** What the store and the jobs call of the events. `events/` implements it; without it no events are recorded. */
-export interface RequestEvents {
-  /** Returns the events of a change; undefined if there are none. They are written in the transaction of the change. */
-  record(before: RequestValues, after: RequestValues): EventWrites | undefined;
-  /** Removes the events of a request with their index rows. Makes no call for a request without events. */
-  removeAll(request: CredentialRequest): Promise<void>;
-  /** Returns the events of a request that a configured sink has not received. */
-  undelivered(request: CredentialRequest): Promise<readonly UndeliveredEvent[]>;
-  /**
-   * Reads the events in the rows of a request in a backup. Returns a function that writes them, and those of the change that the restore
-   * makes to the request: events that are not done are due at once. It returns the changed request with the number of its events.
-   */
-  readBackup(rows: readonly Row[]): (before: RequestValues, after: RequestValues) => Promise<CredentialRequest>;
-}
 
 /**
  * A host that is suspended for longer between the index rows of a new request and its rows writes the index rows again: a job may have

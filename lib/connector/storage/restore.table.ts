@@ -19,8 +19,9 @@ import {
 } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
+import type { RequestEvents } from "./request-events.table.ts";
 import { requestIn, requestsTable } from "./request-rows.table.ts";
-import type { RequestEvents, RequestStore } from "./requests.table.ts";
+import type { RequestStore } from "./requests.table.ts";
 
 /** The tables and containers in a backup of the connector. Due work, lists and shipment records follow from the requests. */
 export const connectorBackedUp: BackupScope = {
