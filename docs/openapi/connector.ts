@@ -166,7 +166,7 @@ export interface paths {
           /** Only credentials for this user, in any letter case. */
           user_id?: string;
           /** Only credentials in this state. */
-          state?: "processing" | "activation_pending" | "active" | "failed" | "cancelled";
+          state?: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
           /** Only keys of this model. */
           aaguid?: string;
           /** Maximum number of entries of a page, 1 to 1000; 100 by default. */
@@ -827,14 +827,16 @@ export type RegisteredKey = {
   idp_id: string;
   /** The user at the relying party. */
   user_id: string;
-  /** State of the credential. */
-  state: "processing" | "activation_pending" | "active" | "failed" | "cancelled";
+  /** State of the revocation, where one was asked for, else of the credential. */
+  state: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
   /** When the request was created. */
   ordered_at: string;
   /** When the delivery service reported its shipment as delivered. */
   delivered_at?: string;
   /** When the IdP registered the credential. */
   activated_at?: string;
+  /** When the IdP confirmed the removal of the credential. */
+  revoked_at?: string;
 };
 
 export type ProcessedCredentials = {

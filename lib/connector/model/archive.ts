@@ -1,5 +1,5 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { Credential, RequestValues, SecurityKey, Shipment } from "./request.ts";
+import type { Credential, RequestValues, Revocation, SecurityKey, Shipment } from "./request.ts";
 
 /** Whether the register keeps a request after its clean-up: an IdP has registered a credential of it. */
 export const isKeptInRegister = (keys: readonly SecurityKey[]): boolean =>
@@ -45,11 +45,16 @@ const archivedKey = (key: SecurityKey): SecurityKey => {
 };
 
 const archivedCredential = (credential: Credential): Credential => {
-  const { idpId, relyingPartyId, userId, state, idpState, credentialId, registrationId, aaguid, activatedAt } =
-    credential;
-  const { revocation } = credential;
+  const { idpId, relyingPartyId, userId, state, aaguid, credentialId, activatedAt, revocation } = credential;
+  const { idpState, registrationId } = credential;
   return omitUndefined({
-    ...{ idpId, relyingPartyId, userId, state, idpState, credentialId, registrationId, aaguid, activatedAt },
-    revocation,
+    ...{ idpId, relyingPartyId, userId, state, aaguid, credentialId, activatedAt },
+    ...{ idpState, registrationId, revocation: revocation && archivedRevocation(revocation) },
   });
+};
+
+/** Without the caller, and without the message of the IdP, which may name a person. */
+const archivedRevocation = ({ requestedBy: _, retry, ...revocation }: Revocation): Revocation => {
+  const { lastError, ...attempts } = retry;
+  return { ...revocation, retry: attempts };
 };

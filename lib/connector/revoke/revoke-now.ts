@@ -9,7 +9,7 @@ import type { Credential } from "../model/request.ts";
 import { isTerminal } from "../model/states.ts";
 import { loadUnleased } from "../runs/load-unleased.ts";
 import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
-import { loadRequest } from "../storage/change-request.ts";
+import { loadKept } from "../storage/change-request.ts";
 import { type CredentialFilter, requestRevocation } from "./request-revocation.ts";
 
 /** What a call revokes: a request, one security key of it, or one credential of that. */
@@ -36,14 +36,14 @@ export async function revokeNow(
   const run: Run = { ...startRun("on_demand", deps), mode: "timer" };
   return withLogFields({ credentialRequestId: requestId }, async () => {
     const inScope = (loaded: LoadedRequest) => selected(loaded, filter).map(({ key }) => key);
-    const start = await loadUnleased(requestId, inScope, run, deps);
+    const start = await loadUnleased(requestId, inScope, run, deps, loadKept);
     requireActive(selected(start, filter).map(each => each.credential));
     let loaded = await requestRevocation(start, filter, { reason: "requested", requestedBy }, deps);
     const due = selected(loaded, filter).filter(({ credential: each }) => isRevoking(each));
     for (const id of new Set(due.map(({ key }) => key.id))) {
       if (isPastDeadline(run, deps)) break;
       await processSecurityKey(loaded, id, run, deps);
-      loaded = await loadRequest(requestId, deps);
+      loaded = await loadKept(requestId, deps);
     }
     return { loaded, isRevoked: !selected(loaded, filter).some(isOpen) };
   });

@@ -16,12 +16,13 @@ export async function loadUnleased(
   keysOf: (loaded: LoadedRequest) => readonly SecurityKey[],
   run: Run,
   deps: ConnectorDeps,
+  load: typeof loadRequest = loadRequest,
 ): Promise<LoadedRequest> {
-  let loaded = await loadRequest(requestId, deps);
+  let loaded = await load(requestId, deps);
   for (const waitMs of leaseWaitsMs) {
     if (!keysOf(loaded).some(({ lease }) => isLeasedByAnother(lease, run, deps.now()))) break;
     await deps.sleep(waitMs);
-    loaded = await loadRequest(requestId, deps);
+    loaded = await load(requestId, deps);
   }
   return loaded;
 }

@@ -5,11 +5,17 @@ import { type Changes, type LoadedRequest, securityKeyOf, securityKeysOf } from 
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
 
-/** Loads the request that a caller names. Throws Fault `not_found`, also for an archived request, which only the register shows. */
-export async function loadRequest(id: string, { requests }: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {
+/** Loads the request that a caller names, also an archived one. Throws Fault `not_found`. */
+export async function loadKept(id: string, { requests }: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {
   const loaded = await requests.load(id);
-  if (loaded === undefined || loaded.request.value.isArchived === true)
-    throw new Fault("not_found", "There is no such credential request.");
+  if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
+  return loaded;
+}
+
+/** Loads the request that a caller names. Throws Fault `not_found`, also for an archived request, which only the register shows. */
+export async function loadRequest(id: string, deps: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {
+  const loaded = await loadKept(id, deps);
+  if (loaded.request.value.isArchived === true) throw new Fault("not_found", "The credential request was cleaned up.");
   return loaded;
 }
 

@@ -112,8 +112,7 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
         const isChanged = hasLeftLists || newLists(before, after).length > 0;
         const current = isChanged ? await rows.load(after.request.id) : undefined;
         if (isChanged && current === undefined) await index.removeFormer(after, before);
-        else if (hasLeftLists && current !== undefined)
-          await lists.enter(listKeyOf(after.request), listsOf(valuesOf(current)));
+        else if (hasLeftLists && current !== undefined) await index.add(undefined, valuesOf(current));
         return undefined;
       }
       const { id, state, delivery } = after.request;

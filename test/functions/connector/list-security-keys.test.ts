@@ -104,6 +104,7 @@ describe("GET /v2/security-keys", () => {
       "ordered_at",
       "delivered_at",
       "activated_at",
+      "revoked_at",
     ]);
     const shown = (entry: Body) => columns.map(column => entry[column] ?? "");
     expect(lines).toEqual(body.map((entry: Body) => shown(entry).map(cell => cell.replace(/^=/, "'="))));

@@ -7,14 +7,19 @@ import { type LoadedRequest, valuesOf } from "../../model/loaded-request.ts";
 import { type Credential, type CredentialRequest, isOnSite, type SecurityKey } from "../../model/request.ts";
 import { aaguidList, foldName, personList, registerList, serialList } from "../../model/request-lists.ts";
 import { deliveryStateOf } from "../../model/shipment.ts";
-import { type CredentialState, credentialStates } from "../../model/states.ts";
+import { credentialStates, revocationStates } from "../../model/states.ts";
 import { type Page, readPage } from "./read-page.ts";
+
+/** The states of an entry: that of its revocation, else that of the credential. */
+export const registerStates = [...credentialStates, ...revocationStates] as const;
+
+const stateOf = ({ state, revocation }: Credential): (typeof registerStates)[number] => revocation?.state ?? state;
 
 /** What an entry of the register must match. Names are compared without regard to letter case. */
 export interface RegisterFilter {
   readonly serial?: string | undefined;
   readonly userId?: string | undefined;
-  readonly state?: CredentialState | undefined;
+  readonly state?: (typeof registerStates)[number] | undefined;
   readonly aaguid?: string | undefined;
 }
 
@@ -27,10 +32,11 @@ const fields = () => ({
   model: z.string().optional().describe("Name of the model, for AAGUIDs that the connector knows."),
   idp_id: z.string().describe("The IdP that the credential is for."),
   user_id: z.string().describe("The user at the relying party."),
-  state: z.enum(credentialStates).describe("State of the credential."),
+  state: z.enum(registerStates).describe("State of the revocation, where one was asked for, else of the credential."),
   ordered_at: z.iso.datetime().describe("When the request was created."),
   delivered_at: z.iso.datetime().optional().describe("When the delivery service reported its shipment as delivered."),
   activated_at: z.iso.datetime().optional().describe("When the IdP registered the credential."),
+  revoked_at: z.iso.datetime().optional().describe("When the IdP confirmed the removal of the credential."),
 });
 
 /** An entry of the register: a credential on a security key (C22). */
@@ -75,7 +81,7 @@ function entriesOf(loaded: LoadedRequest, filter: RegisterFilter): readonly Regi
       key.credentials
         .filter(({ userId }) => has(filter.userId, userId))
         .filter(({ aaguid }) => has(filter.aaguid, aaguid))
-        .filter(({ state }) => has(filter.state, state))
+        .filter(each => has(filter.state, stateOf(each)))
         .map(credential => entryOf(request, key, credential)),
     );
 }
@@ -90,10 +96,11 @@ const entryOf = (request: CredentialRequest, key: SecurityKey, credential: Crede
     model: credential.aaguid === undefined ? undefined : keyModelOf(credential.aaguid),
     idp_id: credential.idpId,
     user_id: credential.userId,
-    state: credential.state,
+    state: stateOf(credential),
     ordered_at: request.createdAt,
     delivered_at: isOnSite(key) ? undefined : deliveredAt(request),
     activated_at: credential.activatedAt,
+    revoked_at: credential.revocation?.revokedAt,
   });
 
 const deliveredAt = ({ delivery }: CredentialRequest): Instant | undefined =>

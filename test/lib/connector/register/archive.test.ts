@@ -5,6 +5,7 @@ import { listSecurityKeys, type RegisterFilter } from "../../../../lib/connector
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { personList, referenceList } from "../../../../lib/connector/model/request-lists.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
+import { revokeNow } from "../../../../lib/connector/revoke/revoke-now.ts";
 import { loadRequest } from "../../../../lib/connector/storage/change-request.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
 import { days, hours } from "../../../../lib/platform/time.ts";
@@ -232,6 +233,53 @@ describe("the clean-up of a request with an active credential", () => {
     expect((await listRequests({}, { top: 10 }, connector.context)).entries).toHaveLength(1);
     expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
     expect(await personalTraces(connector, one)).toEqual([]);
+  });
+});
+
+describe("the revocation of a credential", () => {
+  const caller = { kind: "tenant", application: "help-desk", subject: "jane" } as const;
+
+  test("is kept in the register, without its caller and the message of the IdP", async () => {
+    const connector = await opened();
+    const { requestId, user } = await completed(connector);
+    peers.entra.fail({ kind: "refuse", method: "DELETE", status: 500, times: 3, body: { error: { message: user } } });
+    await revokeNow({ requestId }, caller, connector.context);
+    expect(await keysOf(connector)).toMatchObject([{ state: "revoking" }]);
+    connector.advance(days(2));
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 0 });
+    await connector.runCredentials();
+    const at = connector.now();
+    const revoked = [{ state: "revoked", revoked_at: at }];
+    expect(await keysOf(connector, { state: "revoked" })).toMatchObject(revoked);
+    expect(await keysOf(connector, { state: "active" })).toEqual([]);
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
+    expect(await keysOf(connector)).toMatchObject(revoked);
+    expect((await connector.keyRow(requestId)).credentials[0]?.revocation).toMatchObject({
+      state: "revoked",
+      retry: { attempts: 1 },
+    });
+    expect(await traces(connector, ["help-desk", "jane", "lastError"])).toEqual([]);
+  });
+
+  test("works after the clean-up of its request, at once or by the job", async () => {
+    const connector = await opened();
+    const { requestId, user } = await completed(connector, [1, 1]);
+    connector.advance(days(2));
+    await connector.runCleanUp(1);
+    const first = await revokeNow({ requestId, keyId: "s-01-001" }, caller, connector.context);
+    expect([first.isRevoked, peers.entra.registrations(user)]).toEqual([true, []]);
+    peers.entra.fail({ kind: "refuse", method: "DELETE", status: 500, times: 3 });
+    expect(await revokeNow({ requestId }, caller, connector.context)).toMatchObject({ isRevoked: false });
+    const revoked = connector.now();
+    connector.advance(days(1825));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 0 });
+    await connector.runCredentials();
+    expect(await keysOf(connector)).toMatchObject([
+      { state: "revoked", revoked_at: revoked },
+      { state: "revoked", revoked_at: connector.now() },
+    ]);
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+    expect(await traces(connector, [requestId])).toEqual([]);
   });
 });
 
