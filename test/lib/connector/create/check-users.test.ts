@@ -104,6 +104,7 @@ describe("a check of users beside a create", () => {
     peers.entra.fail({ kind: "hang", path: policies.source });
     await connector.order();
     expect(ordered()).toBe(1);
+    expect(peers.entra.hanging()).toBe(1);
   });
 
   test("logs a missing permission once, and does not prevent the order", async () => {

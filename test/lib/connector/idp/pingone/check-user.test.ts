@@ -77,3 +77,9 @@ describe.each([
     expect(await found(userId)).toEqual(["unchecked not_checked"]);
   });
 });
+
+test("the check of a name that several users of PingOne have refuses it", async () => {
+  const users = [1, 2].map(id => ({ id: String(id), username: user }));
+  pingone.fail({ kind: "refuse", status: 200, path: "/users$", body: { _embedded: { users } } });
+  expect(await found(user)).toEqual(["refused user_unknown"]);
+});
