@@ -11,8 +11,6 @@ import type { AddressCount } from "./sign-in/address-limit.ts";
 import type { Throttle } from "./sign-in/throttle.ts";
 import type { UserReference } from "./users/username.ts";
 
-export type { Stored };
-
 export type UserRef = UserReference;
 
 export interface UserSummary {

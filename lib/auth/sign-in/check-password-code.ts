@@ -1,7 +1,8 @@
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import type { Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import { isPasswordCode, usableCode } from "../password-change/password-code.ts";
-import type { Stored, User } from "../store.ts";
+import type { User } from "../store.ts";
 import { type Attempt, padTiming } from "./limit-attempts.ts";
 
 /**

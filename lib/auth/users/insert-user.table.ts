@@ -1,5 +1,6 @@
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { minutes, plus } from "../../platform/time.ts";
@@ -11,7 +12,7 @@ import { indexHints, nameHint, writeHint } from "../storage/hints.table.ts";
 import { newEpoch, newUserId } from "../storage/ids.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey } from "../storage/tables.table.ts";
-import type { Stored, User } from "../store.ts";
+import type { User } from "../store.ts";
 import { newPatience, readName, releaseName, writeName } from "./names.table.ts";
 import { userIn, userParts, userRow } from "./user-rows.table.ts";
 import type { Username } from "./username.ts";

@@ -1,7 +1,8 @@
 import { Fault, invalidRequest } from "../../platform/fault.ts";
+import type { Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import { parseNewPassword } from "../passwords/password.ts";
-import type { Stored, ThrottleKey, User, UserRef } from "../store.ts";
+import type { ThrottleKey, User, UserRef } from "../store.ts";
 import { hashNewPassword } from "./new-password.ts";
 import { foldUsername, parseUsername, type Username } from "./username.ts";
 

@@ -1,11 +1,12 @@
 import * as z from "zod";
 import { conflict } from "../../platform/retry-on-conflict.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { touchRow } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { nameHint, namePartition, nameRow, readHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
-import type { Stored, User, UserRef } from "../store.ts";
+import type { User, UserRef } from "../store.ts";
 import { goneColumns, userIn, userRow } from "./user-rows.table.ts";
 import { foldUsername } from "./username.ts";
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { Stored } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { checkVersion, parseRow, schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Action, Row } from "../../platform/tables/tables.ts";
@@ -8,7 +9,7 @@ import type { Attributes } from "../attributes/attributes.ts";
 import { importedSchemes } from "../passwords/imported-hash.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
-import type { AssignedKey, Stored, User, UserSummary } from "../store.ts";
+import type { AssignedKey, User, UserSummary } from "../store.ts";
 
 export const userRow = "user";
 export const loginRow = "login";

@@ -1,4 +1,5 @@
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
@@ -6,7 +7,7 @@ import { endedCode, usableCode } from "../password-change/password-code.ts";
 import { nonePartition } from "../storage/hints.table.ts";
 import { newEpoch } from "../storage/ids.ts";
 import { type AuthTables, idKey } from "../storage/tables.table.ts";
-import type { Page, Range, Stored, User, UserFilter, UserRef, UserSummary, UserView } from "../store.ts";
+import type { Page, Range, User, UserFilter, UserRef, UserSummary, UserView } from "../store.ts";
 import { changeUsername } from "./change-username.table.ts";
 import { insertUser, type NewUser } from "./insert-user.table.ts";
 import { listUsers, listUsersByName } from "./list-users.table.ts";

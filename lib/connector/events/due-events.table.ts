@@ -16,7 +16,7 @@ export interface DueEvents {
   readonly writtenAt: Instant;
 }
 
-export type Due = Omit<DueEvents, "writtenAt">;
+export type DueEventsItem = Omit<DueEvents, "writtenAt">;
 
 /** The columns of a row of the index. Its row key begins with the time. */
 export const dueEventColumns = rowColumns<DueEvents, "at">(
@@ -31,13 +31,13 @@ export const dueEventColumns = rowColumns<DueEvents, "at">(
 export function dueEvents(tables: Tables, { now, log }: { readonly now: Now; readonly log: Log }) {
   const table = tables.table(dueTable);
   return {
-    async add(sink: number, due: Due): Promise<void> {
+    async add(sink: number, due: DueEventsItem): Promise<void> {
       const columns = dueEventColumns.toColumns({ ...due, writtenAt: now() });
       await table.upsert({ partitionKey: partitionOf(sink), rowKey: rowKeyOf(due), ...columns });
     },
 
     /** Removes the row, if it exists. */
-    async remove(sink: number, due: Due): Promise<void> {
+    async remove(sink: number, due: DueEventsItem): Promise<void> {
       await table.remove(partitionOf(sink), rowKeyOf(due));
     },
 
@@ -54,6 +54,6 @@ export function dueEvents(tables: Tables, { now, log }: { readonly now: Now; rea
 const partitionOf = (sink: number): string => `events_${sink}`;
 
 /** The row key begins with the time, so that due events are a range at the start of the partition of their sink. */
-const rowKeyOf = ({ at, requestId, first }: Due): string => `${at}_${requestId}_${first}`;
+const rowKeyOf = ({ at, requestId, first }: DueEventsItem): string => `${at}_${requestId}_${first}`;
 
 const dueEventsIn = (row: Row): DueEvents => dueEventColumns.fromRow(row, { at: row.rowKey.split("_")[0] ?? "" });

@@ -8,7 +8,7 @@ import { transactionSize } from "../../platform/tables/transaction.ts";
 import type { Now } from "../../platform/time.ts";
 import { type CredentialRequest, type RequestValues, shipmentIdOf } from "../model/request.ts";
 import { keyPrefix, requestRows, requestsTable } from "../storage/request-rows.table.ts";
-import { type Due, type DueEvents, dueEvents } from "./due-events.table.ts";
+import { type DueEvents, type DueEventsItem, dueEvents } from "./due-events.table.ts";
 import { type EventDelivery, eventId, nothingDone, openRows, type RecordedEvents, withEvents } from "./event.ts";
 import {
   deliveryColumns,
@@ -190,5 +190,5 @@ const valuesIn = (deliveries: LoadedEvents["deliveries"]): ReadonlyMap<number, E
   new Map([...deliveries].map(([sink, { value }]) => [sink, value]));
 
 /** Returns the index row of the next attempt of a delivery; undefined without a retry. */
-const dueOf = (requestId: string, { done, retry }: EventDelivery): Due | undefined =>
+const dueOf = (requestId: string, { done, retry }: EventDelivery): DueEventsItem | undefined =>
   retry && { at: retry.nextAt, requestId, first: done + 1 };

@@ -47,7 +47,7 @@ export interface RowPage {
 }
 
 /** Reads one page. */
-export async function readPage(
+export async function readRowPage(
   client: TableClient,
   filter: Filter | Scan,
   { top, continuation, select }: PageOptions,

@@ -3,7 +3,7 @@ import { isLocalService, type ServiceAccess } from "../azure/service-access.ts";
 import { callService, type Policies, rejectNonJson, retryOptions } from "../azure/service-errors.ts";
 import { checkedEtag, etagOf, undefinedIf } from "./conditions.ts";
 import { type Entity, isKey, type Row, toEntity, toRow } from "./entity.ts";
-import { type Filter, type PageOptions, type RowPage, readPage, type Scan } from "./query.ts";
+import { type Filter, type PageOptions, type RowPage, readRowPage, type Scan } from "./query.ts";
 import { type Action, conditionalRemovals, retryableTransactions, submit } from "./transaction.ts";
 
 export type { Entity, Row } from "./entity.ts";
@@ -116,7 +116,7 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
     );
 
   const queryPage = (filter: Filter | Scan, options: PageOptions) =>
-    call((client, abortSignal) => readPage(client, filter, options, abortSignal));
+    call((client, abortSignal) => readRowPage(client, filter, options, abortSignal));
 
   return {
     get: async (partitionKey, rowKey) =>
