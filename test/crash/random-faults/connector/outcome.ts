@@ -95,7 +95,7 @@ async function wrongEvents(id: string, { peers, connector }: EndedRun): Promise<
     : [`the events of ${id} are ${expected.join()}, arrived ${first.join()}`];
 }
 
-/** Every user of an order has at most one active credential, which is registered once, and no other registration. */
+/** Every user of an order has at most one active credential, which is registered once until it is revoked, and no other registration. */
 function wrongRegistrations(requests: readonly LoadedRequest[], { peers, orders }: EndedRun): readonly string[] {
   const registered = [peers.entra, peers.pingone, peers.aic].flatMap(idp => idp.registrations());
   const credentials = requests.flatMap(({ keys }) => keys.flatMap(({ value }) => value.credentials));
@@ -103,7 +103,7 @@ function wrongRegistrations(requests: readonly LoadedRequest[], { peers, orders 
   return users.flatMap(user => {
     const own = credentials.filter(({ userId }) => userId === user);
     const times = registered.filter(({ userId }) => userId === user).length;
-    const active = own.filter(({ state }) => state === "active").length;
+    const active = own.filter(each => each.state === "active" && each.revocation?.state !== "revoked").length;
     // An IdP without a look-up of devices cannot tell whether a registration without a response succeeded (C8).
     const unknown = own.filter(({ errorMessage }) =>
       errorMessage?.includes("may have been registered: check at the identity provider"),

@@ -1,6 +1,7 @@
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { sendEvents } from "../../../../lib/connector/events/send-events.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
+import { revokeNow } from "../../../../lib/connector/revoke/revoke-now.ts";
 import { hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { Peers } from "../../../../local/peers/all.ts";
 import type { TestConnector } from "../../../support/connector/test-connector.ts";
@@ -53,6 +54,10 @@ export async function takeStep({ random, run, faults, connector, hosts, peers, o
       return run.start(`${hostName}: send events`, () => sendEvents(host.context));
     case "cancel":
       return order && run.start(`${hostName}: cancel ${id}`, () => cancelRequest(id, host.context));
+    case "revoke":
+      return (
+        order && run.start(`${hostName}: revoke ${id}`, () => revokeNow({ requestId: id }, helpDesk, host.context))
+      );
     case "resend":
       if (order === undefined) return;
       order.resends++;
@@ -83,6 +88,8 @@ export async function takeStep({ random, run, faults, connector, hosts, peers, o
   }
 }
 
+const helpDesk = { kind: "api_token", application: "help-desk" } as const;
+
 /** What the delivery service does with a shipment: it moves it to any state, also backwards, or returns wrong responses. */
 const shipmentChanges: readonly ((random: Random) => Parameters<Peers["delivery"]["control"]>[1])[] = [
   random => ({ state: random.pick([1, 6, 8, 99, 101, 102, 104, 105, 106]) }),
@@ -98,6 +105,7 @@ const weights = {
   credentials: 20,
   events: 5,
   cancel: 3,
+  revoke: 3,
   resend: 4,
   mail: 1,
   delivery: 1,
