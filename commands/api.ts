@@ -48,7 +48,8 @@ export function connectApi<Paths extends {}>(
         },
       );
       const type = response.headers.get("content-type") ?? "";
-      if (response.ok && response.status !== 204 && !type.startsWith("application/json"))
+      const wanted = headers.get("accept") === "text/csv" ? "text/csv" : "application/json";
+      if (response.ok && response.status !== 204 && !type.startsWith(wanted))
         throw new WrongService(`Another service responds at ${base}: check the address.`);
       return response;
     },

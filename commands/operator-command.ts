@@ -24,17 +24,21 @@ interface Given<A extends string> {
   readonly actions: readonly A[];
   /** Those of the actions that list. The others need one argument. */
   readonly listing: readonly A[];
+  /** How many arguments may follow the first one. */
+  readonly optional?: Readonly<Partial<Record<A, number>>>;
 }
 
-/** Returns the action and its argument. Throws if one is missing or superfluous. */
+/** Returns the action and its first argument. Throws if one is missing or superfluous. */
 export function actionOf<A extends string>(
-  { name, actions, listing }: Given<A>,
+  { name, actions, listing, optional }: Given<A>,
   [word, argument = "", ...others]: readonly string[],
 ): { readonly action: A; readonly argument: string } {
   const action = actions.find(each => each === word);
   if (action === undefined) throw usageError(name, `The action must be one of ${actions.join(", ")}.`);
-  if (others.length > 0 || (argument === "") !== listing.includes(action))
-    throw usageError(name, listing.includes(action) ? `${action} has options only.` : `${action} needs one argument.`);
+  const most = optional?.[action] ?? 0;
+  const count = most === 0 ? "one argument" : `1 to ${most + 1} arguments`;
+  if (others.length > most || (argument === "") !== listing.includes(action))
+    throw usageError(name, listing.includes(action) ? `${action} has options only.` : `${action} needs ${count}.`);
   return { action, argument };
 }
 

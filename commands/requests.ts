@@ -1,5 +1,6 @@
-// Finds and shows credential requests of the connector with their events, resends PINs and cancels (C14, C15, C19, C20).
-import type { CredentialRequest, ListedCredentialRequest, paths } from "../docs/openapi/connector.ts";
+// Finds and shows credential requests of the connector with their events, resends PINs, cancels and revokes, and lists security
+// keys (C14, C15, C19 to C22).
+import type { CredentialRequest, paths } from "../docs/openapi/connector.ts";
 import { omitUndefined } from "../lib/platform/omit-undefined.ts";
 import { connectApi, dataOf, pageOf } from "./api.ts";
 import {
@@ -7,20 +8,22 @@ import {
   exitHelp,
   pageHelp,
   pageOptions,
-  printFacts,
   printJson,
   printTable,
   readPages,
   runOperatorCommand,
 } from "./operator-command.ts";
 import { readArguments, usageError } from "./read-arguments.ts";
+import { listKeys } from "./requests/list-keys.ts";
+import { printRequest, usersOf } from "./requests/print-request.ts";
+import { revoke } from "./requests/revoke.ts";
 import { signIn, signInHelp, signInOptions } from "./sign-in.ts";
 
 const name = "npm run requests";
 const text = { type: "string" } as const;
 const command = {
   name,
-  help: `Finds credential requests of the connector, shows what happened to them, resends PINs and cancels.
+  help: `Finds credential requests of the connector, shows what happened to them, resends PINs, cancels and revokes, and lists security keys.
 
 Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
   find                  list requests, all or those that every filter matches
@@ -28,15 +31,20 @@ Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
   events ID             list the events of a request with their deliveries to event sinks
   resend-pin ID         mail the PIN of every key again whose PIN is known
   cancel ID             cancel what is not produced yet
+  revoke ID [KEY [N]]   remove active credentials at their identity providers: all of a request, those of one key (KEY of
+                        show), or one of them (its position #)
+  keys                  list the credentials on security keys, also of requests that the clean-up has deleted
   --reference TEXT      find: customer_reference of the order, such as a ticket number
-  --user USER           find: a credential for this user
+  --user USER           find, keys: a credential for this user
   --email ADDRESS       find: email address of the recipient
   --external-id ID      find: the recipient's identifier
-  --serial NUMBER       find: serial number of a security key
-  --state STATE         find: received, started, complete, partial, failed or cancelled
+  --serial NUMBER       find, keys: serial number of a security key
+  --state STATE         find: received, started, complete, partial, failed or cancelled; keys: processing,
+                        activation_pending, active, failed, cancelled, revoking, revoked or revoke_failed
   --since TIME          find: created after this time, such as 2031-01-31
 ${pageHelp}
   --url URL             address of the connector, such as https://connector.example.com
+  --csv                 keys: print CSV, for a spreadsheet
   --json                print what the API answers, for programs
 ${signInHelp}
   --help                show this text
@@ -47,6 +55,7 @@ API_TOKEN is a static API token of the connector; without it the command asks fo
     ...pageOptions,
     url: text,
     json: { type: "boolean" },
+    csv: { type: "boolean" },
     reference: text,
     user: text,
     email: text,
@@ -58,7 +67,7 @@ API_TOKEN is a static API token of the connector; without it the command asks fo
   allowPositionals: true,
 } as const;
 
-const actions = ["find", "show", "events", "resend-pin", "cancel"] as const;
+const actions = ["find", "show", "events", "resend-pin", "cancel", "revoke", "keys"] as const;
 
 await runOperatorCommand(main);
 
@@ -66,7 +75,8 @@ async function main(): Promise<void> {
   const parsed = readArguments(command);
   if (parsed === undefined) return;
   const { values } = parsed;
-  const { action, argument } = actionOf({ name, actions, listing: ["find"] }, parsed.positionals);
+  const given = { name, actions, listing: ["find", "keys"], optional: { revoke: 2 } } as const;
+  const { action, argument } = actionOf(given, parsed.positionals);
   if (values.url === undefined) throw usageError(name, "--url is missing.");
   const connector = connectApi<paths>(values.url, await signIn(values, { command: name, name: "the connector" }));
   const params = { path: { credential_request_id: argument } };
@@ -130,36 +140,11 @@ async function main(): Promise<void> {
       );
       return values.json ? printJson(data) : printRequest(data);
     }
+    case "revoke": {
+      const data = await revoke(connector, parsed.positionals.slice(1));
+      return values.json ? printJson(data) : printRequest(data);
+    }
+    case "keys":
+      return listKeys(connector, values);
   }
-}
-
-type Listed = Pick<ListedCredentialRequest, "shipment" | "authenticators">;
-
-function keysOf({ shipment, authenticators = [] }: Listed) {
-  return [...(shipment?.shipment_items ?? []), ...authenticators];
-}
-
-function usersOf(request: Listed): readonly string[] {
-  return [...new Set(keysOf(request).flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id)))];
-}
-
-function printRequest(request: CredentialRequest): void {
-  const { shipment } = request;
-  printFacts({
-    Request: request.credential_request_id,
-    State: request.state,
-    Reason: request.error_message,
-    "External id": request.external_id,
-    Reference: shipment?.customer_reference,
-    Shipment: shipment?.shipment_id,
-    Tracking: [shipment?.tracking?.number, shipment?.tracking?.link].filter(Boolean).join(" "),
-    Delivery: [shipment?.delivery?.state, shipment?.delivery?.error_message].filter(Boolean).join(": "),
-  });
-  console.log("");
-  printTable(
-    ["KEY", "SERIAL", "KEY STATE", "USER", "IDP", "STATE", "REASON"],
-    keysOf(request).flatMap(({ name, serial_number, state, credentials }) =>
-      credentials.map(each => [name, serial_number, state, each.user_id, each.idp_id, each.state, each.error_message]),
-    ),
-  );
 }

@@ -23,13 +23,35 @@ async function run(command: string, args: readonly string[], env: Readonly<Recor
 const users = (...args: readonly string[]) => run("users", args, { API_TOKEN: auth.token });
 const requests = (...args: readonly string[]) => run("requests", args, { API_TOKEN: auth.otherToken });
 
-async function order(body: object): Promise<void> {
-  const response = await fetch(`${auth.connectorUrl}/v2/credential-requests`, {
-    method: "POST",
+async function callConnector(method: string, path: string, body?: object) {
+  const response = await fetch(auth.connectorUrl + path, {
+    method,
     headers: { authorization: `Bearer ${auth.otherToken}`, "content-type": "application/json" },
-    body: JSON.stringify(body),
+    ...(body && { body: JSON.stringify(body) }),
   });
-  expect(response.status, await response.text()).toBe(201);
+  expect(response.ok, path).toBe(true);
+  return JSON.parse((await response.text()) || "{}") as { readonly data: { readonly [field: string]: string } };
+}
+
+/** Orders. Returns the id of the request. */
+const order = async (body: object): Promise<string> =>
+  (await callConnector("POST", "/v2/credential-requests", body)).data.credential_request_id ?? "";
+
+/** Orders keys for users, each with these credentials, and waits until they are active. */
+async function activeRequest(...keys: readonly (readonly string[])[]): Promise<string> {
+  const { shipment, ...rest } = sampleRequest;
+  const shipment_items = keys.map(users => ({
+    ...shipment.shipment_items[0],
+    credentials: users.map(user_id => ({ user_id })),
+  }));
+  const { data } = await callConnector("POST", "/v2/credential-requests", {
+    ...rest,
+    shipment: { ...shipment, shipment_items },
+  });
+  await auth.peers.delivery.control(data.shipment_id ?? "", { ship: true });
+  await callConnector("GET", "/v2/operations/process-shipments");
+  await callConnector("POST", "/v2/operations/process-credential-requests");
+  return data.credential_request_id ?? "";
 }
 
 describe("the command for users", () => {
@@ -119,12 +141,51 @@ test("requests are found by the ticket's number, shown with their events, and ca
   expect((await requests("events", id)).out).toMatch(/^TIME +EVENT +ID +DELIVERIES$/m);
 
   // What waits to be enrolled on site can be cancelled at any time.
-  await order({ ...rest, authenticators: [{ credentials: [{ user_id: "grace@example.com" }] }] });
+  const other = await order({ ...rest, authenticators: [{ credentials: [{ user_id: "grace@example.com" }] }] });
   const onSite = JSON.parse((await requests("find", "--user", "grace@example.com", "--json")).out);
-  const [{ credential_request_id: other }] = onSite;
+  expect(onSite).toMatchObject([{ credential_request_id: other }]);
   expect(await requests("resend-pin", other)).toMatchObject({ code: 1, error: expect.stringContaining("(409)") });
   expect((await requests("cancel", other)).out).toMatch(/^State +cancelled$/m);
   expect(await requests("show", "unknown")).toMatchObject({ code: 3, out: "" });
+});
+
+describe("the commands for security keys", () => {
+  test("revoke one credential, the rest of a key, and a whole request", async () => {
+    const id = await activeRequest(["mary@example.com", "hedy@example.com"], ["rosalind@example.com"]);
+    const shown = await requests("show", id);
+    const key = /^(\S+) .* 1 +mary@example\.com /m.exec(shown.out)?.[1] ?? "";
+    const stateOf = (out: string, user: string) =>
+      new RegExp(`${user}@example\\.com +entra +(\\S+) +(\\S+)`).exec(out)?.slice(1).join(" ");
+    const states = (out: string) => ["mary", "hedy", "rosalind"].map(user => stateOf(out, user));
+    expect(states(shown.out)).toEqual(["active -", "active -", "active -"]);
+    expect(states((await requests("revoke", id, key, "2")).out)).toEqual(["active -", "active revoked", "active -"]);
+    expect(states((await requests("revoke", id, key)).out)).toEqual(["active revoked", "active revoked", "active -"]);
+    auth.peers.entra.fail({ kind: "refuse", method: "DELETE", times: 3, status: 503 });
+    const continued = await requests("revoke", id);
+    expect(continued).toMatchObject({ code: 0, error: "A job continues with those that are revoking.\n" });
+    expect(stateOf(continued.out, "rosalind")).toBe("active revoking");
+    expect(await requests("revoke", id, "no-key")).toMatchObject({ code: 3, out: "" });
+    expect(await requests("revoke", id, key, "1", "2")).toMatchObject({ code: 2, out: "" });
+    const [listed] = JSON.parse((await requests("revoke", id, key, "--json")).out).shipment.shipment_items;
+    expect(listed.credentials[0].revocation).toMatchObject({ state: "revoked", reason: "requested" });
+  });
+
+  test("list the register page by page, as a table, JSON and CSV", async () => {
+    const id = await activeRequest(["grete@example.com"], ["emmy@example.com"]);
+    const { out } = await requests("keys", "--user", "grete@example.com");
+    const [, serial = ""] =
+      new RegExp(`^${id} +\\S+ +(\\d+) .* grete@example\\.com +entra +active `, "m").exec(out) ?? [];
+    expect(serial).not.toBe("");
+    const [only, ...others] = JSON.parse((await requests("keys", "--serial", serial, "--json")).out);
+    expect([only.user_id, others]).toEqual(["grete@example.com", []]);
+    const csv = await requests("keys", "--csv", "--all", "--top", "1");
+    expect(csv).toMatchObject({ code: 0, error: "" });
+    const [header, ...rows] = csv.out.trim().split("\r\n");
+    expect(header).toMatch(/^credential_request_id,key_id,serial_number,/);
+    expect(rows.filter(row => row.startsWith(id))).toHaveLength(2);
+    expect(rows).not.toContain(header);
+    expect(await requests("keys", "--state", "nonsense")).toMatchObject({ code: 1, out: "" });
+  });
 });
 
 test("an operator signs in by the Azure CLI, whose token is not asked for twice", async () => {

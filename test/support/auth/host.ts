@@ -1,4 +1,4 @@
-import { closePeers, startPeers } from "../../../local/peers/all.ts";
+import { closePeers, type Peers, startPeers } from "../../../local/peers/all.ts";
 import { describeSystem } from "../../../local/start/system.ts";
 import { type HostProcess, startHostProcess } from "../host/host-process.ts";
 import { atEndOfFile } from "../run/end-of-file.ts";
@@ -16,6 +16,7 @@ export interface AuthHost {
   readonly tenantToken: string;
   /** Of the connector, which Core must not take. */
   readonly otherToken: string;
+  readonly peers: Peers;
   /** Calls the Core API; a body is sent as JSON. */
   readonly core: HostProcess["call"];
 }
@@ -48,6 +49,7 @@ export async function startAuthHost(
       roles: ["Core.Admin", "Connector.Call"],
     }),
     otherToken: tokens.connector,
+    peers,
     core: (method, path, body) => host.call(method, `/core${path}`, body),
   };
 }
