@@ -39,7 +39,8 @@ async function answer({ url }: MainProcess, method: string, path: string) {
   const identity = path.startsWith("/core") ? bearer : { "x-service-session": session };
   const isList = path.endsWith("/batch");
   const headers = { ...identity, ...(isList && { "content-type": "application/json" }) };
-  const posted = isList ? JSON.stringify({ otpkeys: [{ prefix: "x" }] }) : sent;
+  const lists = { otpkeys: [{ prefix: "x" }], users: [{ username: "x", password: "" }] };
+  const posted = isList ? JSON.stringify(lists) : sent;
   // The list of OTP keys refuses unknown parameters.
   const inQuery = method === "GET" && path !== "/core/otpkeys" ? `?${sent}` : "";
   const response = await fetch(url + path + inQuery, { method, headers, ...(method === "POST" && { body: posted }) });
