@@ -52,9 +52,9 @@ export async function importUsers(
 
 async function importUser(user: ImportedUser, deps: AuthDeps): Promise<UserImportResult> {
   const { username, problems } = user;
-  if (problems.length > 0) throw invalidRequest(problems);
   const find = () => deps.users.view({ by: "name", folded: username.folded });
-  const there = (await find()) ?? (await create(user, deps)) ?? (await find());
+  const found = problems.length === 0 ? await find() : undefined;
+  const there = found ?? (await create(user, deps)) ?? (await find());
   // Another call took the name, and its user was deleted.
   if (there === undefined)
     throw new Fault("unavailable", "Too many concurrent changes. Repeat the call.", { retryAfter: 1 });
@@ -63,14 +63,16 @@ async function importUser(user: ImportedUser, deps: AuthDeps): Promise<UserImpor
   return { id: there.id, isNew: false };
 }
 
-/** Creates the user. Returns undefined if another user has the name. Throws Fault `invalid`. */
-async function create({ username, password, attributes, otpkeys, enabled }: ImportedUser, deps: AuthDeps) {
+/** Creates the user. Returns undefined if another user has the name. Throws Fault `invalid` with every problem. */
+async function create(user: ImportedUser, deps: AuthDeps) {
+  const { username, password, attributes, otpkeys, enabled } = user;
   const rules = { minLength: deps.rules.passwordMinLength, empty: "none" } as const;
   const [parsed, keys] = await Promise.all([
     typeof password === "string" ? parseNewPassword(password, username.name, rules) : undefined,
     pLimit(concurrency).map(otpkeys, prefix => deps.otpkeys.find(prefix)),
   ]);
   const problems = [
+    ...user.problems,
     ...(parsed === undefined || parsed.ok ? [] : [{ path: "password", reason: parsed.reason }]),
     ...(keys.includes(undefined) ? [unknownOtpkey] : []),
   ];

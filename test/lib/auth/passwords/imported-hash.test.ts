@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { computeTag } from "../../../../lib/auth/passwords/compute-tag.ts";
+import { OverloadFault } from "../../../../lib/auth/passwords/hash-queue.ts";
 import { type ImportedHash, parseImportedHash } from "../../../../lib/auth/passwords/imported-hash.ts";
 import type { PasswordHashOptions } from "../../../../lib/auth/passwords/password-hash.ts";
 import { hours, type Instant, instant, plus } from "../../../../lib/platform/time.ts";
@@ -89,6 +91,26 @@ describe("a password whose hash another server made", () => {
     expect(until(now).hasEnded(owner.password)).toBe(true);
     const renewed = { id: userId, password: await hasher.hash(password, userId) };
     expect(await until(plus(now, -hours(1))).verify(password, renewed)).toBe(true);
+  });
+
+  it("takes a slot of the queue wherever it is hashed or checked", async () => {
+    const [[password, text] = ["", ""]] = hashes;
+    const owner = await ownerOf(text);
+    const full = hasherOf({ maxSlots: 0 });
+    await expect(full.verify(password, owner)).rejects.toBeInstanceOf(OverloadFault);
+    await expect(full.hashImported(parse(text), userId)).rejects.toBeInstanceOf(OverloadFault);
+    await expect(full.isImported(parse(text), owner)).rejects.toBeInstanceOf(OverloadFault);
+  });
+
+  it("is computed in the turn of the check, so that no more hashes are in progress than allowed", async () => {
+    const [[password, text] = ["", ""]] = hashes;
+    const owner = await ownerOf(text);
+    const single = hasherOf({ maxConcurrent: 1 });
+    const ended: string[] = [];
+    const imported = single.verify(password, owner).then(() => ended.push("imported"));
+    await setImmediate();
+    await Promise.all([imported, single.hash("another", userId).then(() => ended.push("own"))]);
+    expect(ended).toEqual(["imported", "own"]);
   });
 
   it("is refused after the work of an unknown user, if it has ended or is too long", async () => {
