@@ -89,7 +89,8 @@ export const connectorTasks: Readonly<Record<string, Task<ConnectorContext & InD
       "Deletes the requests of one person with their rows and blobs. Name the person by exactly one of `email`, " +
       "`external_id` and `user_id`, as the create had it. A request is deleted as a whole, with the other people in it: " +
       "their security keys are cancelled if they are not produced, and their data is deleted. Call it with `dry_run` " +
-      "first: the report says which requests have users of another name. A request that cannot be deleted yet is left " +
+      "first: the report says which requests have users of another name. Of a request that the clean-up has archived, only " +
+      "the users are known: it is found by `user_id`. A request that cannot be deleted yet is left " +
       "and reported with the reason.",
     input: eraseInput,
     report: z.lazy(() =>

@@ -7,15 +7,17 @@ import { rolledUp } from "../model/roll-up.ts";
 
 /** Loads the request that a caller names, also an archived one. Throws Fault `not_found`. */
 export async function loadKept(id: string, { requests }: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {
-  const loaded = await requests.load(id);
-  if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
-  return loaded;
+  return existing(await requests.load(id));
 }
 
 /** Loads the request that a caller names. Throws Fault `not_found`, also for an archived request, which only the register shows. */
-export async function loadRequest(id: string, deps: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {
-  const loaded = await loadKept(id, deps);
-  if (loaded.request.value.isArchived === true) throw new Fault("not_found", "The credential request was cleaned up.");
+export async function loadRequest(id: string, { requests }: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {
+  const loaded = await requests.load(id);
+  return existing(loaded?.request.value.isArchived === true ? undefined : loaded);
+}
+
+function existing(loaded: LoadedRequest | undefined): LoadedRequest {
+  if (loaded === undefined) throw new Fault("not_found", "There is no such credential request.");
   return loaded;
 }
 

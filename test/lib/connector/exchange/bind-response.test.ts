@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { decode, encode } from "cborg";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
+import { aaguidOf, bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
 import type { Attestation, Binding, Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
-import { createAuthenticatorKeys } from "../../../../local/peers/security-key/authenticator-keys.ts";
+import { AAGUIDS, createAuthenticatorKeys } from "../../../../local/peers/security-key/authenticator-keys.ts";
 
 let authenticator: Authenticator;
 beforeAll(async () => {
@@ -143,5 +143,17 @@ describe("the binding of a response to its request", () => {
     expect(() => decode(twice)).not.toThrow();
     const doubled = { ...answer, attestationObject: base64url(twice) };
     expect(bindResponse(doubled, bindingOf(challenge))).toBe("unreadable");
+  });
+});
+
+describe("the model of the authenticator", () => {
+  test("is the AAGUID of the attestation as a UUID", () => {
+    expect(aaguidOf(answerTo(challenge))).toBe(AAGUIDS.hardware);
+  });
+
+  test("is unknown if the AAGUID is zero, or if the response cannot be read", () => {
+    const anonymous = withAuthData(answerTo(challenge), data => data.fill(0, 37, 53));
+    expect(aaguidOf(anonymous)).toBeUndefined();
+    expect(aaguidOf({ attestationObject: "" })).toBeUndefined();
   });
 });

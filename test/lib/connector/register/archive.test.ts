@@ -1,14 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
+import { getShipment } from "../../../../functions/connector/v1/get-shipment.ts";
 import { listRequests } from "../../../../lib/connector/api/v2/list-requests.ts";
 import { listSecurityKeys, type RegisterFilter } from "../../../../lib/connector/api/v2/list-security-keys.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
-import { personList, referenceList } from "../../../../lib/connector/model/request-lists.ts";
+import { removeResponsesIfDeleted } from "../../../../lib/connector/collect/save-poll.ts";
+import { listKeyOf, personList, referenceList, serialList } from "../../../../lib/connector/model/request-lists.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { revokeNow } from "../../../../lib/connector/revoke/revoke-now.ts";
 import { loadRequest } from "../../../../lib/connector/storage/change-request.ts";
+import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
-import { days, hours } from "../../../../lib/platform/time.ts";
+import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { AAGUIDS } from "../../../../local/peers/security-key/authenticator-keys.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { connectorWith, send, sinkOfFile } from "../../../support/connector/event-sinks.ts";
@@ -100,14 +103,55 @@ describe("the clean-up of a request with an active credential", () => {
 
   test("leaves a request that is not found: neither by its id nor in the list of requests, and no PIN is resent", async () => {
     const connector = await opened();
-    const { requestId, user } = await completed(connector);
+    const { requestId, shipmentId, user } = await completed(connector);
     const [{ serial_number: serial } = {}] = await keysOf(connector);
     connector.advance(days(1));
     await connector.runCleanUp(1);
-    for (const read of [loadRequest, resendPin])
+    const readShipment = () =>
+      getShipment.run({ params: { shipment_id: shipmentId }, query: {}, body: undefined }, connector.context, {
+        call: { headers: new Headers() },
+      } as never);
+    for (const read of [loadRequest, resendPin, readShipment])
       expect(await refusalOf(read(requestId, connector.context))).toMatchObject({ status: 404 });
     for (const filter of [{}, { userId: user }, { serial }, { state: "complete" }] as const)
       expect(await listRequests(filter, { top: 10 }, connector.context)).toEqual({ entries: [] });
+  });
+
+  test("leaves nothing that a crash before it had left in a list, once that is read", async () => {
+    const connector = await opened();
+    const { requestId, user } = await completed(connector);
+    connector.advance(days(2));
+    const { requests } = connector.context;
+    const { request } = await connector.load(requestId);
+    const options = { now: connector.now, log: connector.context.log };
+    const lists = requestLists(connector.deployment.tables, options);
+    const old = [{ state: "complete" }, referenceList("PO former"), serialList("no longer its own")] as const;
+    await lists.enter(listKeyOf(request.value), old);
+    await connector.runCleanUp(1);
+    await lists.enter(listKeyOf(request.value), old);
+    const read = async () => {
+      for (const filter of [
+        { state: "complete" },
+        { customerReference: "PO former" },
+        { serial: "no longer its own" },
+      ] as const)
+        await listRequests(filter, { top: 10 }, connector.context);
+      return (await Promise.all(old.map(list => requests.entries(list, { top: 9 })))).flat();
+    };
+    expect(await read()).toHaveLength(3);
+    connector.advance(minutes(11));
+    expect(await read()).toEqual([]);
+    expect(await keysOf(connector, { userId: user })).toHaveLength(1);
+  });
+
+  test("removes the responses that a suspended poll stored after it", async () => {
+    const connector = await opened();
+    const { requestId } = await completed(connector);
+    connector.advance(days(2));
+    await connector.runCleanUp(1);
+    await connector.context.responses.put(requestId, "s-01-001", { credentials: ["late"] });
+    await removeResponsesIfDeleted(requestId, connector.context);
+    expect(await traces(connector, [`${requestId}/s-`])).toEqual([]);
   });
 
   test("is followed by its deletion REGISTER_KEEP_DAYS after its end", async () => {
@@ -187,34 +231,37 @@ describe("the clean-up of a request with an active credential", () => {
     expect([(await connector.queue("clean")).length, (await connector.queue("register")).length]).toEqual([0, 3]);
   });
 
-  test("is completed by the next run if a host stops at any of its calls", async () => {
-    const calls: string[] = [];
-    for (let at = 0; ; at++) {
-      const connector = await opened();
-      const one = await completed(connector);
-      connector.advance(days(2));
-      const dying = crashing(at, at % 2 === 0 ? "before" : "after", "all");
-      const run = connector.anotherInstance(dying.options).runCleanUp(1);
-      const died = await Promise.race([dying.died, run.then(() => undefined)]);
-      if (died === undefined) break;
-      calls.push(died.replace(/^\d+: /, ""));
-      connector.advance(hours(1));
-      await connector.runCleanUp(1);
-      const shown = await keysOf(connector);
-      expect(shown, died).toMatchObject([{ credential_request_id: one.requestId, state: "active" }]);
-      expect(await personalTraces(connector, one), died).toEqual([]);
-      expect([(await connector.queue("clean")).length, (await connector.queue("register")).length], died).toEqual([
-        0, 1,
-      ]);
-      dying.goOn();
-      await run;
-      expect(await keysOf(connector), died).toEqual(shown);
-      expect(await personalTraces(connector, one), died).toEqual([]);
-    }
-    // The names lead to the request until they are removed from its rows.
-    expect(calls.indexOf("requestlists.transact")).toBeLessThan(calls.indexOf("credentialrequests.transact"));
-    expect(calls.at(-1)).toBe("due.remove");
-  });
+  test.each(["before", "after"] as const)(
+    "is completed by the next run if a host stops %s any of its calls",
+    async phase => {
+      const calls: string[] = [];
+      for (let at = 0; ; at++) {
+        const connector = await opened();
+        const one = await completed(connector);
+        connector.advance(days(2));
+        const dying = crashing(at, phase, "all");
+        const run = connector.anotherInstance(dying.options).runCleanUp(1);
+        const died = await Promise.race([dying.died, run.then(() => undefined)]);
+        if (died === undefined) break;
+        calls.push(died.replace(/^\d+: /, ""));
+        connector.advance(hours(1));
+        await connector.runCleanUp(1);
+        const shown = await keysOf(connector);
+        expect(shown, died).toMatchObject([{ credential_request_id: one.requestId, state: "active" }]);
+        expect(await personalTraces(connector, one), died).toEqual([]);
+        expect([(await connector.queue("clean")).length, (await connector.queue("register")).length], died).toEqual([
+          0, 1,
+        ]);
+        dying.goOn();
+        await run;
+        expect(await keysOf(connector), died).toEqual(shown);
+        expect(await personalTraces(connector, one), died).toEqual([]);
+      }
+      // The names lead to the request until they are removed from its rows.
+      expect(calls.indexOf("requestlists.transact")).toBeLessThan(calls.indexOf("credentialrequests.transact"));
+      expect(calls.at(-1)).toBe("due.remove");
+    },
+  );
 
   test("puts a request that was changed at the same time back into its lists, and archives it later", async () => {
     const connector = await opened();

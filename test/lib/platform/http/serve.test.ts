@@ -460,11 +460,14 @@ describe("outside Azure, an endpoint", () => {
     expect((await served(refusing({})).send()).status).toBe(599);
   });
 
-  it("answers 500 to a status or a header that it does not list", async () => {
+  it("answers 500 to a status, a header or CSV that it does not list", async () => {
     const location = { status: 200, headers: { location: "/things/1" } };
     const answers = { 200: { description: "Made.", headers: ["location"] as const } };
     expect(await statusOf(echo({ handle: () => ({ status: 201 }) }))).toBe(500);
     expect(await statusOf(echo({ handle: () => location }))).toBe(500);
     expect(await statusOf(echo({ handle: () => location, answers }))).toBe(200);
+    const csv = { status: 200, csv: "a\r\n" };
+    expect(await statusOf(echo({ handle: () => csv }))).toBe(500);
+    expect(await statusOf(echo({ handle: () => csv, answers: { 200: { description: "A.", csv: true } } }))).toBe(200);
   });
 });
