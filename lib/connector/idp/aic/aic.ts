@@ -10,7 +10,7 @@ import { createPingTokens } from "../ping.ts";
 import { removeDevice } from "./remove-device.ts";
 import { type AicSettings, settings } from "./settings.ts";
 import { end, endOf, type Field, fillIn, type JourneyStep, step, typesOf } from "./step.ts";
-import { errorOf, journeyOptions, optionsOf, outcomeOf, userNameIn } from "./wire.ts";
+import { errorOf, journeyOptions, optionsOf, outcomeOf, userHint, userNameIn } from "./wire.ts";
 
 const idpState = z.object({ step });
 /** The maximum size of a step as JSON, in bytes. Sealed it is a third longer, and the row of a security key has up to 20 of them. */
@@ -18,8 +18,6 @@ const longestStep = 16_000;
 /** The maximum size of a response, in bytes. It is larger than a step's, so that a step that is too long gets its own message. */
 const maxResponseBytes = 64 * 1024;
 const stepOrEnd = z.union([step, end]);
-/** A journey does not say whether the user is unknown or not active. */
-const userHint = ". Check that the user exists in the realm, is active and may have another device.";
 type Call = Required<Pick<PeerRequest<unknown>, "headers" | "signal">>;
 
 function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {

@@ -112,3 +112,6 @@ export function errorOf(body: unknown): { code?: string | undefined; detail?: st
   const { reason, message, detail } = refusal.safeParse(body).data ?? {};
   return { code: detail?.errorCode ?? reason, detail: message ?? undefined };
 }
+
+/** Added to the message of a journey that fails with the user's name: it does not say whether the user is unknown or not active. */
+export const userHint = ". Check that the user exists in the realm, is active and may have another device.";

@@ -12,14 +12,12 @@ import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
 import { createPingTokens } from "../ping.ts";
 import { pingOneUserCheck } from "./check-user.ts";
 import { asDeviceLeft, asNothingCreated, deviceCapAsRefusal, undefinedIfRefused } from "./failures.ts";
+import { createUsers } from "./find-user.ts";
 import { type PingOneSettings, settings } from "./settings.ts";
 import {
-  type Account,
-  account,
   activationBody,
   activationType,
   activeDevice,
-  byUsername,
   device,
   deviceList,
   errorOf,
@@ -27,7 +25,6 @@ import {
   newDeviceBody,
   pingOneOptions,
   unwrapped,
-  userList,
 } from "./wire.ts";
 
 const idpState = z.object({ userId: z.string().min(1), deviceId: z.string().min(1), origin: z.string().min(1) });
@@ -43,6 +40,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
   // Ping's documentation writes the version sometimes into the base address and sometimes into the paths.
   const environment = `${configured["api-base-url"].replace(/\/v1$/, "")}/v1/environments/${configured["environment-id"]}`;
   const users = `${environment}/users`;
+  const directory = createUsers(access, users);
   const timeoutDays = configured["pre-registration-timeout-days"];
 
   const devicesOf = (userId: string) => `${users}/${encodeURIComponent(userId)}/devices`;
@@ -53,30 +51,6 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     const { data } = idpState.safeParse(stored);
     if (data === undefined) throw refused(operation, undefined, "No device is known.");
     return data;
-  };
-
-  /** Returns the user of a name. */
-  const findUser = async (call: TokenCall, userId: string): Promise<Account> => {
-    const operation = "user";
-    const username = userId.toWellFormed();
-    const query = new URLSearchParams({ filter: byUsername(username), limit: "2" });
-    const url = `${users}?${query}`;
-    const list = { ...call, operation, method: "GET", url, response: userList, mayRepeat: true } as const;
-    const [found, ...others] = await callPeer(access, list);
-    if (found === undefined)
-      throw new PeerFailure(access.peer, operation, "missing", { code: "user", detail: "The user was not found." });
-    // Checks the result, so that a misread filter cannot give the security key to another user.
-    if (others.length > 0 || folded(found.username) !== folded(username))
-      throw refused(operation, "user", "The name does not identify one user.");
-    return found;
-  };
-  /** Returns the id of a user. `userId` is the id or the user name. */
-  const resolveUser = async (call: TokenCall, userId: string): Promise<string> =>
-    uuid.test(userId) ? userId : (await findUser(call, userId)).id;
-  const accountOf = (call: TokenCall, userId: string): Promise<Account> => {
-    if (!uuid.test(userId)) return findUser(call, userId);
-    const read = { ...call, operation: "user", method: "GET", mayRepeat: true } as const;
-    return callPeer(access, { ...read, url: `${users}/${encodeURIComponent(userId)}`, response: account });
   };
 
   const find = (call: TokenCall, operation: string, of: IdpState) =>
@@ -100,12 +74,12 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
     longestChallengeMs: timeoutDays && days(timeoutDays),
     longerChallengesHint: "Raise pre-registration-timeout-days.",
     revocationNeeds: "the role Identity Data Admin",
-    checkUser: pingOneUserCheck(access, tokens, { environment, accountOf, devicesOf }),
+    checkUser: pingOneUserCheck(access, tokens, { environment, accountOf: directory.read, devicesOf }),
 
     creationOptions: (request, outer) =>
       tokens.use(outer, async call => {
         const operation = "creation options";
-        const userId = await resolveUser(call, request.userId).catch(asNothingCreated);
+        const userId = await directory.resolve(call, request.userId).catch(asNothingCreated);
         const relyingPartyId = request.relyingPartyId ?? configured["default-relying-party"];
         const askedAt = access.now();
         const url = devicesOf(userId);
@@ -173,7 +147,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
       tokens.use(outer, async call => {
         const operation = "compensate";
         // A user who cannot be read cannot have got a device either.
-        const userId = await resolveUser(call, idOrName).catch(undefinedIfRefused);
+        const userId = await directory.resolve(call, idOrName).catch(undefinedIfRefused);
         if (userId === undefined) return;
         const url = devicesOf(userId);
         const list = { ...call, operation, method: "GET", url, response: deviceList, mayRepeat: true } as const;
@@ -201,8 +175,6 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
 
 /** Returns the nickname of a device until it is activated. */
 const nicknameOf = (tag: string): string => `Pending key ${tag}`;
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const folded = (name: string) => name.normalize("NFC").toLowerCase();
 
 export const pingone = {
   type: "pingone",

@@ -1,0 +1,40 @@
+import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
+import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import type { TokenCall } from "../../peers/access-token.ts";
+import { type Account, account, byUsername, userList } from "./wire.ts";
+
+/** The look-up of users, by id or user name. */
+export interface Users {
+  /** Returns the id of a user, without a call if that is given. */
+  resolve(call: TokenCall, userId: string): Promise<string>;
+  read(call: TokenCall, userId: string): Promise<Account>;
+}
+
+const operation = "user";
+
+/** Creates the look-up. Its failures `missing` and `refused` have the code `user` for a name that is not that of one user. */
+export function createUsers(access: PeerAccess, url: string): Users {
+  const get = { operation, method: "GET", mayRepeat: true } as const;
+  const find = async (call: TokenCall, userId: string): Promise<Account> => {
+    const username = userId.toWellFormed();
+    const query = new URLSearchParams({ filter: byUsername(username), limit: "2" });
+    const [found, ...others] = await callPeer(access, { ...call, ...get, url: `${url}?${query}`, response: userList });
+    const failed = (kind: "missing" | "refused", detail: string) =>
+      new PeerFailure(access.peer, operation, kind, { code: "user", detail });
+    if (found === undefined) throw failed("missing", "The user was not found.");
+    // Checks the result, so that a misread filter cannot give the security key to another user.
+    if (others.length > 0 || folded(found.username) !== folded(username))
+      throw failed("refused", "The name does not identify one user.");
+    return found;
+  };
+  return {
+    resolve: async (call, userId) => (uuid.test(userId) ? userId : (await find(call, userId)).id),
+    read: (call, userId) => {
+      if (!uuid.test(userId)) return find(call, userId);
+      return callPeer(access, { ...call, ...get, url: `${url}/${encodeURIComponent(userId)}`, response: account });
+    },
+  };
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const folded = (name: string) => name.normalize("NFC").toLowerCase();
