@@ -215,8 +215,8 @@ describe(create, () => {
     const upper = credential_request_id.toUpperCase();
     for (const [route, { endpoint }] of ofRequest) {
       const one = route.replace(id, upper);
-      // A cancel would end the request of this test.
-      if (endpoint.body !== undefined || route.includes("cancel")) continue;
+      // A cancel would end the request of this test. The key of the others is unknown, whatever the request is.
+      if (endpoint.body !== undefined || /cancel|security-keys/.test(route)) continue;
       expect((await call(one)).status, one).not.toBe(404);
     }
     const { body: events } = await call(`GET /v2/credential-requests/${upper}/events`);
