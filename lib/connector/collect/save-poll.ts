@@ -23,7 +23,7 @@ export async function pollLater(
   await saveUnlessChanged(leased, { request }, deps);
 }
 
-/** Saves the changes of a poll. Polling ends when no shipped credential waits for a response. If one came, the shipment is tracked from then on. */
+/** Saves the changes of a poll. Polling ends when no shipped credential waits for a response. From then on the shipment is tracked. */
 export async function savePoll(
   leased: LoadedRequest,
   request: CredentialRequest,
@@ -35,7 +35,7 @@ export async function savePoll(
   const keys = before.map(key => changed.find(({ id }) => id === key.id) ?? key);
   const waiting = shipped.some(({ credentials }) => credentials.some(({ state }) => state === "processing"));
   const { lease, due, ...rest } = request;
-  const next = waiting ? withNextPoll(request, deps) : withTrackDue(rest, shipped, deps);
+  const next = waiting ? withNextPoll(request, deps) : withTrackDue(rest, deps);
   await saveUnlessChanged(leased, { request: rolledUp(next, keys, deps.now()), keys: changed }, deps);
 }
 

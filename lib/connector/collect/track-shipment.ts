@@ -1,7 +1,7 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { type Delivery, shipmentIdOf } from "../model/request.ts";
 import { afterReport, withDeliveryEnd } from "../model/shipment.ts";
@@ -11,7 +11,7 @@ import { isLeasedByAnother, type Run } from "../runs/run.ts";
 import type { PollResult } from "./poll-shipment.ts";
 
 /**
- * Asks the delivery service where a shipment is whose responses came, and saves the state and the tracking number. Leaves
+ * Asks the delivery service where a shipment is that no credential waits for, and saves the state and the tracking number. Leaves
  * the responses alone. Takes no lease: the call changes nothing, and the result is saved by version.
  */
 export async function trackShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
@@ -52,6 +52,6 @@ export async function saveTracked(
   const isOver = plus(shipment?.shippedAt ?? now(), intervals.trackForMs) <= now();
   const tracked = isOver && delivery ? withDeliveryEnd(delivery, now()) : delivery;
   const request = { ...loaded.request.value, ...(tracked && { delivery: tracked }) };
-  const changes = { request: withTrackDue(request, securityKeysOf(loaded), deps, retryAfter) };
+  const changes = { request: withTrackDue(request, deps, retryAfter) };
   if ((await deps.requests.save(loaded, changes)) === undefined) log.warn("poll_conflict", {});
 }

@@ -7,7 +7,7 @@ import { forEachDue } from "../runs/queue.ts";
 import type { Run } from "../runs/run.ts";
 
 /**
- * Tracks the due shipments whose responses came, until their delivery has ended. Call it last in a run: it takes the rest
+ * Tracks the due shipments that no credential waits for, until their delivery has ended. Call it last in a run: it takes the rest
  * of its time, so that thousands on their way delay no order. An on-demand run also tracks what is due only: callers run
  * it for responses, as often as they like.
  * @param knowsOthers whether the delivery service has answered for another shipment in this run: its 404s count then

@@ -80,8 +80,8 @@ export interface Lease {
 }
 
 /**
- * The queues of due work. process-shipments works on `poll`, `shipment_key` and `track` (shipments on their way after
- * their responses came); process-credential-requests on `reconcile`, `key` and `shipment_key`; clean-up on `clean`
+ * The queues of due work. process-shipments works on `poll`, `shipment_key` and `track` (shipments on their way that no
+ * credential waits for); process-credential-requests on `reconcile`, `key` and `shipment_key`; clean-up on `clean`
  * (ended requests), `register` (archived requests) and `purge` (copies of responses).
  */
 export const queues = ["reconcile", "poll", "key", "shipment_key", "track", "clean", "register", "purge"] as const;

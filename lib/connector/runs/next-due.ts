@@ -39,18 +39,16 @@ export function postponeRequest(
 
 /**
  * Returns the request with the next look at its shipment, within the back-off of polls: in as much time as has passed
- * since it was shipped. Without one if the delivery has ended, or if no shipped credential ever had a response.
+ * since it was shipped. Without one if it is not shipped, or its delivery has ended.
  * @param retryAfter seconds that the peer asked to wait
  */
 export function withTrackDue(
   { trackDue, ...request }: CredentialRequest,
-  keys: readonly SecurityKey[],
   { now, intervals: { shipmentPoll, trackForMs } }: Clock,
   retryAfter = 0,
 ): CredentialRequest {
   const { shipment } = request.delivery ?? {};
-  const hasResponse = keys.some(({ credentials }) => credentials.some(each => each.credentialId !== undefined));
-  if (shipment?.shippedAt === undefined || deliveryStateOf(shipment) !== "in_transit" || !hasResponse) return request;
+  if (shipment?.shippedAt === undefined || deliveryStateOf(shipment) !== "in_transit") return request;
   const ageMs = between(shipment.shippedAt, now());
   const backOffMs = Math.min(shipmentPoll.maxMs, Math.max(shipmentPoll.minMs, ageMs));
   const waitMs = Math.max(Math.min(backOffMs, trackForMs - ageMs), retryAfter * 1000);

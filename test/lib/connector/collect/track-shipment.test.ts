@@ -1,7 +1,9 @@
 import pLimit from "p-limit";
 import { describe, expect, test } from "vitest";
 import { eventsIn } from "../../../../lib/connector/events/event.ts";
+import type { Shipment } from "../../../../lib/connector/model/request.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
+import { withTrackDue } from "../../../../lib/connector/runs/next-due.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { connectorWith, sinkOfFile } from "../../../support/connector/event-sinks.ts";
@@ -163,16 +165,54 @@ describe("a shipment whose responses came", () => {
     expect(await deliveryOf(other)).toMatchObject({ state: "in_transit" });
   });
 
-  test("is not tracked if it is linked tentatively, was never answered, or was cancelled", async () => {
+  test("is unknown after 30 days also if the delivery service is away then", async () => {
+    const one = await onItsWay();
+    one.connector.advance(days(30));
+    peers.delivery.fail({ kind: "drop", path: "shipments/", times: 10 });
+    await one.connector.runShipments("timer");
+    expect(await deliveryOf(one)).toMatchObject({ state: "unknown" });
+    expect(await one.connector.queue("track")).toEqual([]);
+  });
+
+  test("is left alone while a cancel of the rest of its request has the lease", async () => {
+    const one = await onItsWay();
+    const { request } = await one.connector.load(one.requestId);
+    const lease = { owner: "cancel", until: plus(one.connector.now(), hours(2)) };
+    await one.connector.context.requests.save(await one.connector.load(one.requestId), {
+      request: { ...request.value, lease },
+    });
+    peers.delivery.resetRequests();
+    one.connector.advance(hours(1));
+    await one.connector.runShipments("timer");
+    expect(calls()).toBe(0);
+    one.connector.advance(hours(1));
+    await one.connector.runShipments("timer");
+    expect(calls()).toBe(1);
+  });
+
+  test("is tracked also if its responses came too late", async () => {
     const connector = await testConnector(peers);
-    const { shipmentId = "" } = await connector.order();
+    const { requestId, shipmentId = "" } = await connector.order();
     await peers.delivery.control(shipmentId, { state: 103, sabotage: "garbage" });
     await connector.runShipments();
     expect(await connector.queue("track")).toEqual([]);
     connector.advance(days(200));
     await connector.runShipments();
-    expect(await connector.queue("poll")).toEqual([]);
-    expect(await connector.queue("track")).toEqual([]);
+    const delivery = { state: "unknown", ended_at: connector.now() };
+    expect(await connector.read(requestId)).toMatchObject({ state: "failed", shipment: { delivery } });
+    expect([...(await connector.queue("poll")), ...(await connector.queue("track"))]).toEqual([]);
+  });
+
+  test("is not tracked before it is shipped, while its link is tentative, or after its end", async () => {
+    const one = await onItsWay();
+    const { context } = one.connector;
+    const { trackDue, ...request } = await one.connector.requestRow(one.requestId);
+    const { shippedAt = "", ...shipment } = request.delivery?.shipment ?? { id: "" };
+    const nextLook = (changed: Shipment) => withTrackDue({ ...request, delivery: { shipment: changed } }, context);
+    expect(nextLook({ ...shipment, shippedAt }).trackDue).toEqual(trackDue);
+    expect(nextLook(shipment).trackDue).toBeUndefined();
+    expect(nextLook({ ...shipment, shippedAt, tentative: true }).trackDue).toBeUndefined();
+    expect(nextLook({ ...shipment, shippedAt, endedAt: shippedAt }).trackDue).toBeUndefined();
   });
 });
 
@@ -219,6 +259,21 @@ describe("a tracked shipment that the delivery service does not know any more", 
     // The poll, and the first shipment that is asked for instead.
     expect(calls()).toBe(2);
   });
+});
+
+test("a shipment that is deleted after it was shipped, before its responses came, is cancelled and unknown", async () => {
+  const { connector } = await onItsWay();
+  const { requestId, shipmentId = "" } = await connector.order();
+  await peers.delivery.control(shipmentId, { state: 103, sabotage: "garbage" });
+  await connector.runShipments();
+  await peers.delivery.control(shipmentId, { delete: true });
+  for (let poll = 0; poll < 3; poll++) {
+    connector.advance(hours(12));
+    await connector.runShipments();
+  }
+  const read = await connector.read(requestId);
+  expect(read).toMatchObject({ state: "cancelled", shipment: { delivery: { state: "unknown" } } });
+  expect((await connector.requestRow(requestId)).trackDue).toBeUndefined();
 });
 
 describe("the clean-up of a request", () => {

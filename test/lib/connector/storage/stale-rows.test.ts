@@ -145,6 +145,19 @@ describe("an index row that its request does not name", () => {
   });
 });
 
+test("a row of former work does not cost a request the row of any work that it names", async () => {
+  const due = { queue: "clean", at: now } as const;
+  const trackDue = { queue: "track", at: now } as const;
+  const loaded = await requests.insert({ ...received(`request-${++count}`), due, trackDue }, [key]);
+  const requestId = idOf(loaded);
+  for (const { queue, at } of [due, trackDue]) await tables.table("due").remove(queue, `${at}_${requestId}_`);
+  await requests.removeStale({ queue: "poll", at: now, requestId, writtenAt: now }, loaded);
+  for (const { queue } of [due, trackDue]) {
+    const rows = await Array.fromAsync(requests.due(queue, now));
+    expect(rows.filter(row => row.requestId === requestId)).toHaveLength(1);
+  }
+});
+
 test("a former index row that cannot be removed fails no urgent save, and a warning names its request", async () => {
   const lines: string[] = [];
   const logged = Promise.withResolvers<void>();
