@@ -7,6 +7,7 @@ import type { ClaimStore } from "./create/claims.table.ts";
 import type { Idps } from "./idp/contract.ts";
 import type { Intervals } from "./model/intervals.ts";
 import type { PinMailSender } from "./model/pin-mail.ts";
+import type { lossActions } from "./model/shipment.ts";
 import type { DeliveryService } from "./peers/delivery.ts";
 import type { PeerLimits } from "./peers/peer-limits.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
@@ -37,6 +38,8 @@ export interface ConnectorDeps {
   readonly pinMinLength: number;
   /** What PIN emails say about their sender, and their language. */
   readonly pinMailSender: PinMailSender;
+  /** What is done about the credentials of a shipment that is lost. */
+  readonly onLoss: (typeof lossActions)[number];
   readonly intervals: Intervals;
   /** The number of calls that are made at once for one request. */
   readonly concurrency: number;

@@ -7,6 +7,7 @@ import { idpKinds } from "./idp/kinds.ts";
 import { isHostEntry, vendorHosts } from "./idp/secret-hosts.ts";
 import { idpVariableSettings } from "./idp/variables.ts";
 import { pinMailLanguages } from "./model/pin-mail.ts";
+import { lossActions } from "./model/shipment.ts";
 
 const hourly = "0 0 * * * *";
 
@@ -99,6 +100,12 @@ export const connectorSettings = z
         "How long the delivery service may take to program ordered security keys. A shipment is refused if a challenge ends before the first poll (`POLL_AFTER_SECONDS`) and these days. By default a weekend: orders are processed on business days. Set it higher if your deliveries are produced later.",
       )
       .prefault("3"),
+    ON_LOSS: setting
+      .oneOf(
+        lossActions,
+        "What is done when the delivery service reports a shipment as lost, beside the alert and the event: `report` does nothing else, `revoke` revokes the active credentials of its keys. Set it to `revoke` if nobody is there to do it at once.",
+      )
+      .prefault("report"),
     DELIVERY_JWKS_SIGN_ENDPOINT: setting.address("JWKS of the delivery service with its signing keys."),
     DELIVERY_JWKS_TRANSPORT_ENDPOINT: setting.address(
       "JWKS of the delivery service with the keys to which requests are encrypted.",

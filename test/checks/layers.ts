@@ -19,6 +19,7 @@ const layers: Layers = {
     ["storage"],
     ["runs"],
     ["revoke/request-revocation.ts"],
+    ["revoke/revoke-lost.ts"],
     ["events/**", "pin", "collect", "api"],
     ["recovery"],
     ["activate", "create", "cancel", "revoke"],

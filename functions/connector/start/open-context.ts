@@ -84,6 +84,7 @@ export function openConnectorContext(
       supportContact: settings.PIN_MAIL_SUPPORT_CONTACT ?? "",
       signInUrl: settings.PIN_MAIL_SIGN_IN_URL ?? "",
     },
+    onLoss: settings.ON_LOSS,
     intervals,
     concurrency: Math.min(8, callsAtOnce),
     peerLimits: peerLimits(callsAtOnce, now),

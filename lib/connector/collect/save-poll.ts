@@ -3,6 +3,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { CredentialRequest, SecurityKey } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
+import { withLostRevoked } from "../revoke/revoke-lost.ts";
 import { postponeRequest, withTrackDue } from "../runs/next-due.ts";
 
 /** Returns the request with its lease released and its next poll: at the peer's Retry-After, else with back-off from 1 to 6 hours. */
@@ -27,22 +28,28 @@ export async function pollLater(
 export async function savePoll(
   leased: LoadedRequest,
   request: CredentialRequest,
-  shipped: readonly SecurityKey[],
+  decoded: readonly SecurityKey[],
   deps: ConnectorDeps,
 ): Promise<void> {
   const before = securityKeysOf(leased);
+  const shipped = withLostRevoked(decoded, request, deps);
   const changed = shipped.filter(key => !before.some(old => isDeepStrictEqual(old, key)));
   const keys = before.map(key => changed.find(({ id }) => id === key.id) ?? key);
   const waiting = shipped.some(({ credentials }) => credentials.some(({ state }) => state === "processing"));
   const { lease, due, ...rest } = request;
-  const next = waiting ? withNextPoll(request, deps) : withTrackDue(rest, deps);
-  await saveUnlessChanged(leased, { request: rolledUp(next, keys, deps.now()), keys: changed }, deps);
+  const next = waiting ? withNextPoll(request, deps) : withTrackDue(rest, shipped, deps);
+  const changes = { request: rolledUp(next, keys, deps.now()), keys: changed };
+  const isRevoked = shipped.some(key => !decoded.includes(key));
+  if ((await saveUnlessChanged(leased, changes, deps)) && isRevoked)
+    deps.log.info("revocation_requested", { reason: "lost" });
 }
 
-async function saveUnlessChanged(leased: LoadedRequest, changes: Changes, deps: ConnectorDeps): Promise<void> {
-  if ((await deps.requests.save(leased, changes)) !== undefined) return;
+/** Returns whether the changes were saved. */
+async function saveUnlessChanged(leased: LoadedRequest, changes: Changes, deps: ConnectorDeps): Promise<boolean> {
+  if ((await deps.requests.save(leased, changes)) !== undefined) return true;
   deps.log.warn("poll_conflict", {});
   await removeResponsesIfDeleted(leased.request.value.id, deps);
+  return false;
 }
 
 /**

@@ -1,10 +1,11 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { LoadedRequest } from "../model/loaded-request.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { type Delivery, shipmentIdOf } from "../model/request.ts";
 import { afterReport, withDeliveryEnd } from "../model/shipment.ts";
+import { withLostRevoked } from "../revoke/revoke-lost.ts";
 import { withTrackDue } from "../runs/next-due.ts";
 import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, type Run } from "../runs/run.ts";
@@ -52,6 +53,9 @@ export async function saveTracked(
   const isOver = plus(shipment?.shippedAt ?? now(), intervals.trackForMs) <= now();
   const tracked = isOver && delivery ? withDeliveryEnd(delivery, now()) : delivery;
   const request = { ...loaded.request.value, ...(tracked && { delivery: tracked }) };
-  const changes = { request: withTrackDue(request, deps, retryAfter) };
+  const before = securityKeysOf(loaded);
+  const keys = withLostRevoked(before, request, deps).filter(key => !before.includes(key));
+  const changes = { request: withTrackDue(request, before, deps, retryAfter), keys };
   if ((await deps.requests.save(loaded, changes)) === undefined) log.warn("poll_conflict", {});
+  else if (keys.length > 0) log.info("revocation_requested", { reason: "lost" });
 }

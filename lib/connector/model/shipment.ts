@@ -69,6 +69,9 @@ const endOf: Readonly<Record<number, "delivered" | "lost" | "exception">> = {
 /** The states of a delivery. `unknown`: the delivery service does not report its end any more. */
 export const deliveryStates = ["in_transit", "delivered", "lost", "exception", "unknown"] as const;
 
+/** What is done about the credentials of a shipment that is lost. */
+export const lossActions = ["report", "revoke"] as const;
+
 /** Returns the state of the delivery of a shipment; undefined if it is not shipped, or linked tentatively. */
 export function deliveryStateOf(shipment: Shipment | undefined): (typeof deliveryStates)[number] | undefined {
   const { shippedAt, endedAt, stateId = 0, tentative } = shipment ?? {};

@@ -39,19 +39,26 @@ export function postponeRequest(
 
 /**
  * Returns the request with the next look at its shipment, within the back-off of polls: in as much time as has passed
- * since it was shipped. Without one if it is not shipped, or its delivery has ended.
+ * since it was shipped. Without one if it is not shipped, or its delivery has ended. The credentials of a lost shipment
+ * can be revoked only when they are active, so it waits for their activations.
+ * @param keys all security keys of the request
  * @param retryAfter seconds that the peer asked to wait
  */
 export function withTrackDue(
   { trackDue, ...request }: CredentialRequest,
-  { now, intervals: { shipmentPoll, trackForMs } }: Clock,
+  keys: readonly SecurityKey[],
+  { now, intervals: { shipmentPoll, trackForMs }, onLoss }: Clock & Pick<ConnectorDeps, "onLoss">,
   retryAfter = 0,
 ): CredentialRequest {
   const { shipment } = request.delivery ?? {};
-  if (shipment?.shippedAt === undefined || deliveryStateOf(shipment) !== "in_transit") return request;
+  const state = deliveryStateOf(shipment);
+  const isAwaited =
+    state === "lost" && onLoss === "revoke" && keys.some(key => !isOnSite(key) && !isTerminal(key.state));
+  if (shipment?.shippedAt === undefined || (state !== "in_transit" && !isAwaited)) return request;
   const ageMs = between(shipment.shippedAt, now());
   const backOffMs = Math.min(shipmentPoll.maxMs, Math.max(shipmentPoll.minMs, ageMs));
-  const waitMs = Math.max(Math.min(backOffMs, trackForMs - ageMs), retryAfter * 1000);
+  const leftMs = isAwaited ? backOffMs : trackForMs - ageMs;
+  const waitMs = Math.max(Math.min(backOffMs, leftMs), retryAfter * 1000);
   return { ...request, trackDue: { queue: "track", at: plus(now(), waitMs), peer: deliveryService } };
 }
 

@@ -3,12 +3,15 @@ import { describe, expect, test } from "vitest";
 import { eventsIn } from "../../../../lib/connector/events/event.ts";
 import type { Shipment } from "../../../../lib/connector/model/request.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
+import { withLostRevoked } from "../../../../lib/connector/revoke/revoke-lost.ts";
 import { withTrackDue } from "../../../../lib/connector/runs/next-due.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { connectorWith, sinkOfFile } from "../../../support/connector/event-sinks.ts";
+import { idAt, mixedBody } from "../../../support/connector/on-site.ts";
 import {
   type ConnectorOptions,
+  orderBody,
   peersOfFile,
   type TestConnector,
   testConnector,
@@ -207,12 +210,103 @@ describe("a shipment whose responses came", () => {
     const one = await onItsWay();
     const { context } = one.connector;
     const { trackDue, ...request } = await one.connector.requestRow(one.requestId);
+    const keys = [await one.connector.keyRow(one.requestId)];
     const { shippedAt = "", ...shipment } = request.delivery?.shipment ?? { id: "" };
-    const nextLook = (changed: Shipment) => withTrackDue({ ...request, delivery: { shipment: changed } }, context);
+    const nextLook = (changed: Shipment) =>
+      withTrackDue({ ...request, delivery: { shipment: changed } }, keys, context);
     expect(nextLook({ ...shipment, shippedAt }).trackDue).toEqual(trackDue);
     expect(nextLook(shipment).trackDue).toBeUndefined();
     expect(nextLook({ ...shipment, shippedAt, tentative: true }).trackDue).toBeUndefined();
     expect(nextLook({ ...shipment, shippedAt, endedAt: shippedAt }).trackDue).toBeUndefined();
+  });
+});
+
+describe("the credentials of a shipment that is lost", () => {
+  const revoking = { settings: { ON_LOSS: "revoke" } };
+  const revocationsOf = async (connector: TestConnector, requestId: string) =>
+    (await connector.load(requestId)).keys.map(({ value }) => value.credentials.map(each => each.revocation?.reason));
+  const registered = (user: string) => peers.entra.registrations().filter(({ userId }) => userId === user).length;
+
+  test("are revoked by ON_LOSS=revoke, on its shipped keys only", async () => {
+    const connector = await testConnector(peers, revoking);
+    const { requestId, shipmentId = "" } = await connector.order(mixedBody());
+    await connector.runShipments();
+    await peers.rfpr.enroll(idAt(requestId));
+    await connector.runCredentials();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    const [{ userId } = { userId: "" }] = (await connector.keyRow(requestId)).credentials;
+    expect(registered(userId)).toBe(1);
+    await peers.delivery.control(shipmentId, { state: 105 });
+    await lookAgain({ connector, requestId, shipmentId });
+    expect(await revocationsOf(connector, requestId)).toEqual([[undefined], ["lost"]]);
+    expect(await connector.queue("track")).toEqual([]);
+    expect(connector.events("revocation_requested")).toMatchObject([
+      { reason: "lost", credentialRequestId: requestId },
+    ]);
+    await connector.runCredentials();
+    expect(registered(userId)).toBe(0);
+    const [, { value: key } = { value: undefined }] = (await connector.load(requestId)).keys;
+    expect(key?.credentials).toMatchObject([{ state: "active", revocation: { state: "revoked" } }]);
+  });
+
+  test.each([
+    [105, {}],
+    [106, revoking],
+  ])("stay where the state is %i and the settings are %j", async (state, options) => {
+    const one = await onItsWay(options);
+    await peers.delivery.control(one.shipmentId, { state });
+    await lookAgain(one);
+    expect(await revocationsOf(one.connector, one.requestId)).toEqual([[undefined]]);
+  });
+
+  test("are revoked after their activation if the first poll reports the loss", async () => {
+    const connector = await testConnector(peers, revoking);
+    const { requestId, shipmentId = "" } = await connector.order();
+    await peers.delivery.control(shipmentId, { state: 105 });
+    await connector.runJobs();
+    expect(await revocationsOf(connector, requestId)).toEqual([[undefined]]);
+    await lookAgain({ connector, requestId, shipmentId });
+    expect(await revocationsOf(connector, requestId)).toEqual([["lost"]]);
+    expect(await connector.queue("track")).toEqual([]);
+  });
+
+  test("are revoked while other keys of the shipment still wait for their responses", async () => {
+    const connector = await testConnector(peers, {
+      ...revoking,
+      fetch: async (url, init) => {
+        const answer = await fetch(url, init);
+        if (init?.method !== "GET" || !/shipments\/[^/]+$/.test(String(url)) || !answer.ok) return answer;
+        const shipment = (await answer.json()) as { shipment_items: { product_data?: unknown }[] };
+        const [first, ...rest] = shipment.shipment_items;
+        return Response.json({
+          ...shipment,
+          shipment_items: [first, ...rest.map(item => ({ ...item, product_data: [] }))],
+        });
+      },
+    });
+    const { requestId, shipmentId = "" } = await connector.orderAndRun(orderBody([1, 1]));
+    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
+    await peers.delivery.control(shipmentId, { state: 105 });
+    connector.advance(hours(1));
+    await connector.runShipments("timer");
+    expect(await revocationsOf(connector, requestId)).toEqual([["lost"], [undefined]]);
+    expect(await connector.queue("poll")).toHaveLength(1);
+  });
+
+  test("are not revoked once more by later reports of the loss after the revocation has failed", async () => {
+    const one = await onItsWay(revoking);
+    const { connector, requestId } = one;
+    await peers.delivery.control(one.shipmentId, { state: 105 });
+    await lookAgain(one);
+    const { request, keys } = await connector.load(requestId);
+    const failed = keys.map(({ value }) => ({
+      ...value,
+      credentials: value.credentials.map(each => ({
+        ...each,
+        ...(each.revocation && { revocation: { ...each.revocation, state: "revoke_failed" as const } }),
+      })),
+    }));
+    expect(withLostRevoked(failed, request.value, connector.context)).toEqual(failed);
   });
 });
 

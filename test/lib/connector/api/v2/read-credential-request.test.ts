@@ -247,6 +247,7 @@ describe("the version 2 read model (specification section 2)", () => {
       "state",
       "retryable_until",
       "error_message",
+      "revocation",
     ]);
     expect(properties(shipment.properties.mailing_address)).toEqual([
       "street_line1",
