@@ -232,6 +232,31 @@ export interface paths {
       };
     };
   };
+  "/v2/people/offboard": {
+    /** Cancel open requests of a person who leaves, and revoke the active credentials at every IdP */
+    post: {
+      parameters: {};
+      requestBody: { content: { "application/json": {
+        /** The user, as creates named it, in any letter case. */
+        user_id?: string;
+        /** Only credentials at this IdP; beside `user_id`. */
+        idp_id?: string;
+        /** The recipient of requests, instead of `user_id`. The credentials are those whose user has this email or the `external_id` of the recipient. */
+        email?: string;
+        /** If true, changes nothing and reports what would be done. */
+        dry_run?: boolean;
+      } } };
+      responses: {
+        200: { content: { "application/json": {
+        data: OffboardReport;
+      } } };
+        202: { content: { "application/json": {
+        data: OffboardReport;
+      } } };
+        default: { content: { "application/json": ErrorResponse } };
+      };
+    };
+  };
   "/v2/status": {
     /** Read the settings of this deployment */
     get: {
@@ -837,6 +862,45 @@ export type RegisteredKey = {
   activated_at?: string;
   /** When the IdP confirmed the removal of the credential. */
   revoked_at?: string;
+};
+
+export type OffboardReport = {
+  /** Whether the person can sign in with none of the credentials any more, now or later. */
+  is_complete: boolean;
+  credentials: Array<{
+    /** The request; reads answer 404 once it is only in the register. */
+    credential_request_id: string;
+    /** The key in its request. */
+    key_id: string;
+    /** Position of the credential on its key. */
+    credential: number;
+    /** The IdP. */
+    idp_id: string;
+    /** The user at the IdP. */
+    user_id: string;
+    /** Serial number of the key, where known. */
+    serial_number?: string;
+    /** Present state of the credential. */
+    state: "processing" | "activation_pending" | "active" | "failed" | "cancelled";
+    revocation?: {
+      /** `revoked`: removed at the IdP. `revoke_failed`: not tried again; revoke it once more. */
+      state: "revoking" | "revoked" | "revoke_failed";
+      /** Why it was asked for. */
+      reason: "requested" | "lost" | "replaced" | "offboarded";
+      /** When it was asked for. */
+      requested_at: string;
+      /** When the IdP confirmed the removal. */
+      revoked_at?: string;
+      /** Attempts that failed. */
+      failed_attempts: number;
+      /** Why the last attempt failed. */
+      error_message?: string;
+    };
+    /** What the call did, or in a dry run would do. `none`: nothing is to be done, or see `problem`. */
+    action: "cancel" | "revoke" | "none";
+    /** Why the credential is left. */
+    problem?: string;
+  }>;
 };
 
 export type ProcessedCredentials = {

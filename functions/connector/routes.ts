@@ -17,6 +17,7 @@ import { getStatus } from "./v2/get-status.ts";
 import { listCredentialRequests } from "./v2/list-credential-requests.ts";
 import { listEvents } from "./v2/list-events.ts";
 import { listKeysOfRegister } from "./v2/list-security-keys.ts";
+import { offboard } from "./v2/offboard-person.ts";
 import { processCredentialRequestsNow } from "./v2/process-credential-requests-now.ts";
 import { resendEventsSince, resendEventToSink } from "./v2/resend-event.ts";
 import { resendPinMails } from "./v2/resend-pin.ts";
@@ -43,6 +44,7 @@ export const connector: Api<ConnectorContext & TokenContext> = {
     v2RevokeCredentialRequest: revokeCredentialRequest,
     v2RevokeSecurityKey: revokeSecurityKey,
     v2RevokeCredential: revokeOneCredential,
+    v2OffboardPerson: offboard,
     v2GetStatus: getStatus,
     v2ProcessShipments: processShipmentsNow,
     v2ProcessCredentialRequests: processCredentialRequestsNow,

@@ -73,6 +73,8 @@ describe("docs/integrate.md", () => {
         "cancelled",
         "409 for a key that is complete",
         "revoked",
+        "entra: none, revoked",
+        "pingone: none, revoked",
         "204",
         "204",
         "401",

@@ -5,7 +5,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { processSecurityKey } from "../jobs/process-security-keys.ts";
 import { isRevoking } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import type { Credential } from "../model/request.ts";
+import type { Credential, Revocation } from "../model/request.ts";
 import { isTerminal } from "../model/states.ts";
 import { loadUnleased } from "../runs/load-unleased.ts";
 import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
@@ -32,20 +32,31 @@ export async function revokeNow(
 ): Promise<{ readonly loaded: LoadedRequest; readonly isRevoked: boolean }> {
   const filter: CredentialFilter = (key, index) =>
     (keyId === undefined || key.id === keyId) && (credential === undefined || index === credential - 1);
+  const loaded = await revokeSelected(requestId, filter, { reason: "requested", requestedBy }, deps);
+  return { loaded, isRevoked: !selected(loaded, filter).some(isOpen) };
+}
+
+/** As `revokeNow`, for the credentials that `filter` selects. Returns the current request. */
+export async function revokeSelected(
+  requestId: string,
+  filter: CredentialFilter,
+  order: Pick<Revocation, "reason" | "requestedBy">,
+  deps: ConnectorDeps,
+): Promise<LoadedRequest> {
   // What is not due yet is not brought forward: it may be the activation of another credential.
   const run: Run = { ...startRun("on_demand", deps), mode: "timer" };
   return withLogFields({ credentialRequestId: requestId }, async () => {
     const inScope = (loaded: LoadedRequest) => selected(loaded, filter).map(({ key }) => key);
     const start = await loadUnleased(requestId, inScope, run, deps, loadKept);
     requireActive(selected(start, filter).map(each => each.credential));
-    let loaded = await requestRevocation(start, filter, { reason: "requested", requestedBy }, deps);
+    let loaded = await requestRevocation(start, filter, order, deps);
     const due = selected(loaded, filter).filter(({ credential: each }) => isRevoking(each));
     for (const id of new Set(due.map(({ key }) => key.id))) {
       if (isPastDeadline(run, deps)) break;
       await processSecurityKey(loaded, id, run, deps);
       loaded = await loadKept(requestId, deps);
     }
-    return { loaded, isRevoked: !selected(loaded, filter).some(isOpen) };
+    return loaded;
   });
 }
 

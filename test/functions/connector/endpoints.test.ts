@@ -54,6 +54,7 @@ const sufficientRoles = {
     "connectorGetCaller",
   ],
   support: [
+    "v2OffboardPerson",
     "v2CancelCredentialRequest",
     "v2RevokeCredentialRequest",
     "v2RevokeSecurityKey",

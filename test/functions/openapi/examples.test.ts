@@ -165,7 +165,7 @@ async function prepare({ id, api }: Operation): Promise<{ headers: Headers; ids:
     return { headers: { "x-service-session": (body as { session: string }).session }, ids: {} };
   }
   if (api === "connector") {
-    const ids = await newRequest(/resendPin|SecurityKeys|revoke/i.test(id));
+    const ids = await newRequest(/resendPin|SecurityKeys|revoke|offboard/i.test(id));
     const event = /event/i.test(id) ? await deliveredEvent(ids[exampleId] ?? "") : {};
     return { headers: bearer(tokens.connector), ids: { ...ids, ...event } };
   }

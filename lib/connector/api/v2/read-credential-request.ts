@@ -22,6 +22,19 @@ import {
   securityKeyStates,
 } from "../../model/states.ts";
 
+export const revocationV2 = z.lazy(() =>
+  z.object({
+    state: z
+      .enum(revocationStates)
+      .describe("`revoked`: removed at the IdP. `revoke_failed`: not tried again; revoke it once more."),
+    reason: z.enum(revocationReasons).describe("Why it was asked for."),
+    requested_at: z.iso.datetime().describe("When it was asked for."),
+    revoked_at: z.iso.datetime().optional().describe("When the IdP confirmed the removal."),
+    failed_attempts: z.int().min(0).describe("Attempts that failed."),
+    error_message: z.string().optional().describe("Why the last attempt failed."),
+  }),
+);
+
 const credentialV2 = z.lazy(() =>
   z
     .object({
@@ -31,17 +44,7 @@ const credentialV2 = z.lazy(() =>
       state: z.enum(credentialStates).describe("`activation_pending`: on the key, not yet accepted by the IdP."),
       retryable_until: z.iso.datetime().optional().describe("Until then a failing activation is tried again."),
       error_message: z.string().optional().describe("The last error of the activation or of the PIN email."),
-      revocation: z
-        .object({
-          state: z
-            .enum(revocationStates)
-            .describe("`revoked`: removed at the IdP. `revoke_failed`: not tried again; revoke it once more."),
-          reason: z.enum(revocationReasons).describe("Why it was asked for."),
-          requested_at: z.iso.datetime().describe("When it was asked for."),
-          revoked_at: z.iso.datetime().optional().describe("When the IdP confirmed the removal."),
-          failed_attempts: z.int().min(0).describe("Attempts that failed."),
-          error_message: z.string().optional().describe("Why the last attempt failed."),
-        })
+      revocation: revocationV2
         .optional()
         .describe("Present where the removal at the IdP was asked for. `state` of the credential stays `active`."),
     })
@@ -208,10 +211,11 @@ const readCredential = (credential: Credential, key: SecurityKey): z.output<type
     retryable_until: isTerminal(credential.state) ? undefined : credential.retryableUntil,
     error_message:
       credentialMessage(credential, key) ?? (credential.state === "active" ? pinMailMessage(key.mail) : undefined),
-    revocation: credential.revocation && readRevocation(credential.revocation),
+    revocation: credential.revocation && revocationView(credential.revocation),
   });
 
-const readRevocation = ({ state, reason, requestedAt, revokedAt, retry }: Revocation) =>
+/** Returns a revocation as in reads. */
+export const revocationView = ({ state, reason, requestedAt, revokedAt, retry }: Revocation) =>
   omitUndefined({
     state,
     reason,

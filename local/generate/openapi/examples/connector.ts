@@ -160,6 +160,27 @@ export const connectorExamples: Examples = {
   v2RevokeCredentialRequest: { params: request, ...revoked(2) },
   v2RevokeSecurityKey: { params: { ...request, key_id: "s-01-001" }, ...revoked(2) },
   v2RevokeCredential: { params: { ...request, key_id: "s-01-001", credential: "1" }, ...revoked(1) },
+  v2OffboardPerson: {
+    body: { user_id: "ada.lovelace@example.com", dry_run: true },
+    status: 200,
+    answer: {
+      data: {
+        is_complete: false,
+        credentials: [
+          {
+            credential_request_id: id,
+            key_id: "s-01-001",
+            credential: 1,
+            idp_id: "entra",
+            user_id: "ada.lovelace@example.com",
+            serial_number: "30000001",
+            state: "active",
+            action: "revoke",
+          },
+        ],
+      },
+    },
+  },
   v2GetStatus: { status: 200, answer: statusV2 },
   v2ProcessShipments: { status: 204 },
   v2ProcessCredentialRequests: {

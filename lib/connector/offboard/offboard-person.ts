@@ -1,0 +1,157 @@
+import type { Caller } from "../../platform/caller.ts";
+import { Fault } from "../../platform/fault.ts";
+import { withLogFields } from "../../platform/log.ts";
+import { cancelRequest } from "../cancel/cancel-request.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { isRevoking, isUsable } from "../model/credential.ts";
+import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import type { Credential, CredentialRequest, SecurityKey } from "../model/request.ts";
+import { foldName, personList, sortKeyOf } from "../model/request-lists.ts";
+import { isTerminal } from "../model/states.ts";
+import type { CredentialFilter } from "../revoke/request-revocation.ts";
+import { revokeSelected } from "../revoke/revoke-now.ts";
+import { logAndContinue } from "../runs/queue.ts";
+import { isPastDeadline, startRun } from "../runs/run.ts";
+
+/**
+ * The person who leaves: a user, at one IdP or at all, or a recipient, whose credentials are those of the users with the email or the
+ * external id of the recipient. Letter case does not count.
+ */
+export type Leaver = { readonly userId: string; readonly idpId?: string | undefined } | { readonly email: string };
+
+/** A credential of the person, or of another user in a request of the recipient. */
+interface OffboardedCredential {
+  readonly requestId: string;
+  readonly key: SecurityKey;
+  readonly index: number;
+  readonly credential: Credential;
+  /** What the call does about it. `none`: nothing is to be done, or `problem` says why it is left. */
+  readonly action: "cancel" | "revoke" | "none";
+  /** Why the person may still sign in with it, now or later. */
+  readonly problem?: string;
+}
+
+interface OffboardReport {
+  readonly credentials: readonly OffboardedCredential[];
+  /** Whether none of the person's credentials can be used any more, and no other user's is left in doubt. */
+  readonly isComplete: boolean;
+}
+
+const pageSize = 100;
+
+const produced = "The key is produced, so it cannot be cancelled. Repeat the call when the credential is active.";
+const shared =
+  "The request has open credentials of other users. Cancel it, or repeat the call when this one is active.";
+const otherUser = "The recipient's request has a credential of this user. If it is the same person, name the user_id.";
+
+/**
+ * Cancels the open requests of a person who leaves, and revokes the person's active credentials at the IdPs, also those of archived
+ * requests. Credentials of other people stay. May be repeated: what is done is not done again.
+ * @param options with `dryRun`, changes nothing and reports what it would do
+ */
+export async function offboardPerson(
+  leaver: Leaver,
+  requestedBy: Caller,
+  deps: ConnectorDeps,
+  { dryRun = false }: { readonly dryRun?: boolean } = {},
+): Promise<OffboardReport> {
+  const run = startRun("on_demand", deps);
+  const list = personList("email" in leaver ? leaver.email : leaver.userId);
+  const credentials: OffboardedCredential[] = [];
+  let after: string | undefined;
+  for (;;) {
+    const entries = await deps.requests.entries(list, { after, top: pageSize });
+    for (const entry of entries) {
+      after = sortKeyOf(entry);
+      const { requestId } = entry;
+      const loaded = await deps.requests.load(requestId);
+      if (loaded === undefined) continue;
+      const offboard = dryRun || isPastDeadline(run, deps) ? undefined : offboardRequest;
+      const done = await withLogFields({ credentialRequestId: requestId }, async () =>
+        offboard === undefined ? { loaded } : offboard(loaded, leaver, requestedBy, deps),
+      );
+      credentials.push(...reportOf(loaded, done, leaver));
+    }
+    if (entries.length < pageSize) break;
+  }
+  const isOver = (credential: Credential) => !isUsable(credential) && !isRevoking(credential);
+  const isComplete = credentials.every(({ credential, problem }) => problem === undefined && isOver(credential));
+  // No log has the person who leaves.
+  if (!dryRun) deps.log.info("person_offboarded", { credentials: credentials.length, isComplete });
+  return { credentials, isComplete };
+}
+
+/** What became of a request. */
+interface Done {
+  readonly loaded: LoadedRequest;
+  /** Why its cancel or its revocations did not succeed. */
+  readonly failure?: string;
+}
+
+/** Cancels the request if all that is open is the person's, and revokes what is active. */
+async function offboardRequest(
+  start: LoadedRequest,
+  leaver: Leaver,
+  requestedBy: Caller,
+  deps: ConnectorDeps,
+): Promise<Done> {
+  let loaded = start;
+  try {
+    const filter = filterOf(leaver, start.request.value);
+    if (plannedFor(loaded, leaver).some(({ action }) => action === "cancel"))
+      loaded = await cancelRequest(loaded.request.value.id, deps);
+    const isActive: CredentialFilter = (key, index) => key.credentials[index]?.state === "active" && filter(key, index);
+    if (!plannedFor(loaded, leaver).some(({ action }) => action === "revoke")) return { loaded };
+    const order = { reason: "offboarded", requestedBy } as const;
+    return { loaded: await revokeSelected(loaded.request.value.id, isActive, order, deps) };
+  } catch (error) {
+    if (!(error instanceof Fault) || error.kind === "internal") {
+      logAndContinue(error, {}, deps);
+      return { loaded, failure: "The call failed; the log has the reason. Repeat it." };
+    }
+    return { loaded, failure: error.message };
+  }
+}
+
+/** Returns the credentials of the request that the call is about, with what is to be done in the present state of the request. */
+function plannedFor(loaded: LoadedRequest, leaver: Leaver): readonly OffboardedCredential[] {
+  const { value: request } = loaded.request;
+  const filter = filterOf(leaver, request);
+  const isRecipients = "email" in leaver && foldName(request.recipient.email) === foldName(leaver.email);
+  const all = securityKeysOf(loaded).flatMap(key =>
+    key.credentials.map((credential, index) => ({ key, index, credential, isOwn: filter(key, index) })),
+  );
+  const isShared = all.some(({ credential, isOwn }) => !isOwn && !isTerminal(credential.state));
+  return all.flatMap(({ key, index, credential, isOwn }): OffboardedCredential[] => {
+    if (!isOwn && !(isRecipients && isUsable(credential))) return [];
+    const of = { requestId: request.id, key, index, credential };
+    if (!isOwn) return [{ ...of, action: "none", problem: otherUser }];
+    if (!isUsable(credential)) return [{ ...of, action: "none" }];
+    if (credential.state === "active") return [{ ...of, action: "revoke" }];
+    if (isShared) return [{ ...of, action: "none", problem: shared }];
+    if (credential.state !== "processing") return [{ ...of, action: "none", problem: produced }];
+    return [{ ...of, action: "cancel" }];
+  });
+}
+
+/** Returns what was planned, with the credentials as they are now. */
+const reportOf = (before: LoadedRequest, { loaded, failure }: Done, leaver: Leaver): readonly OffboardedCredential[] =>
+  plannedFor(before, leaver).map(planned => {
+    const key = securityKeysOf(loaded).find(({ id }) => id === planned.key.id) ?? planned.key;
+    const credential = key.credentials[planned.index] ?? planned.credential;
+    const isLeft = failure !== undefined && planned.action !== "none" && isUsable(credential);
+    return { ...planned, key, credential, ...(isLeft && { problem: failure }) };
+  });
+
+/** Returns which credentials of a request are those of the person. */
+function filterOf(leaver: Leaver, { recipient, isArchived }: CredentialRequest): CredentialFilter {
+  const isRecipient = "email" in leaver && isArchived !== true && foldName(recipient.email) === foldName(leaver.email);
+  const names = "email" in leaver ? [leaver.email, ...(isRecipient ? [recipient.externalId] : [])] : [leaver.userId];
+  const folded = names.map(foldName);
+  const idpId = "email" in leaver ? undefined : leaver.idpId;
+  return ({ credentials }, index) => {
+    const credential = credentials[index];
+    if (credential === undefined || (idpId !== undefined && credential.idpId !== idpId)) return false;
+    return folded.includes(foldName(credential.userId));
+  };
+}

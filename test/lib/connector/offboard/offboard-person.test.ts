@@ -1,0 +1,185 @@
+import { describe, expect, test } from "vitest";
+import { type Leaver, offboardPerson } from "../../../../lib/connector/offboard/offboard-person.ts";
+import { days, minutes } from "../../../../lib/platform/time.ts";
+import { crashing } from "../../../support/connector/crashing.ts";
+import {
+  newUser,
+  orderBody,
+  peersOfFile,
+  type TestConnector,
+  testConnector,
+  withoutPins,
+} from "../../../support/connector/test-connector.ts";
+import type { Body } from "../api/v2/bodies.ts";
+
+const peers = await peersOfFile();
+const caller = { kind: "tenant", application: "leavers", roles: ["support"] } as const;
+
+/** A create body of one key for each list of users. */
+function bodyFor(...users: readonly (readonly string[])[]): Body {
+  const body = withoutPins(orderBody(users.map(({ length }) => length)));
+  const items = body.shipment.shipment_items.map((item, key) => ({
+    ...item,
+    credentials: (users[key] ?? []).map(user_id => ({ user_id })),
+  }));
+  return { ...body, shipment: { ...body.shipment, shipment_items: items } };
+}
+
+/** Offboards, and returns the report in short. */
+async function offboard({ context }: Pick<TestConnector, "context">, leaver: Leaver, dryRun = false) {
+  const { credentials, isComplete } = await offboardPerson(leaver, caller, context, { dryRun });
+  const short = credentials.map(({ credential, action, problem }) =>
+    [action, credential.state, credential.revocation?.state ?? "-", ...(problem === undefined ? [] : [problem])].join(
+      " ",
+    ),
+  );
+  return { isComplete, credentials: short };
+}
+
+const registrations = (user: string) => peers.entra.registrations(user).length;
+const placedOnly = () => peers.delivery.settings({ shipAfterMs: 3_600_000 });
+
+describe("to offboard a person", () => {
+  test("revokes active credentials and cancels open requests, and leaves other people's", async () => {
+    const connector = await testConnector(peers);
+    const [ada, grace] = [newUser(), newUser()];
+    await connector.orderAndRun(bodyFor([ada, grace], [grace]));
+    connector.advance(1);
+    placedOnly();
+    const { requestId } = await connector.order(bodyFor([ada]));
+    expect(await offboard(connector, { userId: ada.toUpperCase() })).toEqual({
+      isComplete: true,
+      credentials: ["revoke active revoked", "cancel cancelled -"],
+    });
+    expect([registrations(ada), registrations(grace)]).toEqual([0, 2]);
+    expect((await connector.read(requestId)).state).toBe("cancelled");
+    expect(connector.events("person_offboarded")).toMatchObject([{ credentials: 2, isComplete: true }]);
+    expect(connector.lines.join("\n")).not.toContain(ada);
+  });
+
+  test("changes nothing in a dry run, which reports what would be done", async () => {
+    const connector = await testConnector(peers);
+    const ada = newUser();
+    const { requestId } = await connector.orderAndRun(bodyFor([ada]));
+    const before = await connector.load(requestId);
+    expect(await offboard(connector, { userId: ada }, true)).toEqual({
+      isComplete: false,
+      credentials: ["revoke active -"],
+    });
+    expect(await connector.load(requestId)).toEqual(before);
+    expect(peers.entra.count("DELETE", /./)).toBe(0);
+  });
+
+  test("repeats nothing that is done, and says that all is done", async () => {
+    const connector = await testConnector(peers);
+    const ada = newUser();
+    await connector.orderAndRun(bodyFor([ada]));
+    await offboard(connector, { userId: ada });
+    expect(await offboard(connector, { userId: ada })).toEqual({
+      isComplete: true,
+      credentials: ["none active revoked"],
+    });
+    expect(peers.entra.count("DELETE", /fido2Methods\//)).toBe(1);
+  });
+
+  test("reports an open credential beside those of others as left, and revokes it when it is active", async () => {
+    const connector = await testConnector(peers);
+    const [ada, grace] = [newUser(), newUser()];
+    placedOnly();
+    const { requestId } = await connector.order(bodyFor([ada], [grace]));
+    const { isComplete, credentials } = await offboard(connector, { userId: ada });
+    expect(isComplete).toBe(false);
+    expect(credentials).toEqual([
+      expect.stringMatching(/^none processing - The request has open credentials of other/),
+    ]);
+    expect((await connector.read(requestId)).state).toBe("started");
+  });
+
+  test("says of a produced key that it cannot be cancelled, and revokes its credential when that is active", async () => {
+    const connector = await testConnector(peers);
+    const ada = newUser();
+    await connector.orderAndPoll(bodyFor([ada]));
+    expect(await offboard(connector, { userId: ada })).toEqual({
+      isComplete: false,
+      credentials: [expect.stringMatching(/^none activation_pending - The key is produced/)],
+    });
+    await connector.runCredentials();
+    expect(await offboard(connector, { userId: ada })).toMatchObject({ isComplete: true });
+    expect(registrations(ada)).toBe(0);
+  });
+
+  test("revokes the credentials of archived requests, too", async () => {
+    const connector = await testConnector(peers, { settings: { REGISTER_KEEP_DAYS: "30" } });
+    const ada = newUser();
+    const { requestId } = await connector.orderAndRun(bodyFor([ada]));
+    connector.advance(days(1));
+    await connector.runCleanUp(1);
+    expect((await connector.requestRow(requestId)).isArchived).toBe(true);
+    expect(await offboard(connector, { userId: ada })).toEqual({
+      isComplete: true,
+      credentials: ["revoke active revoked"],
+    });
+    expect(registrations(ada)).toBe(0);
+  });
+
+  test("leaves credentials at other IdPs than the one that is named", async () => {
+    const connector = await testConnector(peers);
+    const ada = newUser();
+    await connector.orderAndRun(bodyFor([ada]));
+    expect(await offboard(connector, { userId: ada, idpId: "another" })).toEqual({ isComplete: true, credentials: [] });
+    expect(registrations(ada)).toBe(1);
+  });
+
+  test("by email revokes the credentials of the user of that email, and names other users of the recipient's requests", async () => {
+    const connector = await testConnector(peers);
+    const [ada, admin, stranger] = [newUser(), newUser(), newUser()];
+    const body = bodyFor([ada, admin]);
+    await connector.orderAndRun({ ...body, recipient: { ...body.recipient, email: ada } });
+    connector.advance(1);
+    await connector.orderAndRun(bodyFor([ada, stranger]));
+    const { isComplete, credentials } = await offboard(connector, { email: ada });
+    expect(isComplete).toBe(false);
+    expect(credentials).toEqual([
+      "revoke active revoked",
+      expect.stringMatching(/^none active - The recipient's request has a credential of this user/),
+      "revoke active revoked",
+    ]);
+    expect([registrations(ada), registrations(admin), registrations(stranger)]).toEqual([0, 1, 1]);
+  });
+
+  test("continues after an IdP that is not responding: the credential is revoking, and a job revokes it", async () => {
+    const connector = await testConnector(peers);
+    const ada = newUser();
+    await connector.orderAndRun(bodyFor([ada]));
+    peers.entra.fail({ kind: "refuse", status: 503, method: "DELETE", times: 1000 });
+    expect(await offboard(connector, { userId: ada })).toEqual({
+      isComplete: false,
+      credentials: ["revoke active revoking"],
+    });
+    peers.entra.clearFaults();
+    connector.advance(minutes(30));
+    await connector.runCredentials("timer");
+    expect(await offboard(connector, { userId: ada })).toMatchObject({ isComplete: true });
+    expect(registrations(ada)).toBe(0);
+  });
+
+  test("may stop at any write: a repeat ends it, and removes nobody else's credential", async () => {
+    for (const phase of ["before", "after"] as const) {
+      for (let at = 0; ; at++) {
+        const connector = await testConnector(peers);
+        const [ada, grace] = [newUser(), newUser()];
+        await connector.orderAndRun(bodyFor([ada, grace]));
+        const dying = crashing(at, phase);
+        const dead = connector.anotherInstance(dying.options);
+        const end = await Promise.race([dying.died, offboard(dead, { userId: ada }).then(() => undefined)]);
+        if (end === undefined) break;
+        // Longer than any lease.
+        connector.advance(minutes(20));
+        await connector.runJobs();
+        const of = `${phase} ${end}`;
+        expect(await offboard(connector, { userId: ada }), of).toMatchObject({ isComplete: true });
+        expect([registrations(ada), registrations(grace)], of).toEqual([0, 1]);
+      }
+    }
+  });
+});
