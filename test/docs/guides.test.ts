@@ -182,6 +182,8 @@ describe("the API reference of the console", () => {
   it("sends an example to the host with the local token, and loads nothing from another site", async () => {
     const { page, troubles, asked } = await browser.open(`${facts.console}/reference`);
     await page.getByRole("heading", { name: "FIDO credential and shipment connector" }).first().waitFor();
+    // An operation is drawn once it is near.
+    await page.getByRole("link", { name: /^Request credentials on keys/ }).click();
     await page
       .getByRole("button", { name: /test request/i })
       .first()
