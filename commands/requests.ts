@@ -1,8 +1,9 @@
-// Finds and shows credential requests of the connector with their events, resends PINs, cancels and revokes, and lists security
-// keys (C14, C15, C19 to C22).
+// Orders security keys from a file, finds and shows credential requests of the connector with their events, resends PINs, cancels and
+// revokes, and lists security keys (C6, C14, C15, C19 to C22).
 import type { CredentialRequest, paths } from "../docs/openapi/connector.ts";
 import { omitUndefined } from "../lib/platform/omit-undefined.ts";
 import { connectApi, dataOf, pageOf } from "./api.ts";
+import { wholeNumber } from "./import/arguments.ts";
 import {
   actionOf,
   exitHelp,
@@ -15,6 +16,7 @@ import {
 } from "./operator-command.ts";
 import { readArguments, usageError } from "./read-arguments.ts";
 import { listKeys } from "./requests/list-keys.ts";
+import { orderFile } from "./requests/order-file.ts";
 import { printRequest, usersOf } from "./requests/print-request.ts";
 import { revoke } from "./requests/revoke.ts";
 import { signIn, signInHelp, signInOptions } from "./sign-in.ts";
@@ -23,9 +25,11 @@ const name = "npm run requests";
 const text = { type: "string" } as const;
 const command = {
   name,
-  help: `Finds credential requests of the connector, shows what happened to them, resends PINs, cancels and revokes, and lists security keys.
+  help: `Orders security keys from a file; finds credential requests of the connector, shows what happened to them, resends
+PINs, cancels and revokes; lists security keys.
 
 Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
+  order FILE            order security keys for the people in a CSV file: docs/integrate.md, "Orders from a file"
   find                  list requests, all or those that every filter matches
   show ID               show a request with its keys, credentials and shipment
   events ID             list the events of a request with their deliveries to event sinks
@@ -34,6 +38,8 @@ Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
   revoke ID [KEY [N]]   remove active credentials at their identity providers: all of a request, those of one key (KEY of
                         show), or one of them (its position #)
   keys                  list the credentials on security keys, also of requests that the clean-up has deleted
+  --dry-run             order: only check
+  --parallel N          order: calls at a time, 1 to 32; 4 by default
   --reference TEXT      find: customer_reference of the order, such as a ticket number
   --user USER           find, keys: a credential for this user
   --email ADDRESS       find: email address of the recipient
@@ -49,13 +55,16 @@ ${pageHelp}
 ${signInHelp}
   --help                show this text
 
-API_TOKEN is a static API token of the connector; without it the command asks for one. ${exitHelp}`,
+API_TOKEN is a static API token of the connector; without it the command asks for one. ${exitHelp} Of order: 0 if every line is ordered,
+1 if some are not, 2 if nothing was tried, 3 if it stopped before the end, 130 if it was interrupted.`,
   options: {
     ...signInOptions,
     ...pageOptions,
     url: text,
     json: { type: "boolean" },
     csv: { type: "boolean" },
+    "dry-run": { type: "boolean" },
+    parallel: text,
     reference: text,
     user: text,
     email: text,
@@ -67,7 +76,13 @@ API_TOKEN is a static API token of the connector; without it the command asks fo
   allowPositionals: true,
 } as const;
 
-const actions = ["find", "show", "events", "resend-pin", "cancel", "revoke", "keys"] as const;
+const actions = ["order", "find", "show", "events", "resend-pin", "cancel", "revoke", "keys"] as const;
+
+// Paths are relative to the directory in which npm was called; npm runs scripts in the package's directory.
+if (process.env.npm_lifecycle_event === "requests") process.chdir(process.env.INIT_CWD ?? ".");
+
+/** A create can take 150 seconds (C6). */
+const orderTimeoutMs = 180_000;
 
 await runOperatorCommand(main);
 
@@ -78,9 +93,23 @@ async function main(): Promise<void> {
   const given = { name, actions, listing: ["find", "keys"], optional: { revoke: 2 } } as const;
   const { action, argument } = actionOf(given, parsed.positionals);
   if (values.url === undefined) throw usageError(name, "--url is missing.");
-  const connector = connectApi<paths>(values.url, await signIn(values, { command: name, name: "the connector" }));
+  const token = await signIn(values, { command: name, name: "the connector" });
+  const connector = connectApi<paths>(values.url, token, action === "order" ? { timeoutMs: orderTimeoutMs } : {});
   const params = { path: { credential_request_id: argument } };
   switch (action) {
+    case "order": {
+      process.exitCode = await orderFile({
+        file: argument,
+        dryRun: values["dry-run"] ?? false,
+        url: values.url,
+        api: connector,
+        parallel: wholeNumber("--parallel", values.parallel ?? "4", 1, 32),
+        stdout: process.stdout,
+        stderr: process.stderr,
+        now: () => performance.now(),
+      });
+      return;
+    }
     case "find": {
       const filters = omitUndefined({
         customer_reference: values.reference,

@@ -120,7 +120,8 @@ export function commonArguments(
   };
 }
 
-function wholeNumber(name: string, value: string, min: number, max: number): number {
+/** Returns the number of an option. Throws if it is none, or out of its range. */
+export function wholeNumber(name: string, value: string, min: number, max: number): number {
   const number = Number(value);
   if (/^\d{1,4}$/.test(value) && number >= min && number <= max) return number;
   throw new Error(`${name} must be a whole number from ${min} to ${max}.`);

@@ -7,8 +7,10 @@ export class ImportStopped extends Error {
   override readonly name = "ImportStopped";
 }
 
-/** What calls to Core depend on. */
+/** What calls to an API depend on. */
 export interface Calling {
+  /** What is called, such as "a Core API", for messages. */
+  readonly service: string;
   /** Address of the API, for messages. */
   readonly url: string;
   /** Fires when the run is to end: no further call is made. */
@@ -29,21 +31,31 @@ export interface Calling {
 
 export interface Answered {
   readonly status: number;
+  readonly headers: Headers;
   readonly body: unknown;
 }
 
-/** Repeats a call until there is a response. Returns undefined if the run ended before. Throws `ImportStopped`. */
-export type Ask = (call: (signal: AbortSignal) => Promise<ApiAnswer>) => Promise<Answered | undefined>;
+/**
+ * Repeats a call until there is a response. Returns undefined if the run ended before. Throws `ImportStopped`.
+ * @param isFinal whether a 500 would stay the same if the call were repeated; by default none does
+ */
+export type Ask = (
+  call: (signal: AbortSignal) => Promise<ApiAnswer>,
+  isFinal?: (answer: Answered) => boolean,
+) => Promise<Answered | undefined>;
 
 const maxTries = 6;
 const firstWaitMs = 500;
 const maxWaitMs = 120_000;
+/** A call whose host has stopped counts as running for 5 minutes (C6). */
+const maxRunningMs = 360_000;
 
 /**
- * Creates the function that calls Core. The calls are idempotent (A10), so a call without a response is repeated. A `Retry-After` delays all
- * calls. A 500 that persists is returned, because it may concern this call only.
+ * Creates the function that calls an API. The calls are idempotent (A10, C6), so a call without a response is repeated. A `Retry-After`
+ * delays all calls, but for that of a 409: an earlier call with the same key still runs. A 500 that persists is returned, because it may
+ * concern this call only.
  */
-export function createAsk({ url, stop, cut, sleep, random, now, timeOfDay, waits }: Calling): Ask {
+export function createAsk({ service, url, stop, cut, sleep, random, now, timeOfDay, waits }: Calling): Ask {
   let notBefore = 0;
 
   const answered = async (call: Parameters<Ask>[0]) => {
@@ -51,7 +63,7 @@ export function createAsk({ url, stop, cut, sleep, random, now, timeOfDay, waits
       const { response, data, error } = await call(cut);
       return { status: response.status, headers: response.headers, body: data ?? error };
     } catch (error) {
-      if (error instanceof WrongService) throw new ImportStopped("the service at this address is not a Core API");
+      if (error instanceof WrongService) throw new ImportStopped(`the service at this address is not ${service}`);
       return error instanceof Error ? error : new Error(String(error));
     }
   };
@@ -63,18 +75,29 @@ export function createAsk({ url, stop, cut, sleep, random, now, timeOfDay, waits
     );
   };
 
-  return async call => {
+  const retryAfterMs = ({ headers }: Answered) =>
+    seconds(retryAfterSeconds(headers.get("retry-after"), timeOfDay) ?? 0);
+
+  return async (call, isFinal = () => false) => {
+    let runningMs = 0;
     for (let tried = 1; ; tried++) {
       while (notBefore > now()) if (!(await wait(notBefore - now()))) return undefined;
       if (stop.aborted) return undefined;
       const answer = await answered(call);
       const isFailure = answer instanceof Error;
-      if (!isFailure && answer.status !== 429 && answer.status < 500) return answer;
+      if (!isFailure && answer.status === 409 && retryAfterMs(answer) > 0 && runningMs < maxRunningMs) {
+        const ms = Math.max(firstWaitMs, retryAfterMs(answer));
+        runningMs += ms;
+        tried--;
+        if (await wait(ms)) continue;
+        return undefined;
+      }
+      if (!isFailure && answer.status !== 429 && (answer.status < 500 || isFinal(answer))) return answer;
       if (stop.aborted) return undefined;
       if (tried === maxTries && !isFailure && answer.status === 500) return answer;
       const problem = isFailure ? answer.message : `${url} responds with ${answer.status}`;
       if (tried === maxTries) throw new ImportStopped(`${problem}; tried ${maxTries} times`);
-      const requestedMs = isFailure ? 0 : seconds(retryAfterSeconds(answer.headers.get("retry-after"), timeOfDay) ?? 0);
+      const requestedMs = isFailure ? 0 : retryAfterMs(answer);
       if (requestedMs > maxWaitMs)
         throw new ImportStopped(`${problem}, and requests a wait of ${Math.ceil(requestedMs / 1000)} s`);
       if (requestedMs > 0 && now() + requestedMs > notBefore) {

@@ -1,22 +1,15 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { Client } from "openapi-fetch";
 import type { paths } from "../../docs/openapi/core.ts";
-import { instant, type Now } from "../../lib/platform/time.ts";
-import { apiUrl, connectApi } from "../api.ts";
+import { connectApi } from "../api.ts";
 import type { CommonArguments } from "./arguments.ts";
-import { createAsk, ImportStopped } from "./calls.ts";
 import { readToken } from "./inputs.ts";
-import { catchInterrupt } from "./interrupt.ts";
 import type { Line } from "./lines.ts";
 import { createProgress, formatCount, refusedLine, summaryOf } from "./progress.ts";
 import { checkReport, type ReportColumns, writeReport } from "./report.ts";
+import { exitCodes, runCalls } from "./run-calls.ts";
 import { runImport, type Sent } from "./run-import.ts";
 import { createScreen, type Output, type Screen } from "./screen.ts";
 import { type Core, checkCore } from "./send.ts";
-
-const timeOfDay: Now = () => instant(Date.now());
-
-const exitCodes = { done: 0, someFailed: 1, notStarted: 2, stopped: 3 };
 
 /** What the command uses of its process. */
 export interface CommandProcess {
@@ -109,7 +102,7 @@ async function run<A extends CommonArguments, T>(
   for (const line of lines) if (line.outcome === "refused") screen.result(refusedLine(line));
   const total = lines.filter(({ outcome }) => outcome === "open").length;
   const sent = api === undefined || total === 0 ? { lines } : await send(kind, lines, { given, api, total }, deps);
-  const { lines: results, interrupted, stopped } = { interrupted: undefined, stopped: undefined, ...sent };
+  const { lines: results = lines, interrupted, stopped } = { interrupted: undefined, stopped: undefined, ...sent };
   screen.result(summaryOf(results, api === undefined ? "to be sent" : "open", kind.noun));
   if (given.report !== undefined) await writeReport(given.report, results, kind.columns);
   const open = results.filter(({ outcome }) => outcome === "open").length;
@@ -128,38 +121,15 @@ async function send<A extends CommonArguments, T>(
   { given, api, total }: { readonly given: A; readonly api: Client<paths>; readonly total: number },
   { screen, now }: RunDeps,
 ) {
-  const interrupt = catchInterrupt(() =>
-    screen.note("Stopping: waiting for calls in progress. Press Ctrl-C again to stop at once."),
-  );
-  const { stop, cut } = interrupt;
-  const url = apiUrl(given.url);
-  const ask = createAsk({
-    url,
-    stop,
-    cut,
-    now,
-    timeOfDay,
-    random: Math.random,
-    sleep: (ms, signal) => pause(ms, undefined, { signal }),
-    waits: seconds => screen.note(`${url} requests a wait of ${seconds} s.`),
-  });
-  try {
+  return runCalls({ service: "a Core API", url: given.url, screen, now }, async (ask, stop) => {
     await checkCore({ api, ask });
-    const tried = createProgress(screen, total, now, kind.noun);
-    const result = await runImport(lines, {
+    return runImport(lines, {
       parallel: given.parallel,
       batch: given.batch,
       stop,
-      tried,
+      tried: createProgress(screen, total, now, kind.noun),
       bytesOf: kind.bytesOf,
       send: items => kind.send(items, given, { api, ask }),
     });
-    return { ...result, interrupted: interrupt.exitCode() };
-  } catch (error) {
-    if (!(error instanceof ImportStopped)) throw error;
-    return { lines, stopped: error.message, interrupted: interrupt.exitCode() };
-  } finally {
-    screen.endProgress();
-    interrupt.release();
-  }
+  });
 }

@@ -6,14 +6,15 @@ import type { PskcSecrets } from "./formats/pskc-encryption-key.ts";
 
 /**
  * The outcome of a line.
+ * - `ordered`: the connector created the request
  * - `imported`: Core created the OTP key or the user, or stored the secret
- * - `present`: Core already had the OTP key with this secret, or the same user
+ * - `present`: Core already had the OTP key with this secret, or the same user; the connector the request
  * - `replaced`: Core had another secret for the prefix, and replaced it
- * - `refused`: the line is invalid, or Core refused it
- * - `failed`: Core failed repeatedly at this line
+ * - `refused`: the line is invalid, or the API refused it
+ * - `failed`: the API failed repeatedly at this line
  * - `open`: not sent, or without a response
  */
-export type Outcome = "imported" | "present" | "replaced" | "refused" | "failed" | "open";
+export type Outcome = "ordered" | "imported" | "present" | "replaced" | "refused" | "failed" | "open";
 
 /** A line of a file, with its outcome. @typeParam T what it describes */
 export interface Line<T = ImportKey> {

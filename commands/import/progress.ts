@@ -20,6 +20,7 @@ export function createProgress(screen: Screen, total: number, now: () => number,
 export const refusedLine = (line: Line<unknown>): string => `${locationOf(line)}: ${line.outcome}: ${line.reason}`;
 
 const words: Readonly<Record<Exclude<Outcome, "open">, string>> = {
+  ordered: "ordered",
   imported: "imported",
   present: "already present",
   replaced: "replaced",
@@ -28,9 +29,14 @@ const words: Readonly<Record<Exclude<Outcome, "open">, string>> = {
 };
 
 /** Returns the number of lines of each outcome. @param open word for lines that were not sent or got no response */
-export function summaryOf(lines: readonly Line<unknown>[], open: string, noun = "key"): string {
+export function summaryOf(
+  lines: readonly Line<unknown>[],
+  open: string,
+  noun = "key",
+  present = words.present,
+): string {
   const groups = Object.groupBy(lines, ({ outcome }) => outcome);
-  const counts = Object.entries({ ...words, open }).flatMap(([outcome, word]) => {
+  const counts = Object.entries({ ...words, present, open }).flatMap(([outcome, word]) => {
     const count = groups[outcome as Outcome]?.length ?? 0;
     return count === 0 ? [] : [`${formatCount(count)} ${word}`];
   });

@@ -1,8 +1,8 @@
 import { ImportStopped } from "./calls.ts";
 import type { Line } from "./lines.ts";
 
-/** The outcome of a line that was sent. */
-export type Sent = Pick<Line<unknown>, "outcome" | "reason">;
+/** The outcome of a line that was sent, and what it describes where the response has told more of it. */
+export type Sent<T = never> = Pick<Line<T>, "outcome" | "reason" | "item">;
 
 export interface RunOptions<T> {
   /** Number of calls in progress. */
@@ -13,7 +13,7 @@ export interface RunOptions<T> {
   /** Fires when no further item is to be sent. */
   readonly stop: AbortSignal;
   /** Sends items in one call. The outcomes have the order of the items. */
-  readonly send: (items: readonly T[]) => Promise<readonly Sent[]>;
+  readonly send: (items: readonly T[]) => Promise<readonly Sent<T>[]>;
   /** Called after each line, with the number of lines tried so far. */
   readonly tried: (line: Line<T>, count: number) => void;
 }
@@ -41,7 +41,7 @@ export async function runImport<T>(
     tried(line, ++count);
     failures = line.outcome === "failed" ? failures + 1 : 0;
     // The other items of the call have their results, so the run ends after them.
-    if (failures >= maxFailuresInARow) stopped ??= `Core failed at ${maxFailuresInARow} lines in a row (500)`;
+    if (failures >= maxFailuresInARow) stopped ??= `${maxFailuresInARow} lines in a row failed (500)`;
   };
   const work = async () => {
     for (const some of queue) {

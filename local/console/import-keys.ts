@@ -18,6 +18,7 @@ export async function importKeyFile(file: z.output<typeof keyFile>, core: string
   const lines = readLines([file], { log: {}, pskc: {}, now: instant(Date.now()) });
   const api = connectApi<paths>(core, token, { prefix: "/core" });
   const ask = createAsk({
+    service: "a Core API",
     url: core,
     stop: gone,
     cut: gone,

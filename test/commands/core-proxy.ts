@@ -1,9 +1,9 @@
 import { type HttpAnswer, type HttpCall, type Peer, startPeer } from "../../local/peers/peer.ts";
 import { atEndOfFile } from "../support/run/end-of-file.ts";
 
-/** A proxy of a Core API that counts calls, with configurable failures. */
+/** A proxy of a Core API or a connector that counts calls, with configurable failures. */
 export interface CoreProxy extends Peer {
-  /** Answers in Core's place, where it gives an answer. */
+  /** Answers in the API's place, where it gives an answer. */
   instead(answer: (call: HttpCall) => HttpAnswer | undefined): void;
 }
 
@@ -21,13 +21,18 @@ export async function startCoreProxy(coreUrl: string): Promise<CoreProxy> {
   };
 }
 
+const passedHeaders = ["authorization", "content-type", "idempotency-key"];
+const answeredHeaders = ["content-type", "retry-after", "idempotent-replayed"];
+
 async function passOn({ method, url, headers, body }: HttpCall, coreUrl: string): Promise<HttpAnswer> {
-  const { authorization = "", "content-type": type } = headers;
   const response = await fetch(coreUrl.replace(/\/core$/, "") + url.pathname + url.search, {
     method,
-    headers: { authorization, ...(type !== undefined && { "content-type": type }) },
+    headers: passedHeaders.flatMap(name => (headers[name] === undefined ? [] : [[name, String(headers[name])]])) as [
+      string,
+      string,
+    ][],
     ...(body.length > 0 && { body: new Uint8Array(body) }),
   });
-  const answered = { "content-type": response.headers.get("content-type") ?? "" };
-  return { status: response.status, headers: answered, body: await response.text() };
+  const answered = answeredHeaders.flatMap(name => [[name, response.headers.get(name)]]).filter(([, text]) => text);
+  return { status: response.status, headers: Object.fromEntries(answered), body: await response.text() };
 }

@@ -1,5 +1,5 @@
+import { csvRows } from "../csv-rows.ts";
 import type { Line } from "../lines.ts";
-import { csvRows } from "./csv-rows.ts";
 import { type ImportUser, lineOf, type WrittenUser } from "./imported-user.ts";
 
 /** Columns or members by the fields that they become. */

@@ -1,7 +1,7 @@
 import { join } from "node:path";
+import { type CsvRow, csvRows } from "../csv-rows.ts";
 import { readTexts } from "../inputs.ts";
 import type { Line } from "../lines.ts";
-import { type CsvRow, csvRows } from "./csv-rows.ts";
 import { type ImportUser, lineOf } from "./imported-user.ts";
 import { flagOf } from "./read-users.ts";
 

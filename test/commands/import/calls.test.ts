@@ -22,6 +22,7 @@ function simulated(answers: readonly (ApiAnswer | Error)[], untilAwake: Promise<
     return next;
   };
   const asking = createAsk({
+    service: "a Core API",
     url: "https://core.example/core",
     stop: stop.signal,
     cut: new AbortController().signal,
@@ -38,6 +39,22 @@ function simulated(answers: readonly (ApiAnswer | Error)[], untilAwake: Promise<
   });
   return { ask: () => asking(call), stop, waited, calls: () => calls };
 }
+
+describe("a call of which an earlier one still runs", () => {
+  const running = answer(409, { "retry-after": "5" });
+
+  it("waits for it, however often, and makes no other call wait", async () => {
+    const { ask, waited } = simulated([...Array(20).fill(running), answer(201)]);
+    expect(await ask()).toMatchObject({ status: 201 });
+    expect(waited).toEqual(Array(20).fill(5000));
+  });
+
+  it("returns what it is told after the longest time that a call counts as running", async () => {
+    const { ask, calls } = simulated([running]);
+    expect(await ask()).toMatchObject({ status: 409 });
+    expect(calls()).toBe(73);
+  });
+});
 
 describe("a call that is not answered", () => {
   it("is made again a bounded number of times, more and more patiently", async () => {
@@ -127,7 +144,7 @@ describe("a key at which Core fails", () => {
 
   it("ends the run where it is every key, ten in a row", async () => {
     const result = await runImport(lines, { ...running, send: async () => [{ outcome: "failed", reason: "" }] });
-    expect(result.stopped).toBe("Core failed at 10 lines in a row (500)");
+    expect(result.stopped).toBe("10 lines in a row failed (500)");
     expect(result.lines.filter(({ outcome }) => outcome === "open")).toHaveLength(30);
   });
 
@@ -136,7 +153,7 @@ describe("a key at which Core fails", () => {
     const imported = { outcome: "imported", reason: "" } as const;
     const send = async () => [...Array(10).fill(failed), ...Array(10).fill(imported)];
     const { stopped, lines: results } = await runImport(lines, { ...running, batch: 20, send });
-    expect(stopped).toBe("Core failed at 10 lines in a row (500)");
+    expect(stopped).toBe("10 lines in a row failed (500)");
     expect(results.map(({ outcome }) => outcome)).toEqual([
       ...Array(10).fill("failed"),
       ...Array(10).fill("imported"),
