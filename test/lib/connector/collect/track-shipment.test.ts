@@ -474,11 +474,11 @@ describe("shipments on their way", () => {
 
 describe("a host that dies at any call while it looks at a shipment on its way", () => {
   test.each(["before", "after"] as const)(
-    "%s the call is made: its end is reported once, and nothing is left",
+    "%s the call is made: its end is reported once, its credentials are revoked, and nothing is left",
     async phase => {
       const died: string[] = [];
       for (let step = 0; ; step++) {
-        const one = await onItsWay({}, await connectorWith(peers, [sink]));
+        const one = await onItsWay({}, await connectorWith(peers, [sink], { settings: { ON_LOSS: "revoke" } }));
         const { connector, requestId } = one;
         await peers.delivery.control(one.shipmentId, { state: 105 });
         connector.advance(hours(1));
@@ -500,6 +500,12 @@ describe("a host that dies at any call while it looks at a shipment on its way",
           expect(await deliveryOf(one), call).toMatchObject({ state: "lost" });
           expect(await connector.queue("track"), call).toEqual([]);
           expect((await connector.requestRow(requestId)).lease, call).toBeUndefined();
+          const { credentials, due } = await connector.keyRow(requestId);
+          expect(credentials, call).toMatchObject([{ revocation: { state: "revoking", reason: "lost" } }]);
+          expect(
+            (await connector.queue("key")).map(({ at }) => at),
+            call,
+          ).toContain(due?.at);
           const { recorded } = await connector.context.events.load(requestId);
           const ends = eventsIn(requestId, recorded).filter(({ type }) => type === "key.delivery_failed");
           expect(ends, call).toMatchObject([{ keyId: "s-01-001", state: "lost", serial: expect.any(String) }]);
@@ -509,7 +515,7 @@ describe("a host that dies at any call while it looks at a shipment on its way",
         await run;
         await check();
       }
-      // The look, the index rows of the events, the rows, the former index row.
+      // The look, the index rows of the revocation and of the events, the rows, the former index rows.
       expect(died.map(call => call.replace(/^\d+: /, ""))).toEqual([
         "delivery.getShipment",
         "due.upsert",

@@ -23,6 +23,16 @@ async function shipped(...[keys, change, productId]: Parameters<typeof requester
 }
 
 describe("a shipment", () => {
+  test("has a tracking number once it is shipped, unless it is told to have none", async () => {
+    const { id } = await shipped([{}]);
+    const tracking = { tracking_number: expect.stringMatching(/^SIM-/), tracking_link: expect.any(String) };
+    expect(await requester.read(id)).toMatchObject(tracking);
+    await delivery.control(id, { tracked: false });
+    expect(await requester.read(id)).not.toHaveProperty("tracking_number");
+    await delivery.control(id, { tracked: true, state: 104 });
+    expect(await requester.read(id)).toMatchObject({ ...tracking, shipment_state: { shipment_state_id: 104 } });
+  });
+
   test("is read again unchanged, also by many at once", async () => {
     const { shipment } = await requester.order([{ pinLength: 6 }, {}]);
     const [first, ...others] = await Promise.all(Array.from({ length: 5 }, () => requester.read(shipment.shipment_id)));
