@@ -35,6 +35,7 @@ export function banner(facts: Facts, { readyMs, path, notes }: BannerOptions): s
       ...partRows(facts),
     ]),
     ...notes,
+    "Your own receiver of events:  EVENT_SINK_URLS=http://127.0.0.1:8080 npm start  (docs/examples/event-receiver.mjs)",
     `A first call:  curl -H "Authorization: Bearer ${tokens.connector}" ${host}/v2/status`,
     `Facts for programs: ${path}. Guides: docs/index.md. Options: npm start -- --help. Ctrl-C stops the system.`,
   ]);

@@ -30,6 +30,10 @@ describe("the banner", () => {
     expect(banner(facts, start)).toMatch(/^ {2}vault +Key Vault +http:\/\/127\.0\.0\.1:3$/m);
   });
 
+  test("says how to listen to events", () => {
+    expect(banner(facts, start)).toMatch(/EVENT_SINK_URLS=\S+ npm start .*docs\/examples\/event-receiver\.mjs/);
+  });
+
   test("has the notes of the start", () => {
     const notes = ["Note: your settings replace those of the local system: POLL_AFTER_SECONDS."];
     expect(banner(facts, { ...start, notes })).toContain(`\n${notes[0]}\n`);
