@@ -1,5 +1,5 @@
 // Orders security keys from a file, finds and shows credential requests of the connector with their events, resends PINs, cancels and
-// revokes, and lists security keys (C6, C14, C15, C19 to C22).
+// revokes, lists security keys, and offboards people (C6, C14, C15, C19 to C23).
 import type { CredentialRequest, paths } from "../docs/openapi/connector.ts";
 import { omitUndefined } from "../lib/platform/omit-undefined.ts";
 import { connectApi, dataOf, pageOf } from "./api.ts";
@@ -16,6 +16,7 @@ import {
 } from "./operator-command.ts";
 import { readArguments, usageError } from "./read-arguments.ts";
 import { listKeys } from "./requests/list-keys.ts";
+import { offboard } from "./requests/offboard.ts";
 import { orderFile } from "./requests/order-file.ts";
 import { printRequest, usersOf } from "./requests/print-request.ts";
 import { revoke } from "./requests/revoke.ts";
@@ -26,7 +27,7 @@ const text = { type: "string" } as const;
 const command = {
   name,
   help: `Orders security keys from a file; finds credential requests of the connector, shows what happened to them, resends
-PINs, cancels and revokes; lists security keys.
+PINs, cancels and revokes; lists security keys; ends the credentials of a person who leaves.
 
 Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
   order FILE            order security keys for the people in a CSV file: docs/integrate.md, "Orders from a file"
@@ -38,11 +39,13 @@ Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
   revoke ID [KEY [N]]   remove active credentials at their identity providers: all of a request, those of one key (KEY of
                         show), or one of them (its position #)
   keys                  list the credentials on security keys, also of requests that the clean-up has deleted
-  --dry-run             order: only check
+  offboard              of a person who leaves: cancel open requests and revoke active credentials; --user or --email
+  --dry-run             order, offboard: only check, or show what would be done
   --parallel N          order: calls at a time, 1 to 32; 4 by default
   --reference TEXT      find: customer_reference of the order, such as a ticket number
-  --user USER           find, keys: a credential for this user
-  --email ADDRESS       find: email address of the recipient
+  --user USER           find, keys, offboard: a credential for this user
+  --idp IDP             offboard: only credentials at this identity provider
+  --email ADDRESS       find, offboard: email address of the recipient
   --external-id ID      find: the recipient's identifier
   --serial NUMBER       find, keys: serial number of a security key
   --state STATE         find: received, started, complete, partial, failed or cancelled; keys: processing,
@@ -56,7 +59,7 @@ ${signInHelp}
   --help                show this text
 
 API_TOKEN is a static API token of the connector; without it the command asks for one. ${exitHelp} Of order: 0 if every line is ordered,
-1 if some are not, 2 if nothing was tried, 3 if it stopped before the end, 130 if it was interrupted.`,
+1 if some are not, 2 if nothing was tried, 3 if it stopped before the end, 130 if it was interrupted; of offboard: 1 while something is left.`,
   options: {
     ...signInOptions,
     ...pageOptions,
@@ -65,6 +68,7 @@ API_TOKEN is a static API token of the connector; without it the command asks fo
     csv: { type: "boolean" },
     "dry-run": { type: "boolean" },
     parallel: text,
+    idp: text,
     reference: text,
     user: text,
     email: text,
@@ -76,7 +80,7 @@ API_TOKEN is a static API token of the connector; without it the command asks fo
   allowPositionals: true,
 } as const;
 
-const actions = ["order", "find", "show", "events", "resend-pin", "cancel", "revoke", "keys"] as const;
+const actions = ["order", "find", "show", "events", "resend-pin", "cancel", "revoke", "keys", "offboard"] as const;
 
 // Paths are relative to the directory in which npm was called; npm runs scripts in the package's directory.
 if (process.env.npm_lifecycle_event === "requests") process.chdir(process.env.INIT_CWD ?? ".");
@@ -90,7 +94,7 @@ async function main(): Promise<void> {
   const parsed = readArguments(command);
   if (parsed === undefined) return;
   const { values } = parsed;
-  const given = { name, actions, listing: ["find", "keys"], optional: { revoke: 2 } } as const;
+  const given = { name, actions, listing: ["find", "keys", "offboard"], optional: { revoke: 2 } } as const;
   const { action, argument } = actionOf(given, parsed.positionals);
   if (values.url === undefined) throw usageError(name, "--url is missing.");
   const token = await signIn(values, { command: name, name: "the connector" });
@@ -175,5 +179,7 @@ async function main(): Promise<void> {
     }
     case "keys":
       return listKeys(connector, values);
+    case "offboard":
+      return offboard(connector, name, values);
   }
 }

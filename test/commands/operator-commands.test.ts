@@ -188,6 +188,30 @@ describe("the commands for security keys", () => {
   });
 });
 
+test("a person who leaves is offboarded, after a look at what would be done", async () => {
+  const active = await activeRequest(["ada.leaves@example.com"]);
+  const { shipment: _, ...rest } = sampleRequest;
+  const open = await order({ ...rest, authenticators: [{ credentials: [{ user_id: "ada.leaves@example.com" }] }] });
+  const who = ["offboard", "--user", "Ada.Leaves@example.com"];
+  const planned = await requests(...who, "--dry-run");
+  expect(planned).toMatchObject({ code: 0, error: "Nothing was changed.\n" });
+  expect(planned.out).toMatch(/^REQUEST .* WOULD +PROBLEM$/m);
+  expect(planned.out).toMatch(new RegExp(`^${active} .* active +revoke `, "m"));
+  expect(planned.out).toMatch(new RegExp(`^${open} .* processing +cancel `, "m"));
+  auth.peers.entra.fail({ kind: "refuse", method: "DELETE", times: 3, status: 503 });
+  const left = await requests(...who);
+  expect(left).toMatchObject({ code: 1, error: expect.stringMatching(/^Something is left/) });
+  expect(left.out).toMatch(new RegExp(`^${open} .* cancelled +cancel `, "m"));
+  await callConnector("POST", "/v2/operations/process-credential-requests");
+  expect(await requests(...who, "--idp", "entra")).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/ revoked +- +-$/m),
+    error: "Complete: none of these credentials can be used any more.\n",
+  });
+  expect(JSON.parse((await requests(...who, "--json")).out)).toMatchObject({ is_complete: true });
+  expect(await requests("offboard")).toMatchObject({ code: 2, error: expect.stringContaining("--user or --email") });
+});
+
 test("an operator signs in by the Azure CLI, whose token is not asked for twice", async () => {
   const folder = mkdtempSync(join(tmpdir(), "az-"));
   const expires = Math.floor(Date.now() / 1000) + 3600;
