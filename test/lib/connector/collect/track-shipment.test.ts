@@ -519,7 +519,9 @@ describe("a host that dies at any call while it looks at a shipment on its way",
       expect(died.map(call => call.replace(/^\d+: /, ""))).toEqual([
         "delivery.getShipment",
         "due.upsert",
+        "due.upsert",
         "credentialrequests.transact",
+        "due.remove",
         "due.remove",
       ]);
     },
