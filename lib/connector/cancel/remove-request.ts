@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { claimFault, neverConfirmedMessage } from "../faults.ts";
-import { archived } from "../model/archive.ts";
 import { type Claim, judgeRequest, type KeptAnswer, toKeptRefusal, withoutPeerText } from "../model/idempotency.ts";
 import { type LoadedRequest, securityKeysOf, valuesOf } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { RequestList } from "../model/request-lists.ts";
 import { removeAuthenticators } from "../recovery/compensate.ts";
+import { archived } from "./archive.ts";
 
 /**
  * Removes the data of a request from storage and from the pre-registration API. Each step may be repeated; the rows are removed last. Returns

@@ -1,7 +1,7 @@
 import { days, plus } from "../../platform/time.ts";
+import { isKeptInRegister } from "../cancel/archive.ts";
 import { archiveRequest, removeRequest } from "../cancel/remove-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { isKeptInRegister } from "../model/archive.ts";
 import { isRevoking } from "../model/credential.ts";
 import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/request.ts";

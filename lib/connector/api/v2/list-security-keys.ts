@@ -2,12 +2,12 @@ import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { Instant } from "../../../platform/time.ts";
 import type { ConnectorDeps } from "../../deps.ts";
-import { keyModelOf } from "../../model/key-models.ts";
 import { type LoadedRequest, valuesOf } from "../../model/loaded-request.ts";
 import { type Credential, type CredentialRequest, isOnSite, type SecurityKey } from "../../model/request.ts";
 import { aaguidList, foldName, personList, registerList, serialList } from "../../model/request-lists.ts";
 import { deliveryStateOf } from "../../model/shipment.ts";
 import { credentialStates, revocationStates } from "../../model/states.ts";
+import { keyModelOf } from "../key-models.ts";
 import { type Page, readPage } from "./read-page.ts";
 
 /** The states of an entry: that of its revocation, else that of the credential. */

@@ -1,5 +1,5 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { Credential, RequestValues, Revocation, SecurityKey, Shipment } from "./request.ts";
+import type { Credential, RequestValues, Revocation, SecurityKey, Shipment } from "../model/request.ts";
 
 /** Whether the register keeps a request after its clean-up: an IdP has registered a credential of it. */
 export const isKeptInRegister = (keys: readonly SecurityKey[]): boolean =>
