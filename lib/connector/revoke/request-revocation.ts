@@ -1,11 +1,12 @@
 import { Fault } from "../../platform/fault.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isUsable } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { Credential, Revocation, SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { withRollUp } from "../model/roll-up.ts";
-import { nextDue, releaseLease } from "../runs/next-due.ts";
+import { nextDue } from "../runs/next-due.ts";
 import { saveChanges } from "../storage/change-request.ts";
 
 /** Selects credentials by their security key and their index on it. */
@@ -20,13 +21,7 @@ const isRevocable = (credential: Credential): boolean => credential.state === "a
  * Returns the security key with the revocations of its active credentials that `filter` selects, and due for them; the same one if there are
  * none. Revocations in progress or done stay as they are, failed ones start anew. An email that is due ends if no other credential is left.
  */
-export function withRevocations(
-  key: SecurityKey,
-  filter: CredentialFilter,
-  order: Order,
-  clock: Pick<ConnectorDeps, "now" | "intervals">,
-): SecurityKey {
-  const at = clock.now();
+export function withRevocations(key: SecurityKey, filter: CredentialFilter, order: Order, at: Instant): SecurityKey {
   const isSelected = (credential: Credential, index: number) => isRevocable(credential) && filter(key, index);
   if (!key.credentials.some(isSelected)) return key;
   const revocation: Revocation = { ...order, state: "revoking", requestedAt: at, retry: firstAttempt(at) };
@@ -34,9 +29,8 @@ export function withRevocations(
     isSelected(credential, index) ? { ...credential, revocation } : credential,
   );
   const changed = withRollUp({ ...key, credentials }, at);
-  if (changed.lease === undefined) return releaseLease(changed, clock);
-  // The job that has the lease releases it. After a crash, the security key is found by what is due.
-  const due = changed.due ?? nextDue(changed);
+  // A job that has the lease releases it. Should it crash, the security key is due at once when its lease has expired.
+  const due = nextDue(changed);
   return { ...changed, ...(due && { due }) };
 }
 
@@ -48,14 +42,14 @@ export async function requestRevocation(
   loaded: LoadedRequest,
   filter: CredentialFilter,
   order: Order,
-  deps: Pick<ConnectorDeps, "requests" | "now" | "intervals" | "log">,
+  deps: Pick<ConnectorDeps, "requests" | "now" | "log">,
 ): Promise<LoadedRequest> {
   let current: LoadedRequest | undefined;
   const saved = await saveChanges(
     loaded,
     read => {
       const keys = securityKeysOf(read).flatMap(key => {
-        const changed = withRevocations(key, filter, order, deps);
+        const changed = withRevocations(key, filter, order, deps.now());
         return changed === key ? [] : [changed];
       });
       current = keys.length === 0 ? read : undefined;

@@ -10,9 +10,9 @@ import { withRevocations } from "./request-revocation.ts";
 export function withLostRevoked(
   keys: readonly SecurityKey[],
   { delivery }: Pick<CredentialRequest, "delivery">,
-  deps: Pick<ConnectorDeps, "now" | "intervals" | "onLoss">,
+  deps: Pick<ConnectorDeps, "now" | "onLoss">,
 ): readonly SecurityKey[] {
   if (deps.onLoss !== "revoke" || deliveryStateOf(delivery?.shipment) !== "lost") return keys;
   const isNew = (key: SecurityKey, index: number) => key.credentials[index]?.revocation === undefined;
-  return keys.map(key => (isOnSite(key) ? key : withRevocations(key, isNew, { reason: "lost" }, deps)));
+  return keys.map(key => (isOnSite(key) ? key : withRevocations(key, isNew, { reason: "lost" }, deps.now())));
 }

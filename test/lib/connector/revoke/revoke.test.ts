@@ -307,7 +307,7 @@ describe("a revocation beside other work", () => {
     const key = securityKeyOf(loaded, "s-01-001");
     const at = connector.now();
     const lease = { owner: "job", until: plus(at, minutes(3)) };
-    const leased = { ...key, lease, due: { queue: "key", at } } as const;
+    const leased = { ...key, lease, due: { queue: "key", at: plus(at, days(1)) } } as const;
     await connector.context.requests.save(loaded, { keys: [leased] });
     expect(await revoke()).toMatchObject({ isRevoked: false });
     expect(await revocations()).toMatchObject([{ state: "revoking", failed_attempts: 0 }]);
