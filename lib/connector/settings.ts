@@ -115,7 +115,7 @@ export const connectorSettings = z
       .optional(),
     RFPR_RETRY_NUMBER_DAYS: setting
       .period(
-        "How long a failing activation or PIN email is retried. Set it higher if an outage of an IdP or of the mail service may last longer.",
+        "How long a failing activation, revocation or PIN email is retried. Set it higher if an outage of an IdP or of the mail service may last longer.",
       )
       .prefault("14"),
     ENROLLMENT_SERVICE_API_BASE_URL: setting
