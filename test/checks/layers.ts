@@ -25,6 +25,7 @@ const layers: Layers = {
     ["activate", "create", "cancel", "revoke"],
     ["jobs"],
     ["revoke/revoke-now.ts"],
+    ["offboard"],
   ],
   "lib/auth": [
     // The domain model is pure.

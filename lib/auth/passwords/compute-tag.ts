@@ -2,7 +2,7 @@ import { pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { argon2, argon2id } from "./argon2.ts";
-import type { ImportedParameters } from "./imported-hash.ts";
+import { type ImportedParameters, unpadded } from "./imported-hash.ts";
 
 /** Bytes of the longest password that a crypt scheme hashes: their cost grows with the length. */
 const maxCryptBytes = 128;
@@ -10,8 +10,6 @@ const maxCryptBytes = 128;
 /** Whether a password can be that of an imported hash. Any other is wrong, and is not hashed. */
 export const isPossible = (password: string, { scheme }: ImportedParameters): boolean =>
   !scheme.endsWith("-crypt") || Buffer.byteLength(password) <= maxCryptBytes;
-
-const unpadded = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
 
 /**
  * Hashes a password as the server did from which it was imported. The text is hashed as given: the other server did not

@@ -1,3 +1,4 @@
+import { trimEnd } from "../../platform/trim-end.ts";
 import { accepted, type Parsed, refused } from "../parsed.ts";
 
 export const importedSchemes = [
@@ -68,7 +69,8 @@ function bytesOf(text: string): Buffer | undefined {
   return unpadded(bytes) === text ? bytes : undefined;
 }
 
-const unpadded = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
+/** Returns the bytes in Base64 without padding, as PHC strings have them. */
+export const unpadded = (bytes: Buffer): string => trimEnd(bytes.toString("base64"), "=");
 
 /** passlib writes `.` for the `+` of base64. */
 function parsePasslib(text: string): Parsed<ImportedHash> {
