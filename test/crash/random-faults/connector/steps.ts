@@ -105,7 +105,7 @@ const weights = {
   credentials: 20,
   events: 5,
   cancel: 3,
-  revoke: 3,
+  revoke: 10,
   resend: 4,
   mail: 1,
   delivery: 1,
