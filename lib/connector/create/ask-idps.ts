@@ -13,7 +13,7 @@ import type { Credential, SecurityKey } from "../model/request.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { isNoToken } from "../peers/access-token.ts";
 import { type Challenges, credentialSlot, type IdpAnswers, optionsRequestOf } from "../recovery/idp-answers.ts";
-import { challengeProblem, endsBeforePoll, isShortened, limitProblem } from "./check-challenge.ts";
+import { challengeProblem, endsBeforePoll, isShortened } from "./check-challenge.ts";
 
 /** Returns a problem for each credential whose IdP is not configured, or whose relying party is not that of the IdP. */
 export function idpProblems(
@@ -63,9 +63,6 @@ export async function askIdps(
   const unanswered = new Set<string>();
   let failure: AskFailure | undefined;
   const logDoubts = doubtLogger(requestId, deps);
-  const all = keys.flatMap(({ credentials }) => credentials);
-  const ordersOf = ({ idpId, userId }: Credential) =>
-    all.filter(other => other.idpId === idpId && other.userId === userId).length;
   /** Logs what an administrator of the IdP must correct: it concerns every caller. */
   const refuse = (reason: AskFailure, idp: string, detail: string | undefined): void => {
     if (failure === undefined) deps.log.warn("idp_options_refused", { credentialRequestId: requestId, idp, detail });
@@ -91,10 +88,7 @@ export async function askIdps(
       const challenge = await idp.creationOptions(optionsRequestOf(requestId, keyId, index, credential), signal);
       // An unusable challenge is kept too: its IdP state is needed to compensate the registration.
       challenges.set(credentialSlot(keyId, index), challenge);
-      const overLimit = limitProblem(challenge, idp, ordersOf(credential));
-      const unsuitable =
-        challengeProblem(challenge, key, idp, deps) ??
-        (overLimit && `The user of a credential at the identity provider ${idp.id} ${overLimit}.`);
+      const unsuitable = challengeProblem(challenge, key, idp, deps);
       if (unsuitable !== undefined) refuse({ unsuitable }, idp.id, unsuitable);
       logDoubts(idp.id, challenge, key);
     } catch (error) {

@@ -39,18 +39,18 @@ export function challengeProblem(
 }
 
 /**
- * Returns that a user would have more credentials than the IdP allows, as the rest of a sentence that begins with the user; undefined if
- * not. The creation options list the credentials that exist.
+ * Returns that a user would have more credentials than the IdP's vendor recommends, as the rest of a sentence that begins with the user;
+ * undefined if not. The creation options list the credentials that exist.
  * @param newCredentials how many the request orders for the user
  */
-export function limitProblem(
+export function tooManyCredentials(
   { options }: Challenge,
-  { id, maxCredentials }: Pick<Idp, "id" | "maxCredentials">,
+  { recommendedCredentials }: Pick<Idp, "recommendedCredentials">,
   newCredentials: number,
 ): string | undefined {
   const existing = options.excludeCredentials?.length ?? 0;
-  if (maxCredentials === undefined || existing + newCredentials <= maxCredentials) return undefined;
-  return `has ${existing} passkeys and would get ${newCredentials} more, but may have ${maxCredentials}: delete some at the identity provider ${id}`;
+  if (recommendedCredentials === undefined || existing + newCredentials <= recommendedCredentials) return undefined;
+  return `has ${existing} passkeys and would get ${newCredentials} more, but should have at most ${recommendedCredentials}: delete those that are no longer used`;
 }
 
 /** Whether the IdP grants a challenge that ends clearly earlier than the one that the settings ask for. */

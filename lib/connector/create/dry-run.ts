@@ -4,10 +4,10 @@ import { Fault, type Problem } from "../../platform/fault.ts";
 import type { BodyFormat, DraftLocation } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
-import { notChecked, refusal, type UserProblem } from "../idp/user-check.ts";
+import { notChecked, refusal, type UserProblem, warning } from "../idp/user-check.ts";
 import type { RequestDraft } from "../model/draft.ts";
 import { idpFault } from "./ask-idps.ts";
-import { challengeProblem, limitProblem } from "./check-challenge.ts";
+import { challengeProblem, tooManyCredentials } from "./check-challenge.ts";
 import { checkUser, type OrderedUser, usersOf } from "./check-users.ts";
 import { requestProblems } from "./create-request.ts";
 import { deliveryLimitViolations } from "./delivery-limits.ts";
@@ -70,11 +70,11 @@ async function checkAtIdp(
     const problem = kind === "idp_refused" ? refusal("options_refused", `is refused: ${message}`) : notChecked(message);
     return [...checked, problem];
   }
-  const overLimit = limitProblem(asked.value, idp, user.keys.length);
+  const tooMany = tooManyCredentials(asked.value, idp, user.keys.length);
   const unsuitable = user.keys.map(key => challengeProblem(asked.value, key, idp, deps)).find(Boolean);
   return [
     ...checked,
-    ...(overLimit ? [refusal("too_many_credentials", overLimit)] : []),
+    ...(tooMany ? [warning("many_credentials", tooMany)] : []),
     ...(unsuitable ? [refusal("challenge_unsuitable", `cannot get a usable challenge: ${unsuitable}`)] : []),
   ];
 }

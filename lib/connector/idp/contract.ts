@@ -48,8 +48,8 @@ export interface Idp {
   readonly revocationNeeds: string;
   /** Why some of the settings cannot work at this IdP, for the log. */
   readonly settingProblems?: readonly string[];
-  /** The most credentials that a user can have. Absent if that is not known: the IdP then refuses more itself. */
-  readonly maxCredentials?: number;
+  /** The number of credentials of a user that the vendor recommends at most. Absent without a recommendation. */
+  readonly recommendedCredentials?: number;
   /**
    * Returns what is known to prevent a credential of a user, and warnings. Reads only. Absent if the IdP shows no more than creation
    * options do.

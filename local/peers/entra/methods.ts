@@ -11,8 +11,6 @@ const ORIGIN = `https://${RP.id}`;
 /** About the size of Graph's challenge, which is a sealed token. */
 const CHALLENGE_BYTES = 5175;
 
-const MAX_PASSKEYS = 10;
-
 /** A registered key. Users are compared without case, as principal names are. */
 export interface FidoMethod {
   readonly userId: string;
@@ -85,7 +83,6 @@ export function createFidoMethods(
         throw badRequest(`The attestation was refused: ${(error as Error).message}`);
       });
       refuseByPolicy(policy(), verified.aaguid);
-      if (of(userId).length >= MAX_PASSKEYS) throw badRequest("The user has the maximum number of passkeys.");
       // Another call may have been faster.
       refuseUnlessNew(userId, registration);
       const method: FidoMethod = {

@@ -30,8 +30,8 @@ import {
 } from "./wire.ts";
 
 const idpState = z.object({ userId: z.string().min(1) });
-/** Of one user. Options for further ones are issued, but the registration is refused. */
-const maxPasskeys = 10;
+/** Of one user: with more, Microsoft warns of slower operations. No limit is documented at which a registration is refused. */
+const recommendedPasskeys = 20;
 const nationalGraphs = ["graph.microsoft.us", "dod-graph.microsoft.us", "microsoftgraph.chinacloudapi.cn"];
 const globalOnly =
   "api-version must be beta with this graph-endpoint: version 1.0 issues challenges in the global cloud only";
@@ -70,7 +70,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
     revocationNeeds:
       "the application permission UserAuthMethod-Passkey.ReadWrite.All or UserAuthenticationMethod.ReadWrite.All",
     ...(!isBeta && nationalGraphs.includes(new URL(graph).hostname) && { settingProblems: [globalOnly] }),
-    maxCredentials: maxPasskeys,
+    recommendedCredentials: recommendedPasskeys,
     checkUser: entraUserCheck(access, tokens, { url: graph, userUrl }),
 
     creationOptions: (request, outer) =>
