@@ -1,4 +1,4 @@
-// Finds, shows, unlocks and suspends users of the authentication server, and helps one who lost an OTP key or a password
+// Finds, shows, unlocks and disables users of the authentication server, and helps one who lost an OTP key or a password
 // (A11, A12, A21, A24).
 import type { Lock, paths } from "../docs/openapi/core.ts";
 import { connectApi, dataOf, pageOf } from "./api.ts";
@@ -26,15 +26,15 @@ Usage: [API_TOKEN=<token>] npm run users -- <action> --url URL [options]
   show USER             show a user: OTP keys, attributes, the last sign-in, and what refuses sign-ins
   lock USER             show failed sign-ins, and until when sign-ins are refused
   unlock USER           accept sign-ins again, and forget failed ones
-  disable USER          suspend a user: no sign-in, and every session ends; attributes and OTP keys stay
-  enable USER           end the suspension
+  disable USER          refuse every sign-in, and end every session; attributes and OTP keys stay
+  enable USER           accept sign-ins of a disabled user again
   end-sessions USER     sign the user out everywhere
   temporary-code USER   disable a lost OTP key, and print a code that the user types in its place; it is shown only once
   reset USER            end the password, and print a code with which the user sets a new one; it is shown only once
 USER is the username or the id.
   --prefix TEXT         find: usernames that begin with this
   --otpkey PREFIX       find: the user of this OTP key; temporary-code: the lost one of several
-  --suspended           find: users who are suspended
+  --disabled            find: users who are disabled
   --imported            find: users who have not signed in since their password was imported
   --unused-since TIME   find: no sign-in since this time, such as 2031-01-31
   --uses N              temporary-code: how often the code is accepted; 1 by default
@@ -53,7 +53,7 @@ API_TOKEN is a static API token of Core; without it the command asks for one. ${
     json: { type: "boolean" },
     prefix: { type: "string" },
     otpkey: { type: "string" },
-    suspended: { type: "boolean" },
+    disabled: { type: "boolean" },
     imported: { type: "boolean" },
     "unused-since": { type: "string" },
     uses: { type: "string" },
@@ -91,7 +91,7 @@ async function main(): Promise<void> {
       const filters = {
         ...(values.prefix !== undefined && { $prefix: values.prefix }),
         ...(values.otpkey !== undefined && { otpkey: values.otpkey }),
-        ...(values.suspended && { $enabled: false }),
+        ...(values.disabled && { $enabled: false }),
         ...(values.imported && { $password: "imported" as const }),
         ...(values["unused-since"] !== undefined && { $unused_since: values["unused-since"] }),
       };
@@ -111,7 +111,7 @@ async function main(): Promise<void> {
       return printFacts({
         Name: found.name,
         Id: found.id,
-        State: found.enabled ? "enabled" : "suspended",
+        State: found.enabled ? "enabled" : "disabled",
         "Last sign-in": found.last_login ?? "never",
         ...lockFacts(lock),
         Password: found.must_change ? "must be changed" : found.password && `imported, ${found.password.imported}`,
@@ -129,10 +129,10 @@ async function main(): Promise<void> {
       return console.error(`${user} is unlocked.`);
     case "disable":
       await dataOf(core.POST("/core/users/{user}/disable", { params }));
-      return console.error(`${user} is suspended: no sign-in, and every session has ended.`);
+      return console.error(`${user} is disabled: no sign-in, and every session has ended.`);
     case "enable":
       await dataOf(core.POST("/core/users/{user}/enable", { params }));
-      return console.error(`${user} is no longer suspended.`);
+      return console.error(`${user} is enabled.`);
     case "end-sessions":
       await dataOf(core.POST("/core/users/{user}/sessions/delete", { params }));
       return console.error(`The sessions of ${user} have ended.`);

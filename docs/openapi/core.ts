@@ -30,7 +30,7 @@ export interface paths {
           $skiptoken?: string;
           /** Beginning of the username, ignoring case. The list is then sorted by name. */
           $prefix?: string;
-          /** Only users who are not suspended, or only suspended ones. */
+          /** Only users who are enabled, or only disabled ones. */
           $enabled?: boolean;
           /** `imported`: only users who have not signed in with their password since its hash was imported. */
           $password?: "imported";
@@ -148,7 +148,7 @@ export interface paths {
     };
   };
   "/core/users/{user}/disable": {
-    /** Suspend a user */
+    /** Disable a user */
     post: {
       parameters: {
         path: { user: string };
@@ -160,7 +160,7 @@ export interface paths {
     };
   };
   "/core/users/{user}/enable": {
-    /** End the suspension of a user */
+    /** Enable a user */
     post: {
       parameters: {
         path: { user: string };
@@ -551,7 +551,7 @@ export interface paths {
         name: string;
         /** The token is accepted before this time, ISO 8601; default: until it is revoked. */
         expires_at?: string;
-        /** What the token may do: `read`, `support` (also unlock, suspend, disable OTP keys, issue temporary codes, end sessions), `import` (also import OTP keys), `admin` (everything, the default). */
+        /** What the token may do: `read`, `support` (also unlock, disable users and OTP keys, issue temporary codes, end sessions), `import` (also import OTP keys), `admin` (everything, the default). */
         role?: "read" | "support" | "import" | "admin";
       } } };
       responses: {
@@ -616,7 +616,7 @@ export type User = {
   id: number;
   /** Unique username. */
   name: string;
-  /** False if the user is suspended: every sign-in is refused. */
+  /** False if the user is disabled: every sign-in is refused. */
   enabled: boolean;
   /** Present until the first sign-in with a password whose hash was imported. */
   password?: {
@@ -655,7 +655,7 @@ export type UserImport = {
   attributes?: Record<string, string>;
   /** Prefixes of existing OTP keys that are assigned to the user. */
   otpkeys?: Array<string>;
-  /** False: the user is suspended; default: true. */
+  /** False: the user is disabled; default: true. */
   enabled?: boolean;
 };
 

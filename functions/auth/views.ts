@@ -51,7 +51,7 @@ export const userView = z
     otpkeys: z.array(z.string()).describe("Prefixes of the assigned OTP keys."),
     id,
     name,
-    enabled: z.boolean().describe("False if the user is suspended: every sign-in is refused."),
+    enabled: z.boolean().describe("False if the user is disabled: every sign-in is refused."),
     password: z
       .object({ imported: z.enum(importedSchemes).describe("How the other server hashed it.") })
       .optional()

@@ -24,7 +24,7 @@ const roles = [
     id: "5e0d1f52-4c36-4d0e-9a6c-6d1c6f3b8a05",
     value: "Core.Support",
     displayName: "Help users",
-    description: "May also unlock and suspend users, end sessions, disable keys and issue temporary codes.",
+    description: "May also unlock and disable users, end sessions, disable keys and issue temporary codes.",
   },
   {
     id: "5e0d1f52-4c36-4d0e-9a6c-6d1c6f3b8a06",

@@ -25,7 +25,7 @@ export interface User extends UserSummary {
   readonly passwordCode?: PasswordCode;
   /** Credential epoch: 48 random bits, new with every change that ends the user's sessions. */
   readonly epoch: number;
-  /** False: suspended, so that no sign-in is granted. */
+  /** False: no sign-in is granted. */
   readonly enabled: boolean;
   readonly otpkeys: readonly AssignedKey[];
   readonly createdAt: Instant;

@@ -73,10 +73,10 @@ describe("the command for users", () => {
   test("unlocks a user, ends the sessions, and prints a temporary code once", async () => {
     expect(await users("unlock", "adele")).toMatchObject({ code: 0, error: "adele is unlocked.\n" });
     expect(await users("disable", "adele")).toMatchObject({ code: 0 });
-    expect((await users("show", "adele")).out).toMatch(/^State +suspended$/m);
-    expect((await users("find", "--suspended")).out).toMatch(/Adele/);
+    expect((await users("show", "adele")).out).toMatch(/^State +disabled$/m);
+    expect((await users("find", "--disabled")).out).toMatch(/Adele/);
     expect(await users("enable", "adele")).toMatchObject({ code: 0 });
-    expect((await users("find", "--suspended")).out).not.toMatch(/Adele/);
+    expect((await users("find", "--disabled")).out).not.toMatch(/Adele/);
     expect(await users("end-sessions", "adele")).toMatchObject({ code: 0 });
     expect(await users("temporary-code", "adele")).toMatchObject({ code: 1, error: "adele has no OTP key.\n" });
     for (const prefix of ["cccccccccccb", "cccccccccccd"]) {

@@ -155,9 +155,7 @@ const tones: Readonly<Record<string, string>> = {
       "delivered",
     ].map(state => [state, "good"]),
   ),
-  ...Object.fromEntries(
-    ["partial", "activation_pending", "stopped", "present", "suspended"].map(state => [state, "warn"]),
-  ),
+  ...Object.fromEntries(["partial", "activation_pending", "stopped", "present"].map(state => [state, "warn"])),
   ...Object.fromEntries(["failed", "not valid", "refused", "not healthy", "given_up"].map(state => [state, "bad"])),
   ...Object.fromEntries(["not served", "cancelled", "disabled"].map(state => [state, "off"])),
 };

@@ -34,7 +34,7 @@ export async function checkFactors(
   ]);
   const passwordFact = (code ?? password) === undefined ? "absent" : isRight ? "right" : "wrong";
   const userHasPassword = user === undefined || stored !== undefined || passwordCode !== undefined;
-  // A suspended user is refused as for a wrong password, with the same work: no wrong OTP counts.
+  // A disabled user is refused as for a wrong password, with the same work: no wrong OTP counts.
   const isDisabled = user?.value.enabled === false;
   const isSatisfied =
     user !== undefined && !isDisabled && isPasswordSatisfied(deps.rules, { password: passwordFact, userHasPassword });

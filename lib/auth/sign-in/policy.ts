@@ -11,7 +11,7 @@ export interface SignInRules {
 
 /** The results of the checks. For an unknown user: a wrong password, no OTP keys. */
 export interface SignInFacts {
-  /** Whether an administrator suspended the user. */
+  /** Whether an administrator disabled the user. */
   readonly isDisabled: boolean;
   /** `absent`: no password or an empty one was given. */
   readonly password: "right" | "wrong" | "absent";

@@ -103,7 +103,7 @@ export async function endSessions(userRef: UserRef, deps: AuthDeps): Promise<voi
 }
 
 /**
- * Suspends a user, or ends the suspension. All sessions and device tokens end in the same write; password, attributes and
+ * Disables or enables a user. A disabled user cannot sign in: all sessions and device tokens end in the same write; password, attributes and
  * OTP keys stay. Changes nothing if that is the user's state already. Throws Fault `not_found`.
  */
 export async function setUserEnabled(userRef: UserRef, enabled: boolean, deps: AuthDeps): Promise<void> {

@@ -111,7 +111,7 @@ export function userTable(tables: AuthTables) {
   };
 }
 
-/** Returns the user with these credentials. A suspension ends the code of a reset. */
+/** Returns the user with these credentials. Disabling a user ends the code of a reset. */
 function withChange(
   { password: _, passwordCode: __, ...user }: User,
   { password, passwordCode: code, enabled = user.enabled }: UserChange,

@@ -101,10 +101,10 @@ describe("with a token of the role `support`", () => {
     await page.getByRole("link", { name: "Ada Lovelace" }).click();
     await button(page, "Unlock").click();
     await done(page, /^POST .*unlock$/);
-    await button(page, "Suspend").click();
-    await page.getByRole("dialog").getByRole("button", { name: "Suspend the user" }).click();
-    await page.getByText("suspended", { exact: true }).waitFor();
-    await button(page, "End the suspension").click();
+    await button(page, "Disable").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Disable the user" }).click();
+    await page.getByText("disabled", { exact: true }).waitFor();
+    await button(page, "Enable").click();
     await page.getByText("enabled", { exact: true }).waitFor();
     await button(page, "End all sessions").click();
     await page.getByRole("dialog").getByRole("button", { name: "End the sessions" }).click();

@@ -30,7 +30,7 @@ export function User({ argument: id, facts }: ViewProps) {
       ${shownOutcome(
         live,
         body => html`
-        <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id, State: html`<${Badge} state=${body.enabled ? "enabled" : "suspended"} />`, "Last sign-in": body.last_login ?? "Never", Password: body.must_change && "Must be changed", "Code for a new password": body.code_valid_until && html`until ${time(body.code_valid_until)}` }} /><//>
+        <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id, State: html`<${Badge} state=${body.enabled ? "enabled" : "disabled"} />`, "Last sign-in": body.last_login ?? "Never", Password: body.must_change && "Must be changed", "Code for a new password": body.code_valid_until && html`until ${time(body.code_valid_until)}` }} /><//>
         <${Card} title="Keys">
           <${Table} caption="Assigned keys" columns=${["Prefix", ""]}
             rows=${body.otpkeys.map(prefix => [
@@ -66,11 +66,11 @@ export function User({ argument: id, facts }: ViewProps) {
           <div class="buttons">
             ${
               isDisabled
-                ? html`<${Button} label="End the suspension" needs="core.support" run=${() => post("enable")({})} />`
-                : html`<${Button} label="Suspend" kind="danger" needs="core.support" run=${() => post("disable")({})} confirm=${{
-                    title: "Suspend this user?",
+                ? html`<${Button} label="Enable" needs="core.support" run=${() => post("enable")({})} />`
+                : html`<${Button} label="Disable" kind="danger" needs="core.support" run=${() => post("disable")({})} confirm=${{
+                    title: "Disable this user?",
                     text: `${name ?? "The user"} is signed out everywhere and cannot sign in. Attributes and keys stay.`,
-                    action: "Suspend the user",
+                    action: "Disable the user",
                   }} />`
             }
             <${Button} label="End all sessions" kind="danger" needs="core.support" run=${() => post("sessions/delete")({})} confirm=${{

@@ -41,7 +41,7 @@ export function Users({ facts }: ViewProps) {
           <${Form} label="Apply" send=${filter}>
             <${Field} name="prefix" label="Name begins with" />
             <${Field} name="otpkey" label="Has the key with prefix" suggestions=${usePrefixes()} />
-            <${Field} name="enabled" label="State" options=${[["", "all"], ["true", "not suspended"], ["false", "suspended"]]} />
+            <${Field} name="enabled" label="State" options=${[["", "all"], ["true", "enabled"], ["false", "disabled"]]} />
             <${Field} name="since" label="Not signed in since" type="date" />
             <${Field} name="attribute" label="Has the attribute" />
             <${Field} name="value" label="With this value" />

@@ -4,18 +4,18 @@ import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { userParams } from "../../inputs.ts";
 
-/** Suspends a user (A10). */
+/** Disables a user (A10). */
 export const disableUser = endpoint({
   routes: ["POST /users/{user}/disable"],
   access: "caller",
   role: "support",
   tag: "Users",
-  summary: "Suspend a user",
+  summary: "Disable a user",
   description:
     "Signs the user out everywhere and refuses every sign-in, with the answer to a wrong password. Device tokens end " +
     "too. Password, attributes and OTP keys stay.",
   params: userParams,
-  answers: { 204: { description: "Suspended." } },
+  answers: { 204: { description: "Disabled." } },
   handle: async ({ params }, context: AuthContext) => {
     if (params.user === undefined) throw noSuchUser();
     await setUserEnabled(params.user, false, context);
@@ -23,13 +23,13 @@ export const disableUser = endpoint({
   },
 });
 
-/** Ends the suspension of a user. */
+/** Enables a disabled user. */
 export const enableUser = endpoint({
   routes: ["POST /users/{user}/enable"],
   access: "caller",
   role: "support",
   tag: "Users",
-  summary: "End the suspension of a user",
+  summary: "Enable a user",
   description: "The user can sign in again, with the same password and OTP keys. A lock of the username stays.",
   params: userParams,
   answers: { 204: { description: "The user can sign in." } },

@@ -65,7 +65,7 @@ const fields = z.lazy(() =>
           .max(maxAssignedKeys)
           .refine(all => new Set(all).size === all.length, { error: "must have each prefix once" }),
       ).describe("Prefixes of existing OTP keys that are assigned to the user."),
-      enabled: optionalFlag("False: the user is suspended; default: true."),
+      enabled: optionalFlag("False: the user is disabled; default: true."),
     })
     .meta({ id: "UserImport" }),
 );

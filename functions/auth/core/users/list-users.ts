@@ -34,7 +34,7 @@ const query = z
     $prefix: namePrefix.optional().meta({
       description: "Beginning of the username, ignoring case. The list is then sorted by name.",
     }),
-    $enabled: optionalFlag("Only users who are not suspended, or only suspended ones."),
+    $enabled: optionalFlag("Only users who are enabled, or only disabled ones."),
     $password: z
       .literal("imported")
       .optional()

@@ -26,7 +26,7 @@ export const resetPassword = endpoint({
     "\n\nWith `issue_code` and without a password, the old password ends, and the answer is a one-time code, with " +
     "which the user sets a password that no one else knows: `POST /client/password` with `username`, `code` and " +
     "`newpass`, and an OTP where a sign-in needs one. The code is accepted once, for an hour and five tries. Another " +
-    "reset replaces it; a suspension or deletion of the user ends it. The service keeps a keyed hash.",
+    "reset replaces it; disabling or deleting the user ends it. The service keeps a keyed hash.",
   params: userParams,
   body: z
     .object({

@@ -15,7 +15,7 @@ export const validateUser = endpoint({
   summary: "Check a password and an OTP of a user separately",
   description:
     "Reports separately whether the password and the OTP belong to the user. A valid OTP is used up. No session " +
-    "is created, and failed checks are not counted against the user. Does not tell whether the user is suspended.",
+    "is created, and failed checks are not counted against the user. Does not tell whether the user is disabled.",
   params: userParams,
   body: z.object({ password: optionalText("A password."), otp: optionalOtp("An OTP. It is used up.") }),
   answers: {

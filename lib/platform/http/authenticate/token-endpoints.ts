@@ -25,7 +25,7 @@ const expiry = z
   .meta({ description: "The token is accepted before this time, ISO 8601; default: until it is revoked." });
 const roleTexts = {
   core:
-    "What the token may do: `read`, `support` (also unlock, suspend, disable OTP keys, issue temporary codes, end " +
+    "What the token may do: `read`, `support` (also unlock, disable users and OTP keys, issue temporary codes, end " +
     "sessions), `import` (also import OTP keys), `admin` (everything, the default).",
   connector:
     "What the token may do: `read`, `support` (also send PIN emails again, cancel), `call` (everything, the default).",

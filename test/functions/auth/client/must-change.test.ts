@@ -141,7 +141,7 @@ describe("a user who must change the password", () => {
     expect(await status(user, password)).toBe(200);
   });
 
-  it("keeps the demand over a rename, a suspension and the end of all sessions, which end the token", async () => {
+  it("keeps the demand over a rename, a time disabled and the end of all sessions, which end the token", async () => {
     const user = await demand(await auth.makeUser());
     for (const calls of [["sessions/delete"], ["disable", "enable"], ["rename"]]) {
       const token = await tokenOf(user);

@@ -140,7 +140,7 @@ describe("a reset with a code", () => {
     }
   });
 
-  it("ends with a suspension for good, and is refused as a wrong one meanwhile", async () => {
+  it("ends for good when the user is disabled, and is refused as a wrong one meanwhile", async () => {
     const user = await auth.makeUser();
     const code = await issue(user);
     await auth.post(`/core/users/${user.id}/disable`);

@@ -52,7 +52,7 @@ const facts: SignInFacts = {
 };
 
 describe("a sign-in", () => {
-  it("is refused to a suspended user in every case", () => {
+  it("is refused to a disabled user in every case", () => {
     for (const [rules, facts] of cases) {
       expect(decideSignIn(rules, { ...facts, isDisabled: true })).toEqual({ granted: false, reason: "disabled" });
     }

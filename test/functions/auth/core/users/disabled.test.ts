@@ -14,11 +14,11 @@ import { aroundCalls } from "../../../../support/storage/around-calls.ts";
 
 const auth = await testAuth({ settings: { AUTH_IDENTIFY_BY_OTP: "true" } });
 
-const suspend = async ({ id }: MadeUser) => expect((await auth.post(`/core/users/${id}/disable`)).status).toBe(204);
+const disable = async ({ id }: MadeUser) => expect((await auth.post(`/core/users/${id}/disable`)).status).toBe(204);
 const view = async ({ id }: MadeUser) => (await auth.get(`/core/users/${id}`)).body as Record<string, unknown>;
 
-describe("a suspended user", () => {
-  it("has no session and no device token any more, and cannot sign in until the suspension ends", async () => {
+describe("a disabled user", () => {
+  it("has no session and no device token any more, and cannot sign in until it is enabled", async () => {
     const user = await auth.makeUser();
     const { name: username, password } = user;
     const first = await auth.post("/client/login", { username, password, remember_device: "true" });
@@ -46,7 +46,7 @@ describe("a suspended user", () => {
 
   it("costs a sign-in as many storage calls as a wrong password, also with an OTP, by name and by OTP", async () => {
     const [[one, oneKey], [other, otherKey]] = [await auth.makeOwner(hotpKey()), await auth.makeOwner(hotpKey())];
-    await suspend(one);
+    await disable(one);
     const calls = async (fields: Record<string, string>) =>
       (await auth.counted(() => auth.post("/client/authenticate", fields))).calls.length;
     for (const named of [true, false]) {
@@ -64,7 +64,7 @@ describe("a suspended user", () => {
   it("is refused as by a wrong password: attempts lock the username, and a wrong OTP does not count", async () => {
     const own = auth.anotherInstance({ settings: { AUTH_THROTTLE_FAILURES: "2" } });
     const [user, key] = await auth.makeOwner(hotpKey());
-    await suspend(user);
+    await disable(user);
     const { name: username, password } = user;
     for (let n = 0; n < 2; n++)
       expect((await own.post("/client/authenticate", { username, password, otp: `${key.prefix}000000` })).body).toBe(
@@ -74,10 +74,10 @@ describe("a suspended user", () => {
     expect((await auth.get(`/core/otpkeys/${key.prefix}`)).body).not.toHaveProperty("failures");
   });
 
-  it("keeps attributes, OTP keys and password, also over a rename and a new password, and stays suspended", async () => {
+  it("keeps attributes, OTP keys and password, also over a rename and a new password, and stays disabled", async () => {
     const [user, { prefix }] = await auth.makeOwner(hotpKey());
     await auth.post(`/core/users/${user.id}/attributes`, { key: "team", value: "red" });
-    await suspend(user);
+    await disable(user);
     const name = newName();
     expect((await auth.post(`/core/users/${user.id}/rename`, { username: name })).status).toBe(200);
     await auth.post(`/core/users/${user.id}/reset`, { password: newPassword() });
@@ -89,7 +89,7 @@ describe("a suspended user", () => {
     });
   });
 
-  it("has its audit event from the repeated call if storage became unavailable after the suspension was stored", async () => {
+  it("has its audit event from the repeated call if storage became unavailable after the change was stored", async () => {
     const user = await auth.makeUser();
     let isAway = false;
     const tables = aroundCalls(auth.deployment.tables, async (call, send) => {
@@ -104,14 +104,14 @@ describe("a suspended user", () => {
     expect(await view(user)).toMatchObject({ enabled: false });
     const ofUser = () => auth.events("user_disabled").filter(({ userId }) => userId === user.id);
     expect(ofUser()).toEqual([]);
-    await suspend(user);
+    await disable(user);
     expect(ofUser()).toMatchObject([{ changed: false }]);
   });
 
-  it("is suspended once: a repeated call writes nothing", async () => {
+  it("is disabled once: a repeated call writes nothing", async () => {
     const user = await auth.makeUser();
-    await suspend(user);
-    const { calls } = await auth.counted(() => suspend(user));
+    await disable(user);
+    const { calls } = await auth.counted(() => disable(user));
     expect(calls).toHaveLength(1);
     for (const call of ["disable", "enable"])
       expect((await auth.post(`/core/users/${newName()}/${call}`)).status).toBe(404);
@@ -119,11 +119,11 @@ describe("a suspended user", () => {
 
   it("is found by the list filter, with others and with `$prefix`", async () => {
     const [user, other] = [await auth.makeUser(), await auth.makeUser()];
-    await suspend(user);
+    await disable(user);
     const listed = async (query: Record<string, string>) =>
       ((await auth.get("/core/users", query)).body as readonly { id: number }[]).map(({ id }) => id);
-    const [suspended, active] = [await listed({ $enabled: "false" }), await listed({ $enabled: "true" })];
-    expect([suspended.includes(user.id), suspended.includes(other.id)]).toEqual([true, false]);
+    const [disabled, active] = [await listed({ $enabled: "false" }), await listed({ $enabled: "true" })];
+    expect([disabled.includes(user.id), disabled.includes(other.id)]).toEqual([true, false]);
     expect([active.includes(user.id), active.includes(other.id)]).toEqual([false, true]);
     expect(await listed({ $enabled: "false", $prefix: user.name })).toEqual([user.id]);
     expect(await listed({ $enabled: "true", $prefix: user.name })).toEqual([]);
