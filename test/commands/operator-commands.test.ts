@@ -8,6 +8,7 @@ import { describe, expect, test } from "vitest";
 import { sampleRequest } from "../../local/start/sample-request.ts";
 import { startAuthHost } from "../support/auth/host.ts";
 import { compileCache } from "../support/host/compile-cache.ts";
+import { operatedConnector } from "./operated-connector.ts";
 
 const auth = await startAuthHost();
 
@@ -23,36 +24,11 @@ async function run(command: string, args: readonly string[], env: Readonly<Recor
 const users = (...args: readonly string[]) => run("users", args, { API_TOKEN: auth.token });
 const requests = (...args: readonly string[]) => run("requests", args, { API_TOKEN: auth.otherToken });
 
-async function callConnector(method: string, path: string, body?: object) {
-  const response = await fetch(auth.connectorUrl + path, {
-    method,
-    headers: { authorization: `Bearer ${auth.otherToken}`, "content-type": "application/json" },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  expect(response.ok, path).toBe(true);
-  return JSON.parse((await response.text()) || "{}") as { readonly data: { readonly [field: string]: string } };
-}
+const { callConnector, activeRequest } = operatedConnector(auth);
 
 /** Orders. Returns the id of the request. */
 const order = async (body: object): Promise<string> =>
   (await callConnector("POST", "/v2/credential-requests", body)).data.credential_request_id ?? "";
-
-/** Orders keys for users, each with these credentials, and waits until they are active. */
-async function activeRequest(...keys: readonly (readonly string[])[]): Promise<string> {
-  const { shipment, ...rest } = sampleRequest;
-  const shipment_items = keys.map(users => ({
-    ...shipment.shipment_items[0],
-    credentials: users.map(user_id => ({ user_id })),
-  }));
-  const { data } = await callConnector("POST", "/v2/credential-requests", {
-    ...rest,
-    shipment: { ...shipment, shipment_items },
-  });
-  await auth.peers.delivery.control(data.shipment_id ?? "", { ship: true });
-  await callConnector("GET", "/v2/operations/process-shipments");
-  await callConnector("POST", "/v2/operations/process-credential-requests");
-  return data.credential_request_id ?? "";
-}
 
 describe("the command for users", () => {
   test("finds users page by page, and shows one with what refuses sign-ins", async () => {

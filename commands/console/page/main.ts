@@ -5,20 +5,22 @@ import { OtpKeys } from "./auth/otpkeys.ts";
 import { SignIn } from "./auth/sign-in.ts";
 import { User } from "./auth/user.ts";
 import { Users } from "./auth/users.ts";
-import { ask, changes, connected, note } from "./calls.ts";
-import { Copy } from "./forms/button.ts";
+import { ask } from "./calls.ts";
+import { Connection, Corner } from "./corner.ts";
 import { ConfirmDialog } from "./forms/confirm.ts";
 import { Maintenance } from "./maintenance.ts";
-import type { Choices, Facts, ViewProps } from "./model.ts";
+import { type Choices, type Facts, isAllowed, type Need, type ViewProps } from "./model.ts";
 import { Overview } from "./overview.ts";
 import { Mailbox } from "./peers/mailbox.ts";
 import { Peer } from "./peers/peer.ts";
 import { Peers } from "./peers/peers.ts";
+import { Offboard } from "./requests/offboard.ts";
 import { OnSite } from "./requests/on-site.ts";
 import { Order } from "./requests/order.ts";
 import { Request } from "./requests/request.ts";
 import { Requests } from "./requests/requests.ts";
-import { system, useStore } from "./store.ts";
+import { SecurityKeys } from "./requests/security-keys.ts";
+import { system } from "./store.ts";
 import { html, nameOf, useLive } from "./ui.ts";
 
 type View = (props: ViewProps) => unknown;
@@ -28,6 +30,8 @@ const views: Readonly<Record<string, View>> = {
   requests: Requests,
   request: Request,
   order: Order,
+  "security-keys": SecurityKeys,
+  offboard: Offboard,
   "on-site": OnSite,
   mailbox: Mailbox,
   peers: Peers,
@@ -43,7 +47,13 @@ const views: Readonly<Record<string, View>> = {
 /** Views of what only the local system has. */
 const simulated: readonly string[] = ["on-site", "mailbox", "peers", "peer", "sign-in", "maintenance", "/reference"];
 
-const isOffered = (view: string, { isSimulated }: Facts): boolean => isSimulated || !simulated.includes(view);
+/** Roles without which a view has nothing to offer. */
+const needs: Readonly<Record<string, Need>> = { offboard: "connector.support" };
+
+const isOffered = (view: string, facts: Facts): boolean => {
+  const need = needs[view];
+  return (facts.isSimulated || !simulated.includes(view)) && (need === undefined || isAllowed(facts, need));
+};
 
 /** A view by its name, or a page of its own by its path. */
 type Entry = readonly [label: string, view: string, ...also: string[]];
@@ -55,6 +65,8 @@ const menu: readonly (readonly [group: string, entries: readonly Entry[]])[] = [
     [
       ["Requests", "requests", "request"],
       ["Order", "order"],
+      ["Security keys", "security-keys"],
+      ["Offboard", "offboard"],
       ["On site", "on-site"],
       ["Mailbox", "mailbox"],
     ],
@@ -148,58 +160,6 @@ function Menu({ view, facts }: { view: string; facts: Facts }) {
       </div>`,
       )}
   </nav>`;
-}
-
-/** Shows that the system is not responding. */
-function Connection() {
-  const isConnected = useStore(connected);
-  return html`<div role="alert">
-    ${!isConnected && html`<p class="notice">The console is not responding. This page reconnects as soon as it runs again.</p>`}
-  </div>`;
-}
-
-const shortMs = 8000;
-/** What an action that leads to another view reported stays there: the view changes at once. */
-const sameActionMs = 1000;
-
-/** The outcome of the last call. A refusal stays until the next call, or until it is closed. */
-function Corner() {
-  const last = useStore(note);
-  const count = useStore(changes);
-  const isGood = last?.status !== undefined && last.status < 400;
-  useEffect(() => {
-    let since = Date.now();
-    const unsubscribe = note.subscribe(() => {
-      since = Date.now();
-    });
-    const leave = () => Date.now() - since > sameActionMs && note.set(undefined);
-    addEventListener("hashchange", leave);
-    return () => {
-      unsubscribe();
-      removeEventListener("hashchange", leave);
-    };
-  }, []);
-  useEffect(() => {
-    if (!isGood) return;
-    const close = () =>
-      document.querySelector("#outcome:hover, #outcome:focus-within") ? again() : note.set(undefined);
-    let timer = setTimeout(close, shortMs);
-    const again = () => {
-      timer = setTimeout(close, shortMs);
-    };
-    return () => clearTimeout(timer);
-  }, [last, count]);
-  return html`<div id="outcome" role="status" aria-live="polite">
-    ${
-      last &&
-      html`<div class=${`outcome ${isGood ? "good" : "bad"}`}>
-      <p><strong>${last.status ?? "Failed"}</strong> <span>${last.name}</span></p>
-      ${last.text && html`<pre tabindex="0">${last.text}</pre>`}
-      ${last.curl && html`<${Copy} text=${last.curl} label="Copy as curl" of=${last.name} />`}
-      <button type="button" class="quiet" aria-label="Close this note" onClick=${() => note.set(undefined)}>×</button>
-    </div>`
-    }
-  </div>`;
 }
 
 render(html`<${App} />`, document.body);

@@ -33,6 +33,7 @@ type Lists =
   | "mailOutcomes"
   | "faultKinds"
   | "requestStates"
+  | "registerStates"
   | "timers"
   | "countries"
   | "softwareKeyKinds"
@@ -57,13 +58,29 @@ export interface Credential {
   readonly state: string;
   readonly retryable_until?: string;
   readonly error_message?: string;
+  readonly revocation?: {
+    readonly state: string;
+    readonly reason: string;
+    readonly requested_at: string;
+    readonly revoked_at?: string;
+    readonly error_message?: string;
+  };
 }
 
 export interface Key {
   readonly id: string;
   readonly name: string;
+  readonly serial_number?: string;
   readonly state: string;
   readonly credentials: readonly Credential[];
+}
+
+/** Where a parcel is. */
+export interface Delivery {
+  readonly state: string;
+  readonly error_message?: string;
+  readonly shipped_at: string;
+  readonly ended_at?: string;
 }
 
 /** A credential request as version 2 of the API returns it. */
@@ -77,7 +94,7 @@ export interface CredentialRequest {
     readonly shipment_id?: string;
     readonly customer_reference?: string;
     readonly tracking?: { readonly number?: string; readonly link?: string };
-    readonly delivery?: { readonly state: string; readonly error_message?: string };
+    readonly delivery?: Delivery;
     readonly shipment_items: readonly Key[];
     readonly mailing_address: Readonly<Record<string, string | undefined>>;
   };

@@ -155,9 +155,16 @@ const tones: Readonly<Record<string, string>> = {
       "delivered",
     ].map(state => [state, "good"]),
   ),
-  ...Object.fromEntries(["partial", "activation_pending", "stopped", "present"].map(state => [state, "warn"])),
-  ...Object.fromEntries(["failed", "not valid", "refused", "not healthy", "given_up"].map(state => [state, "bad"])),
-  ...Object.fromEntries(["not served", "cancelled", "disabled"].map(state => [state, "off"])),
+  ...Object.fromEntries(
+    ["partial", "activation_pending", "stopped", "present", "revoking", "unknown"].map(state => [state, "warn"]),
+  ),
+  ...Object.fromEntries(
+    ["failed", "not valid", "refused", "not healthy", "given_up", "lost", "exception", "revoke_failed"].map(state => [
+      state,
+      "bad",
+    ]),
+  ),
+  ...Object.fromEntries(["not served", "cancelled", "disabled", "revoked"].map(state => [state, "off"])),
 };
 
 /** A state as a word with a colour. */

@@ -8,12 +8,14 @@ import { type OpenPage, startBrowser, type TestBrowser, violations } from "../..
 import { call } from "../../local/host/http/raw-request.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
+import { operatedConnector } from "../operated-connector.ts";
 
 /** A deployment as its operator sees it: two addresses, and no access to peers, storage or the host. */
 const auth = await startAuthHost();
 let browser: TestBrowser;
 const children: ChildProcess[] = [];
 let requestId: string;
+let activeId: string;
 
 /** Starts the console as an operator does. Returns the address that it prints. */
 async function startConsole(core: string, connector: string): Promise<string> {
@@ -52,6 +54,11 @@ beforeAll(async () => {
     headers: { authorization: `Bearer ${auth.otherToken}`, "content-type": "application/json" },
     body: JSON.stringify({ ...rest, shipment: { ...shipment, customer_reference: "REQ0012345" } }),
   });
+  activeId = await operatedConnector(auth).activeRequest(
+    ["marie@example.com", "irene@example.com"],
+    ["lise@example.com"],
+    ["hedy@example.com"],
+  );
   requestId = ((await created.json()) as { data: { credential_request_id: string } }).data.credential_request_id;
 });
 afterEach(() => browser.closePages());
@@ -120,13 +127,67 @@ describe("with a token of the role `support`", () => {
   });
 });
 
+describe("the security keys of a deployment", () => {
+  test("are revoked one credential, one key, and one person at a time by a help desk", async () => {
+    const address = await startConsole(
+      await tokenOf(auth.coreUrl, "support"),
+      await tokenOf(auth.connectorUrl, "support"),
+    );
+    const open = await browser.open(address);
+    const { page } = open;
+    await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+    const confirm = (name: string) => page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+    await page.evaluate(`location.hash = "#/request/${activeId}"`);
+    const item = (user: string) => page.getByRole("listitem").filter({ hasText: user });
+    await item("marie@example.com").getByRole("button", { name: "Revoke" }).click();
+    await page.getByRole("dialog").getByText("Revoke this credential?").waitFor();
+    expect(await violations(page)).toEqual([]);
+    await confirm("Revoke the credential");
+    await item("marie@example.com").getByText("revoked", { exact: true }).waitFor();
+    expect(await item("marie@example.com").getByRole("button").count()).toBe(0);
+    await item("irene@example.com").getByRole("button", { name: "Revoke" }).waitFor();
+    // With one active credential left, the key has no button of its own.
+    expect(await button(page, "Revoke the key").count()).toBe(0);
+
+    await page.getByRole("link", { name: "Security keys" }).click();
+    await page.getByLabel("User").fill("LISE@example.com");
+    await button(page, "Apply").click();
+    const row = (user: string) => page.getByRole("row").filter({ hasText: user });
+    await row("irene@example.com").waitFor({ state: "detached" });
+    auth.peers.entra.fail({ kind: "refuse", method: "DELETE", times: 3, status: 503 });
+    await row("lise@example.com").getByRole("button", { name: "Revoke the key" }).click();
+    await confirm("Revoke it");
+    await row("lise@example.com").getByText("revoking", { exact: true }).waitFor();
+    expect(await violations(page)).toEqual([]);
+
+    await page.getByRole("link", { name: "Offboard" }).click();
+    await button(page, "Show what would be done").click();
+    await page.getByText("give either user_id or email", { exact: true }).waitFor();
+    await page.getByLabel("User", { exact: true }).fill("hedy@example.com");
+    await button(page, "Show what would be done").click();
+    await page.getByRole("heading", { name: "What would be done for hedy@example.com" }).waitFor();
+    await row("hedy@example.com").getByText("active", { exact: true }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await button(page, "Offboard").click();
+    await confirm("Offboard the person");
+    await page.getByText("None of these credentials can be used any more.").waitFor();
+    await row("hedy@example.com").getByText("revoked", { exact: true }).waitFor();
+    expect(await button(page, "Repeat").count()).toBe(0);
+    expectCalm(open, address);
+  });
+});
+
 describe("with a token of the role `read`", () => {
   test("everything is shown and nothing can be changed", async () => {
     const address = await startConsole(await tokenOf(auth.coreUrl, "read"), await tokenOf(auth.connectorUrl, "read"));
     const open = await browser.open(address, { viewport: { width: 320, height: 640 } });
     const { page } = open;
+    await page.getByRole("link", { name: "Security keys" }).waitFor();
+    expect(await page.getByRole("link", { name: "Offboard" }).count()).toBe(0);
     for (const [view, text] of [
       [`request/${requestId}`, "REQ0012345"],
+      [`request/${activeId}`, "irene@example.com"],
+      ["security-keys", "irene@example.com"],
       ["user/ada%20lovelace", "Ada Lovelace"],
       ["otpkey/cccccccccccb", "cccccccccccb"],
       ["requests", requestId],

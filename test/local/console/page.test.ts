@@ -230,6 +230,41 @@ describe("the connector in the page", () => {
     expectCalm(open);
   });
 
+  test("a parcel gets lost, its key is revoked, and the register of keys shows it", async () => {
+    const open = await visit("order");
+    const { page } = open;
+    await page.getByLabel("First name").fill("Lost");
+    await press(page, "Send the order");
+    await page.getByText("The request is started").waitFor();
+    await press(page, "Play to the end");
+    await page.getByText("The request is complete").waitFor();
+    const id = decodeURIComponent(page.url().split("/").at(-1) ?? "");
+    const delivery = page.locator("dl.facts > div").filter({ hasText: /^Delivery/ });
+    await delivery.getByText("in_transit").waitFor();
+    await press(page, "Lose");
+    await outcome(page, /200 delivery/);
+    await press(page, "Process shipments");
+    await delivery.getByText("lost", { exact: true }).waitFor();
+    const key = page.locator(".key").filter({ has: page.getByRole("button", { name: "Revoke the key" }) });
+    await key.getByRole("button", { name: "Revoke the key" }).click();
+    await confirm(page, "Revoke the key");
+    await outcome(page, /^200 POST .*\/security-keys\/.*\/revoke$/);
+    await expect.poll(() => page.locator(".key .badge").getByText("revoked", { exact: true }).count(), patient).toBe(2);
+    const hint = page.locator(".key").filter({ hasText: "revoked" }).locator(".hint").first();
+    const serial = /serial (\d+)/.exec((await hint.textContent()) ?? "")?.[1] ?? "";
+
+    await go(page, "security-keys", "Security keys");
+    await page.getByLabel("State").selectOption("revoked");
+    await press(page, "Apply");
+    const rows = page.getByRole("row").filter({ has: page.locator(`a[href="#/request/${id}"]`) });
+    await expect.poll(() => rows.count(), patient).toBe(2);
+    await page.getByLabel("Serial number").fill(serial);
+    await press(page, "Apply");
+    await page.getByRole("table", { name: "Security keys" }).getByText(serial).first().waitFor();
+    expect(await violations(page)).toEqual([]);
+    expectCalm(open);
+  });
+
   test("an enrollment is declined on site, and a request is cancelled once that was confirmed", async () => {
     const open = await visit("order");
     const { page } = open;

@@ -5,9 +5,9 @@ import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
+import { shownOutcome } from "../shown-outcome.ts";
 import { Badge, Card, code, FactList, html, Page, Served, useLive } from "../ui.ts";
 import { Attributes } from "./attributes.ts";
-import { shownOutcome } from "./shown-outcome.ts";
 import { nextOtp, noSoftwareKeys, type Otp, remarkOf, type SoftwareKey, softwareKeys } from "./software-keys.ts";
 
 export function OtpKey({ argument: prefix, facts }: ViewProps) {

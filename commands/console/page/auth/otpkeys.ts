@@ -5,9 +5,9 @@ import { DropFile } from "../forms/drop-file.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
+import { usePages } from "../pages.ts";
+import { shownOutcome } from "../shown-outcome.ts";
 import { Badge, Card, code, html, Page, Served, Table, useLive } from "../ui.ts";
-import { usePages } from "./pages.ts";
-import { shownOutcome } from "./shown-outcome.ts";
 import { noSoftwareKeys, softwareKeys } from "./software-keys.ts";
 
 /** Returns the prefixes of the first keys, as suggestions. */

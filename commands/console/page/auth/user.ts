@@ -10,10 +10,10 @@ import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form, type Values } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
+import { shownOutcome } from "../shown-outcome.ts";
 import { Badge, Card, FactList, html, Page, Served, Table, time, useLive } from "../ui.ts";
 import { Attributes } from "./attributes.ts";
 import { usePrefixes } from "./otpkeys.ts";
-import { shownOutcome } from "./shown-outcome.ts";
 
 export function User({ argument: id, facts }: ViewProps) {
   const path = `/core/users/${segment(id)}`;

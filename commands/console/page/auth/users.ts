@@ -4,10 +4,10 @@ import { callHost, isSuccess, segment } from "../calls.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
+import { usePages } from "../pages.ts";
+import { shownOutcome } from "../shown-outcome.ts";
 import { Card, html, Page, Served, Table } from "../ui.ts";
 import { usePrefixes } from "./otpkeys.ts";
-import { usePages } from "./pages.ts";
-import { shownOutcome } from "./shown-outcome.ts";
 
 export function Users({ facts }: ViewProps) {
   const [query, setQuery] = useState("");

@@ -2,16 +2,16 @@ import { ask, callHost, readHost, readPeer, refusalOf, segment } from "../calls.
 import { Button, Copy } from "../forms/button.ts";
 import {
   type AuthenticatorRequest,
-  type Credential,
   type CredentialRequest,
+  type Delivery,
   hasEnded,
-  type Key,
   type Mail,
   type Shipment,
   type ViewProps,
 } from "../model.ts";
 import { Badge, Card, code, FactList, html, Json, Page, shownLive, time, useLive } from "../ui.ts";
 import { readEvents } from "./events.ts";
+import { Keys } from "./keys.ts";
 import { nextStep, playToTheEnd, type Situation } from "./next-step.ts";
 import { Authenticator } from "./on-site.ts";
 import { processRequests, processShipments } from "./requests.ts";
@@ -89,7 +89,7 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
             </div>
             <div class="split">
               <div>
-                <${Keys} request=${data.request} />
+                <${Keys} request=${data.request} path=${path} />
                 ${data.onSite.map(each => html`<${Authenticator} key=${each.id} request=${each} choices=${choices} />`)}
                 ${story.data?.recipient && html`<${Recipient} story=${story.data} />`}
                 ${data.request.shipment && html`<${ShipmentCard} request=${data.request} shipment=${data.shipment} choices=${choices} isSimulated=${isSimulated} />`}
@@ -100,31 +100,6 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
     )}
   <//>`;
 }
-
-function Keys({ request }: { request: CredentialRequest }) {
-  const sections = [
-    { provisioning: "shipped", keys: request.shipment?.shipment_items ?? [] },
-    { provisioning: "on site", keys: request.authenticators ?? [] },
-  ];
-  return html`<div>
-    ${sections.flatMap(({ provisioning, keys }) => keys.map(key => html`<${KeyCard} key=${key.id} item=${key} provisioning=${provisioning} />`))}
-  </div>`;
-}
-
-const KeyCard = ({ item: { id, name, state, credentials }, provisioning }: { item: Key; provisioning: string }) =>
-  html`<${Card} className="key" title=${html`${name} <${Badge} state=${state} />`} hint=${html`${code(id)} · ${provisioning}`}>
-    <ol class="credentials" aria-label=${`Credentials of ${name}`}>${credentials.map(each => html`<${CredentialItem} ...${each} />`)}</ol>
-  <//>`;
-
-const CredentialItem = ({ user_id, idp_id, relying_party_id, state, retryable_until, error_message }: Credential) =>
-  html`<li>
-    <p>${user_id} <${Badge} state=${state} /></p>
-    <p class="hint">
-      ${[idp_id, relying_party_id].filter(Boolean).join(", ")}
-      ${state === "activation_pending" && retryable_until !== undefined && html` · retried until ${time(retryable_until)}`}
-    </p>
-    ${error_message !== undefined && html`<p class="problem">${error_message}</p>`}
-  </li>`;
 
 const Recipient = ({ story: { recipient = {}, emailsTo } }: { story: Story }) =>
   html`<${Card} title="Recipient">
@@ -144,21 +119,24 @@ interface ShipmentCardProps {
   readonly isSimulated: boolean;
 }
 
-const ShipmentCard = ({ request, shipment, choices, isSimulated }: ShipmentCardProps) =>
-  html`<${Card} title="Shipment">
+function ShipmentCard({ request, shipment, choices, isSimulated }: ShipmentCardProps) {
+  const delivery = request.shipment?.delivery;
+  return html`<${Card} title="Shipment">
     <${FactList} rows=${{
       Id: code(request.shipment?.shipment_id) ?? "none yet",
       Address: addressOf(request.shipment?.mailing_address ?? {}),
       "Your reference": request.shipment?.customer_reference,
       Tracking: [request.shipment?.tracking?.number, request.shipment?.tracking?.link].filter(Boolean).join(" "),
-      Delivery: [request.shipment?.delivery?.state, request.shipment?.delivery?.error_message]
-        .filter(Boolean)
-        .join(": "),
+      Delivery: delivery && deliveryOf(delivery),
       "At the delivery service":
         isSimulated && (shipment === undefined ? "unknown there" : shipmentState(shipment.state, choices)),
     }} />
     ${shipment && html`<${ShipmentControls} shipment=${shipment} choices=${choices} />`}
   <//>`;
+}
+
+const deliveryOf = ({ state, error_message, shipped_at, ended_at }: Delivery) =>
+  html`<${Badge} state=${state} /> ${time(ended_at ?? shipped_at)} ${error_message}`;
 
 const addressOf = ({
   street_line1,

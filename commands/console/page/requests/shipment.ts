@@ -8,6 +8,7 @@ import { html } from "../ui.ts";
 export const shipped = 103;
 const delivered = 104;
 const lost = 105;
+const exception = 106;
 
 /** A state of the delivery service by its number. */
 export const shipmentState = (state: number, { shipmentStates }: Choices): string =>
@@ -22,6 +23,7 @@ export function ShipmentControls({ shipment: { id, state }, choices }: { shipmen
       <${Button} label="Ship now" run=${() => change({ ship: true })} />
       <${Button} label="Deliver" run=${() => change({ state: delivered })} />
       <${Button} label="Lose" run=${() => change({ state: lost })} />
+      <${Button} label="Fail to deliver" run=${() => change({ state: exception })} />
       <${Button} label="Purge its responses" kind="danger" run=${() => change({ purge: true })} confirm=${{
         title: "Purge the responses?",
         text: "The delivery service deletes what the keys of this shipment answered. It cannot be fetched again.",

@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
-import { type Outcome, readHost } from "../calls.ts";
-import { Button } from "../forms/button.ts";
-import { html, useLive } from "../ui.ts";
+import { type Outcome, readHost } from "./calls.ts";
+import { Button } from "./forms/button.ts";
+import { html, useLive } from "./ui.ts";
 
 const pageSize = 50;
 
-/** Reads a list of Core page by page. Returns the current page and its buttons. @param query of the list's filters */
-export function usePages<T>(path: string, query: string) {
+/** Reads a list of an API page by page. Returns the current page and its buttons. @param query of the list's filters */
+export function usePages<T>(path: string, query: string, everyMs = 3000) {
   const first: readonly string[] = [];
   const [turned, setTurned] = useState({ query, tokens: first });
   // Other filters begin with the first page.
@@ -18,7 +18,7 @@ export function usePages<T>(path: string, query: string) {
   const live = useLive<Outcome<readonly T[]>>(
     signal => readHost(`${path}?${search}`, signal),
     [path, String(search)],
-    3000,
+    everyMs,
   );
   const [, link] = /^<([^>]+)>; rel="next"$/.exec(live.data?.headers.link ?? "") ?? [];
   const next = link === undefined ? null : new URL(link).searchParams.get("$skiptoken");
