@@ -241,7 +241,7 @@ export interface paths {
         user_id?: string;
         /** Only credentials at this IdP; beside `user_id`. */
         idp_id?: string;
-        /** The recipient of requests, instead of `user_id`. The credentials are those whose user has this email or the `external_id` of the recipient. */
+        /** The recipient of requests, instead of `user_id`. The credentials are those whose user has this email or the `external_id` of the recipient. A request that is only in the register names no recipient: it is found by this email only if that is the user. Call with the `user_id` as well if it is another name. */
         email?: string;
         /** If true, changes nothing and reports what would be done. */
         dry_run?: boolean;

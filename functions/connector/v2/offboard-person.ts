@@ -15,7 +15,8 @@ const body = z.lazy(() =>
       idp_id: optional(nonEmptyLine(64)).describe("Only credentials at this IdP; beside `user_id`."),
       email: optional(email()).describe(
         "The recipient of requests, instead of `user_id`. The credentials are those whose user has this email or the " +
-          "`external_id` of the recipient.",
+          "`external_id` of the recipient. A request that is only in the register names no recipient: it is found by " +
+          "this email only if that is the user. Call with the `user_id` as well if it is another name.",
       ),
       dry_run: optional(z.boolean()).describe("If true, changes nothing and reports what would be done."),
     })

@@ -12,6 +12,7 @@ import type { CredentialFilter } from "../revoke/request-revocation.ts";
 import { revokeSelected } from "../revoke/revoke-now.ts";
 import { logAndContinue } from "../runs/queue.ts";
 import { isPastDeadline, startRun } from "../runs/run.ts";
+import { isStaleRow } from "../runs/stale-row.ts";
 
 /**
  * The person who leaves: a user, at one IdP or at all, or a recipient, whose credentials are those of the users with the email or the
@@ -58,6 +59,8 @@ export async function offboardPerson(
   const run = startRun("on_demand", deps);
   const list = personList("email" in leaver ? leaver.email : leaver.userId);
   const credentials: OffboardedCredential[] = [];
+  /** Whether a create of the person may be between its index rows and its rows. */
+  let isBeingWritten = false;
   let after: string | undefined;
   for (;;) {
     const entries = await deps.requests.entries(list, { after, top: pageSize });
@@ -65,7 +68,10 @@ export async function offboardPerson(
       after = sortKeyOf(entry);
       const { requestId } = entry;
       const loaded = await deps.requests.load(requestId);
-      if (loaded === undefined) continue;
+      if (loaded === undefined) {
+        isBeingWritten ||= !isStaleRow(entry, true, deps);
+        continue;
+      }
       const offboard = dryRun || isPastDeadline(run, deps) ? undefined : offboardRequest;
       const done = await withLogFields({ credentialRequestId: requestId }, async () =>
         offboard === undefined ? { loaded } : offboard(loaded, leaver, requestedBy, deps),
@@ -75,7 +81,8 @@ export async function offboardPerson(
     if (entries.length < pageSize) break;
   }
   const isOver = (credential: Credential) => !isUsable(credential) && !isRevoking(credential);
-  const isComplete = credentials.every(({ credential, problem }) => problem === undefined && isOver(credential));
+  const isComplete =
+    !isBeingWritten && credentials.every(({ credential, problem }) => problem === undefined && isOver(credential));
   // No log has the person who leaves.
   if (!dryRun) deps.log.info("person_offboarded", { credentials: credentials.length, isComplete });
   return { credentials, isComplete };
@@ -85,32 +92,40 @@ export async function offboardPerson(
 interface Done {
   readonly loaded: LoadedRequest;
   /** Why its cancel or its revocations did not succeed. */
-  readonly failure?: string;
+  readonly failures?: { readonly [A in OffboardedCredential["action"]]?: string };
 }
 
-/** Cancels the request if all that is open is the person's, and revokes what is active. */
+/**
+ * Revokes what is active, and cancels the request if all that is open is the person's. The revocations come first, and a failure of one
+ * does not prevent the other: a key in production would keep another one of the request working.
+ */
 async function offboardRequest(
   start: LoadedRequest,
   leaver: Leaver,
   requestedBy: Caller,
   deps: ConnectorDeps,
 ): Promise<Done> {
-  let loaded = start;
-  try {
-    const filter = filterOf(leaver, start.request.value);
-    if (plannedFor(loaded, leaver).some(({ action }) => action === "cancel"))
-      loaded = await cancelRequest(loaded.request.value.id, deps);
-    const isActive: CredentialFilter = (key, index) => key.credentials[index]?.state === "active" && filter(key, index);
-    if (!plannedFor(loaded, leaver).some(({ action }) => action === "revoke")) return { loaded };
-    const order = { reason: "offboarded", requestedBy } as const;
-    return { loaded: await revokeSelected(loaded.request.value.id, isActive, order, deps) };
-  } catch (error) {
-    if (!(error instanceof Fault) || error.kind === "internal") {
-      logAndContinue(error, {}, deps);
-      return { loaded, failure: "The call failed; the log has the reason. Repeat it." };
+  const { id } = start.request.value;
+  const attempt = async (
+    done: Done,
+    action: "cancel" | "revoke",
+    work: () => Promise<LoadedRequest>,
+  ): Promise<Done> => {
+    if (!plannedFor(done.loaded, leaver).some(each => each.action === action)) return done;
+    try {
+      return { ...done, loaded: await work() };
+    } catch (error) {
+      const isRefusal = error instanceof Fault && error.kind !== "internal";
+      if (!isRefusal) logAndContinue(error, {}, deps);
+      const failure = isRefusal ? error.message : "The call failed; the log has the reason. Repeat it.";
+      return { ...done, failures: { ...done.failures, [action]: failure } };
     }
-    return { loaded, failure: error.message };
-  }
+  };
+  const filter = filterOf(leaver, start.request.value);
+  const isActive: CredentialFilter = (key, index) => key.credentials[index]?.state === "active" && filter(key, index);
+  const order = { reason: "offboarded", requestedBy } as const;
+  const revoked = await attempt({ loaded: start }, "revoke", () => revokeSelected(id, isActive, order, deps));
+  return attempt(revoked, "cancel", () => cancelRequest(id, deps));
 }
 
 /** Returns the credentials of the request that the call is about, with what is to be done in the present state of the request. */
@@ -135,12 +150,16 @@ function plannedFor(loaded: LoadedRequest, leaver: Leaver): readonly OffboardedC
 }
 
 /** Returns what was planned, with the credentials as they are now. */
-const reportOf = (before: LoadedRequest, { loaded, failure }: Done, leaver: Leaver): readonly OffboardedCredential[] =>
+const reportOf = (
+  before: LoadedRequest,
+  { loaded, failures = {} }: Done,
+  leaver: Leaver,
+): readonly OffboardedCredential[] =>
   plannedFor(before, leaver).map(planned => {
     const key = securityKeysOf(loaded).find(({ id }) => id === planned.key.id) ?? planned.key;
     const credential = key.credentials[planned.index] ?? planned.credential;
-    const isLeft = failure !== undefined && planned.action !== "none" && isUsable(credential);
-    return { ...planned, key, credential, ...(isLeft && { problem: failure }) };
+    const problem = isUsable(credential) ? failures[planned.action] : undefined;
+    return { ...planned, key, credential, ...(problem !== undefined && { problem }) };
   });
 
 /** Returns which credentials of a request are those of the person. */

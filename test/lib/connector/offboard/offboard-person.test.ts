@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { personList } from "../../../../lib/connector/model/request-lists.ts";
 import { type Leaver, offboardPerson } from "../../../../lib/connector/offboard/offboard-person.ts";
-import { days, minutes } from "../../../../lib/platform/time.ts";
+import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
+import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
+import { authenticator, idAt } from "../../../support/connector/on-site.ts";
 import {
   newUser,
   orderBody,
@@ -80,6 +83,36 @@ describe("to offboard a person", () => {
       credentials: ["none active revoked"],
     });
     expect(peers.entra.count("DELETE", /fido2Methods\//)).toBe(1);
+  });
+
+  test("revokes what is active also if the open rest of its request cannot be cancelled", async () => {
+    const connector = await testConnector(peers);
+    const ada = newUser();
+    placedOnly();
+    const onSite = authenticator(1, { pin_request: undefined, credentials: [{ user_id: ada }] });
+    const { requestId, shipmentId = "" } = await connector.order({ ...bodyFor([ada]), authenticators: [onSite] });
+    await peers.rfpr.enroll(idAt(requestId));
+    await connector.runCredentials();
+    expect(registrations(ada)).toBe(1);
+    await peers.delivery.control(shipmentId, { state: 102 });
+    expect(await offboard(connector, { userId: ada })).toEqual({
+      isComplete: false,
+      credentials: ["revoke active revoked", expect.stringMatching(/^cancel processing - The delivery service/)],
+    });
+    expect(registrations(ada)).toBe(0);
+  });
+
+  test("is not complete while a request of the person is being written", async () => {
+    const connector = await testConnector(peers);
+    const ada = newUser();
+    const { tables, log } = connector.deployment;
+    await requestLists(tables, { now: connector.now, log }).enter(
+      { createdAt: connector.now(), requestId: "being-written" },
+      [personList(ada)],
+    );
+    expect(await offboard(connector, { userId: ada })).toEqual({ isComplete: false, credentials: [] });
+    connector.advance(hours(2));
+    expect(await offboard(connector, { userId: ada })).toEqual({ isComplete: true, credentials: [] });
   });
 
   test("reports an open credential beside those of others as left, and revokes it when it is active", async () => {
