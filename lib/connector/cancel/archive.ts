@@ -12,7 +12,7 @@ const nobody = { email: "", firstName: "", lastName: "", company: "", telephone:
  * names what is kept, so that a column that is added to a request is not kept by mistake.
  */
 export function archived({ request, keys }: RequestValues): RequestValues {
-  const { id, origin, state, createdAt, terminalAt = createdAt, delivery } = request;
+  const { id, origin, state, createdAt, terminalAt = createdAt, delivery, eventCount } = request;
   const shipment = delivery?.shipment;
   return {
     request: {
@@ -24,6 +24,8 @@ export function archived({ request, keys }: RequestValues): RequestValues {
       isArchived: true,
       recipient: nobody,
       emailsTo: [],
+      // The events themselves are removed. Those of a later revocation have the next positions.
+      ...(eventCount !== undefined && { eventCount }),
       ...(shipment && { delivery: { shipment: archivedShipment(shipment) } }),
       due: { queue: "register", at: terminalAt },
       attempts: 0,

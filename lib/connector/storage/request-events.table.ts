@@ -24,7 +24,7 @@ interface UndeliveredEvent {
 export interface RequestEvents {
   /** Returns the events of a change; undefined if there are none. They are written in the transaction of the change. */
   record(before: RequestValues, after: RequestValues): EventWrites | undefined;
-  /** Removes the events of a request with their index rows. Makes no call for a request without events. */
+  /** Removes the events that a request has as it was read, with their index rows. Makes no call for a request without events. */
   removeAll(request: CredentialRequest): Promise<void>;
   /** Returns the events of a request that a configured sink has not received. */
   undelivered(request: CredentialRequest): Promise<readonly UndeliveredEvent[]>;

@@ -14,7 +14,7 @@ import { backupsContainer } from "../../../../lib/platform/maintenance/backup-fi
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { AAGUIDS } from "../../../../local/peers/security-key/authenticator-keys.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
-import { connectorWith, send, sinkOfFile } from "../../../support/connector/event-sinks.ts";
+import { connectorWith, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
 import {
   type ConnectorOptions,
   newUser,
@@ -360,6 +360,36 @@ test("the events of a request go when it is archived, after they were sent", asy
   expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
   const { recorded, deliveries } = await connector.context.events.load(requestId);
   expect([recorded, deliveries.size]).toEqual([[], 0]);
+});
+
+test("the event of a revocation after the archive has the next position of its request", async () => {
+  const connector = await connectorWith(peers, [sink], { settings });
+  const { requestId } = await completed(connector);
+  await send(connector);
+  const sequences = () => sink.events().map(({ body }) => Number(JSON.parse(body).sequence));
+  const before = sequences();
+  connector.advance(days(2));
+  expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
+  await revokeNow({ requestId }, { kind: "tenant", application: "help-desk" }, connector.context);
+  await send(connector);
+  expect(typesAt(sink).at(-1)).toBe("credential.revoked");
+  expect(sequences()).toEqual([...before, before.length + 1]);
+});
+
+test("the event of a revocation at the same time is sent, and the request archived later", async () => {
+  const connector = await connectorWith(peers, [sink], { settings });
+  const { requestId } = await completed(connector);
+  await send(connector);
+  connector.advance(days(2));
+  const dying = crashing("responses.removeAll", "before", "all");
+  const run = connector.anotherInstance(dying.options).runCleanUp(1);
+  await dying.died;
+  await revokeNow({ requestId }, { kind: "tenant", application: "help-desk" }, connector.context);
+  dying.goOn();
+  expect(await run).toMatchObject({ archived: 0, deleted: 0 });
+  await send(connector);
+  expect(typesAt(sink).at(-1)).toBe("credential.revoked");
+  expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
 });
 
 describe("the erasure of a person", () => {
