@@ -535,6 +535,8 @@ export type CredentialRequestOrder = {
   shipment?: ShipmentOrder;
   /** Keys or passkeys that are programmed on site. Required without `shipment`. */
   authenticators?: Array<AuthenticatorOrder>;
+  /** A key that the keys of this request replace. */
+  replaces?: Replacement;
 };
 
 export type Recipient = {
@@ -634,6 +636,18 @@ export type AuthenticatorOrder = {
   credentials: Array<CredentialOrder>;
 };
 
+/** The key that the keys of a request replace. */
+export type Replacement = {
+  /** The request of the replaced key, also after its clean-up. */
+  credential_request_id: string;
+  /** The replaced key: its `id` in the read model. */
+  key_id: string;
+  /** Why it is replaced. */
+  reason: "lost" | "stolen" | "broken" | "undelivered";
+  /** When its active credentials are revoked: `now`, once the order is placed; `when_active`, each once every new credential of its user at the identity provider has ended and one is active, or 30 days after the order. */
+  revoke: "now" | "when_active";
+};
+
 export type DryRun = {
   /** The request as it would be ordered, with the default of every field that was left out. */
   request: CredentialRequestOrder;
@@ -657,6 +671,8 @@ export type CredentialRequest = {
   state: "received" | "started" | "complete" | "partial" | "failed" | "cancelled";
   /** Reason for the current state. */
   error_message?: string;
+  /** The key that the keys of the request replace. */
+  replaces?: Replacement;
   /** Keys or passkeys that are programmed on site. */
   authenticators?: Array<SecurityKey>;
   /** Present where keys are shipped. */
@@ -702,6 +718,8 @@ export type SecurityKey = {
   state: "processing" | "complete" | "partial" | "failed" | "cancelled";
   /** In the order of the create. */
   credentials: Array<Credential>;
+  /** The latest request whose keys replace this one, unless it failed. */
+  replaced_by?: string;
 };
 
 /** A credential on a security key, for one user at one identity provider. */
@@ -759,6 +777,8 @@ export type ListedCredentialRequest = {
   state: "received" | "started" | "complete" | "partial" | "failed" | "cancelled";
   /** Reason for the current state. */
   error_message?: string;
+  /** The key that the keys of the request replace. */
+  replaces?: Replacement;
   /** Keys or passkeys that are programmed on site. */
   authenticators?: Array<SecurityKey>;
   /** Present where keys are shipped. */
@@ -862,6 +882,8 @@ export type RegisteredKey = {
   activated_at?: string;
   /** When the IdP confirmed the removal of the credential. */
   revoked_at?: string;
+  /** The latest request whose keys replace this one, unless it failed. */
+  replaced_by?: string;
 };
 
 export type OffboardReport = {

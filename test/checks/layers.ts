@@ -11,6 +11,7 @@ type Layers = Readonly<Record<string, readonly (readonly string[])[]>>;
 const layers: Layers = {
   "lib/connector": [
     ["model"],
+    ["replace/replacement.ts"],
     ["peers"],
     ["exchange", "*.blob.ts"],
     ["*.table.ts"],
@@ -21,7 +22,7 @@ const layers: Layers = {
     ["revoke/request-revocation.ts"],
     ["revoke/revoke-lost.ts"],
     ["events/**", "pin", "collect", "api"],
-    ["recovery"],
+    ["recovery", "replace"],
     ["activate", "create", "cancel", "revoke"],
     ["jobs"],
     ["revoke/revoke-now.ts"],

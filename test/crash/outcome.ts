@@ -9,7 +9,7 @@ import { storageTimeoutMs } from "../support/storage/fresh-storage.ts";
 import { until } from "../support/until.ts";
 import { type Order, processAll } from "./orders.ts";
 
-const queues: readonly Queue[] = ["reconcile", "poll", "key", "track", "purge", "clean"];
+const queues: readonly Queue[] = ["reconcile", "poll", "key", "track", "replace", "purge", "clean"];
 /** What waits for days to pass: the end of a delivery, of a request and of the copies of its responses. */
 const atRest: readonly Queue[] = ["track", "purge", "clean"];
 
@@ -150,6 +150,7 @@ function wrongInIndex({ request, keys }: LoadedRequest, index: readonly DueEntry
   const dues = [
     { due: request.value.due, keyId: undefined },
     { due: request.value.trackDue, keyId: undefined },
+    { due: request.value.replaceDue, keyId: undefined },
     ...keys.map(({ value }) => ({ due: value.due, keyId: value.id })),
   ];
   if (request.value.due?.queue !== "clean") wrong.push("the request is not due for clean-up");

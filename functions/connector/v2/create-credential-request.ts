@@ -6,6 +6,7 @@ import { created, createdV2 } from "../../../lib/connector/api/v2/read-credentia
 import { createOnce } from "../../../lib/connector/create/create-once.ts";
 import { requestProblems } from "../../../lib/connector/create/create-request.ts";
 import { dryRun } from "../../../lib/connector/create/dry-run.ts";
+import { followCreate } from "../../../lib/connector/jobs/follow-replacement.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
@@ -82,6 +83,7 @@ export const createCredentialRequest = endpoint({
     }
     const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
     const done = await createOnce(draft, bodyFormatV2, once, context);
+    if (draft.replaces !== undefined) await followCreate(done.requestId, context);
     const location = `${context.connectorUrl(call.url)}/v2/credential-requests/${done.requestId}`;
     return { status: 201, headers: createdHeaders(location, done), body: created(done) };
   },

@@ -38,9 +38,10 @@ const archivedShipment = ({ id, tentative, stateId, shippedAt, endedAt }: Shipme
   omitUndefined({ id, tentative, stateId, shippedAt, endedAt });
 
 const archivedKey = (key: SecurityKey): SecurityKey => {
-  const { id, provisioning, customizationId, productId, inventoryProductId, state, serial, firmware } = key;
+  const { id, provisioning, customizationId, productId, inventoryProductId, state, serial, firmware, replacedBy } = key;
   return {
     ...omitUndefined({ id, provisioning, customizationId, productId, inventoryProductId, state, serial, firmware }),
+    ...omitUndefined({ replacedBy }),
     credentials: key.credentials.map(archivedCredential),
     mail: { state: "none", number: 0 },
   };

@@ -122,6 +122,8 @@ async function requireEnded(
     return { left: "Security keys that are produced wait for their activation." };
   if (ended.keys.some(({ value }) => value.credentials.some(isRevoking)))
     return { left: "Credentials of the request are being revoked." };
+  if (ended.request.value.replaceDue !== undefined)
+    return { left: "The security key that it replaces is not revoked yet." };
   const isLeased = [ended.request, ...ended.keys].some(({ value }) => isLeasedByAnother(value.lease, run, deps.now()));
   return isLeased ? { left: "A job is working on the request." } : ended;
 }

@@ -1,3 +1,4 @@
+import { toResult } from "../../platform/async/to-result.ts";
 import type { Caller } from "../../platform/caller.ts";
 import { Fault, type FaultKind } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
@@ -18,6 +19,7 @@ import {
   toKeptRefusal,
 } from "../model/idempotency.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
+import { requireReplaceable } from "../replace/check-replaced-key.ts";
 import { checkRequest, createRequest, createWithId } from "./create-request.ts";
 
 /** What a create returns. */
@@ -53,6 +55,12 @@ export async function createOnce<D extends RequestDraft>(
   };
   const claim = await takeClaim(ourClaim, deps);
   if (!("version" in claim)) return { ...claim, isReplayed: true };
+  // After the claim: a repeat gets its answer also if the replaced key has changed. Nothing is stored, so a refusal does not use it up.
+  const replaceable = await toResult(requireReplaceable(draft, deps));
+  if ("error" in replaceable) {
+    await deps.claims.release(claim);
+    throw replaceable.error;
+  }
   try {
     const created = await createWithId(requestId, draft, { ...format, claim: ourClaim, createdBy: caller }, deps);
     await saveAnswer(claim, { created }, deps);

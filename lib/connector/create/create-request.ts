@@ -8,6 +8,7 @@ import type { CreatedIds } from "../model/draft.ts";
 import { newRequestId, type RequestDraft, receivedRequest } from "../model/draft.ts";
 import type { Claim } from "../model/idempotency.ts";
 import { isOnSite } from "../model/request.ts";
+import { requireReplaceable } from "../replace/check-replaced-key.ts";
 import { idpProblems } from "./ask-idps.ts";
 import { deliveryLimitViolations } from "./delivery-limits.ts";
 import { authenticateEnrollment, enroll } from "./enroll.ts";
@@ -35,6 +36,7 @@ export async function createRequest<D extends RequestDraft>(
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
   checkRequest(draft, source, deps);
+  await requireReplaceable(draft, deps);
   return createWithId(newRequestId(deps.random), draft, source, deps);
 }
 

@@ -6,6 +6,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
 import { notChecked, refusal, type UserProblem, warning } from "../idp/user-check.ts";
 import type { RequestDraft } from "../model/draft.ts";
+import { checkReplacedKey } from "../replace/check-replaced-key.ts";
 import { idpFault } from "./ask-idps.ts";
 import { challengeProblem, tooManyCredentials } from "./check-challenge.ts";
 import { checkUser, type OrderedUser, usersOf } from "./check-users.ts";
@@ -34,17 +35,22 @@ export async function dryRun(
     });
   };
   const users = usersOf(draft.keys, deps.idps.defaultId);
-  const found = (await Promise.all(users.map(user => limit(check, user)))).flat();
+  const [ofUsers, replaced] = await Promise.all([
+    Promise.all(users.map(user => limit(check, user))),
+    checkReplacedKey(draft, deps),
+  ]);
+  const found = ofUsers.flat();
   const of = (effect: UserProblem["effect"]) => found.filter(each => each.effect === effect).map(each => each.problem);
   const tooLong = deliveryLimitViolations(draft).map(({ path, message, code }) => {
     return { path, reason: `is too long: ${message}`, code };
   });
-  const refused = [...requestProblems(draft, pathOf, deps), ...tooLong, ...of("refused")];
+  const refused = [...requestProblems(draft, pathOf, deps), ...tooLong, ...replaced.problems, ...of("refused")];
   const problems = [...refused, ...of("unchecked")];
   // What concerns an IdP as a whole is reported once, not for each user.
-  const warnings = of("warning").filter(
+  const ofIdps = of("warning").filter(
     ({ reason }, index, all) => all.findIndex(other => other.reason === reason) === index,
   );
+  const warnings = [...replaced.warnings, ...ofIdps];
   if (problems.length === 0) return warnings;
   const details = { problems, data: { warnings } };
   if (refused.length > 0) throw new Fault("invalid", "The request would be refused.", details);

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type EventType, eventTypes } from "../model/states.ts";
+import { type EventType, eventTypes, replacementReasons, revokeTimes } from "../model/states.ts";
 import { deliveryFailures, endStates, eventName, eventSource } from "./event.ts";
 
 const common = {
@@ -35,7 +35,19 @@ const ofMail = {
 
 const dataSchemas = {
   "request.started": z
-    .object({ ...common, state: z.literal("started") })
+    .object({
+      ...common,
+      state: z.literal("started"),
+      replaces: z
+        .object({
+          credential_request_id: z.string().describe("The request of the replaced key."),
+          key_id: z.string().describe("The replaced key."),
+          reason: z.enum(replacementReasons).describe("Why it is replaced."),
+          revoke: z.enum(revokeTimes).describe("When its active credentials are revoked."),
+        })
+        .optional()
+        .describe("The key that the keys of the request replace."),
+    })
     .describe("All orders of the request are placed."),
   "key.shipped": z.object(ofKey).describe("The delivery service reported the key as shipped."),
   "key.delivered": z

@@ -1,4 +1,5 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { replacesFields } from "../replace/replacement.ts";
 import type { CloudEvent } from "./cloud-event-schemas.ts";
 import { eventId, eventName, eventSource, type RequestEvent } from "./event.ts";
 
@@ -7,7 +8,7 @@ export const eventContentType = "application/cloudevents+json; charset=utf-8";
 
 /** Returns an event as it is sent. */
 export function cloudEventOf(event: RequestEvent): CloudEvent {
-  const { requestId, type, at, sequence, keyId: key, credential, idpId, mail, errorCode, state } = event;
+  const { requestId, type, at, sequence, keyId: key, credential, idpId, mail, errorCode, state, replaces } = event;
   const states = {
     "request.started": "started",
     "key.delivered": "delivered",
@@ -35,6 +36,7 @@ export function cloudEventOf(event: RequestEvent): CloudEvent {
       idp_id: idpId,
       mail,
       error_code: errorCode,
+      replaces: replaces && replacesFields(replaces),
       state: state ?? (type in states ? states[type as keyof typeof states] : undefined),
     }),
   } as CloudEvent;

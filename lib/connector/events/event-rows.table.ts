@@ -5,7 +5,7 @@ import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { eventTypes } from "../model/states.ts";
 import { retrySchema } from "../storage/credential-schema.table.ts";
-import { leaseSchema, schemaVersion, trackingSchema } from "../storage/request-columns.table.ts";
+import { leaseSchema, replacesSchema, schemaVersion, trackingSchema } from "../storage/request-columns.table.ts";
 import {
   deliveryFailures,
   type EventDelivery,
@@ -54,6 +54,7 @@ export const eventColumns = rowColumns<RecordedEvents>({ kind: "event", version:
           mail: count.exactOptional(),
           errorCode: text.exactOptional(),
           state: z.enum([...endStates, ...deliveryFailures]).exactOptional(),
+          replaces: replacesSchema.exactOptional(),
         }),
       ),
     }),

@@ -1,7 +1,7 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Instant } from "../../platform/time.ts";
 import { derivedGuid } from "../model/ids.ts";
-import type { CredentialRequest, Lease, Tracking } from "../model/request.ts";
+import type { CredentialRequest, Lease, Replaces, Tracking } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
 import { type EventType, requestStates } from "../model/states.ts";
 
@@ -18,6 +18,8 @@ export interface Occurrence {
   readonly errorCode?: string;
   /** The state in which the request ended, or why its shipment was not delivered. */
   readonly state?: (typeof endStates | typeof deliveryFailures)[number];
+  /** The security key that the keys of the started request replace. */
+  readonly replaces?: Replaces;
 }
 
 export const endStates = requestStates.filter(state => state !== "received" && state !== "started");

@@ -23,7 +23,9 @@ export function occurrencesBetween(before: RequestValues, after: RequestValues):
     const delivered = isOnSite(key) ? [] : ofDelivery.map(({ type, ...end }) => ({ type, keyId: key.id, ...end }));
     return [...delivered, ...ofCredentials(former, key), ...ofMail(former, key)];
   });
-  const started: Occurrence[] = hasStarted(before.request, request) ? [{ type: "request.started" }] : [];
+  const { replaces } = request;
+  const start: Occurrence = { type: "request.started", ...(replaces && { replaces }) };
+  const started = hasStarted(before.request, request) ? [start] : [];
   const ended: Occurrence[] =
     isTerminal(request.state) && !isTerminal(before.request.state)
       ? [{ type: "request.ended", state: request.state as (typeof endStates)[number] }]

@@ -22,7 +22,7 @@ export interface CleanUpReport {
 }
 
 /**
- * Deletes requests that ended at least `completedDays` ago and have no PIN to mail and no credential to revoke, with their
+ * Deletes requests that ended at least `completedDays` ago and have no PIN to mail, no credential to revoke and no security key to replace, with their
  * sealed keys and blobs, rows last; 0 deletes none (C16). Archives those with a registered credential instead, until they are too old for the register (C22). Deletes
  * expired copies of responses and expired Idempotency-Keys, for any number of days.
  */
@@ -47,6 +47,7 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
       run,
       deps,
       async loaded => {
+        if (loaded.request.value.replaceDue !== undefined) return false;
         if (loaded.keys.some(({ value }) => isUnsent(value, deps) || value.credentials.some(isRevoking))) return false;
         const undelivered = (await deps.events?.undelivered(loaded.request.value)) ?? [];
         if (undelivered.some(({ at }) => plus(at, deps.intervals.eventRetryForMs) > deps.now())) return false;

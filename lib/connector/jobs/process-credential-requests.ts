@@ -1,13 +1,15 @@
 import { resumeCancel } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import type { LoadedRequest } from "../model/loaded-request.ts";
 import { reconcileRequest } from "../recovery/reconcile-request.ts";
 import { continueAfterPauses, forEachDue } from "../runs/queue.ts";
 import { type Run, startRun } from "../runs/run.ts";
+import { followReplacement } from "./follow-replacement.ts";
 import { emptyReport, type KeysReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
 
 /**
  * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due
- * credentials and sends due PIN emails (C15). If a peer throttles, a timer run waits for the end of its Retry-After and
+ * credentials, sends due PIN emails and revokes replaced security keys (C15). If a peer throttles, a timer run waits for the end of its Retry-After and
  * continues with the peer's work.
  */
 export async function processCredentialRequests(mode: Run["mode"], deps: ConnectorDeps): Promise<KeysReport> {
@@ -28,5 +30,8 @@ async function processQueues(run: Run, deps: ConnectorDeps): Promise<KeysReport>
   );
   const ofV2 = await processSecurityKeys("key", run, deps);
   const ofV1 = await processSecurityKeys("shipment_key", run, deps);
-  return { ...plusReport(ofV2, ofV1), left: unreconciled + ofV2.left + ofV1.left };
+  // Last, so that what has become active in this run is followed by it.
+  const follow = (loaded: LoadedRequest) => followReplacement(loaded, run, deps);
+  const unfollowed = await forEachDue("replace", run, deps, follow, { until: deps.now() });
+  return { ...plusReport(ofV2, ofV1), left: unreconciled + ofV2.left + ofV1.left + unfollowed };
 }

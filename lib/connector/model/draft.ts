@@ -5,6 +5,7 @@ import {
   hasPinMail,
   type Origin,
   type Recipient,
+  type Replaces,
   type SecurityKey,
   type ShipmentOrder,
 } from "./request.ts";
@@ -35,6 +36,7 @@ export interface RequestDraft {
   readonly emailsTo: readonly string[];
   readonly shipment?: ShipmentOrder;
   readonly keys: readonly SecurityKeyDraft[];
+  readonly replaces?: Replaces;
 }
 
 /** Returns a random version 4 UUID (RFC 9562 section 5.4). */
@@ -66,7 +68,8 @@ export function receivedRequest(
     defaultIdp: string;
   },
 ): { request: CredentialRequest; keys: readonly SecurityKey[] } {
-  const { recipient, emailsTo, shipment, keys } = draft;
+  const { recipient, emailsTo, shipment, keys, replaces } = draft;
+  const createEndsAt = plus(now, receivedMaxAgeMs);
   return {
     request: {
       recipient,
@@ -78,7 +81,8 @@ export function receivedRequest(
       ...(createdBy && { createdBy }),
       state: "received",
       createdAt: now,
-      due: { queue: "reconcile", at: plus(now, receivedMaxAgeMs) },
+      due: { queue: "reconcile", at: createEndsAt },
+      ...(replaces && { replaces, replaceDue: { queue: "replace", at: createEndsAt } }),
       attempts: 0,
     },
     keys: keys.map(key => ({

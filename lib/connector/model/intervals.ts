@@ -32,6 +32,10 @@ export const fixedIntervals = {
   shipmentPollMaxMs: hours(6),
   /** How long a shipped parcel is tracked: longer than post by sea or a customs hold. A parcel without an end then has none in the carrier's data. */
   trackForMs: days(30),
+  /** Time between two looks at a security key that is replaced. A change of the new keys comes before. */
+  replaceCheckMs: hours(1),
+  /** Age of a request at which the security key that it replaces is revoked although the new one is not active: it must not stay usable because nobody enrolls the new one. */
+  replaceForMs: days(30),
   /** The first wait is also that between the start of a request and its first poll. A person enrolls, so it is shorter than for shipments. */
   enrollmentPoll: { minMs: minutes(5), maxMs: hours(1) },
   /** How long a shipment must be unknown to the delivery service to count as cancelled: longer than an outage of its reads. */

@@ -1,7 +1,15 @@
 import type { Caller } from "../../platform/caller.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { Retry } from "./retry.ts";
-import type { CredentialState, RequestState, RevocationReason, revocationStates, SecurityKeyState } from "./states.ts";
+import type {
+  CredentialState,
+  RequestState,
+  RevocationReason,
+  replacementReasons,
+  revocationStates,
+  revokeTimes,
+  SecurityKeyState,
+} from "./states.ts";
 import type { Binding } from "./webauthn.ts";
 
 /** The endpoint that created a request. Requests of each origin can be read by both API versions. */
@@ -81,10 +89,21 @@ export interface Lease {
 
 /**
  * The queues of due work. process-shipments works on `poll`, `shipment_key` and `track` (shipments on their way that no
- * credential waits for); process-credential-requests on `reconcile`, `key` and `shipment_key`; clean-up on `clean`
+ * credential waits for); process-credential-requests on `reconcile`, `key`, `shipment_key` and `replace` (security keys
+ * that requests replace); clean-up on `clean`
  * (ended requests), `register` (archived requests) and `purge` (copies of responses).
  */
-export const queues = ["reconcile", "poll", "key", "shipment_key", "track", "clean", "register", "purge"] as const;
+export const queues = [
+  "reconcile",
+  "poll",
+  "key",
+  "shipment_key",
+  "track",
+  "replace",
+  "clean",
+  "register",
+  "purge",
+] as const;
 export type Queue = (typeof queues)[number];
 
 /** The queue and time of the next work on a row. Its index row has the same values. */
@@ -99,6 +118,14 @@ export interface Due {
 
 export const isSameDue = (a: Due | undefined, b: Due | undefined): boolean =>
   a?.queue === b?.queue && a?.at === b?.at && a?.notBefore === b?.notBefore && a?.peer === b?.peer;
+
+/** The security key that the keys of a request replace. */
+export interface Replaces {
+  readonly requestId: string;
+  readonly keyId: string;
+  readonly reason: (typeof replacementReasons)[number];
+  readonly revoke: (typeof revokeTimes)[number];
+}
 
 /** A credential request, as stored in its row. */
 export interface CredentialRequest {
@@ -129,6 +156,10 @@ export interface CredentialRequest {
   readonly due?: Due;
   /** The next look at a shipment on its way. Beside `due`, because the clean-up of an ended request does not wait for it. */
   readonly trackDue?: Due;
+  /** The security key that the keys of the request replace. */
+  readonly replaces?: Replaces;
+  /** The next look at the replaced security key. Beside `due`; the clean-up of an ended request waits for its end. */
+  readonly replaceDue?: Due;
   /** Failed attempts of the work that is due. */
   readonly attempts: number;
   readonly lease?: Lease;
@@ -240,6 +271,8 @@ export interface SecurityKey {
   readonly responses?: string;
   readonly credentials: readonly Credential[];
   readonly mail: PinMail;
+  /** The latest request whose keys replace this one, and when it was created. */
+  readonly replacedBy?: { readonly requestId: string; readonly orderedAt: Instant };
   /** The polls of an authenticator, from the start of the request to the end of the enrollment. */
   readonly enrollment?: Retry;
   /** Set for security keys of version 1 shipments, which process-shipments also activates and mails. */

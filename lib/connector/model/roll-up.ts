@@ -42,16 +42,21 @@ export function withRollUp(key: SecurityKey, now: Instant): SecurityKey {
   return { ...key, state };
 }
 
-/** Returns the request with its state rolled up over all security keys. When it ends, it is due for clean-up only. */
+/**
+ * Returns the request with its state rolled up over all security keys. When it ends, it is due for clean-up only. The security key that it
+ * replaces is looked at now.
+ */
 export function rolledUp(request: CredentialRequest, keys: readonly SecurityKey[], now: Instant): CredentialRequest {
   const state = rollUpRequest(
     request.state,
     keys.map(key => key.state),
   );
-  if (!isTerminal(state) || isTerminal(request.state)) return { ...request, state };
-  const { lease, errorMessage, ...rest } = request;
+  const { replaceDue } = request;
+  const followed = { ...request, state, ...(replaceDue && { replaceDue: { ...replaceDue, at: now } }) };
+  if (!isTerminal(state) || isTerminal(request.state)) return followed;
+  const { lease, errorMessage, ...rest } = followed;
   const reason = state === "complete" || errorMessage === undefined ? {} : { errorMessage };
-  return { ...rest, ...reason, state, terminalAt: now, due: { queue: "clean", at: now } };
+  return { ...rest, ...reason, terminalAt: now, due: { queue: "clean", at: now } };
 }
 
 /** Returns the security key after an event of its credentials without a response. Those with a response continue. */

@@ -92,6 +92,12 @@ export const revocationStates = ["revoking", "revoked", "revoke_failed"] as cons
 export const revocationReasons = ["requested", "lost", "replaced", "offboarded"] as const;
 export type RevocationReason = (typeof revocationReasons)[number];
 
+/** Why a security key is replaced. */
+export const replacementReasons = ["lost", "stolen", "broken", "undelivered"] as const;
+
+/** When the replaced security key is revoked: once the new order is placed, or once the new credentials are active. */
+export const revokeTimes = ["now", "when_active"] as const;
+
 /** The types of events, without their prefix. */
 export const eventTypes = [
   "request.started",

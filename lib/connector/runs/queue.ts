@@ -110,8 +110,8 @@ export function logAndContinue(error: unknown, fields: Fields, { log }: Pick<Con
 /** Returns the work of a queue that is due on a request, or on one of its security keys. */
 export function dueOf(loaded: LoadedRequest, { queue, keyId }: Pick<DueEntry, "queue" | "keyId">): Due | undefined {
   if (keyId !== undefined) return securityKeysOf(loaded).find(({ id }) => id === keyId)?.due;
-  const { due, trackDue } = loaded.request.value;
-  return queue === "track" ? trackDue : due;
+  const { due, trackDue, replaceDue } = loaded.request.value;
+  return queue === "track" ? trackDue : queue === "replace" ? replaceDue : due;
 }
 
 function pointsToDue(entry: DueEntry, loaded: LoadedRequest): boolean {

@@ -87,7 +87,9 @@ export const indexRows = ({ due, lists, shipments }: Indexes) => ({
 
 /** Returns the work that is due on a request and its security keys. */
 export const dueItemsOf = ({ request, keys }: RequestValues): readonly DueItem[] => [
-  ...[request.due, request.trackDue].flatMap(due => (due === undefined ? [] : [{ due, requestId: request.id }])),
+  ...[request.due, request.trackDue, request.replaceDue].flatMap(due =>
+    due === undefined ? [] : [{ due, requestId: request.id }],
+  ),
   ...keys.flatMap(key => (key.due === undefined ? [] : [{ due: key.due, requestId: request.id, keyId: key.id }])),
 ];
 

@@ -9,7 +9,7 @@ import {
   queues,
   type SecurityKey,
 } from "../model/request.ts";
-import { requestStates, securityKeyStates } from "../model/states.ts";
+import { replacementReasons, requestStates, revokeTimes, securityKeyStates } from "../model/states.ts";
 import { callerSchema, credentialSchema, retrySchema } from "./credential-schema.table.ts";
 
 /** The version of the layout, written into every row of the connector. */
@@ -43,6 +43,10 @@ const shipment = z.lazy(() =>
       countryCode: text,
     }),
   }),
+);
+
+export const replacesSchema = z.lazy(() =>
+  z.object({ requestId: text, keyId: text, reason: z.enum(replacementReasons), revoke: z.enum(revokeTimes) }),
 );
 
 export const trackingSchema = z.object({ number: text.exactOptional(), link: text.exactOptional() });
@@ -99,6 +103,8 @@ export const requestColumns = rowColumns<CredentialRequest>({ kind: "request", v
       eventSinks: z.array(count).exactOptional(),
       due: dueSchema.exactOptional(),
       trackDue: dueSchema.exactOptional(),
+      replaces: replacesSchema.exactOptional(),
+      replaceDue: dueSchema.exactOptional(),
       attempts: count,
       lease: leaseSchema.exactOptional(),
     }),
@@ -147,6 +153,7 @@ export const securityKeyColumns = rowColumns<SecurityKey>(
         responses: text.exactOptional(),
         credentials: z.array(credentialSchema),
         mail,
+        replacedBy: z.object({ requestId: text, orderedAt: storedInstant }).exactOptional(),
         enrollment: retrySchema.exactOptional(),
         ofShipmentV1: isSet.exactOptional(),
         due: dueSchema.exactOptional(),

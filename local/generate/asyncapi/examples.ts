@@ -8,11 +8,22 @@ const request = {
 const key = { ...request, keyId: "s-01-001" };
 
 /**
- * One event of each type, all of one request: its first credential becomes active and is revoked, its second one fails. Its parcel has both
+ * One event of each type, all of one request, whose keys replace another one: its first credential becomes active and is revoked, its second one fails. Its parcel has both
  * ends.
  */
 export const eventExamples: Readonly<Record<EventType, RequestEvent>> = {
-  "request.started": { ...request, type: "request.started", sequence: 1, at: "2026-01-05T09:00:00.000Z" },
+  "request.started": {
+    ...request,
+    type: "request.started",
+    replaces: {
+      requestId: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+      keyId: "s-01-001",
+      reason: "lost",
+      revoke: "when_active",
+    },
+    sequence: 1,
+    at: "2026-01-05T09:00:00.000Z",
+  },
   "key.shipped": { ...key, type: "key.shipped", sequence: 2, at: "2026-01-07T14:05:00.000Z" },
   "credential.active": {
     ...key,

@@ -12,23 +12,32 @@ type Shipment = NonNullable<BodyV2["shipment"]>;
 type ShipmentItem = Shipment["shipment_items"][number];
 type Authenticator = NonNullable<BodyV2["authenticators"]>[number];
 
+type Parsed = RequestDraft & { readonly body: BodyV2 };
+
 /** The body of a version 2 create. Parses to a draft (decision C4), and to the body with the defaults of its fields. */
 export const createBodyV2 = bodyV2
-  .transform(({ recipient, enrollment_contacts, shipment, authenticators }): RequestDraft & { readonly body: BodyV2 } =>
-    omitUndefined({
-      body: { recipient, enrollment_contacts, shipment, authenticators },
-      recipient: {
-        email: recipient.email,
-        firstName: recipient.first_name,
-        lastName: recipient.last_name,
-        company: recipient.company ?? "",
-        telephone: recipient.telephone,
-        externalId: recipient.external_id ?? recipient.email,
-      },
-      emailsTo: enrollment_contacts.emails_to,
-      shipment: shipment && shipmentOrder(shipment),
-      keys: [...(shipment?.shipment_items ?? []).map(shipmentKey), ...(authenticators ?? []).map(authenticatorKey)],
-    }),
+  .transform(
+    ({ recipient, enrollment_contacts, shipment, authenticators, replaces }): Parsed =>
+      omitUndefined({
+        body: { recipient, enrollment_contacts, shipment, authenticators, replaces },
+        recipient: {
+          email: recipient.email,
+          firstName: recipient.first_name,
+          lastName: recipient.last_name,
+          company: recipient.company ?? "",
+          telephone: recipient.telephone,
+          externalId: recipient.external_id ?? recipient.email,
+        },
+        emailsTo: enrollment_contacts.emails_to,
+        shipment: shipment && shipmentOrder(shipment),
+        keys: [...(shipment?.shipment_items ?? []).map(shipmentKey), ...(authenticators ?? []).map(authenticatorKey)],
+        replaces: replaces && {
+          requestId: replaces.credential_request_id,
+          keyId: replaces.key_id,
+          reason: replaces.reason,
+          revoke: replaces.revoke,
+        },
+      }),
   )
   .meta({
     id: "CredentialRequestOrder",

@@ -18,6 +18,7 @@ import {
   userId,
 } from "../text-rules.ts";
 import { requireShipmentOrAuthenticators, withinLimits } from "./create-rules.ts";
+import { replacesV2 } from "./replaces.ts";
 
 const recipient = z.lazy(() =>
   z
@@ -130,6 +131,7 @@ export const bodyV2 = z.lazy(() =>
       authenticators: optional(listOf(authenticator, requestLimits.keys)).describe(
         "Keys or passkeys that are programmed on site. Required without `shipment`.",
       ),
+      replaces: optional(replacesV2).describe("A key that the keys of this request replace."),
     })
     .superRefine(requireShipmentOrAuthenticators, evenIfInvalid)
     .superRefine(withinLimits, evenIfInvalid),

@@ -37,6 +37,7 @@ const fields = () => ({
   delivered_at: z.iso.datetime().optional().describe("When the delivery service reported its shipment as delivered."),
   activated_at: z.iso.datetime().optional().describe("When the IdP registered the credential."),
   revoked_at: z.iso.datetime().optional().describe("When the IdP confirmed the removal of the credential."),
+  replaced_by: z.string().optional().describe("The latest request whose keys replace this one, unless it failed."),
 });
 
 /** An entry of the register: a credential on a security key (C22). */
@@ -101,6 +102,7 @@ const entryOf = (request: CredentialRequest, key: SecurityKey, credential: Crede
     delivered_at: isOnSite(key) ? undefined : deliveredAt(request),
     activated_at: credential.activatedAt,
     revoked_at: credential.revocation?.revokedAt,
+    replaced_by: key.replacedBy?.requestId,
   });
 
 const deliveredAt = ({ delivery }: CredentialRequest): Instant | undefined =>

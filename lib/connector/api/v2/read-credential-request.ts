@@ -21,6 +21,8 @@ import {
   revocationStates,
   securityKeyStates,
 } from "../../model/states.ts";
+import { replacesFields } from "../../replace/replacement.ts";
+import { replacesV2 } from "./replaces.ts";
 
 export const revocationV2 = z.lazy(() =>
   z.object({
@@ -61,6 +63,7 @@ const keyV2 = z.lazy(() =>
         .enum(securityKeyStates)
         .describe("`processing` while any credential is open; `partial`: some are active, some are not."),
       credentials: z.array(credentialV2).describe("In the order of the create."),
+      replaced_by: z.string().optional().describe("The latest request whose keys replace this one, unless it failed."),
     })
     .meta({ id: "SecurityKey", description: "A security key or app passkey of a request." }),
 );
@@ -83,6 +86,7 @@ const fields = () => ({
   external_id: z.string().optional().describe("The recipient's identifier, where the create named one."),
   state: z.enum(requestStates).describe("`received` until all orders are placed, `started` until every key has ended."),
   error_message: z.string().optional().describe("Reason for the current state."),
+  replaces: replacesV2.optional().describe("The key that the keys of the request replace."),
   authenticators: z.array(keyV2).optional().describe("Keys or passkeys that are programmed on site."),
   shipment: z
     .object({
@@ -166,6 +170,7 @@ export function readV2(request: CredentialRequest, keys: readonly SecurityKey[])
     external_id: externalIdOf(recipient),
     state: request.state,
     error_message: request.errorMessage ?? (isTerminal(request.state) ? undefined : deliveryProblem(shipment ?? {})),
+    replaces: request.replaces && replacesFields(request.replaces),
     authenticators: authenticators.length === 0 ? undefined : authenticators,
     shipment:
       request.shipment &&
@@ -199,6 +204,7 @@ const readKey = (key: SecurityKey): z.output<typeof keyV2> =>
     serial_number: key.serial,
     state: key.state,
     credentials: key.credentials.map(credential => readCredential(credential, key)),
+    replaced_by: key.replacedBy?.requestId,
   });
 
 /** Returns a credential as in reads. A failed PIN email does not change states, so it is shown at the active credentials (C14). */

@@ -82,6 +82,12 @@ export const fullBodies: fc.Arbitrary<Body> = fc.record({
     shipment_items: fc.array(item, { minLength: 1, maxLength: 3 }),
   }),
   authenticators: fc.array(authenticator, { minLength: 1, maxLength: 3 }),
+  replaces: fc.record({
+    credential_request_id: fc.uuid(),
+    key_id: one("s-01-001", "a-01"),
+    reason: one("lost", "stolen", "broken", "undelivered"),
+    revoke: one("now", "when_active"),
+  }),
 });
 
 /** Fields that may be missing or null. */
@@ -109,6 +115,7 @@ export const optionalFields = [
   "authenticators[0].pin_request.delivery_method",
   "authenticators[0].credentials[0].idp_id",
   "authenticators[0].credentials[0].relying_party_id",
+  "replaces",
 ] as const;
 
 const steps = (path: string): string[] => path.match(/[^.[\]]+/g) ?? [];

@@ -64,6 +64,7 @@ describe("the version 2 read model (specification section 2)", () => {
         credential_request_id: "r1",
         ...(body.recipient.external_id !== body.recipient.email && { external_id: body.recipient.external_id }),
         state: "received",
+        replaces: { ...body.replaces },
         authenticators: readKeys(body.authenticators, index => `a-0${index + 1}`),
         shipment: {
           customer_reference: body.shipment.customer_reference,
@@ -228,6 +229,7 @@ describe("the version 2 read model (specification section 2)", () => {
       "external_id",
       "state",
       "error_message",
+      "replaces",
       "authenticators",
       "shipment",
     ]);
@@ -239,7 +241,14 @@ describe("the version 2 read model (specification section 2)", () => {
       "shipment_items",
       "mailing_address",
     ]);
-    expect(properties(authenticators.items)).toEqual(["id", "name", "serial_number", "state", "credentials"]);
+    expect(properties(authenticators.items)).toEqual([
+      "id",
+      "name",
+      "serial_number",
+      "state",
+      "credentials",
+      "replaced_by",
+    ]);
     expect(properties(authenticators.items.properties.credentials.items)).toEqual([
       "idp_id",
       "relying_party_id",

@@ -1,0 +1,60 @@
+import { toResult } from "../../platform/async/to-result.ts";
+import { withLogFields } from "../../platform/log.ts";
+import { earliest, plus } from "../../platform/time.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import { type LoadedRequest, securityKeysOf, valuesOf } from "../model/loaded-request.ts";
+import { replacementOf } from "../replace/replacement.ts";
+import { withRevocations } from "../revoke/request-revocation.ts";
+import { isLeasedByAnother, type Run, startRun } from "../runs/run.ts";
+import { processSecurityKey } from "./process-security-keys.ts";
+
+/**
+ * Looks at the security key that a request replaces: links it to the request, and revokes its credentials when their time has come (C24).
+ * Its row is written first and may be found unchanged later, so a crash repeats nothing. A conflict leaves the request due. Returns whether a
+ * revocation was left to a later run.
+ */
+export async function followReplacement(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
+  const { requests, now, intervals } = deps;
+  const { replaceDue, ...request } = loaded.request.value;
+  const { replaces, createdAt, createdBy } = request;
+  if (replaces === undefined || isLeasedByAnother(request.lease, run, now())) return false;
+  const old = await requests.load(replaces.requestId);
+  const before = old && securityKeysOf(old).find(({ id }) => id === replaces.keyId);
+  if (old === undefined || before === undefined) {
+    await requests.save(loaded, { request });
+    return false;
+  }
+  const latest = plus(createdAt, intervals.replaceForMs);
+  const isOver = latest <= now();
+  const { key, isRevocable, isDone } = replacementOf(valuesOf(loaded), before, isOver);
+  const order = { reason: "replaced", ...(createdBy && { requestedBy: createdBy }) } as const;
+  const wanted = before.credentials.map(isRevocable);
+  const after = withRevocations(key, (_, index) => wanted[index] === true, order, now());
+  // The last look writes in any case, so that a host that is suspended in an earlier one gets a conflict.
+  const saved = after === before && !isDone ? old : await requests.save(old, { keys: [after] });
+  if (saved === undefined) return false;
+  const next = plus(now(), intervals.replaceCheckMs);
+  const at = isOver ? next : (earliest(next, latest) ?? next);
+  await requests.save(loaded, { request: isDone ? request : { ...request, replaceDue: { queue: "replace", at } } });
+  if (after === key) return false;
+  return withLogFields({ credentialRequestId: replaces.requestId }, async () => {
+    deps.log.info("revocation_requested", { reason: order.reason });
+    return (await processSecurityKey(saved, after.id, run, deps)).isLeft;
+  });
+}
+
+/**
+ * Looks at the replaced security key right after a create, so that one that was stolen does not wait for the job. Never rejects: the job
+ * continues with what failed.
+ */
+export async function followCreate(requestId: string, deps: ConnectorDeps): Promise<void> {
+  // A create has a time limit of its own before this, and the platform one for both.
+  const run: Run = { ...startRun("timer", deps), endsAt: plus(deps.now(), deps.intervals.idpCallMs) };
+  const follow = async () => {
+    const loaded = await deps.requests.load(requestId);
+    if (loaded?.request.value.replaceDue !== undefined) await followReplacement(loaded, run, deps);
+  };
+  const followed = await toResult(follow());
+  if ("error" in followed)
+    deps.log.warn("replacement_postponed", { credentialRequestId: requestId, error: followed.error });
+}

@@ -1,0 +1,400 @@
+import { describe, expect, test } from "vitest";
+import { bodyFormatV2, createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { listSecurityKeys } from "../../../../lib/connector/api/v2/list-security-keys.ts";
+import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
+import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
+import { createOnce } from "../../../../lib/connector/create/create-once.ts";
+import { dryRun } from "../../../../lib/connector/create/dry-run.ts";
+import type { CloudEvent } from "../../../../lib/connector/events/cloud-event-schemas.ts";
+import { followCreate } from "../../../../lib/connector/jobs/follow-replacement.ts";
+import { days, hours, minutes } from "../../../../lib/platform/time.ts";
+import { crashing, failingTable } from "../../../support/connector/crashing.ts";
+import { sinkOfFile } from "../../../support/connector/event-sinks.ts";
+import { authenticator, onSiteBody } from "../../../support/connector/on-site.ts";
+import {
+  type ConnectorOptions,
+  newUser,
+  orderBody,
+  peersOfFile,
+  refusalOf,
+  type TestConnector,
+  testConnector,
+  withoutPins,
+} from "../../../support/connector/test-connector.ts";
+
+const peers = await peersOfFile();
+const sink = await sinkOfFile(peers.vault, 1);
+const caller = { kind: "tenant", application: "app", subject: "one" } as const;
+const keep = { settings: { REGISTER_KEEP_DAYS: "1825" } };
+
+type Revoke = "now" | "when_active";
+/** The users of each key. */
+type Users = readonly (readonly string[])[];
+
+const bodyFor = (users: Users) => {
+  const body = withoutPins(orderBody(users.map(({ length }) => length)));
+  const items = body.shipment.shipment_items.map((item, index) => ({
+    ...item,
+    credentials: (users[index] ?? []).map(user_id => ({ user_id })),
+  }));
+  return { ...body, shipment: { ...body.shipment, shipment_items: items } };
+};
+
+/** A create body for a key instead of the first one of a request. */
+const instead = (requestId: string, users: Users, revoke: Revoke = "now") => ({
+  ...bodyFor(users),
+  replaces: { credential_request_id: requestId, key_id: "s-01-001", reason: "lost", revoke },
+});
+
+/** A request of one key, whose credentials are active. */
+async function active(users: readonly string[] = [newUser()], options: ConnectorOptions = {}) {
+  const connector = await testConnector(peers, options);
+  const { requestId } = await connector.orderAndRun(bodyFor([users]));
+  expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+  return { connector, old: requestId, users };
+}
+
+/** Orders as the endpoint does. */
+async function ordered(connector: TestConnector, body: unknown): Promise<string> {
+  const { requestId } = await connector.order(body);
+  await followCreate(requestId, connector.context);
+  return requestId;
+}
+
+const count = (user = "") => peers.entra.registrations(user).length;
+const replacedBy = async (connector: TestConnector, requestId: string) =>
+  (await connector.read(requestId)).shipment?.shipment_items[0]?.replaced_by;
+const revocations = async (connector: TestConnector, requestId: string) =>
+  (await connector.keyRow(requestId)).credentials.map(({ revocation }) => revocation?.state);
+const fieldsOf = async (work: Promise<unknown>) => {
+  const { status, body } = await refusalOf(work);
+  return [status, (body as { error_data: { fields: unknown } }).error_data.fields];
+};
+
+describe("a replacement with revoke now", () => {
+  test("links both keys and revokes the replaced one when the order is placed", async () => {
+    const { connector, old, users } = await active();
+    const [user] = users;
+    const requestId = await ordered(connector, instead(old, [[user ?? ""]]));
+    expect(await connector.read(requestId)).toMatchObject({
+      replaces: { credential_request_id: old, key_id: "s-01-001", reason: "lost", revoke: "now" },
+    });
+    expect(await replacedBy(connector, old)).toBe(requestId);
+    expect((await connector.keyRow(old)).credentials[0]?.revocation).toMatchObject({
+      state: "revoked",
+      reason: "replaced",
+    });
+    expect(count(user)).toBe(0);
+    await connector.runJobs();
+    expect(count(user)).toBe(1);
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(await connector.queue("replace")).toEqual([]);
+  });
+
+  test("is left to the job if storage fails after the create", async () => {
+    const { connector, old, users } = await active();
+    const { requestId } = await connector.order(instead(old, [users]));
+    const failing = connector.anotherInstance({ tables: failingTable("due", "upsert") });
+    await followCreate(requestId, failing.context);
+    expect(failing.events("replacement_postponed")).toMatchObject([{ credentialRequestId: requestId }]);
+    connector.advance(minutes(5));
+    await connector.runCredentials("timer");
+    expect(await revocations(connector, old)).toEqual(["revoked"]);
+  });
+
+  test("changes nothing if the order is refused", async () => {
+    const { connector, old, users } = await active();
+    const before = await connector.load(old);
+    peers.delivery.fail({ kind: "refuse", status: 400, method: "POST" });
+    await refusalOf(connector.order(instead(old, [users])));
+    connector.advance(hours(1));
+    await connector.runJobs();
+    expect(await connector.load(old)).toMatchObject({ keys: [{ value: before.keys[0]?.value }] });
+    expect(count(users[0])).toBe(1);
+    expect(await connector.queue("replace")).toEqual([]);
+  });
+
+  test("waits for an order without an answer until its shipment is confirmed", async () => {
+    const { connector, old, users } = await active();
+    peers.delivery.fail({ kind: "drop", phase: "after", method: "POST", path: "shipments$" });
+    await refusalOf(connector.order(instead(old, [users])));
+    connector.advance(minutes(15));
+    await connector.runCredentials();
+    expect([await replacedBy(connector, old), count(users[0])]).toEqual([undefined, 1]);
+    await connector.runJobs();
+    connector.advance(hours(1));
+    await connector.runJobs();
+    expect(await revocations(connector, old)).toEqual(["revoked"]);
+  });
+
+  test("revokes a credential that becomes active later too", async () => {
+    const connector = await testConnector(peers);
+    const user = newUser();
+    const { requestId: old } = await connector.orderAndPoll(bodyFor([[user]]));
+    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: user });
+    await connector.runCredentials();
+    await ordered(connector, instead(old, [[user]]));
+    await connector.runJobs();
+    connector.advance(hours(1));
+    await connector.runJobs();
+    expect(await revocations(connector, old)).toEqual(["revoked"]);
+    expect(count(user)).toBe(1);
+    expect(await connector.queue("replace")).toEqual([]);
+  });
+
+  test("revokes the key of an archived request", async () => {
+    const { connector, old, users } = await active(undefined, keep);
+    connector.advance(days(2));
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
+    const requestId = await ordered(connector, instead(old, [users]));
+    expect(await revocations(connector, old)).toEqual(["revoked"]);
+    const { entries } = await listSecurityKeys({ state: "revoked" }, { top: 10 }, connector.context);
+    expect(entries).toMatchObject([{ credential_request_id: old, replaced_by: requestId }]);
+  });
+
+  test("does not try again a revocation that has failed for good", async () => {
+    const { connector, old, users } = await active();
+    peers.entra.fail({ kind: "refuse", status: 400, method: "DELETE", path: "fido2Methods", times: 9 });
+    await ordered(connector, instead(old, [users]));
+    expect(await revocations(connector, old)).toEqual(["revoke_failed"]);
+    peers.entra.clearFaults();
+    await connector.runJobs();
+    expect(await revocations(connector, old)).toEqual(["revoke_failed"]);
+  });
+});
+
+describe("a replacement with revoke when_active", () => {
+  test("revokes each credential in the run that makes the last new one of its user active", async () => {
+    const { connector, old, users } = await active([newUser(), newUser()]);
+    const [first = "", second = ""] = users;
+    const requestId = await ordered(connector, instead(old, [[first], [second]], "when_active"));
+    expect([await replacedBy(connector, old), count(first)]).toEqual([requestId, 1]);
+    await connector.runShipments();
+    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: second });
+    await connector.runCredentials();
+    expect(await revocations(connector, old)).toEqual(["revoked", undefined]);
+    expect([count(first), count(second)]).toEqual([1, 1]);
+    connector.advance(minutes(2));
+    await connector.runCredentials("timer");
+    expect(await revocations(connector, old)).toEqual(["revoked", "revoked"]);
+    expect([count(first), count(second)]).toEqual([1, 1]);
+    expect(await connector.queue("replace")).toEqual([]);
+  });
+
+  test("revokes 30 days after the order at the latest", async () => {
+    peers.delivery.settings({ shipAfterMs: days(60) });
+    const connector = await testConnector(peers);
+    const user = newUser();
+    const { requestId: old } = await connector.order(
+      onSiteBody([authenticator(1, { credentials: [{ user_id: user }] })]),
+    );
+    await peers.rfpr.enroll(`${old}.a-01`);
+    connector.advance(minutes(5));
+    await connector.runCredentials();
+    const body = {
+      ...instead(old, [[user]], "when_active"),
+      replaces: { credential_request_id: old, key_id: "a-01", reason: "stolen", revoke: "when_active" },
+    };
+    await ordered(connector, body);
+    connector.advance(days(30) - 1);
+    await connector.runCredentials("timer");
+    expect(count(user)).toBe(1);
+    connector.advance(1);
+    await connector.runCredentials("timer");
+    expect(count(user)).toBe(0);
+  });
+
+  test("leaves the replaced key as it was if the new order is cancelled", async () => {
+    const { connector, old, users } = await active();
+    peers.delivery.settings({ shipAfterMs: hours(1) });
+    const requestId = await ordered(connector, instead(old, [users], "when_active"));
+    expect(await replacedBy(connector, old)).toBe(requestId);
+    await cancelRequest(requestId, connector.context);
+    await connector.runCredentials("timer");
+    expect(await replacedBy(connector, old)).toBeUndefined();
+    connector.advance(days(31));
+    await connector.runJobs();
+    expect([await revocations(connector, old), count(users[0])]).toEqual([[undefined], 1]);
+    expect(await connector.queue("replace")).toEqual([]);
+  });
+
+  test("shows the latest of two orders", async () => {
+    const { connector, old, users } = await active();
+    const first = await ordered(connector, instead(old, [users], "when_active"));
+    connector.advance(1);
+    const latest = await ordered(connector, instead(old, [users], "when_active"));
+    connector.advance(hours(1));
+    await connector.runCredentials("timer");
+    expect(first).not.toBe(latest);
+    expect(await replacedBy(connector, old)).toBe(latest);
+  });
+
+  test("never revokes a credential of a user who gets no new one", async () => {
+    const connector = await testConnector(peers);
+    const [user, other] = [newUser(), newUser()];
+    const { requestId: old } = await connector.orderAndPoll(bodyFor([[user, other]]));
+    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: other });
+    await connector.runCredentials();
+    await ordered(connector, instead(old, [[user]]));
+    connector.advance(hours(1));
+    await connector.runJobs();
+    connector.advance(days(31));
+    await connector.runJobs();
+    expect([await revocations(connector, old), count(other)]).toEqual([["revoked", undefined], 1]);
+    expect(await connector.queue("replace")).toEqual([]);
+  });
+
+  test("keeps the new request from clean-up and erasure until it is done", async () => {
+    const connector = await testConnector(peers);
+    const user = newUser();
+    const { requestId: old } = await connector.orderAndPoll(bodyFor([[user]]));
+    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: user, times: 9 });
+    await connector.runCredentials();
+    peers.entra.clearFaults();
+    const body = instead(old, [[user]], "when_active");
+    const requestId = await ordered(connector, body);
+    await connector.runShipments();
+    await connector.runCredentials("timer");
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    connector.advance(days(2));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 0 });
+    const who = { by: "email", name: body.recipient.email } as const;
+    expect(await eraseRecipient(who, connector.context)).toMatchObject({
+      left: [{ requestId, reason: "The security key that it replaces is not revoked yet." }],
+    });
+    await connector.runCredentials("timer");
+    expect(await revocations(connector, old)).toEqual(["revoked"]);
+    connector.advance(days(2));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 2 });
+  });
+
+  test("ends if the replaced request was deleted", async () => {
+    const { connector, old, users } = await active();
+    const requestId = await ordered(connector, instead(old, [users], "when_active"));
+    connector.advance(days(2));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+    await connector.runJobs();
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(await connector.queue("replace")).toEqual([]);
+  });
+
+  test("is named in the event of the start", async () => {
+    const settings = { EVENT_SINK_URLS: `${sink.url}/hook` };
+    const { connector, old, users } = await active(undefined, { settings });
+    const { replaces, ...body } = instead(old, [users], "when_active");
+    await connector.orderAndRun({ ...body, replaces });
+    const started = sink
+      .events()
+      .map(({ body }) => JSON.parse(body) as CloudEvent)
+      .filter(({ type }) => type === "fido-connector.request.started");
+    expect(started.map(({ data }) => "replaces" in data && data.replaces)).toEqual([false, replaces]);
+  });
+});
+
+describe("a replaced key is refused", () => {
+  test("if its request or the key does not exist", async () => {
+    const { connector, old, users } = await active();
+    const { replaces, ...body } = instead(old, [users]);
+    const unknown = {
+      ...body,
+      replaces: { ...replaces, credential_request_id: "2f1d2c3b-9a8e-4d7c-b6a5-e4d3c2b1a099" },
+    };
+    expect(await fieldsOf(connector.order(unknown))).toEqual([
+      400,
+      [{ path: "replaces.credential_request_id", reason: "is not a credential request" }],
+    ]);
+    const wrongKey = { ...body, replaces: { ...replaces, key_id: "s-02-001" } };
+    expect(await fieldsOf(connector.order(wrongKey))).toEqual([
+      400,
+      [{ path: "replaces.key_id", reason: "is not a key of that request" }],
+    ]);
+  });
+
+  test("if a user of an active credential gets no new one, and names the user", async () => {
+    const { connector, old, users } = await active([newUser(), newUser()]);
+    const [first = "", second = ""] = users;
+    const refused = {
+      path: "replaces.key_id",
+      reason: `has an active credential of ${second} at entra, for whom no credential is ordered: it would be revoked without a replacement`,
+    };
+    expect(await fieldsOf(connector.order(instead(old, [[first.toUpperCase()]])))).toEqual([400, [refused]]);
+    expect(peers.delivery.count("POST", /shipments$/)).toBe(1);
+  });
+
+  test("without using up its Idempotency-Key, while a repeat of a create is answered whatever became of the key", async () => {
+    const { connector, old, users } = await active();
+    const [user = ""] = users;
+    const once = (body: unknown) =>
+      createOnce(createBodyV2.parse(body), bodyFormatV2, { caller, idempotencyKey: "key-1" }, connector.context);
+    expect(await refusalOf(once(instead(old, [[newUser()]])))).toMatchObject({ status: 400 });
+    const body = instead(old, [[user]]);
+    const { requestId } = await once(body);
+    const { replaces, ...other } = body;
+    expect(await refusalOf(once(other))).toMatchObject({ status: 409 });
+    connector.advance(days(2));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
+    expect(await once(body)).toMatchObject({ requestId, isReplayed: true });
+    expect(replaces.credential_request_id).toBe(old);
+  });
+
+  test("in a dry run, which also warns if nothing is active or another order replaces it", async () => {
+    const { connector, old, users } = await active();
+    const check = (body: unknown) => dryRun(createBodyV2.parse(body), bodyFormatV2, connector.context);
+    expect(await fieldsOf(check(instead(old, [[newUser()]])))).toMatchObject([400, [{ path: "replaces.key_id" }]]);
+    const before = await check(instead(old, [users]));
+    expect(before.map(({ path }) => path)).not.toContain("replaces.revoke");
+    const requestId = await ordered(connector, instead(old, [users]));
+    expect(await check(instead(old, [users]))).toEqual([
+      { path: "replaces.revoke", reason: "has no effect now: no credential of the key is active" },
+      { path: "replaces.key_id", reason: `is already replaced by ${requestId}` },
+      ...before,
+    ]);
+  });
+});
+
+describe("a host that stops while it follows a replacement", () => {
+  const points = [
+    "credentialrequests.replace",
+    "credentialrequests.replace 2",
+    "due.upsert",
+    "due.upsert 2",
+    "due.remove",
+  ];
+  test.each(points)("at %s loses and doubles nothing", async at => {
+    for (const phase of ["before", "after"] as const) {
+      const { connector, old, users } = await active();
+      const { requestId } = await connector.order(instead(old, [users]));
+      const { died, options, goOn } = crashing(at, phase);
+      const stopped = followCreate(requestId, connector.anotherInstance(options).context);
+      await died;
+      connector.advance(minutes(6));
+      await Promise.all([connector.runCredentials("timer"), connector.anotherInstance().runCredentials("timer")]);
+      connector.advance(hours(1));
+      await connector.runJobs();
+      goOn();
+      await stopped;
+      connector.advance(hours(1));
+      await connector.runJobs();
+      expect([await revocations(connector, old), await replacedBy(connector, old)]).toEqual([["revoked"], requestId]);
+      expect(count(users[0])).toBe(1);
+      expect(await connector.queue("replace")).toEqual([]);
+    }
+  });
+
+  test("and continues after a cancelled order writes nothing", async () => {
+    const { connector, old, users } = await active();
+    peers.delivery.settings({ shipAfterMs: hours(1) });
+    const { requestId } = await connector.order(instead(old, [users]));
+    const { died, options, goOn } = crashing("credentialrequests.replace", "before");
+    const stopped = followCreate(requestId, connector.anotherInstance(options).context);
+    await died;
+    await cancelRequest(requestId, connector.context);
+    await connector.runCredentials("timer");
+    goOn();
+    await stopped;
+    connector.advance(hours(1));
+    await connector.runJobs();
+    expect([await revocations(connector, old), await replacedBy(connector, old)]).toEqual([[undefined], undefined]);
+    expect(count(users[0])).toBe(1);
+  });
+});
