@@ -518,7 +518,7 @@ export type Problem = {
   path: string;
   /** What is wrong with it, as the rest of a sentence that begins with the field. */
   reason: string;
-  /** Only with `dry_run`: names the reason for programs, as in `user_disabled`. */
+  /** Only with `dry_run`: names the reason for programs, as in `user_guest`. */
   code?: string;
 };
 

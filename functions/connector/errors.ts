@@ -33,7 +33,7 @@ export const problem = z.lazy(() =>
       code: z
         .string()
         .optional()
-        .describe("Only with `dry_run`: names the reason for programs, as in `user_disabled`."),
+        .describe("Only with `dry_run`: names the reason for programs, as in `user_guest`."),
     })
     .meta({ id: "Problem", description: "One field that is wrong." }),
 );

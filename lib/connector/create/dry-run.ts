@@ -4,7 +4,7 @@ import { Fault, type Problem } from "../../platform/fault.ts";
 import type { BodyFormat, DraftLocation } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
-import { notChecked, refusal, type UserProblem, warning } from "../idp/user-check.ts";
+import { notChecked, refusal, type UserProblem, userWarning } from "../idp/user-check.ts";
 import type { RequestDraft } from "../model/draft.ts";
 import { checkReplacedKey } from "../replace/check-replaced-key.ts";
 import { idpFault } from "./ask-idps.ts";
@@ -29,9 +29,9 @@ export async function dryRun(
   const check = async (user: OrderedUser) => {
     const idp = deps.idps.get(user.idpId);
     const found = idp === undefined ? [] : await checkAtIdp(user, idp, signal, deps);
-    return found.map(({ effect, message, code }) => {
+    return found.map(({ effect, isOfUser, message, code }) => {
       const reason = `${message} (identity provider ${user.idpId})`;
-      return { effect, problem: { path: pathOf(user.at), reason, code } };
+      return { effect, isOfUser, problem: { path: pathOf(user.at), reason, code } };
     });
   };
   const users = usersOf(draft.keys, deps.idps.defaultId);
@@ -39,18 +39,19 @@ export async function dryRun(
     Promise.all(users.map(user => limit(check, user))),
     checkReplacedKey(draft, deps),
   ]);
-  const found = ofUsers.flat();
+  const all = ofUsers.flat();
+  // What concerns an IdP as a whole is reported once, not for each user.
+  const found = all.filter(
+    ({ effect, isOfUser, problem: { reason } }, index) =>
+      effect !== "warning" || isOfUser || all.findIndex(other => other.problem.reason === reason) === index,
+  );
   const of = (effect: UserProblem["effect"]) => found.filter(each => each.effect === effect).map(each => each.problem);
   const tooLong = deliveryLimitViolations(draft).map(({ path, message, code }) => {
     return { path, reason: `is too long: ${message}`, code };
   });
   const refused = [...requestProblems(draft, pathOf, deps), ...tooLong, ...replaced.problems, ...of("refused")];
   const problems = [...refused, ...of("unchecked")];
-  // What concerns an IdP as a whole is reported once, not for each user.
-  const ofIdps = of("warning").filter(
-    ({ reason }, index, all) => all.findIndex(other => other.reason === reason) === index,
-  );
-  const warnings = [...replaced.warnings, ...ofIdps];
+  const warnings = [...replaced.warnings, ...of("warning")];
   if (problems.length === 0) return warnings;
   const details = { problems, data: { warnings } };
   if (refused.length > 0) throw new Fault("invalid", "The request would be refused.", details);
@@ -80,7 +81,7 @@ async function checkAtIdp(
   const unsuitable = user.keys.map(key => challengeProblem(asked.value, key, idp, deps)).find(Boolean);
   return [
     ...checked,
-    ...(tooMany ? [warning("many_credentials", tooMany)] : []),
+    ...(tooMany ? [userWarning("many_credentials", tooMany)] : []),
     ...(unsuitable ? [refusal("challenge_unsuitable", `cannot get a usable challenge: ${unsuitable}`)] : []),
   ];
 }

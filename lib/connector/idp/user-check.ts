@@ -15,10 +15,16 @@ export interface UserProblem {
   readonly message: string;
   /** `refused`: no credential can be registered. `unchecked`: the IdP did not answer. */
   readonly effect: "refused" | "warning" | "unchecked";
+  /** Set for a warning about the user. Others concern the IdP, and are equal for all its users. */
+  readonly isOfUser?: boolean;
 }
 
 export const refusal = (code: string, message: string): UserProblem => ({ code, message, effect: "refused" });
 export const warning = (code: string, message: string): UserProblem => ({ code, message, effect: "warning" });
+export const userWarning = (code: string, message: string): UserProblem => ({
+  ...warning(code, message),
+  isOfUser: true,
+});
 export const notChecked = (reason: string): UserProblem => ({
   code: "not_checked",
   message: `could not be checked: ${reason}`,

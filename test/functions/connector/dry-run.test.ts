@@ -78,7 +78,7 @@ describe("a create with dry_run=true", () => {
   it("answers 400 with the problem of each user, its code, and what to change", async () => {
     const body = altered(orderBody([1, 1]), {
       "shipment.shipment_items[0].credentials[0].user_id": "guest@example.com",
-      "shipment.shipment_items[1].credentials[0].user_id": "disabled@example.com",
+      "shipment.shipment_items[1].credentials[0].user_id": "unknown@example.com",
     });
     const { status, body: answer } = await call(`${create}?dry_run=true`, { body });
     expect(status).toBe(400);
@@ -96,9 +96,8 @@ describe("a create with dry_run=true", () => {
           },
           {
             path: "shipment.shipment_items[1].credentials[0].user_id",
-            reason:
-              "is disabled: enable the account in the Microsoft Entra admin center, Users (identity provider entra)",
-            code: "user_disabled",
+            reason: "does not exist in the tenant: correct the principal name or object id (identity provider entra)",
+            code: "user_unknown",
           },
         ],
         warnings: [expect.objectContaining({ code: "attestation_enforced" })],

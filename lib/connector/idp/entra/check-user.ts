@@ -3,7 +3,7 @@ import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts"
 import { type Instant, minutes, plus } from "../../../platform/time.ts";
 import type { AccessTokens, TokenCall } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
-import { asUnknownUser, checked, refusal, type UserProblem } from "../user-check.ts";
+import { asUnknownUser, checked, refusal, type UserProblem, userWarning } from "../user-check.ts";
 import { passkeyPolicy, policyProblems } from "./passkey-policy.ts";
 import { type Account, account } from "./wire.ts";
 
@@ -49,10 +49,11 @@ export function entraUserCheck(
 
 /** A user type that is missing is that of a member. */
 function accountProblems({ accountEnabled, userType }: Account): readonly UserProblem[] {
-  const disabled = "is disabled: enable the account in the Microsoft Entra admin center, Users";
+  // Accounts of people who have not joined yet are disabled while their keys are made.
+  const disabled = "is disabled: enable the account in the Microsoft Entra admin center, Users, before the key is used";
   const guest = "is a guest, who can have passkeys in the home tenant only: order for a member of this tenant";
   return [
-    ...(accountEnabled === false ? [refusal("user_disabled", disabled)] : []),
+    ...(accountEnabled === false ? [userWarning("user_disabled", disabled)] : []),
     ...(userType?.toLowerCase() === "guest" ? [refusal("user_guest", guest)] : []),
   ];
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import type { AccessTokens, TokenCall } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
-import { asUnknownUser, checked, refusal, type UserProblem } from "../user-check.ts";
+import { asUnknownUser, checked, refusal, type UserProblem, userWarning } from "../user-check.ts";
 import { type Account, deviceList } from "./wire.ts";
 
 const mfaSettings = z.lazy(() => z.object({ pairing: z.object({ maxAllowedDevices: z.int().min(0) }) }));
@@ -48,10 +48,10 @@ export function pingOneUserCheck(
 }
 
 function accountProblems({ enabled, mfaEnabled }: Account): readonly UserProblem[] {
-  const disabled = "is disabled: enable the user in PingOne, Directory > Users";
+  const disabled = "is disabled: enable the user in PingOne, Directory > Users, before the key is used";
   const withoutMfa = "has MFA disabled: enable it in PingOne, Directory > Users, tab Services";
   return [
-    ...(enabled === false ? [refusal("user_disabled", disabled)] : []),
+    ...(enabled === false ? [userWarning("user_disabled", disabled)] : []),
     ...(mfaEnabled === false ? [refusal("mfa_disabled", withoutMfa)] : []),
   ];
 }

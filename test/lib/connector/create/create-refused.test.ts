@@ -43,7 +43,6 @@ describe("a create that an identity provider answers no", () => {
       /would refuse the credential: shipment.shipment_items\[1\].credentials\[0\].user_id does not exist in the/,
     ],
     ["guest", /user_id is a guest, who can have passkeys in the home tenant only: order for a member/],
-    ["disabled", /user_id is disabled: enable the account in the Microsoft Entra admin center/],
     ["blocked", /refused the credential: User or group restriction policy failed/],
     ["forbidden", /refused the credential: Request Authorization failed/],
   ] as const)("for a user who is %s: 400 idp_error", async (accountStatus, message) => {

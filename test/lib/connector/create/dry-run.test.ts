@@ -88,10 +88,8 @@ describe("a dry run", () => {
     const items = [
       at("entra", "unknown@example.com"),
       at("entra", "guest@example.com"),
-      at("entra", "disabled@example.com"),
       at("entra", "blocked@example.com"),
       at("pingone", gone),
-      at("pingone", "disabled@example.com"),
       at("pingone", "mfa@example.com"),
       at("aic", "unknown@example.com"),
       at("none", "ada@example.com"),
@@ -103,7 +101,7 @@ describe("a dry run", () => {
       "shipment.shipment_items[0].credentials": items,
     });
     expect(await problems(connector, body)).toEqual({
-      "shipment.shipment_items[0].credentials[8].idp_id": undefined,
+      "shipment.shipment_items[0].credentials[6].idp_id": undefined,
       "enrollment_contacts.emails_to[0]": undefined,
       "shipment.shipment_items[0].pin_request.length": undefined,
       "authenticators[0].pin_request.min_length": undefined,
@@ -111,12 +109,10 @@ describe("a dry run", () => {
       "shipment.mailing_address.city": "validation_error",
       [first]: "user_unknown",
       "shipment.shipment_items[0].credentials[1].user_id": "user_guest",
-      "shipment.shipment_items[0].credentials[2].user_id": "user_disabled",
-      "shipment.shipment_items[0].credentials[3].user_id": "options_refused",
-      "shipment.shipment_items[0].credentials[4].user_id": "user_unknown",
-      "shipment.shipment_items[0].credentials[5].user_id": "user_disabled",
-      "shipment.shipment_items[0].credentials[6].user_id": "mfa_disabled",
-      "shipment.shipment_items[0].credentials[7].user_id": "options_refused",
+      "shipment.shipment_items[0].credentials[2].user_id": "options_refused",
+      "shipment.shipment_items[0].credentials[3].user_id": "user_unknown",
+      "shipment.shipment_items[0].credentials[4].user_id": "mfa_disabled",
+      "shipment.shipment_items[0].credentials[5].user_id": "options_refused",
     });
     expect(writes()).toEqual([]);
   });
@@ -149,6 +145,24 @@ describe("a dry run", () => {
     expect(await codes(altered(mixedBody(), twenty))).not.toContain("many_credentials");
     const more = { ...twenty, "authenticators[0].credentials": credentials("entra", 1) };
     expect(await codes(altered(mixedBody(), more))).toContain("many_credentials");
+  });
+
+  test("warns of each disabled user, and orders for them: they may join later", async () => {
+    const connector = await connectorOfAll();
+    const users = [
+      { idp_id: "entra", user_id: newUser() },
+      { idp_id: "entra", user_id: newUser() },
+      { idp_id: "pingone", user_id: newUser() },
+    ];
+    for (const { idp_id, user_id } of users)
+      (idp_id === "entra" ? peers.entra : peers.pingone).setUser(user_id, "disabled");
+    const warnings = await run(connector, forUsers(...users));
+    const disabled = warnings.filter(({ code }) => code === "user_disabled");
+    expect(disabled.map(({ path }) => path)).toEqual(
+      users.map((_, index) => `shipment.shipment_items[0].credentials[${index}].user_id`),
+    );
+    const { requestId } = await connector.order(forUsers(...users));
+    expect((await connector.read(requestId)).state).toBe("started");
   });
 
   test("of which an IdP does not answer says what could not be checked: 503, and 400 beside any refusal", async () => {

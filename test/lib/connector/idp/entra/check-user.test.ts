@@ -37,7 +37,7 @@ describe("the check of a user of Entra ID", () => {
     ["known", []],
     ["unknown", ["refused user_unknown"]],
     ["guest", ["refused user_guest"]],
-    ["disabled", ["refused user_disabled"]],
+    ["disabled", ["warning user_disabled"]],
     ["forbidden", ["warning right_missing"]],
   ] as const)("finds one who is %s", async (accountStatus, problems) => {
     entra.setUser(user, accountStatus);

@@ -37,7 +37,7 @@ describe.each([
   test.each([
     ["known", []],
     ["unknown", ["refused user_unknown"]],
-    ["disabled", ["refused user_disabled"]],
+    ["disabled", ["warning user_disabled"]],
     ["without_mfa", ["refused mfa_disabled"]],
   ] as const)("finds one who is %s, with one call", async (accountStatus, problems) => {
     pingone.setUser(userId, accountStatus);
@@ -65,7 +65,7 @@ describe.each([
     pingone.settings({ readsSettings: false });
     pingone.setUser(userId, "disabled");
     expect((await check(userId, 1)).map(({ message }) => message)).toEqual([
-      "is disabled: enable the user in PingOne, Directory > Users",
+      "is disabled: enable the user in PingOne, Directory > Users, before the key is used",
       "was not fully checked: grant the worker application the roles Environment Admin and Identity Data Admin",
     ]);
   });
