@@ -30,10 +30,7 @@ export const problem = z.lazy(() =>
     .object({
       path: z.string().describe("The field, as in `shipment.shipment_items[0].name`."),
       reason: z.string().describe("What is wrong with it, as the rest of a sentence that begins with the field."),
-      code: z
-        .string()
-        .optional()
-        .describe("Only with `dry_run`: names the reason for programs, as in `user_guest`."),
+      code: z.string().optional().describe("Only with `dry_run`: names the reason for programs, as in `user_guest`."),
     })
     .meta({ id: "Problem", description: "One field that is wrong." }),
 );
