@@ -13,13 +13,14 @@ export const userImport: ImportKind<UserImportArguments, ImportUser> = {
   noun: "user",
   parseArguments: userImportArguments,
   readLines: async ({ files, mapping }, _, note) => {
-    const lines: Line<ImportUser>[] = [];
+    // Not spread: a file can have more lines than a call can have arguments.
+    const lines: (readonly Line<ImportUser>[])[] = [];
     for (const file of files) {
       const isFolder = file !== "-" && (await stat(file).catch(() => undefined))?.isDirectory();
-      if (isFolder) lines.push(...(await readYubiAuth(file)));
-      else for (const { name, text } of await readTexts([file])) lines.push(...readUsers(name, text, mapping, note));
+      if (isFolder) lines.push(await readYubiAuth(file));
+      else for (const { name, text } of await readTexts([file])) lines.push(readUsers(name, text, mapping, note));
     }
-    return withoutDuplicates(lines);
+    return withoutDuplicates(lines.flat());
   },
   send: (users, _, core) => sendUsers(users, core),
   bytesOf,

@@ -22,17 +22,38 @@ export interface WrittenUser extends Omit<ImportUser, "username" | "enabled"> {
   readonly username: string | undefined;
   /** Undefined if the text is neither true nor false. */
   readonly enabled: boolean | undefined;
+  /** What cannot be read. */
+  readonly problems?: readonly string[];
 }
 
-export const bytesOf = (user: ImportUser): number => Buffer.byteLength(JSON.stringify(user)) + 1;
+/** Fewer than the values that Core takes in a body. */
+const maxBatchValues = 9_990;
+/** Values of a user without attributes and OTP keys. */
+const ownValues = 8;
+
+/** Returns how much of the largest call a user takes, in bytes. */
+export function bytesOf(user: ImportUser): number {
+  const values = ownValues + Object.keys(user.attributes).length + user.otpkeys.length;
+  return Math.max(Buffer.byteLength(JSON.stringify(user)) + 1, (values * maxBatchBytes) / maxBatchValues);
+}
+
+/** Whether a text was read in the encoding in which it was written. */
+const isReadable = (text: string): boolean => text.isWellFormed() && !text.includes("\ufffd");
 
 /** Returns the line of a user, checked by the rules of Core. The reason of a refusal names every problem and quotes no secret. */
-export function lineOf(file: string, line: number, { username, enabled, ...rest }: WrittenUser): Line<ImportUser> {
+export function lineOf(
+  file: string,
+  line: number,
+  { username, enabled, problems: unread = [], ...rest }: WrittenUser,
+): Line<ImportUser> {
   const { password, password_hash: hash, attributes, otpkeys } = rest;
   const user = { ...rest, username: username ?? "", enabled: enabled ?? true };
   const name = parseUsername(user.username);
   const parsed = hash === undefined ? undefined : parseImportedHash(hash);
+  const texts = [user.username, password ?? "", ...Object.entries(attributes).flat(), ...otpkeys];
   const problems = [
+    ...unread,
+    ...(texts.every(isReadable) ? [] : ["it has a character that cannot be read: the file must be UTF-8 or UTF-16"]),
     ...(username === undefined || username === ""
       ? ["it has no username"]
       : name.ok

@@ -29,15 +29,20 @@ export function readUsers(
   const rows = isJson ? jsonRows(text) : csvRows(file, text);
   const names = new Set(rows.flatMap(({ values }) => Object.keys(values ?? {})));
   if (rows.length === 0) return [{ file, line: 1, outcome: "refused", reason: "the file contains no user" }];
-  for (const name of mapping.values()) if (!names.has(name)) throw new Error(`${file} has no column ${name}.`);
-  const fieldOf = (name: string) => [...mapping].find(([, column]) => column === name)?.[0] ?? name;
-  const isRead = (name: string) => isField(fieldOf(name)) || (isJson && name === "attributes");
-  const unread = [...names].filter(name => !isRead(name));
+  // Without a header the first user would be taken for one, and the note below would quote a password.
+  for (const name of [mapping.get("username") ?? "username", ...mapping.values()])
+    if (!names.has(name)) throw new Error(`${file} has no column ${name}.`);
+  const mapped = new Set(mapping.values());
+  /** Whether a column is a field by its own name. */
+  const isOwnField = (name: string) =>
+    !mapped.has(name) && !mapping.has(name) && (isField(name) || (isJson && name === "attributes"));
+  const unread = [...names].filter(name => !mapped.has(name) && !isOwnField(name));
   if (unread.length > 0) note(`${file}: not read: ${unread.join(", ")}`);
   return rows.map(({ line, values }) => {
     if (values === undefined) return { file, line, outcome: "refused", reason: "it is no object in JSON" };
-    const byField = Object.fromEntries(Object.entries(values).map(([name, value]) => [fieldOf(name), value]));
-    return lineOf(file, line, writtenUser(byField));
+    const own = Object.entries(values).filter(([name]) => isOwnField(name));
+    const byMapping = [...mapping].map(([field, column]) => [field, values[column]] as const);
+    return lineOf(file, line, writtenUser(Object.fromEntries([...own, ...byMapping])));
   });
 }
 
@@ -59,22 +64,36 @@ function objectOf(row: string): Values | undefined {
 
 /** Returns the user of a row. An empty value is an absent one, but for a password without a hash: then the user has none. */
 function writtenUser(values: Values): WrittenUser {
-  const text = (name: string) =>
-    values[name] === undefined || values[name] === null ? undefined : String(values[name]);
-  const { attributes: nested = {}, otpkeys } = values;
-  const ofColumns = Object.entries(values).flatMap(([name, value]) =>
-    name.startsWith(attributePrefix) ? [[name.slice(attributePrefix.length), value] as const] : [],
+  const problems: string[] = [];
+  /** Returns a text; of a number only where it is written in one way. */
+  const textOf = (name: string, value: unknown, orNumber: boolean): string | undefined => {
+    if (value === undefined || value === null) return undefined;
+    if (typeof value === "string") return value;
+    if (orNumber && (typeof value === "boolean" || Number.isSafeInteger(value))) return String(value);
+    problems.push(`its ${name} is no text`);
+    return undefined;
+  };
+  const [username, password, hash] = ["username", "password", "password_hash"].map(name =>
+    textOf(name, values[name], false),
   );
-  const attributes = [...Object.entries(nested as object), ...ofColumns].filter(([, value]) => (value ?? "") !== "");
-  const hash = text("password_hash") || undefined;
-  const password = text("password");
+  const { attributes, otpkeys } = values;
+  const isNested = typeof attributes === "object" && attributes !== null && !Array.isArray(attributes);
+  if (!isNested && (attributes ?? undefined) !== undefined) problems.push("its attributes are no object");
+  const ofColumns = Object.entries(values).filter(([name]) => name.startsWith(attributePrefix));
+  const all = [
+    ...(isNested ? Object.entries(attributes) : []),
+    ...ofColumns.map(([name, value]) => [name.slice(attributePrefix.length), value] as const),
+  ].map(([key, value]) => [key, textOf(`attribute ${key}`, value, true) ?? ""] as const);
+  const prefixes = Array.isArray(otpkeys) ? otpkeys : (textOf("otpkeys", otpkeys, true) ?? "").split(/[\s,;|]+/);
+  const isGiven = password !== undefined && (password !== "" || !hash);
   return {
-    username: text("username"),
-    ...(password !== undefined && (password !== "" || hash === undefined) && { password }),
-    ...(hash !== undefined && { password_hash: hash }),
-    attributes: Object.fromEntries(attributes.map(([key, value]) => [key, String(value)])),
-    otpkeys: Array.isArray(otpkeys) ? otpkeys.map(String) : (text("otpkeys") ?? "").split(/[\s,;|]+/).filter(Boolean),
-    enabled: flagOf(text("enabled") ?? ""),
+    username,
+    ...(isGiven && { password }),
+    ...(hash && { password_hash: hash }),
+    attributes: Object.fromEntries(all.filter(([, value]) => value !== "")),
+    otpkeys: prefixes.map(prefix => textOf("otpkeys", prefix, true) ?? "").filter(Boolean),
+    enabled: flagOf(textOf("enabled", values.enabled, true) ?? ""),
+    problems,
   };
 }
 

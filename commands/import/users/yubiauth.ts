@@ -29,7 +29,9 @@ export async function readYubiAuth(folder: string): Promise<readonly Line<Import
   const attributesOf = Map.groupBy(attributes, ({ values }) => values.association_id);
   return users.map(({ line, values }) => {
     const { id, name: username, auth = "", attribute_association_id: association } = values;
-    const own = (linksOf.get(id) ?? []).map(link => keys.get(link.values.yubikey_id)).filter(key => key !== undefined);
+    // YubiAuth links an OTP key once more each time it is assigned.
+    const linked = new Set((linksOf.get(id) ?? []).map(link => link.values.yubikey_id));
+    const own = [...linked].map(key => keys.get(key)).filter(key => key !== undefined);
     const prefixes = (isEnabled: boolean) =>
       own.filter(key => (flagOf(key.enabled || "no") === true) === isEnabled).map(({ prefix = "" }) => prefix);
     const disabled = prefixes(false);

@@ -2,7 +2,10 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runImportCommand } from "../../../commands/import/import-command.ts";
+import { runImport } from "../../../commands/import/run-import.ts";
 import { userImport } from "../../../commands/import/user-import.ts";
+import { bytesOf, type ImportUser } from "../../../commands/import/users/imported-user.ts";
+import { refuseHugeJson } from "../../../lib/platform/http/parse/json-bounds.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
 import made from "../../support/auth/imported-hashes.json" with { type: "json" };
 import { hotpKey } from "../../support/auth/software-key.ts";
@@ -169,6 +172,94 @@ describe("importing users from a file", () => {
     expect(error).toContain("on line 2");
     expect(error).not.toContain("5ec2e7");
   });
+
+  it("tries nothing without a header, and quotes nothing of the first user", async () => {
+    const { code, out, error } = await run([fileOf("ann,5ec2e7\nbob,5ec2e7\n")]);
+    expect([code, error]).toEqual([2, expect.stringContaining("has no column username.")]);
+    expect(out + error).not.toContain("5ec2e7");
+  });
+
+  it("reads one column as several fields, and a mapped column in place of one that has the name of the field", async () => {
+    const name = `${newName()}@example.com`;
+    const file = fileOf(`mail,password_hash,pw\n${name},$1$old$5ec2e7,${hash}\n`);
+    const maps = ["username=mail", "attributes.mail=mail", "password_hash=pw"].flatMap(map => ["--map", map]);
+    const { code, error } = await run([...maps, file]);
+    expect([code, error]).toEqual([0, expect.stringContaining("not read: password_hash\n")]);
+    expect(await view(name)).toMatchObject({ attributes: { mail: name } });
+    expect(await isRight(name, password)).toBe(true);
+  });
+
+  it("refuses what is no text, as its form as a text could be another one", async () => {
+    const file = fileOf(
+      [
+        { username: { first: "ann" }, password_hash: hash },
+        { username: newName(), password: 12345678901 },
+        { username: newName(), password_hash: [hash] },
+        { username: newName(), password_hash: hash, attributes: null, enabled: null, otpkeys: null },
+        { username: newName(), password_hash: hash, attributes: "red" },
+        { username: newName(), password_hash: hash, attributes: { one: {}, two: 2 ** 60, three: null, four: 4 } },
+        { username: newName(), password_hash: hash, otpkeys: [{}], enabled: [] },
+      ]
+        .map(each => JSON.stringify(each))
+        .join("\n"),
+    );
+    const { code, out } = await run(["--dry-run", file]);
+    const refused = out.split("\n").map(line => line.slice(file.length + 1));
+    expect([code, ...refused.slice(0, 6)]).toEqual([
+      1,
+      "1: refused: its username is no text; it has no username",
+      "2: refused: its password is no text; it has neither password nor password_hash",
+      "3: refused: its password_hash is no text; it has neither password nor password_hash",
+      "5: refused: its attributes are no object",
+      "6: refused: its attribute one is no text; its attribute two is no text",
+      "7: refused: its otpkeys is no text; its enabled is no text",
+    ]);
+    expect(out).toContain("7 users: 6 refused, 1 to be sent\n");
+  });
+
+  it("refuses a line in another encoding: name and password would be others", async () => {
+    const latin1 = Buffer.from(`username,password\nM\u00fcller,correct horse\nann,h\u00f6rse battery\n`, "latin1");
+    const { code, out } = await run(["--dry-run", fileOf(latin1)]);
+    expect([code, out.match(/the file must be UTF-8 or UTF-16/g)?.length]).toEqual([1, 2]);
+    const lone = String.raw`{"username":"ann","password":"horse \ud800 battery"}`;
+    expect(await run(["--dry-run", fileOf(lone)])).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("1 refused"),
+    });
+  });
+
+  it("reads files of hundreds of thousands of lines", async () => {
+    const lines = Array.from({ length: 200_000 }, (_, n) => `u${n},`);
+    const { code, out } = await run(["--dry-run", fileOf(`username,password\n${lines.join("\n")}\n`)]);
+    expect([code, out]).toEqual([0, "200,000 users: 200,000 to be sent\n"]);
+  });
+
+  it("sends no more values in one call than Core takes", async () => {
+    const attributes = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`k${n}`, "v"]));
+    const item: ImportUser = { username: "ann", password: "", attributes, otpkeys: ["a", "b"], enabled: true };
+    const few: ImportUser = { ...item, attributes: {}, otpkeys: [] };
+    const sizes: number[] = [];
+    for (const each of [item, few])
+      await runImport(
+        Array.from(
+          { length: 100 },
+          (_, n) => ({ file: "f", line: n, item: each, outcome: "open", reason: "" }) as const,
+        ),
+        {
+          parallel: 1,
+          batch: 100,
+          bytesOf,
+          stop: new AbortController().signal,
+          tried: () => {},
+          send: async items => {
+            sizes.push(items.length);
+            refuseHugeJson(JSON.stringify({ users: items }));
+            return items.map(() => ({ outcome: "imported", reason: "" }));
+          },
+        },
+      );
+    expect(sizes).toEqual([47, 47, 6, 100]);
+  });
 });
 
 describe("importing the tables of YubiAuth", () => {
@@ -185,7 +276,8 @@ describe("importing the tables of YubiAuth", () => {
       `3,${names[2]},,12`,
     ]);
     write("yubikeys", ["id,prefix,enabled,attribute_association_id", `7,${prefixes[0]},t,`, `8,${prefixes[1]},f,13`]);
-    write("user_yubikeys", ["user_id,yubikey_id", "1,7", "1,8", "2,8"]);
+    // The table has no key: an OTP key that was assigned twice is there twice.
+    write("user_yubikeys", ["user_id,yubikey_id", "1,7", "1,8", "2,8", "1,7"]);
     write("attributes", [
       "id,association_id,key,value",
       "1,11,mail,ford@example.com",

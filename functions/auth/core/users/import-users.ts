@@ -1,6 +1,7 @@
 import * as z from "zod";
 import {
   type Attributes,
+  attributeLimits,
   parseAttributeKey,
   parseAttributeValue,
   withAttribute,
@@ -29,8 +30,14 @@ const attributesInput = () =>
         refuse([], "must be an object");
         return z.NEVER;
       }
+      const entries = Object.entries(given);
+      // Each is added to the others, so that too many would occupy the event loop.
+      if (entries.length > attributeLimits.count) {
+        refuse([], `must have at most ${attributeLimits.count} attributes`);
+        return z.NEVER;
+      }
       let all: Attributes = {};
-      for (const [key, value] of Object.entries(given)) {
+      for (const [key, value] of entries) {
         const parsedKey = parseAttributeKey(key);
         if (!parsedKey.ok) refuse([], `has a key that ${parsedKey.reason}`);
         else if (typeof value !== "string") refuse([key], "must be a text");

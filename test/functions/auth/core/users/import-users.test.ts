@@ -97,8 +97,13 @@ describe("POST /core/users/batch", () => {
       { username: twice.toUpperCase(), password: "password", otpkeys: ["nosuchkey"] },
       { username: newName(), password_hash: hash, otpkeys: ["same", "SAME"] },
       { username: newName(), password_hash: hash, attributes: ["x"] },
+      {
+        username: newName(),
+        password_hash: hash,
+        attributes: Object.fromEntries(Array.from({ length: 201 }, (_, n) => [`key${n}`, ""])),
+      },
     ]);
-    expect(statusesOf(results)).toEqual([201, 400, 400, 400, 400, 400, 400, 201, 400, 400, 400]);
+    expect(statusesOf(results)).toEqual([201, 400, 400, 400, 400, 400, 400, 201, 400, 400, 400, 400]);
     const fieldsOf = (index: number) =>
       ((results[index]?.problems ?? []) as readonly { field: string }[]).map(({ field }) => field).sort();
     expect(fieldsOf(1)).toEqual(["attributes", "attributes.number", "enabled", "otpkeys[0]", "password", "username"]);
@@ -113,6 +118,8 @@ describe("POST /core/users/batch", () => {
     expect(fieldsOf(8)).toEqual(["otpkeys", "password", "username"]);
     expect(fieldsOf(9)).toEqual(["otpkeys"]);
     expect(fieldsOf(10)).toEqual(["attributes"]);
+    // Of all attributes together, before they are added one by one.
+    expect(results[11]?.problems).toEqual([{ field: "attributes", reason: "must have at most 200 attributes" }]);
     expect(JSON.stringify(results)).not.toContain(hash);
   });
 
