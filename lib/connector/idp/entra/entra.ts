@@ -123,14 +123,25 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
       tokens.use(outer, async call => {
         const operation = "registered keys";
         const isFound = (methods: readonly Method[]) => findMethod(methods, query) === true;
-        return findMethod(await readMethods(call, operation, userOf(operation, stored), isFound), query);
+        const read = readMethods(call, operation, userOf(operation, stored), isFound);
+        return findMethod(await read.catch(error => undefinedIfGone(error) ?? []), query);
       }),
 
     revoke: (stored, credential, outer) =>
       tokens.use(outer, async call => {
         const operation = "revocation";
         const userId = userOf(operation, stored);
-        const found = methodIdOf(await readMethods(call, operation, userId), credential);
+        const read = readMethods(call, operation, userId);
+        const methods = await read.catch(error => {
+          undefinedIfGone(error);
+          // A principal name may have changed, and then the key still works. An object id never changes.
+          if (isObjectId.test(userId)) return [];
+          throw new PeerFailure(access.peer, operation, "refused", {
+            detail:
+              "Microsoft Graph does not know the user, who was deleted or renamed. Check there whether the key is registered.",
+          });
+        });
+        const found = methodIdOf(methods, credential);
         if (found === undefined) return;
         if (found === "unclear")
           throw new PeerFailure(access.peer, operation, "refused", {
@@ -144,6 +155,8 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
     compensate: async () => {},
   };
 }
+
+const isObjectId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function tokensOf(
   access: PeerAccess,

@@ -2,7 +2,6 @@ import type * as z from "zod";
 import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
-import { undefinedIfGone } from "../gone.ts";
 import { type Method, methodList } from "./wire.ts";
 
 const maxPages = 10;
@@ -16,7 +15,7 @@ interface MethodsOfUser {
   readonly isEnough?: ((methods: readonly Method[]) => boolean) | undefined;
 }
 
-/** Returns the FIDO2 methods of a user, none if the user is deleted. */
+/** Returns the FIDO2 methods of a user. Throws `PeerFailure` `missing` with Graph's code if Graph does not know the user. */
 export async function listMethods(
   access: PeerAccess,
   call: TokenCall,
@@ -26,9 +25,9 @@ export async function listMethods(
   let url = first;
   for (let page = 0; page < maxPages; page++) {
     const list = { ...call, operation, method: "GET", url, response: methodList, mayRepeat: true } as const;
-    const read: z.output<typeof methodList> | undefined = await callPeer(access, list).catch(undefinedIfGone);
-    methods.push(...(read?.value ?? []));
-    const next = read?.["@odata.nextLink"];
+    const read: z.output<typeof methodList> = await callPeer(access, list);
+    methods.push(...read.value);
+    const next = read["@odata.nextLink"];
     if (next === undefined || isEnough(methods)) return methods;
     // The token must not be sent to another host than Graph.
     if (!next.startsWith(`${graph}/`)) break;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -224,8 +225,8 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
   });
 
   /** Two registered security keys of a user, and how the first one is revoked. */
-  async function registered() {
-    const [challenge, second] = [await askFor(idp), await askFor(idp)];
+  async function registered(of = user) {
+    const [challenge, second] = [await askFor(idp, of), await askFor(idp, of)];
     const [response, other] = [answerBy(authenticator, challenge), answerBy(authenticator, second)];
     const registrationId = await activate(idp, challenge, response);
     await activate(idp, second, other);
@@ -249,8 +250,9 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     await revoke();
     expect(removals()).toBe(2);
     expect(peer.registrations()).toMatchObject([other]);
-    const { revoke: ofDeletedUser } = await registered();
-    await control(`users/${user}`, { accountStatus: "unknown" });
+    const deleted = randomUUID();
+    const { revoke: ofDeletedUser } = await registered(deleted);
+    await control(`users/${deleted}`, { accountStatus: "unknown" });
     await ofDeletedUser();
   });
 

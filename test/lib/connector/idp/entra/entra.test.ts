@@ -152,6 +152,18 @@ describe("an IdP of kind B", () => {
     expect(entra.count("DELETE", /fido2Methods/)).toBe(1);
   });
 
+  test("does not take a principal name that is unknown for a deleted user, because it may be a renamed one", async () => {
+    const challenge = await ask();
+    const attestation = answerTo(challenge);
+    await idp.activate(challenge.idpState, attestation, "Desk key: 1", { signal });
+    entra.setUser(user, "unknown");
+    const { credentialId } = attestation;
+    expect(await failureOf(idp.revoke(challenge.idpState, { credentialId }, signal))).toMatchObject({
+      kind: "refused",
+      detail: expect.stringContaining("deleted or renamed"),
+    });
+  });
+
   test("does not trust a name that was cut to Graph's limit", async () => {
     entra.settings({ methodIds: "guid" });
     const name = "A key with a long name: 300000000001";
