@@ -447,7 +447,7 @@ export interface paths {
         name: string;
         /** The token is accepted before this time, ISO 8601; default: until it is revoked. */
         expires_at?: string;
-        /** What the token may do: `read`, `support` (also send PIN emails again, cancel), `call` (everything, the default). */
+        /** What the token may do: `read`, `support` (also send PIN emails again, cancel, revoke, offboard), `call` (everything, the default). */
         role?: "read" | "support" | "call";
       } } };
       responses: {

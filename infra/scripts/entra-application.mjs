@@ -42,7 +42,7 @@ const roles = [
     id: "5e0d1f52-4c36-4d0e-9a6c-6d1c6f3b8a08",
     value: "Connector.Support",
     displayName: "Help recipients",
-    description: "May also send PIN emails again and cancel orders.",
+    description: "May also send PIN emails again, cancel orders, revoke credentials and offboard people.",
   },
 ];
 
@@ -66,6 +66,8 @@ const microsoftGraph = "00000003-0000-0000-c000-000000000000";
 /** Application permissions that register passkeys for others: the narrow one, and the one of tenants that do not have it yet. */
 const narrowPermission = "UserAuthMethod-Passkey.ReadWrite.All";
 const broadPermission = "UserAuthenticationMethod.ReadWrite.All";
+/** What the checks of users and of the tenant's passkey policy read. */
+const checkPermissions = ["User.Read.All", "Policy.Read.AuthenticationMethod"];
 
 /**
  * Makes the application, or brings an existing one up to date; what others added to it stays.
@@ -160,8 +162,9 @@ export async function hasPasskeyPermission(graph, principalId) {
 /**
  * Lets the connector's identity register passkeys in the tenant (kind B, decision C13), so that no client secret exists.
  * @param broad takes the broad permission even where the narrow one exists
+ * @param checks also lets it read users and the policies of authentication methods
  */
-export async function ensurePasskeyPermission(graph, principalId, { broad, tell }) {
+export async function ensurePasskeyPermission(graph, principalId, { broad, checks, tell }) {
   const resource = await graph.get(`/servicePrincipals(appId='${microsoftGraph}')?$select=id,appRoles`);
   const roleOf = value =>
     resource.appRoles.find(role => role.value === value && role.allowedMemberTypes.includes("Application"));
@@ -174,11 +177,15 @@ export async function ensurePasskeyPermission(graph, principalId, { broad, tell 
   const path = `/servicePrincipals/${principalId}/appRoleAssignments`;
   const assigned = await graph.list(`${path}?$top=999`);
   const holds = role => assigned.some(each => each.resourceId === resource.id && each.appRoleId === role?.id);
-  if (holds(wanted)) tell(`The connector's identity already has ${wanted.value}.`);
-  else {
-    await graph.post(path, { principalId, resourceId: resource.id, appRoleId: wanted.id }, { retryStatuses: [404] });
-    tell(`Gave ${wanted.value} to the connector's identity.`);
-    tell("It takes effect within 24 hours, because Azure caches the tokens of managed identities.");
+  for (const value of [wanted.value, ...(checks ? checkPermissions : [])]) {
+    const role = roleOf(value);
+    if (role === undefined) tell(`This tenant has no ${value} yet.`);
+    else if (holds(role)) tell(`The connector's identity already has ${value}.`);
+    else {
+      await graph.post(path, { principalId, resourceId: resource.id, appRoleId: role.id }, { retryStatuses: [404] });
+      tell(`Gave ${value} to the connector's identity.`);
+      tell("It takes effect within 24 hours, because Azure caches the tokens of managed identities.");
+    }
   }
   const other = [roleOf(narrowPermission), roleOf(broadPermission)].find(
     role => role && role.id !== wanted.id && holds(role),

@@ -19,6 +19,8 @@ Makes the application whose tokens Core and the connector take, with its roles, 
   --passkeys <object id>        lets the connector's identity register passkeys in this tenant (identity provider of kind B);
                                 its id is CONNECTOR_PRINCIPAL_ID of the azd environment. Alone, it leaves the application as it is
   --broad                       with --passkeys: the broad permission, for Graph's beta where it refuses the narrow one
+  --checks                      with --passkeys: also User.Read.All and Policy.Read.AuthenticationMethod, so that creates and dry runs
+                                refuse a user or a policy that cannot work
   --graph <address>             Microsoft Graph of another cloud`;
 
 const { values } = parseArgs({
@@ -30,6 +32,7 @@ const { values } = parseArgs({
     people: { type: "boolean", default: false },
     passkeys: { type: "string" },
     broad: { type: "boolean", default: false },
+    checks: { type: "boolean", default: false },
     graph: { type: "string", default: "https://graph.microsoft.com" },
     help: { type: "boolean", default: false },
   },
@@ -61,7 +64,11 @@ async function register() {
   const isAboutApplication = values.passkeys === undefined || principals.length > 1 || values.people || values.name;
   if (isAboutApplication) await registerApplication(otherRoles, tell);
   if (values.passkeys === undefined) return;
-  await ensurePasskeyPermission(connectToGraph(values.graph), values.passkeys, { broad: values.broad, tell });
+  await ensurePasskeyPermission(connectToGraph(values.graph), values.passkeys, {
+    broad: values.broad,
+    checks: values.checks,
+    tell,
+  });
   tell("\nLet the connector use its identity:\n\n  azd env set IDPA_MANAGED_IDENTITY true");
 }
 

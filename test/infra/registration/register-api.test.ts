@@ -178,6 +178,24 @@ describe("the registration of the API with Entra", () => {
     expect(assignments()).toEqual([broad]);
   });
 
+  it("also grants what the checks of an order read, where that is asked for and the tenant has it", async () => {
+    await graph.close();
+    graph = await simulatedGraph({ permissions: [narrow, "User.Read.All", "Policy.Read.AuthenticationMethod"] });
+    const connector = randomUUID();
+    const given = () =>
+      graph.assignments.map(({ appRoleId }) => graph.graphRoles.find(({ id }) => id === appRoleId)?.value);
+    await register("--passkeys", connector);
+    expect(given()).toEqual([narrow]);
+    await register("--passkeys", connector, "--checks");
+    expect(given()).toEqual([narrow, "User.Read.All", "Policy.Read.AuthenticationMethod"]);
+    await graph.close();
+    graph = await simulatedGraph({ permissions: [narrow, "User.Read.All"] });
+    expect(await register("--passkeys", connector, "--checks")).toContain(
+      "This tenant has no Policy.Read.AuthenticationMethod yet.",
+    );
+    expect(given()).toEqual([narrow, "User.Read.All"]);
+  });
+
   it.each([
     ["an object id that is none", ["--core-admin", "somebody@example.com"], "somebody@example.com is no object id"],
     ["a name that breaks a path", ["--name", "a')/owners"], "The name has 1 to 120"],

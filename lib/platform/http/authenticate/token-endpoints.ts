@@ -28,7 +28,8 @@ const roleTexts = {
     "What the token may do: `read`, `support` (also unlock, disable users and OTP keys, issue temporary codes, end " +
     "sessions), `import` (also import OTP keys), `admin` (everything, the default).",
   connector:
-    "What the token may do: `read`, `support` (also send PIN emails again, cancel), `call` (everything, the default).",
+    "What the token may do: `read`, `support` (also send PIN emails again, cancel, revoke, offboard), `call` (everything, " +
+    "the default).",
 };
 const role = (api: RoleApi) =>
   z.preprocess(value => value ?? undefined, z.enum(apiRoles[api]).optional()).meta({ description: roleTexts[api] });
