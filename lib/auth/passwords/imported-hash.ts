@@ -12,12 +12,12 @@ export const importedSchemes = [
 
 export type ImportedScheme = (typeof importedSchemes)[number];
 
-/** How another server hashed a password: all that its hash contains besides the tag. */
+/** How another server hashed a password: its hash without the tag. */
 export interface ImportedParameters {
   readonly scheme: ImportedScheme;
-  /** Iterations or rounds; of argon2id passes, of bcrypt their logarithm. */
+  /** Iterations or rounds; passes of argon2id; of bcrypt the base-2 logarithm of the rounds. */
   readonly cost: number;
-  /** Of a crypt scheme and of bcrypt as text in their own alphabet, else base64. */
+  /** Of SHA-crypt and bcrypt in their own alphabet, of the others base64 without padding. */
   readonly salt: string;
   /** Of argon2id, in KiB. */
   readonly memoryCost?: number;
@@ -35,8 +35,8 @@ export interface ImportedHash {
 }
 
 /**
- * Highest cost of a hash that is imported, because any caller who knows the name can start it. At each
- * limit one takes about a second of a core at most, as measured in A25; the defaults of passlib 1.7 and Django 6 are below.
+ * Maximum cost of an imported hash: each sign-in with the username computes it, also with a wrong password. At each limit
+ * that takes at most about a second of a core, as measured in A25; the defaults of passlib 1.7 and Django 6 are below.
  */
 const maxCost: Readonly<Record<Exclude<ImportedScheme, "argon2id">, number>> = {
   bcrypt: 13,
@@ -49,9 +49,9 @@ const maxCost: Readonly<Record<Exclude<ImportedScheme, "argon2id">, number>> = {
 const maxArgon2 = { memory: 65_536, work: 1_048_576, parallelism: 16 };
 
 const malformed = refused("is malformed");
-const tooCostly = (limit: string) => refused(`costs more than a sign-in may: at most ${limit}`);
+const tooCostly = (limit: string) => refused(`costs too much for a sign-in: at most ${limit}`);
 
-/** Parses a hash as passlib, crypt(3), bcrypt, Django and the PHC string format write it. The reason quotes nothing of it. */
+/** Parses a hash in the format of passlib, crypt(3), bcrypt, Django or PHC. The reason of a refusal does not contain the hash. */
 export function parseImportedHash(text: string): Parsed<ImportedHash> {
   if (text.startsWith("$pbkdf2-sha")) return parsePasslib(text);
   if (text.startsWith("pbkdf2_sha256$")) return parseDjango(text);

@@ -13,27 +13,28 @@ import type { Username } from "./username.ts";
 /** A user of a batch (A25). */
 export interface ImportedUser {
   readonly username: Username;
-  /** As text, empty for a user without one; or as another server hashed it. */
+  /** In clear, empty for a user without a password; or the hash that another server made. */
   readonly password: string | ImportedHash;
   readonly attributes: Attributes;
   /** Prefixes of existing OTP keys, each once. */
   readonly otpkeys: readonly string[];
   readonly enabled: boolean;
-  /** Problems of this element in its list. It is refused with these and all others. */
+  /** Problems that the caller has found. The import adds its own and refuses the user with all of them. */
   readonly problems: readonly Problem[];
 }
 
-/** What became of a user. `isNew` is false if the same user was there. A Fault: nothing of the user was imported. */
+/** The result for a user. `isNew` is false if the same user existed. With a Fault, nothing of the user was imported. */
 export type UserImportResult = { readonly id: number; readonly isNew: boolean } | Fault;
 
 /** Number of users that are imported at once. Each has at most one slot in the queue of hashes. */
 const concurrency = 8;
 
 /**
- * Imports up to 100 users of different names. Each is created completely, in one transaction, or not at all; one who is
- * there already must be the same, and does not change. Results have the order of the users. A repeated call completes what
- * an earlier one began.
- * Throws Fault `unavailable` if storage or vault is away, or the queue of hashes is full; some users may be imported then.
+ * Imports users with different names. Each is created in one transaction or not at all. An existing user must have
+ * everything that the import says, and is not changed. Results have the order of the users. A repeated call completes an
+ * earlier one.
+ * Throws Fault `unavailable` if storage or Key Vault is not responding, or the queue of hashes is full; some users may be
+ * imported then.
  */
 export async function importUsers(
   users: readonly ImportedUser[],
@@ -41,7 +42,7 @@ export async function importUsers(
 ): Promise<readonly UserImportResult[]> {
   let outage: Fault | undefined;
   const results = await pLimit(concurrency).map(users, async user => {
-    // The other users would only wait for storage too.
+    // Without storage, the remaining users would fail as well.
     const result = outage ?? (await attempt(() => importUser(user, deps), deps));
     if (isUnavailable(result)) outage ??= result;
     return result;
@@ -93,11 +94,11 @@ async function create(user: ImportedUser, deps: AuthDeps) {
 }
 
 /**
- * Throws Fault `conflict` with every field that a user with the name has otherwise. Attributes and OTP keys that were added
- * since are no difference, and neither is a password that replaced the imported hash.
+ * Throws Fault `conflict` with every field in which an existing user differs. Attributes and OTP keys that were added since
+ * are no difference, and neither is a password that replaced the imported hash.
  */
 async function requireSame(there: UserView, user: ImportedUser, deps: AuthDeps): Promise<void> {
-  const different = (path: string) => ({ path, reason: "is another one than that of the existing user" });
+  const different = (path: string) => ({ path, reason: "differs from that of the existing user" });
   const problems = [
     ...((await hasPassword(there, user.password, deps)) ? [] : [different("password")]),
     ...Object.entries(user.attributes)
@@ -110,7 +111,7 @@ async function requireSame(there: UserView, user: ImportedUser, deps: AuthDeps):
   throw new Fault("conflict", "A user with that username already exists!", { problems });
 }
 
-/** Returns whether a user has a password, or a newer one in place of an imported hash. */
+/** Returns whether the password of an existing user is `password`, or has replaced this imported hash. */
 async function hasPassword({ id }: UserView, password: string | ImportedHash, { users, hasher }: AuthDeps) {
   const user = (await users.find({ by: "id", id }))?.value;
   const stored = user?.password;

@@ -12,8 +12,8 @@ import { isLeasedByAnother, type Run } from "../runs/run.ts";
 import type { PollResult } from "./poll-shipment.ts";
 
 /**
- * Asks the delivery service where a shipment is that no credential waits for, and saves the state and the tracking number. Leaves
- * the responses alone. Takes no lease: the call changes nothing, and the result is saved by version.
+ * Asks the delivery service for the state of a shipped order that no credential waits for, and saves it with the tracking number.
+ * Does not read the responses. Takes no lease: the call changes nothing, and the result is saved by version.
  */
 export async function trackShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
   const { delivery, log, now } = deps;
@@ -39,7 +39,7 @@ export async function trackShipment(loaded: LoadedRequest, run: Run, deps: Conne
 }
 
 /**
- * Saves what is known of a tracked shipment, and the next look at it. It is the last one at the end of `trackForMs`.
+ * Saves what is known of a tracked shipment, and when it is asked for next. After `trackForMs` tracking ends.
  * @param retryAfter seconds that the peer asked to wait
  */
 export async function saveTracked(
@@ -50,8 +50,8 @@ export async function saveTracked(
 ): Promise<void> {
   const { now, intervals, log } = deps;
   const { shipment } = delivery ?? {};
-  const isOver = plus(shipment?.shippedAt ?? now(), intervals.trackForMs) <= now();
-  const tracked = isOver && delivery ? withDeliveryEnd(delivery, now()) : delivery;
+  const hasEnded = plus(shipment?.shippedAt ?? now(), intervals.trackForMs) <= now();
+  const tracked = hasEnded && delivery ? withDeliveryEnd(delivery, now()) : delivery;
   const request = { ...loaded.request.value, ...(tracked && { delivery: tracked }) };
   const before = securityKeysOf(loaded);
   const keys = withLostRevoked(before, request, deps).filter(key => !before.includes(key));

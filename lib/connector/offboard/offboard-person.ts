@@ -26,7 +26,7 @@ interface OffboardedCredential {
   readonly key: SecurityKey;
   readonly index: number;
   readonly credential: Credential;
-  /** What the call does about it. `none`: nothing is to be done, or `problem` says why it is left. */
+  /** What the call does, or would do. `none`: there is nothing to do, or `problem` says why the credential is left. */
   readonly action: "cancel" | "revoke" | "none";
   /** Why the person may still sign in with it, now or later. */
   readonly problem?: string;
@@ -40,7 +40,7 @@ interface OffboardReport {
 
 const pageSize = 100;
 
-const produced = "The key is produced, so it cannot be cancelled. Repeat the call when the credential is active.";
+const produced = "The key has been produced, so it cannot be cancelled. Repeat the call when the credential is active.";
 const shared =
   "The request has open credentials of other users. Cancel it, or repeat the call when this one is active.";
 const otherUser = "The recipient's request has a credential of this user. If it is the same person, name the user_id.";
@@ -72,18 +72,18 @@ export async function offboardPerson(
         isBeingWritten ||= !isStaleRow(entry, true, deps);
         continue;
       }
-      const offboard = dryRun || isPastDeadline(run, deps) ? undefined : offboardRequest;
+      const isLeft = dryRun || isPastDeadline(run, deps);
       const done = await withLogFields({ credentialRequestId: requestId }, async () =>
-        offboard === undefined ? { loaded } : offboard(loaded, leaver, requestedBy, deps),
+        isLeft ? { loaded } : offboardRequest(loaded, leaver, requestedBy, deps),
       );
       credentials.push(...reportOf(loaded, done, leaver));
     }
     if (entries.length < pageSize) break;
   }
-  const isOver = (credential: Credential) => !isUsable(credential) && !isRevoking(credential);
+  const hasEnded = (credential: Credential) => !isUsable(credential) && !isRevoking(credential);
   const isComplete =
-    !isBeingWritten && credentials.every(({ credential, problem }) => problem === undefined && isOver(credential));
-  // No log has the person who leaves.
+    !isBeingWritten && credentials.every(({ credential, problem }) => problem === undefined && hasEnded(credential));
+  // The log does not name the person.
   if (!dryRun) deps.log.info("person_offboarded", { credentials: credentials.length, isComplete });
   return { credentials, isComplete };
 }
@@ -123,12 +123,12 @@ async function offboardRequest(
   };
   const filter = filterOf(leaver, start.request.value);
   const isActive: CredentialFilter = (key, index) => key.credentials[index]?.state === "active" && filter(key, index);
-  const order = { reason: "offboarded", requestedBy } as const;
-  const revoked = await attempt({ loaded: start }, "revoke", () => revokeSelected(id, isActive, order, deps));
+  const cause = { reason: "offboarded", requestedBy } as const;
+  const revoked = await attempt({ loaded: start }, "revoke", () => revokeSelected(id, isActive, cause, deps));
   return attempt(revoked, "cancel", () => cancelRequest(id, deps));
 }
 
-/** Returns the credentials of the request that the call is about, with what is to be done in the present state of the request. */
+/** Returns the credentials of the request that the report lists, with the action that the present state of the request allows. */
 function plannedFor(loaded: LoadedRequest, leaver: Leaver): readonly OffboardedCredential[] {
   const { value: request } = loaded.request;
   const filter = filterOf(leaver, request);

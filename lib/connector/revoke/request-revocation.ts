@@ -12,36 +12,42 @@ import { saveChanges } from "../storage/change-request.ts";
 /** Selects credentials by their security key and their index on it. */
 export type CredentialFilter = (key: SecurityKey, index: number) => boolean;
 
-type Order = Pick<Revocation, "reason" | "requestedBy">;
+/** Why and by whom a credential is revoked. */
+export type RevocationCause = Pick<Revocation, "reason" | "requestedBy">;
 
 /** Whether the credential can be revoked: it is active, and no revocation is in progress or done. */
 const isRevocable = (credential: Credential): boolean => credential.state === "active" && isUsable(credential);
 
 /**
- * Returns the security key with the revocations of its active credentials that `filter` selects, and due for them; the same one if there are
- * none. Revocations in progress or done stay as they are, failed ones start anew. An email that is due ends if no other credential is left.
+ * Returns the security key with revocations of the active credentials that `filter` selects, due at once; the same object if there are
+ * none. Revocations in progress or done stay as they are, failed ones start again. A due PIN email is dropped if no usable credential is left.
  */
-export function withRevocations(key: SecurityKey, filter: CredentialFilter, order: Order, at: Instant): SecurityKey {
+export function withRevocations(
+  key: SecurityKey,
+  filter: CredentialFilter,
+  cause: RevocationCause,
+  at: Instant,
+): SecurityKey {
   const isSelected = (credential: Credential, index: number) => isRevocable(credential) && filter(key, index);
   if (!key.credentials.some(isSelected)) return key;
-  const revocation: Revocation = { ...order, state: "revoking", requestedAt: at, retry: firstAttempt(at) };
+  const revocation: Revocation = { ...cause, state: "revoking", requestedAt: at, retry: firstAttempt(at) };
   const credentials = key.credentials.map((credential, index) =>
     isSelected(credential, index) ? { ...credential, revocation } : credential,
   );
   const changed = withRollUp({ ...key, credentials }, at);
-  // A job that has the lease releases it. Should it crash, the security key is due at once when its lease has expired.
+  // A job that has the lease releases it. If it crashes, the security key is due as soon as its lease expires.
   const due = nextDue(changed);
   return { ...changed, ...(due && { due }) };
 }
 
 /**
- * Saves revocations of all active credentials that `filter` selects, in one write. A job calls the IdPs. Returns the current request. Throws
+ * Saves revocations of all active credentials that `filter` selects, in one write. Calls no IdP: the due work of the security keys does. Returns the current request. Throws
  * Fault `not_found` if the request was deleted meanwhile.
  */
 export async function requestRevocation(
   loaded: LoadedRequest,
   filter: CredentialFilter,
-  order: Order,
+  cause: RevocationCause,
   deps: Pick<ConnectorDeps, "requests" | "now" | "log">,
 ): Promise<LoadedRequest> {
   let current: LoadedRequest | undefined;
@@ -49,7 +55,7 @@ export async function requestRevocation(
     loaded,
     read => {
       const keys = securityKeysOf(read).flatMap(key => {
-        const changed = withRevocations(key, filter, order, deps.now());
+        const changed = withRevocations(key, filter, cause, deps.now());
         return changed === key ? [] : [changed];
       });
       current = keys.length === 0 ? read : undefined;
@@ -59,6 +65,6 @@ export async function requestRevocation(
   );
   const result = saved ?? current;
   if (result === undefined) throw new Fault("not_found", "There is no such credential request.");
-  if (saved !== undefined) deps.log.info("revocation_requested", { reason: order.reason });
+  if (saved !== undefined) deps.log.info("revocation_requested", { reason: cause.reason });
   return result;
 }

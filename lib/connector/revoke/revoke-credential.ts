@@ -68,11 +68,11 @@ function notRemoved(
   const at = now();
   const { requestedAt = at } = key.credentials[index]?.revocation ?? {};
   const latest = plus(requestedAt, intervals.retryForMs);
-  const isOver = !mayPass || latest <= at;
-  if (isOver) log.error("credential_revoke_failed", { keyId: key.id, index, idp: key.credentials[index]?.idpId });
+  const hasEnded = !mayPass || latest <= at;
+  if (hasEnded) log.error("credential_revoke_failed", { keyId: key.id, index, idp: key.credentials[index]?.idpId });
   return changed(target, ({ retry, ...revocation }) => ({
     ...revocation,
-    ...(isOver && { state: "revoke_failed" }),
-    retry: postpone(retry, at, intervals.retry, { retryAfter, lastError, ...(!isOver && { latest }) }),
+    ...(hasEnded && { state: "revoke_failed" }),
+    retry: postpone(retry, at, intervals.retry, { retryAfter, lastError, ...(!hasEnded && { latest }) }),
   }));
 }

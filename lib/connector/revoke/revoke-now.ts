@@ -5,12 +5,12 @@ import type { ConnectorDeps } from "../deps.ts";
 import { processSecurityKey } from "../jobs/process-security-keys.ts";
 import { isRevoking } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import type { Credential, Revocation } from "../model/request.ts";
+import type { Credential } from "../model/request.ts";
 import { isTerminal } from "../model/states.ts";
 import { loadUnleased } from "../runs/load-unleased.ts";
 import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
 import { loadKept } from "../storage/change-request.ts";
-import { type CredentialFilter, requestRevocation } from "./request-revocation.ts";
+import { type CredentialFilter, type RevocationCause, requestRevocation } from "./request-revocation.ts";
 
 /** What a call revokes: a request, one security key of it, or one credential of that. */
 export interface RevocationScope {
@@ -21,7 +21,7 @@ export interface RevocationScope {
 }
 
 /**
- * Revokes the active credentials of a scope: stores it, then does the due work of their security keys, as the job does later. Credentials
+ * Revokes the active credentials of a scope: stores the revocations, then calls the IdPs; a job continues what is left. Credentials
  * that are still open stay as they are. Returns the current request, and whether all active credentials are revoked.
  * Throws Fault `not_found`; `conflict` if no credential is active.
  */
@@ -40,7 +40,7 @@ export async function revokeNow(
 export async function revokeSelected(
   requestId: string,
   filter: CredentialFilter,
-  order: Pick<Revocation, "reason" | "requestedBy">,
+  cause: RevocationCause,
   deps: ConnectorDeps,
 ): Promise<LoadedRequest> {
   // What is not due yet is not brought forward: it may be the activation of another credential.
@@ -49,7 +49,7 @@ export async function revokeSelected(
     const inScope = (loaded: LoadedRequest) => selected(loaded, filter).map(({ key }) => key);
     const start = await loadUnleased(requestId, inScope, run, deps, loadKept);
     requireActive(selected(start, filter).map(each => each.credential));
-    let loaded = await requestRevocation(start, filter, order, deps);
+    let loaded = await requestRevocation(start, filter, cause, deps);
     const due = selected(loaded, filter).filter(({ credential: each }) => isRevoking(each));
     for (const id of new Set(due.map(({ key }) => key.id))) {
       if (isPastDeadline(run, deps)) break;

@@ -137,7 +137,7 @@ describe("importing users from a file", () => {
     const file = fileOf(`username,password_hash\n${name},${hash}\n${newName()},$2b$14$${"a".repeat(53)}\n`);
     const { code, out } = await run(["--dry-run", file]);
     expect(out).toBe(
-      `${file}:3: refused: its password_hash costs more than a sign-in may: at most cost 13\n2 users: 1 refused, 1 to be sent\n`,
+      `${file}:3: refused: its password_hash costs too much for a sign-in: at most cost 13\n2 users: 1 refused, 1 to be sent\n`,
     );
     expect(code).toBe(1);
     expect((await auth.core("GET", `/users/${name}`)).status).toBe(404);

@@ -3,7 +3,7 @@ import type { ConnectorDeps } from "../../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../../model/loaded-request.ts";
 import { foldName, personList, type RequestList, referenceList, serialList } from "../../model/request-lists.ts";
 import { isTerminal, type RequestState, requestStates } from "../../model/states.ts";
-import { type Page, readPage } from "./read-page.ts";
+import { type ListPage, readPage } from "./read-page.ts";
 
 /** What a request must match. Names are compared without regard to letter case. */
 export interface RequestFilter {
@@ -24,7 +24,7 @@ export function listRequests(
   filter: RequestFilter,
   { top, after }: { readonly top: number; readonly after?: string | undefined },
   deps: ConnectorDeps,
-): Promise<Page<LoadedRequest>> {
+): Promise<ListPage<LoadedRequest>> {
   const named = nameListOf(filter);
   const source = {
     lists: named === undefined ? stateListsOf(filter) : [[named]],

@@ -8,7 +8,7 @@ import { aaguidList, foldName, personList, registerList, serialList } from "../.
 import { deliveryStateOf } from "../../model/shipment.ts";
 import { credentialStates, revocationStates } from "../../model/states.ts";
 import { keyModelOf } from "../key-models.ts";
-import { type Page, readPage } from "./read-page.ts";
+import { type ListPage, readPage } from "./read-page.ts";
 
 /** The states of an entry: that of its revocation, else that of the credential. */
 export const registerStates = [...credentialStates, ...revocationStates] as const;
@@ -57,7 +57,7 @@ export function listSecurityKeys(
   filter: RegisterFilter,
   range: { readonly top: number; readonly after?: string | undefined },
   deps: ConnectorDeps,
-): Promise<Page<RegisteredKey>> {
+): Promise<ListPage<RegisteredKey>> {
   const { serial, userId, aaguid, state } = filter;
   const named =
     (serial !== undefined && serialList(serial)) ||

@@ -7,7 +7,7 @@ import { isSameList, listsOf, type RequestList, sortKeyOf } from "../../model/re
 import { isStaleRow } from "../../runs/stale-row.ts";
 import type { ListedEntry } from "../../storage/lists.table.ts";
 
-export interface Page<T> {
+export interface ListPage<T> {
   readonly entries: readonly T[];
   /** The position after which the next page starts; absent on the last page. A page may be short or empty although more follow. */
   readonly next?: string;
@@ -38,7 +38,7 @@ export async function readPage<T>(
   source: Source<T>,
   { top, after }: { readonly top: number; readonly after?: string | undefined },
   deps: ConnectorDeps,
-): Promise<Page<T>> {
+): Promise<ListPage<T>> {
   const entries: T[] = [];
   let position = after;
   const upToHere = () => ({ entries, ...(position !== undefined && { next: position }) });

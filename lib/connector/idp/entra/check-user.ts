@@ -5,7 +5,7 @@ import type { AccessTokens, TokenCall } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { asUnknownUser, checked, refusal, type UserProblem, userWarning } from "../user-check.ts";
 import { passkeyPolicy, policyProblems } from "./passkey-policy.ts";
-import { type Account, account } from "./wire.ts";
+import { type GraphUser, graphUser } from "./wire.ts";
 
 const grant = "grant the application the permission";
 /** How long the tenant's policy is cached, so that all users of a request share one read. */
@@ -35,7 +35,7 @@ export function entraUserCheck(
 
   const accountOf = ({ userId }: { readonly userId: string }, call: TokenCall) => {
     const url = `${graph.userUrl(userId)}?$select=accountEnabled,userType`;
-    const read = callPeer(access, { ...call, ...get, operation: "user", url, response: account });
+    const read = callPeer(access, { ...call, ...get, operation: "user", url, response: graphUser });
     const unknown = asUnknownUser("does not exist in the tenant: correct the principal name or object id");
     return checked(read.then(accountProblems, unknown), `${grant} User.Read.All`);
   };
@@ -48,7 +48,7 @@ export function entraUserCheck(
 }
 
 /** A user type that is missing is that of a member. */
-function accountProblems({ accountEnabled, userType }: Account): readonly UserProblem[] {
+function accountProblems({ accountEnabled, userType }: GraphUser): readonly UserProblem[] {
   // Accounts of people who have not joined yet are disabled while their keys are made.
   const disabled = "is disabled: enable the account in the Microsoft Entra admin center, Users, before the key is used";
   const guest = "is a guest, who can have passkeys in the home tenant only: order for a member of this tenant";

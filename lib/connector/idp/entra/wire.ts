@@ -116,10 +116,10 @@ export const registrationResponse = optionallyWrapped(z.object({ id: z.string().
 const method = z.object({ id: z.string(), displayName: z.string().nullish(), createdDateTime: z.string().nullish() });
 export type Method = z.output<typeof method>;
 
-export const account = z.lazy(() =>
+export const graphUser = z.lazy(() =>
   z.object({ accountEnabled: z.boolean().nullish(), userType: z.string().nullish() }),
 );
-export type Account = z.output<typeof account>;
+export type GraphUser = z.output<typeof graphUser>;
 
 export const methodList = z.object({
   value: z.array(method),

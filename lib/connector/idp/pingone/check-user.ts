@@ -3,7 +3,7 @@ import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts"
 import type { AccessTokens, TokenCall } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { asUnknownUser, checked, refusal, type UserProblem, userWarning } from "../user-check.ts";
-import { type Account, deviceList } from "./wire.ts";
+import { deviceList, type PingOneUser } from "./wire.ts";
 
 const mfaSettings = z.lazy(() => z.object({ pairing: z.object({ maxAllowedDevices: z.int().min(0) }) }));
 const right = "grant the worker application the roles Environment Admin and Identity Data Admin";
@@ -18,7 +18,7 @@ export function pingOneUserCheck(
     devicesOf,
   }: {
     readonly environment: string;
-    readonly accountOf: (call: TokenCall, userId: string) => Promise<Account>;
+    readonly accountOf: (call: TokenCall, userId: string) => Promise<PingOneUser>;
     readonly devicesOf: (userId: string) => string;
   },
 ): NonNullable<Idp["checkUser"]> {
@@ -33,7 +33,7 @@ export function pingOneUserCheck(
     const message = `has ${count} devices and would get ${added} more, but may have ${max}: delete some, or raise the maximum in PingOne's MFA settings`;
     return count + added > max ? [refusal("too_many_credentials", message)] : [];
   };
-  const check = async (call: TokenCall, account: Account, added: number | undefined) => [
+  const check = async (call: TokenCall, account: PingOneUser, added: number | undefined) => [
     ...accountProblems(account),
     ...(added === undefined ? [] : await checked(deviceProblems(call, account.id, added), right)),
   ];
@@ -47,7 +47,7 @@ export function pingOneUserCheck(
     );
 }
 
-function accountProblems({ enabled, mfaEnabled }: Account): readonly UserProblem[] {
+function accountProblems({ enabled, mfaEnabled }: PingOneUser): readonly UserProblem[] {
   const disabled = "is disabled: enable the user in PingOne, Directory > Users, before the key is used";
   const withoutMfa = "has MFA disabled: enable it in PingOne, Directory > Users, tab Services";
   return [

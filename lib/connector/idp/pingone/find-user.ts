@@ -1,13 +1,13 @@
 import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
-import { type Account, account, byUsername, userList } from "./wire.ts";
+import { byUsername, type PingOneUser, pingOneUser, userList } from "./wire.ts";
 
 /** The look-up of users, by id or user name. */
 export interface Users {
   /** Returns the id of a user, without a call if that is given. */
   resolve(call: TokenCall, userId: string): Promise<string>;
-  read(call: TokenCall, userId: string): Promise<Account>;
+  read(call: TokenCall, userId: string): Promise<PingOneUser>;
 }
 
 const operation = "user";
@@ -15,7 +15,7 @@ const operation = "user";
 /** Creates the look-up. Its failures `missing` and `refused` have the code `user` for a name that is not that of one user. */
 export function createUsers(access: PeerAccess, url: string): Users {
   const get = { operation, method: "GET", mayRepeat: true } as const;
-  const find = async (call: TokenCall, userId: string): Promise<Account> => {
+  const find = async (call: TokenCall, userId: string): Promise<PingOneUser> => {
     const username = userId.toWellFormed();
     const query = new URLSearchParams({ filter: byUsername(username), limit: "2" });
     const [found, ...others] = await callPeer(access, { ...call, ...get, url: `${url}?${query}`, response: userList });
@@ -31,7 +31,7 @@ export function createUsers(access: PeerAccess, url: string): Users {
     resolve: async (call, userId) => (uuid.test(userId) ? userId : (await find(call, userId)).id),
     read: (call, userId) => {
       if (!uuid.test(userId)) return find(call, userId);
-      return callPeer(access, { ...call, ...get, url: `${url}/${encodeURIComponent(userId)}`, response: account });
+      return callPeer(access, { ...call, ...get, url: `${url}/${encodeURIComponent(userId)}`, response: pingOneUser });
     },
   };
 }

@@ -9,7 +9,7 @@ export const byUsername = (username: string): string => `username eq ${JSON.stri
 /** Ids are GUIDs. They are stored, and segments of URLs: with `..` a deletion would be that of the user. */
 const shortId = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/);
 
-export const account = z.lazy(() =>
+export const pingOneUser = z.lazy(() =>
   z.object({
     id: shortId,
     username: z.string(),
@@ -17,11 +17,11 @@ export const account = z.lazy(() =>
     mfaEnabled: z.boolean().nullish(),
   }),
 );
-export type Account = z.output<typeof account>;
+export type PingOneUser = z.output<typeof pingOneUser>;
 
 /** The users that a filter finds. A list without users may have no `_embedded`. */
 export const userList = z.union([
-  z.object({ _embedded: z.object({ users: z.array(account) }) }).transform(list => list._embedded.users),
+  z.object({ _embedded: z.object({ users: z.array(pingOneUser) }) }).transform(list => list._embedded.users),
   z
     .object({ _embedded: z.null().optional(), count: z.literal(0).optional(), size: z.literal(0).optional() })
     .transform(() => []),

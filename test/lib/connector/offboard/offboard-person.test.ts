@@ -134,7 +134,7 @@ describe("to offboard a person", () => {
     await connector.orderAndPoll(bodyFor([ada]));
     expect(await offboard(connector, { userId: ada })).toEqual({
       isComplete: false,
-      credentials: [expect.stringMatching(/^none activation_pending - The key is produced/)],
+      credentials: [expect.stringMatching(/^none activation_pending - The key has been produced/)],
     });
     await connector.runCredentials();
     expect(await offboard(connector, { userId: ada })).toMatchObject({ isComplete: true });

@@ -111,7 +111,7 @@ describe("POST /core/users/batch", () => {
     expect(fieldsOf(3)).toEqual(["password_hash"]);
     expect(fieldsOf(4)).toEqual(["password_hash"]);
     expect(results[5]?.problems).toEqual([
-      { field: "password_hash", reason: "costs more than a sign-in may: at most cost 13" },
+      { field: "password_hash", reason: "costs too much for a sign-in: at most cost 13" },
     ]);
     expect(fieldsOf(6)).toEqual(["otpkeys", "password"]);
     expect(results[8]?.problems).toContainEqual({ field: "username", reason: "is also that of the element 7" });
@@ -147,7 +147,7 @@ describe("POST /core/users/batch", () => {
         enabled: false,
       },
     ]);
-    const reason = "is another one than that of the existing user";
+    const reason = "differs from that of the existing user";
     expect(result).toMatchObject({
       status: 409,
       problems: ["password", "attributes.team", "otpkeys", "enabled"].map(field => ({ field, reason })),
