@@ -1,4 +1,4 @@
-// Development tool: plays the life of two security keys and a sign-in, on a system of its own, which is removed at the end.
+// Development tool: plays the life of three security keys and a sign-in, on a system of its own, which is removed at the end.
 
 import { readArguments } from "../../commands/read-arguments.ts";
 import { raceAbort } from "../../lib/platform/async/race-abort.ts";
@@ -9,9 +9,9 @@ const maxMs = 55_000;
 
 const command = {
   name: "npm run demo",
-  help: `Plays three stories on a system of its own, in memory and on free ports:
-a security key from the order to the PIN email, a security key that is programmed on site,
-and a person who signs in with password and OTP, whose OTP is replayed and whose key is lost.
+  help: `Plays four stories on a system of its own, in memory and on free ports:
+a security key from the order to the PIN email, its parcel that is lost and the key that replaces it,
+a security key that is programmed on site, and a person who signs in with password and OTP, whose OTP is replayed and whose key is lost.
 
 Usage: npm run demo`,
   options: {},

@@ -11,7 +11,7 @@ const registrations = z.array(z.object({ userId: z.string(), displayName: z.stri
 
 /** Plays a key that is programmed on site, for another identity provider. Rejects if a state or response is another one than expected. */
 export async function playOnSiteKey(calls: Calls, narrator: Narrator): Promise<void> {
-  narrator.title("A second key, programmed on site");
+  narrator.title("Another key, programmed on site");
   narrator.step(
     "A key is requested",
     "Nothing is shipped. Its credential is for PingOne; the app that programs it shows its PIN.",

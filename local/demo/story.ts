@@ -1,27 +1,18 @@
-import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod";
 import { createdV2 } from "../../lib/connector/api/v2/read-credential-request.ts";
 import { audience } from "../peers/all.ts";
 import type { Facts } from "../start/run-file.ts";
 import { sampleRequest } from "../start/sample-request.ts";
 import { type Calls, createCalls } from "./calls.ts";
+import { playLostKey } from "./lost-key.ts";
 import { playOnSiteKey } from "./on-site.ts";
 import type { Narrator } from "./print.ts";
+import { shipments, shippedKey } from "./shipped-key.ts";
 import { playSignIn } from "./sign-in.ts";
 import { showStates } from "./states.ts";
 
-const shipments = z.array(
-  z.object({ id: z.string(), state: z.number(), keys: z.array(z.object({ serial: z.string(), pin: z.string() })) }),
-);
 const registrations = z.array(z.object({ userId: z.string(), displayName: z.string() }));
 const mails = z.array(z.object({ from: z.string(), to: z.array(z.string()), subject: z.string(), text: z.string() }));
-
-/** Names of the delivery service's state numbers. */
-const shipmentStates: Readonly<Record<number, string>> = {
-  101: "received",
-  102: "in production",
-  103: "programmed and shipped",
-};
 
 /** Plays the story on a system as soon as it is ready. Rejects if a state or response is another one than expected. */
 export async function playStory({
@@ -41,11 +32,16 @@ export async function playStory({
   const calls = createCalls(facts, token, narrator, end);
   narrator.note(`The host is up at ${facts.host}.`);
 
-  const id = await order(calls, narrator);
-  const serial = await programming(calls, narrator, end);
+  const { credential_request_id: id, shipment_id: shipmentId = "" } = await order(calls, narrator);
+  narrator.step(
+    "The key is programmed and shipped",
+    "The key maker decrypts the request, and the key makes its credential.",
+  );
+  const serial = await shippedKey(shipmentId, calls, narrator, end);
   await takeOver(id, calls, narrator);
   await activation(id, serial, calls, narrator);
   await mail(serial, calls, narrator);
+  await playLostKey({ id, shipmentId }, calls, narrator, end);
   await playOnSiteKey(calls, narrator);
   await playSignIn(calls, narrator);
 }
@@ -61,36 +57,17 @@ async function mint({ peers }: Facts, end: AbortSignal): Promise<{ token: string
   return z.object({ token: z.string() }).parse(await response.json());
 }
 
-async function order(calls: Calls, narrator: Narrator): Promise<string> {
+async function order(calls: Calls, narrator: Narrator): Promise<z.output<typeof createdV2>["data"]> {
   const [item] = sampleRequest.shipment.shipment_items;
   const { first_name, last_name } = sampleRequest.recipient;
   narrator.step(
     "A key is ordered",
     `"${item?.name}" for ${first_name} ${last_name}, with one credential and a PIN of ${item?.pin_request.length} digits.`,
   );
-  const answer = createdV2.parse(await calls.api("POST", "/v2/credential-requests", 201, sampleRequest));
+  const { data } = createdV2.parse(await calls.api("POST", "/v2/credential-requests", 201, sampleRequest));
   await calls.showPeerCalls();
-  const id = answer.data.credential_request_id;
-  await showStates(id, ["started", "processing", "processing"], { calls, narrator });
-  return id;
-}
-
-/** Follows the shipment until the key is made. Returns the key's serial number. */
-async function programming(calls: Calls, narrator: Narrator, end: AbortSignal): Promise<string> {
-  narrator.step(
-    "The key is programmed and shipped",
-    "The key maker decrypts the request, and the key makes its credential.",
-  );
-  let shown: number | undefined;
-  for (;;) {
-    const [shipment] = await calls.peer("delivery", "shipments", shipments);
-    if (shipment === undefined) throw new Error("the delivery service has no shipment.");
-    if (shipment.state !== shown) narrator.note(`shipment ${shipmentStates[shipment.state] ?? shipment.state}`);
-    shown = shipment.state;
-    const [key] = shipment.keys;
-    if (shown === 103 && key !== undefined) return key.serial;
-    await wait(100, undefined, { signal: end });
-  }
+  await showStates(data.credential_request_id, ["started", "processing", "processing"], { calls, narrator });
+  return data;
 }
 
 async function takeOver(id: string, calls: Calls, narrator: Narrator): Promise<void> {

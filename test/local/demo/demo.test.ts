@@ -34,7 +34,7 @@ function play() {
 }
 
 describe("the demo", () => {
-  test("plays a shipped key, an on-site key and a sign-in, shows their states, and removes its system at the end", async () => {
+  test("plays a shipped key, a lost one, an on-site key and a sign-in, shows their states, and removes its system at the end", async () => {
     const demo = play();
     expect(await demo.ended, demo.output()).toBe(0);
     const expected = [
@@ -50,6 +50,9 @@ describe("the demo", () => {
       /connector → mail service: POST \/emails:send 202/,
       /request complete +key complete +credential active/,
       /Its PIN is:[\s\S]+ \d{6} /,
+      /The carrier loses it[\s\S]+?delivery lost\s+the ordering system got fido-connector\.key\.delivery_failed of key 3\d{7}: lost/,
+      /A new key replaces it[\s\S]+?connector → identity provider: DELETE \S+ 204[\s\S]+?lost key revoked/,
+      /The new key comes[\s\S]+?request complete +key complete +credential active\s+registered at the identity provider/,
       /POST \/v2\/credential-requests +201\s+connector → enrollment service: POST \/v1\/token 200/,
       /connector → pre-registration API: PUT \S+ 201/,
       /is the key 4\d{7} now; the app shows its PIN: \d{6}\s/,
