@@ -40,7 +40,20 @@ export async function listKeys(connector: Client<paths>, given: KeyFilters): Pro
   );
   if (given.json) return printJson(keys);
   printTable(
-    ["REQUEST", "KEY", "SERIAL", "MODEL", "USER", "IDP", "STATE", "ORDERED", "DELIVERED", "ACTIVATED", "REVOKED"],
+    [
+      "REQUEST",
+      "KEY",
+      "SERIAL",
+      "MODEL",
+      "USER",
+      "IDP",
+      "STATE",
+      "ORDERED",
+      "DELIVERED",
+      "ACTIVATED",
+      "REVOKED",
+      "REPLACED BY",
+    ],
     keys.map(each => [
       each.credential_request_id,
       each.key_id,
@@ -53,6 +66,7 @@ export async function listKeys(connector: Client<paths>, given: KeyFilters): Pro
       each.delivered_at,
       each.activated_at,
       each.revoked_at,
+      each.replaced_by,
     ]),
   );
 }

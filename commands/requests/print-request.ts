@@ -14,12 +14,15 @@ export function usersOf(request: Listed): readonly string[] {
 
 /** Prints a request with its keys and credentials. KEY and the position # are what `revoke` takes. */
 export function printRequest(request: CredentialRequest): void {
-  const { shipment } = request;
+  const { shipment, replaces } = request;
+  const keys = keysOf(request);
   printFacts({
     Request: request.credential_request_id,
     State: request.state,
     Reason: request.error_message,
     "External id": request.external_id,
+    Replaces: replaces && `${replaces.key_id} of ${replaces.credential_request_id}, ${replaces.reason}`,
+    ...Object.fromEntries(keys.map(({ id, replaced_by }) => [`${id} replaced by`, replaced_by])),
     Reference: shipment?.customer_reference,
     Shipment: shipment?.shipment_id,
     Tracking: [shipment?.tracking?.number, shipment?.tracking?.link].filter(Boolean).join(" "),
@@ -28,7 +31,7 @@ export function printRequest(request: CredentialRequest): void {
   console.log("");
   printTable(
     ["KEY", "NAME", "SERIAL", "KEY STATE", "#", "USER", "IDP", "STATE", "REVOCATION", "REASON"],
-    keysOf(request).flatMap(({ id, name, serial_number, state, credentials }) =>
+    keys.flatMap(({ id, name, serial_number, state, credentials }) =>
       credentials.map(({ user_id, idp_id, state: own, revocation, error_message }, index) => [
         id,
         name,

@@ -146,6 +146,18 @@ describe("the commands for security keys", () => {
     expect(listed.credentials[0].revocation).toMatchObject({ state: "revoked", reason: "requested" });
   });
 
+  test("show which key replaces which", async () => {
+    const old = await activeRequest(["edith@example.com"]);
+    const { shipment, ...rest } = sampleRequest;
+    const item = { ...shipment.shipment_items[0], credentials: [{ user_id: "edith@example.com" }] };
+    const replaces = { credential_request_id: old, key_id: "s-01-001", reason: "lost", revoke: "now" };
+    const id = await order({ ...rest, shipment: { ...shipment, shipment_items: [item] }, replaces });
+    expect((await requests("show", id)).out).toMatch(new RegExp(`^Replaces +s-01-001 of ${old}, lost$`, "m"));
+    expect((await requests("show", old)).out).toMatch(new RegExp(`^s-01-001 replaced by +${id}$`, "m"));
+    const listed = await requests("keys", "--user", "edith@example.com", "--state", "revoked");
+    expect(listed.out).toMatch(new RegExp(`^${old} .* ${id}$`, "m"));
+  });
+
   test("list the register page by page, as a table, JSON and CSV", async () => {
     const id = await activeRequest(["grete@example.com"], ["emmy@example.com"]);
     const { out } = await requests("keys", "--user", "grete@example.com");

@@ -71,6 +71,7 @@ export interface Key {
   readonly id: string;
   readonly name: string;
   readonly serial_number?: string;
+  readonly replaced_by?: string;
   readonly state: string;
   readonly credentials: readonly Credential[];
 }
@@ -89,6 +90,7 @@ export interface CredentialRequest {
   readonly state: string;
   readonly created_at?: string;
   readonly error_message?: string;
+  readonly replaces?: { readonly credential_request_id: string; readonly reason: string };
   readonly authenticators?: readonly Key[];
   readonly shipment?: {
     readonly shipment_id?: string;

@@ -16,6 +16,7 @@ let browser: TestBrowser;
 const children: ChildProcess[] = [];
 let requestId: string;
 let activeId: string;
+let replacementId: string;
 
 /** Starts the console as an operator does. Returns the address that it prints. */
 async function startConsole(core: string, connector: string): Promise<string> {
@@ -54,11 +55,19 @@ beforeAll(async () => {
     headers: { authorization: `Bearer ${auth.otherToken}`, "content-type": "application/json" },
     body: JSON.stringify({ ...rest, shipment: { ...shipment, customer_reference: "REQ0012345" } }),
   });
-  activeId = await operatedConnector(auth).activeRequest(
+  const { activeRequest, callConnector } = operatedConnector(auth);
+  activeId = await activeRequest(
     ["marie@example.com", "irene@example.com"],
     ["lise@example.com"],
     ["hedy@example.com"],
   );
+  const credentials = ["marie@example.com", "irene@example.com"].map(user_id => ({ user_id }));
+  const replacement = await callConnector("POST", "/v2/credential-requests", {
+    ...rest,
+    shipment: { ...shipment, shipment_items: [{ ...shipment.shipment_items[0], credentials }] },
+    replaces: { credential_request_id: activeId, key_id: "s-01-001", reason: "lost", revoke: "when_active" },
+  });
+  replacementId = replacement.data.credential_request_id ?? "";
   requestId = ((await created.json()) as { data: { credential_request_id: string } }).data.credential_request_id;
 });
 afterEach(() => browser.closePages());
@@ -186,7 +195,8 @@ describe("with a token of the role `read`", () => {
     expect(await page.getByRole("link", { name: "Offboard" }).count()).toBe(0);
     for (const [view, text] of [
       [`request/${requestId}`, "REQ0012345"],
-      [`request/${activeId}`, "irene@example.com"],
+      [`request/${activeId}`, "replaced by a new key"],
+      [`request/${replacementId}`, "It replaces a key: lost."],
       ["security-keys", "irene@example.com"],
       ["user/ada%20lovelace", "Ada Lovelace"],
       ["otpkey/cccccccccccb", "cccccccccccb"],

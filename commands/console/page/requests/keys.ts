@@ -20,8 +20,9 @@ interface KeyCardProps {
   readonly path: string;
 }
 
-function KeyCard({ item: { id, name, state, credentials, serial_number }, provisioning, path }: KeyCardProps) {
-  const hint = html`${code(id)} · ${provisioning}${serial_number && ` · serial ${serial_number}`}`;
+function KeyCard({ item, provisioning, path }: KeyCardProps) {
+  const { id, name, state, credentials, serial_number, replaced_by: by } = item;
+  const hint = html`${code(id)} · ${provisioning}${serial_number && ` · serial ${serial_number}`}${by && html` · <a href=${`#/request/${segment(by)}`}>replaced by a new key</a>`}`;
   const active = credentials.filter(isRevocable).length;
   return html`<${Card} className="key" title=${html`${name} <${Badge} state=${state} />`} hint=${hint}>
     <ol class="credentials" aria-label=${`Credentials of ${name}`}>

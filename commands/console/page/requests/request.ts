@@ -72,7 +72,7 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
     ${shownLive(situation, data =>
       typeof data === "string"
         ? html`<p class="problem">${data}</p>`
-        : html`<p class="state-line">The request is <${Badge} state=${data.request.state} /> ${data.request.error_message}</p>
+        : html`<p class="state-line">The request is <${Badge} state=${data.request.state} /> ${data.request.error_message} ${data.request.replaces && html`<a href=${`#/request/${segment(data.request.replaces.credential_request_id)}`}>It replaces a key: ${data.request.replaces.reason}.</a>`}</p>
             <div class="bar">
               <div class="buttons" role="group" aria-label="Jobs">${others.map(each => html`<${Button} key=${each.label} ...${each} />`)}</div>
               <div class="buttons" role="group" aria-label="This request">
