@@ -12,18 +12,21 @@ const command = {
 
 Usage: API_TOKEN=<token> npm run api-tokens -- <action> --url URL
   create NAME   create a token for the caller NAME and print it; it is shown only once
-  list          list id, time of creation, expiry, role (all: every call), day of the last use (UTC), name
+  list          list id, time of creation, expiry, role, day of the last use (UTC), name
   revoke ID     revoke a token; hosts refuse it within minutes
   --expires TIME  create: the token is accepted before this time, such as 2031-01-31T12:00:00Z
-  --role ROLE   create: at Core read, support, import or admin (the default); at the connector read, support or call (the default)
+  --role ROLE   create: at Core read, support, import or admin (the default);
+                at the connector read, support or call (the default)
   --url URL     address of the API, such as https://core.example.com/core or https://connector.example.com
 ${signInHelp}
   --help        show this text
 
-API_TOKEN is a bearer token for the API; without it the command asks for one. To create or revoke, it must be an access token of the tenant with the role
-Core.Admin or Connector.Call, because a static API token cannot create or revoke others: --sign-in gets one. On the local system (npm start) the simulated tenant issues them:
+API_TOKEN is a bearer token for the API; without it the command asks for one. To create or revoke, it must be an access
+token of the tenant with the role Core.Admin or Connector.Call, because a static API token cannot create or revoke
+others: --sign-in gets one. On the local system (npm start) the simulated tenant issues them:
   export API_TOKEN=$(curl -s -H "Content-Type: application/json" http://127.0.0.1:7076/_control/tokens \\
-    -d '{"audience": "api://local", "roles": ["Core.Admin", "Connector.Call"]}' | node -p 'JSON.parse(fs.readFileSync(0)).token')
+    -d '{"audience": "api://local", "roles": ["Core.Admin", "Connector.Call"]}' |
+    node -p 'JSON.parse(fs.readFileSync(0)).token')
   npm run api-tokens -- create "my program" --url http://127.0.0.1:7071/core
 (7076 is the default port of "issuer" in the table that npm start prints.)`,
   options: { ...signInOptions, url: { type: "string" }, expires: { type: "string" }, role: { type: "string" } },

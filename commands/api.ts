@@ -109,6 +109,14 @@ const refusal = z.union([
 export const refusalOf = (status: number, body: unknown): string =>
   `${refusal.safeParse(body).data ?? "refused"} (${status})`;
 
+/** What helps against a refusal that does not name it. */
+function adviceOf({ response: { status, headers } }: ApiAnswer): string {
+  if (status === 401) return " The token may be incomplete, expired or revoked.";
+  const seconds = Number(headers.get("retry-after"));
+  if (!(seconds > 0)) return "";
+  return ` Try again in ${seconds < 120 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`}.`;
+}
+
 /** Something else than the API responds at its address. */
 export class WrongService extends Error {
   override readonly name = "WrongService";
@@ -118,16 +126,20 @@ export class WrongService extends Error {
 export class Refused extends Error {
   override readonly name = "Refused";
   readonly status: number;
-  constructor({ response, error }: ApiAnswer) {
-    super(refusalOf(response.status, error));
-    this.status = response.status;
+  constructor(answer: ApiAnswer) {
+    const { status } = answer.response;
+    super(refusalOf(status, answer.error) + adviceOf(answer));
+    this.status = status;
   }
 }
 
-/** Returns the data of a success. Throws `Refused` otherwise. */
+/** Returns the data of a success. Throws `Refused` otherwise, or `WrongService` if no API has the call. */
 export async function dataOf<T>(call: Promise<ApiAnswer<T>>): Promise<T> {
   const answer = await call;
-  if (!answer.response.ok) throw new Refused(answer);
+  const { ok, status, url } = answer.response;
+  if (status === 404 && !refusal.safeParse(answer.error).success)
+    throw new WrongService(`There is no such call at ${new URL(url).origin}: check the address and its path.`);
+  if (!ok) throw new Refused(answer);
   return answer.data as T;
 }
 

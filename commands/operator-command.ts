@@ -3,8 +3,8 @@ import { plain } from "./import/screen.ts";
 import { UsageError, usageError } from "./read-arguments.ts";
 
 /** Exit codes of the commands for users and requests. */
-export const exitHelp = `The exit code is 0 if it is done, 1 if the API refuses or is not responding, 2 if the command is called wrongly, 3 if
-there is no such entry.`;
+export const exitHelp = `The exit code is 0 if it is done, 1 if the API refuses or is not responding, 2 if the command is called wrongly,
+3 if there is no such entry.`;
 
 /** Prints why a command failed, and sets the exit code of `exitHelp`. */
 export async function runOperatorCommand(main: () => Promise<void>): Promise<void> {
@@ -42,10 +42,27 @@ export function actionOf<A extends string>(
   return { action, argument };
 }
 
-/** Prints rows under their columns, for people. Empty cells become a dash. */
-export function printTable(columns: readonly string[], rows: readonly (readonly unknown[])[]): void {
+/**
+ * Prints rows under their columns, for people. Empty cells become a dash. On a terminal that is too narrow each row becomes a block
+ * of names and values, without those that are empty.
+ * @param width of the terminal, in characters; undefined if it is none
+ */
+export function printTable(
+  columns: readonly string[],
+  rows: readonly (readonly unknown[])[],
+  width: number | undefined = process.stdout.columns,
+): void {
   const cells = [columns, ...rows.map(row => row.map(cell => plain(String(cell ?? "")) || "-"))];
   const widths = columns.map((_, at) => Math.max(...cells.map(row => (row[at] ?? "").length)));
+  if (rows.length === 0) console.error("Nothing was found.");
+  const needed = widths.reduce((sum, each) => sum + each + 2, -2);
+  if (rows.length > 0 && width !== undefined && needed > width) {
+    for (const [index, row] of rows.entries()) {
+      if (index > 0) console.log("");
+      printFacts(Object.fromEntries(columns.map((column, at) => [column, row[at]])));
+    }
+    return;
+  }
   for (const row of cells)
     console.log(
       row
@@ -57,7 +74,7 @@ export function printTable(columns: readonly string[], rows: readonly (readonly 
 
 /** Prints names and values, without those that are absent. */
 export const printFacts = (facts: Readonly<Record<string, unknown>>): void => {
-  const rows = Object.entries(facts).filter(([, value]) => value !== undefined && value !== "");
+  const rows = Object.entries(facts).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const width = Math.max(...rows.map(([name]) => name.length));
   for (const [name, value] of rows) console.log(`${name.padEnd(width)}  ${plain(String(value))}`);
 };

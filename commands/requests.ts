@@ -31,13 +31,13 @@ PINs, cancels and revokes; lists security keys; ends the credentials of a person
 
 Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
   order FILE            order security keys for the people in a CSV file: docs/integrate.md, "Orders from a file"
-  find                  list requests, all or those that every filter matches
+  find                  list requests, all or those that every filter matches, with the ID that other actions take
   show ID               show a request with its keys, credentials and shipment
   events ID             list the events of a request with their deliveries to event sinks
   resend-pin ID         mail the PIN of every key again whose PIN is known
   cancel ID             cancel what is not produced yet
-  revoke ID [KEY [N]]   remove active credentials at their identity providers: all of a request, those of one key (KEY of
-                        show), or one of them (its position #)
+  revoke ID [KEY [N]]   remove active credentials at their identity providers: all of a request, those of one key (KEY
+                        of show), or one of them (its position #)
   keys                  list the credentials on security keys, also of requests that the clean-up has deleted
   offboard              of a person who leaves: cancel open requests and revoke active credentials; --user or --email
   --dry-run             order, offboard: only check, or show what would be done
@@ -58,8 +58,9 @@ ${pageHelp}
 ${signInHelp}
   --help                show this text
 
-API_TOKEN is a static API token of the connector; without it the command asks for one. ${exitHelp} Of order: 0 if every line is ordered,
-1 if some are not, 2 if nothing was tried, 3 if it stopped before the end, 130 if it was interrupted; of offboard: 1 while something is left.`,
+API_TOKEN is a static API token of the connector; without it the command asks for one.
+${exitHelp} Of order: 0 if every line is ordered, 1 if some are not, 2 if nothing was tried, 3 if
+it stopped before the end, 130 if it was interrupted; of offboard: 1 while something is left.`,
   options: {
     ...signInOptions,
     ...pageOptions,

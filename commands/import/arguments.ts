@@ -28,7 +28,7 @@ Usage: API_TOKEN=<token> npm run import-otpkeys -- --url URL [options] FILE ...
   --report FILE         write the result of each line, as CSV
   --dry-run             read and check the files; send nothing
   --digits N            6 to 8, length of HOTP codes where a log does not specify it; 6 by default
-  --identifier TEXT     text that HOTP keys type before their serial number where a log does not specify it, such as ubhe
+  --identifier TEXT     text that HOTP keys type before their serial number where a log does not name it, such as ubhe
   --username-column N   column of a log, from 1, that has the name of the user to whom the OTP key is assigned
   --token-file FILE     file with the bearer token; - for standard input. By default it is read from API_TOKEN
   --pskc-key-file FILE  file with the pre-shared key of a PSKC, in hex or base64. By default it is read from PSKC_KEY

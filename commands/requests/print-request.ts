@@ -27,6 +27,8 @@ export function printRequest(request: CredentialRequest): void {
     Shipment: shipment?.shipment_id,
     Tracking: [shipment?.tracking?.number, shipment?.tracking?.link].filter(Boolean).join(" "),
     Delivery: [shipment?.delivery?.state, shipment?.delivery?.error_message].filter(Boolean).join(": "),
+    Shipped: shipment?.delivery?.shipped_at,
+    Arrived: shipment?.delivery?.state === "delivered" ? shipment.delivery.ended_at : undefined,
   });
   console.log("");
   printTable(

@@ -31,6 +31,7 @@ describe.each(Object.keys(scripts))("npm run %s", { timeout: 60_000 }, name => {
     const help = run(name, "--help");
     expect(help).toMatchObject({ status: 0, stderr: "" });
     expect(help.stdout).toMatch(new RegExp(`^Usage: .*npm run ${name}\\b`, "m"));
+    expect(help.stdout.split("\n").filter(line => line.length > 120)).toEqual([]);
     const refused = run(name, "--nonsense");
     expect(refused).toMatchObject({
       stdout: "",

@@ -12,8 +12,12 @@ import { operatedConnector } from "./operated-connector.ts";
 
 const auth = await startAuthHost();
 
-async function run(command: string, args: readonly string[], env: Readonly<Record<string, string>>) {
-  const url = command === "requests" ? auth.connectorUrl : auth.coreUrl;
+async function run(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  url = command === "requests" ? auth.connectorUrl : auth.coreUrl,
+) {
   const child = spawn(process.execPath, [`commands/${command}.ts`, ...args, "--url", url], {
     env: { PATH: process.env.PATH, ...compileCache, ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -68,6 +72,27 @@ describe("the command for users", () => {
     expect(issued.out).toMatch(/^\S+\n$/);
   });
 
+  test("enables and disables the OTP key of a user, whose state is shown", async () => {
+    const state = async () => /^OTP key cccccccccccb +(.*)$/m.exec((await users("show", "adele")).out)?.[1];
+    expect(await state()).toMatch(/^disabled, temporary code with 2 uses left until \S+Z$/);
+    const chosen = ["adele", "--otpkey", "cccccccccccb"];
+    expect(await users("enable-otpkey", ...chosen)).toMatchObject({
+      code: 0,
+      error: expect.stringMatching(/^OTP key cccccccccccb is enabled\./),
+    });
+    expect(await state()).toBe("enabled");
+    expect(await users("disable-otpkey", ...chosen)).toMatchObject({ code: 0 });
+    expect(await state()).toBe("disabled");
+    const tooLong = await users("temporary-code", ...chosen, "--hours", "745");
+    expect(tooLong).toMatchObject({ code: 2, error: expect.stringContaining("--hours must be") });
+  });
+
+  test("names the reason of the last refusal, and where it is explained", async () => {
+    const sent = { method: "POST", body: new URLSearchParams({ username: "adele", password: "wrong" }) };
+    await fetch(`${auth.clientUrl}/login`, sent);
+    expect((await users("lock", "adele")).out).toMatch(/^Last refusal +\S+Z \w+ \(docs\/operate\.md, /m);
+  });
+
   test("finds and shows users whose password is still the imported one", async () => {
     const hash = "$2b$04$abcdefghijklmnopqrstuuUJf9qAIqFFWObw4K4AvdtuO.PaE5J/W";
     await auth.core("POST", "/users/batch", { users: [{ username: "Hopper", password_hash: hash }] });
@@ -87,6 +112,8 @@ describe("the command for users", () => {
 
   test.each([
     [["show", "nobody"], 3, /404/],
+    [["lock", "nobody"], 3, /404/],
+    [["unlock", "nobody"], 3, /404/],
     [["show"], 2, /needs one argument/],
     [["find", "adele"], 2, /has options only/],
     [["vanish", "adele"], 2, /action must be one of find, show/],
@@ -94,6 +121,17 @@ describe("the command for users", () => {
     [["find", "--top", "0"], 1, /\$top .*400/],
   ])("%j ends with %i", async (args, code, error) => {
     expect(await users(...args)).toMatchObject({ code, out: "", error: expect.stringMatching(error) });
+  });
+
+  test("says that nothing was found, and ends with 0", async () => {
+    expect(await users("find", "--prefix", "nobody")).toMatchObject({ code: 0, error: "Nothing was found.\n" });
+  });
+
+  test("advises what to do about a token that is not valid, and about an address without the API", async () => {
+    const refused = await run("users", ["find"], { API_TOKEN: `${auth.token}x` });
+    expect(refused).toMatchObject({ code: 1, error: expect.stringMatching(/\(401\) The token may be .*expired/) });
+    const child = await run("users", ["find"], { API_TOKEN: auth.token }, `${new URL(auth.coreUrl).origin}/no`);
+    expect(child).toMatchObject({ code: 1, error: expect.stringContaining("check the address and its path") });
   });
 
   test("ends with 1 if the token is of another API, and with 2 without a token", async () => {
@@ -123,6 +161,13 @@ test("requests are found by the ticket's number, shown with their events, and ca
   expect(await requests("resend-pin", other)).toMatchObject({ code: 1, error: expect.stringContaining("(409)") });
   expect((await requests("cancel", other)).out).toMatch(/^State +cancelled$/m);
   expect(await requests("show", "unknown")).toMatchObject({ code: 3, out: "" });
+});
+
+test("a PIN that was resent too often is refused with the time after which it can be resent", async () => {
+  const id = await activeRequest(["often@example.com"]);
+  for (let sent = 1; sent <= 5; sent++) await callConnector("POST", `/v2/credential-requests/${id}/resend-pin`);
+  const refused = await requests("resend-pin", id);
+  expect(refused).toMatchObject({ code: 1, error: expect.stringMatching(/ \(429\) Try again in \d+ minutes\.$/m) });
 });
 
 describe("the commands for security keys", () => {
