@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { unzipSync } from "fflate";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildPackage } from "../../../local/package/build.ts";
@@ -63,6 +64,13 @@ describe("the package", () => {
       expect(holding, part).not.toEqual([]);
       for (const path of holding) expect(path, part).not.toMatch(/^dist\/(main|auth-service|connector-service)/);
     }
+  });
+
+  it("computes an imported hash in a thread: the file that starts it is also its code", async () => {
+    const file = paths().find(path => /^dist\/crypt-thread-\w+\.js$/.test(path)) ?? "";
+    const { cryptInThread } = await import(/* @vite-ignore */ pathToFileURL(join(folder, file)).href);
+    const input = { password: "correct horse battery", scheme: "sha256-crypt", cost: 1000, salt: "saltsalt" };
+    expect(await cryptInThread(input)).toBe("DoN2WcBhpG46VIH/EyfZvcagZwm42q0Yk.N4cUSDxm1");
   });
 
   it("names the licence of every package in it", () => {
