@@ -123,7 +123,7 @@ async function requireEnded(
   if (ended.keys.some(({ value }) => value.credentials.some(isRevoking)))
     return { left: "Credentials of the request are being revoked." };
   if (ended.request.value.replaceDue !== undefined)
-    return { left: "The security key that it replaces is not revoked yet." };
+    return { left: "A job has not finished with the security key that it replaces." };
   const isLeased = [ended.request, ...ended.keys].some(({ value }) => isLeasedByAnother(value.lease, run, deps.now()));
   return isLeased ? { left: "A job is working on the request." } : ended;
 }

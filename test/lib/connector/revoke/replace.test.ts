@@ -7,7 +7,7 @@ import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { dryRun } from "../../../../lib/connector/create/dry-run.ts";
 import type { CloudEvent } from "../../../../lib/connector/events/cloud-event-schemas.ts";
 import { followCreate } from "../../../../lib/connector/jobs/follow-replacement.ts";
-import { days, hours, minutes } from "../../../../lib/platform/time.ts";
+import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
 import { crashing, failingTable } from "../../../support/connector/crashing.ts";
 import { sinkOfFile } from "../../../support/connector/event-sinks.ts";
 import { authenticator, onSiteBody } from "../../../support/connector/on-site.ts";
@@ -152,6 +152,14 @@ describe("a replacement with revoke now", () => {
     expect(entries).toMatchObject([{ credential_request_id: old, replaced_by: requestId }]);
   });
 
+  test("is still linked when the replaced key is archived", async () => {
+    const { connector, old, users } = await active(undefined, keep);
+    const requestId = await ordered(connector, instead(old, [users]));
+    connector.advance(days(2));
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
+    expect(await connector.keyRow(old)).toMatchObject({ replacedBy: { requestId } });
+  });
+
   test("does not try again a revocation that has failed for good", async () => {
     const { connector, old, users } = await active();
     peers.entra.fail({ kind: "refuse", status: 400, method: "DELETE", path: "fido2Methods", times: 9 });
@@ -260,7 +268,7 @@ describe("a replacement with revoke when_active", () => {
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 0 });
     const who = { by: "email", name: body.recipient.email } as const;
     expect(await eraseRecipient(who, connector.context)).toMatchObject({
-      left: [{ requestId, reason: "The security key that it replaces is not revoked yet." }],
+      left: [{ requestId, reason: "A job has not finished with the security key that it replaces." }],
     });
     await connector.runCredentials("timer");
     expect(await revocations(connector, old)).toEqual(["revoked"]);
@@ -353,32 +361,86 @@ describe("a replaced key is refused", () => {
 });
 
 describe("a host that stops while it follows a replacement", () => {
-  const points = [
-    "credentialrequests.replace",
-    "credentialrequests.replace 2",
-    "due.upsert",
-    "due.upsert 2",
-    "due.remove",
-  ];
-  test.each(points)("at %s loses and doubles nothing", async at => {
-    for (const phase of ["before", "after"] as const) {
-      const { connector, old, users } = await active();
-      const { requestId } = await connector.order(instead(old, [users]));
+  const all = Array.from({ length: 24 }, (_, at) => at);
+
+  /** Stops a host at each of its writes in turn, lets others do the work, and lets it continue. */
+  async function stopAtEach(
+    phase: "before" | "after",
+    prepare: () => Promise<{
+      connector: TestConnector;
+      work: (of: TestConnector) => Promise<unknown>;
+      check: () => Promise<void>;
+    }>,
+  ): Promise<number> {
+    for (const at of all) {
+      const { connector, work, check } = await prepare();
       const { died, options, goOn } = crashing(at, phase);
-      const stopped = followCreate(requestId, connector.anotherInstance(options).context);
-      await died;
-      connector.advance(minutes(6));
-      await Promise.all([connector.runCredentials("timer"), connector.anotherInstance().runCredentials("timer")]);
-      connector.advance(hours(1));
-      await connector.runJobs();
+      const stopped = work(connector.anotherInstance(options));
+      const hasDied = await Promise.race([died.then(() => true), stopped.then(() => false)]);
+      for (const ms of [minutes(6), hours(1)]) {
+        connector.advance(ms);
+        await Promise.all([connector.runCredentials("timer"), connector.anotherInstance().runCredentials("timer")]);
+      }
       goOn();
       await stopped;
       connector.advance(hours(1));
       await connector.runJobs();
+      await check();
+      expect(await connector.queue("replace")).toEqual([]);
+      if (!hasDied) return at;
+    }
+    throw new Error("the host makes more writes");
+  }
+
+  async function replacing(revoke: Revoke) {
+    const { connector, old, users } = await active();
+    const { requestId } = await connector.order(instead(old, [users], revoke));
+    const check = async () => {
       expect([await revocations(connector, old), await replacedBy(connector, old)]).toEqual([["revoked"], requestId]);
       expect(count(users[0])).toBe(1);
-      expect(await connector.queue("replace")).toEqual([]);
-    }
+    };
+    return { connector, requestId, check };
+  }
+
+  test.each(["before", "after"] as const)("after a create, %s any write, loses and doubles nothing", async phase => {
+    const writes = await stopAtEach(phase, async () => {
+      const { connector, requestId, check } = await replacing("now");
+      const work = ({ context }: TestConnector) => followCreate(requestId, context);
+      const all = async () => {
+        await connector.runShipments();
+        connector.advance(hours(1));
+        await connector.runJobs();
+        await check();
+      };
+      return { connector, work, check: all };
+    });
+    expect(writes).toBeGreaterThan(7);
+  });
+
+  test.each(["before", "after"] as const)("in a job, %s any write, loses and doubles nothing", async phase => {
+    const writes = await stopAtEach(phase, async () => {
+      const { connector, requestId, check } = await replacing("when_active");
+      await followCreate(requestId, connector.context);
+      await connector.runShipments();
+      return { connector, work: of => of.runCredentials("timer").catch(() => undefined), check };
+    });
+    expect(writes).toBeGreaterThan(9);
+  });
+
+  test("leaves a request to the run that has its lease", async () => {
+    const { connector, requestId, check } = await replacing("when_active");
+    await connector.runShipments();
+    await connector.runCredentials();
+    const [loaded, at] = [await connector.load(requestId), connector.now()];
+    const lease = { owner: "another", until: plus(at, minutes(3)) };
+    const request = { ...loaded.request.value, lease, replaceDue: { queue: "replace", at } } as const;
+    await connector.context.requests.save(loaded, { request });
+    await connector.runCredentials("timer");
+    expect((await connector.requestRow(requestId)).replaceDue?.at).toBe(at);
+    connector.advance(minutes(4));
+    await connector.runCredentials("timer");
+    expect(await connector.queue("replace")).toEqual([]);
+    await check();
   });
 
   test("and continues after a cancelled order writes nothing", async () => {
