@@ -31,7 +31,7 @@ const revocationOf = (
     description:
       "The first attempt is made at once; a failed one is repeated by a job, as an activation is. The credential stays " +
       "`active`, and its `revocation` shows what became of it. A repeat changes nothing for credentials that are " +
-      "revoked, and starts anew for one with `revoke_failed`. Credentials that are still open are not touched: responds " +
+      "revoked, tries `revoking` ones at once, and starts anew for `revoke_failed`. Credentials that are still open are not touched: responds " +
       "409 if none is active. No PIN email is sent any more for a key of which every credential is revoked. A " +
       "request that was cleaned up is returned without its keys: the register of security keys has them.",
     params,

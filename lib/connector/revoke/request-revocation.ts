@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from "node:util";
 import { Fault } from "../../platform/fault.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { isUsable } from "../model/credential.ts";
+import { isRevoking, isUsable } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { Credential, Revocation, SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
@@ -18,9 +19,16 @@ export type RevocationCause = Pick<Revocation, "reason" | "requestedBy">;
 /** Whether the credential can be revoked: it is active, and no revocation is in progress or done. */
 const isRevocable = (credential: Credential): boolean => credential.state === "active" && isUsable(credential);
 
+/** Returns the revocation in progress with its next attempt due at once, unless the IdP asked for a wait. */
+function broughtForward({ retry, ...revocation }: Revocation, at: Instant): Revocation {
+  const isLater = retry.nextAt > at && (retry.notBefore ?? at) <= at;
+  return { ...revocation, retry: isLater ? { ...retry, nextAt: at } : retry };
+}
+
 /**
  * Returns the security key with revocations of the active credentials that `filter` selects, due at once; the same object if there are
- * none. Revocations in progress or done stay as they are, failed ones start again. A due PIN email is dropped if no usable credential is left.
+ * none. Revocations that are done stay as they are, those in progress are due at once, failed ones start again. A due PIN email is dropped if
+ * no usable credential is left.
  */
 export function withRevocations(
   key: SecurityKey,
@@ -28,12 +36,16 @@ export function withRevocations(
   cause: RevocationCause,
   at: Instant,
 ): SecurityKey {
-  const isSelected = (credential: Credential, index: number) => isRevocable(credential) && filter(key, index);
-  if (!key.credentials.some(isSelected)) return key;
-  const revocation: Revocation = { ...cause, state: "revoking", requestedAt: at, retry: firstAttempt(at) };
-  const credentials = key.credentials.map((credential, index) =>
-    isSelected(credential, index) ? { ...credential, revocation } : credential,
-  );
+  const revoked = (credential: Credential): Credential => {
+    const { revocation } = credential;
+    if (isRevocable(credential))
+      return { ...credential, revocation: { ...cause, state: "revoking", requestedAt: at, retry: firstAttempt(at) } };
+    return revocation && isRevoking(credential)
+      ? { ...credential, revocation: broughtForward(revocation, at) }
+      : credential;
+  };
+  const credentials = key.credentials.map((each, index) => (filter(key, index) ? revoked(each) : each));
+  if (isDeepStrictEqual(credentials, key.credentials)) return key;
   const changed = withRollUp({ ...key, credentials }, at);
   // A job that has the lease releases it. If it crashes, the security key is due as soon as its lease expires.
   const due = nextDue(changed);
@@ -54,8 +66,11 @@ export async function requestRevocation(
   const saved = await saveChanges(
     loaded,
     read => {
+      // The register names no caller.
+      const { requestedBy: _, ...anonymous } = cause;
+      const kept = read.request.value.isArchived === true ? anonymous : cause;
       const keys = securityKeysOf(read).flatMap(key => {
-        const changed = withRevocations(key, filter, cause, deps.now());
+        const changed = withRevocations(key, filter, kept, deps.now());
         return changed === key ? [] : [changed];
       });
       current = keys.length === 0 ? read : undefined;

@@ -36,7 +36,9 @@ export async function revokeCredential(target: CredentialTarget, deps: Connector
       }
       const revokedAt = deps.now();
       deps.log.info("credential_revoked", { keyId: key.id, index, idp: idp.id });
-      return changed(target, revocation => ({ ...revocation, state: "revoked", revokedAt }));
+      return changed(target, ({ retry: { lastError: _, ...retry }, ...revocation }) => {
+        return { ...revocation, state: "revoked", revokedAt, retry };
+      });
     },
   };
 }

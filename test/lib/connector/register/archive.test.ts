@@ -325,6 +325,7 @@ describe("the revocation of a credential", () => {
       { state: "revoked", revoked_at: revoked },
       { state: "revoked", revoked_at: connector.now() },
     ]);
+    expect(await traces(connector, ["help-desk", "jane", "lastError"])).toEqual([]);
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
     expect(await traces(connector, [requestId])).toEqual([]);
   });

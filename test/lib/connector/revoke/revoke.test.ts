@@ -202,6 +202,24 @@ describe("a revocation that fails", () => {
     expect(await connector.queue("key")).toEqual([]);
   });
 
+  test("is tried at once by a repeated call", async () => {
+    const { connector, revoke, revocations, registered } = await active();
+    failing({ kind: "refuse", status: 403, times: 1000 });
+    await revoke();
+    const requested = connector.now();
+    for (const wait of [minutes(2), minutes(3), minutes(5), minutes(9)]) {
+      connector.advance(wait);
+      await connector.runCredentials("timer");
+    }
+    peers.entra.clearFaults();
+    connector.advance(minutes(1));
+    await connector.runCredentials("timer");
+    expect(registered()).toEqual([true]);
+    expect(await revoke()).toMatchObject({ isRevoked: true });
+    expect(await revocations()).toMatchObject([{ state: "revoked", requested_at: requested, failed_attempts: 5 }]);
+    expect(registered()).toEqual([false]);
+  });
+
   test("waits for the IdP's Retry-After, also if it is repeated", async () => {
     const { connector, revoke, registered } = await active();
     failing({ kind: "throttle", retryAfter: 600 });
