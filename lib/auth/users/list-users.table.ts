@@ -188,5 +188,5 @@ const findMatch = (
       const own = new Map(Object.entries(attributesIn(rows.attributes)));
       if ([...attributes].some(([key, value]) => own.get(key) !== value)) return undefined;
     }
-    return { id, name: user.name };
+    return rows.user && summaryIn(rows.user);
   });
