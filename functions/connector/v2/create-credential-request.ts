@@ -2,7 +2,7 @@ import * as z from "zod";
 import { evenIfInvalid } from "../../../lib/connector/api/field-rules.ts";
 import { bodyFormatV2, createBodyV2, pathInV2, withDefaults } from "../../../lib/connector/api/v2/body-to-draft.ts";
 import { decidableV2 } from "../../../lib/connector/api/v2/create-partial.ts";
-import { created, createdV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
+import { created, createdV2 } from "../../../lib/connector/api/v2/created.ts";
 import { createOnce } from "../../../lib/connector/create/create-once.ts";
 import { requestProblems } from "../../../lib/connector/create/create-request.ts";
 import { dryRun } from "../../../lib/connector/create/dry-run.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { evenIfInvalid, optional } from "../../../lib/connector/api/field-rules.ts";
 import { email, nonEmptyLine, userId } from "../../../lib/connector/api/text-rules.ts";
-import { revocationV2, revocationView } from "../../../lib/connector/api/v2/read-credential-request.ts";
+import { readRevocation, revocationV2 } from "../../../lib/connector/api/v2/read-revocation.ts";
 import { credentialStates } from "../../../lib/connector/model/states.ts";
 import { type Leaver, offboardPerson } from "../../../lib/connector/offboard/offboard-person.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
@@ -99,7 +99,7 @@ export const offboard = endpoint({
           user_id: credential.userId,
           serial_number: key.serial,
           state: credential.state,
-          revocation: credential.revocation && revocationView(credential.revocation),
+          revocation: credential.revocation && readRevocation(credential.revocation),
           action,
           problem,
         }),

@@ -7,35 +7,15 @@ import {
   type CredentialRequest,
   displayName,
   type MailingAddress,
-  type Revocation,
   type SecurityKey,
   type Shipment,
 } from "../../model/request.ts";
 import { externalIdOf } from "../../model/request-lists.ts";
 import { deliveryProblem, deliveryStateOf, deliveryStates } from "../../model/shipment.ts";
-import {
-  credentialStates,
-  isTerminal,
-  requestStates,
-  revocationReasons,
-  revocationStates,
-  securityKeyStates,
-} from "../../model/states.ts";
+import { credentialStates, isTerminal, requestStates, securityKeyStates } from "../../model/states.ts";
 import { replacesFields } from "../../replace/replacement.ts";
+import { readRevocation, revocationV2 } from "./read-revocation.ts";
 import { replacesV2 } from "./replaces.ts";
-
-export const revocationV2 = z.lazy(() =>
-  z.object({
-    state: z
-      .enum(revocationStates)
-      .describe("`revoked`: removed at the IdP. `revoke_failed`: not tried again; revoke it once more."),
-    reason: z.enum(revocationReasons).describe("Why it was asked for."),
-    requested_at: z.iso.datetime().describe("When it was asked for."),
-    revoked_at: z.iso.datetime().optional().describe("When the IdP confirmed the removal."),
-    failed_attempts: z.int().min(0).describe("Attempts that failed."),
-    error_message: z.string().optional().describe("Why the last attempt failed."),
-  }),
-);
 
 const credentialV2 = z.lazy(() =>
   z
@@ -133,26 +113,6 @@ export const listedV2 = z.lazy(() =>
     .meta({ id: "ListedCredentialRequest" }),
 );
 
-/** Version 2 answer to a create (specification section 4). */
-export const createdV2 = z.lazy(() =>
-  z.object({
-    data: z
-      .object({
-        credential_request_id: z.string().describe("Names the request."),
-        shipment_id: z.string().optional().describe("The delivery service's id, if keys are shipped."),
-      })
-      .meta({ id: "CreatedCredentialRequest" }),
-  }),
-);
-
-/** The answer to a create, in the specification's names. */
-export const created = (done: {
-  readonly requestId: string;
-  readonly shipmentId?: string;
-}): z.output<typeof createdV2> => ({
-  data: omitUndefined({ credential_request_id: done.requestId, shipment_id: done.shipmentId }),
-});
-
 /**
  * The read model of a request, whichever version made it (decision C4). Beyond the specification are `error_message`
  * beside `state`, by which a caller sees why a request stays `received` (decision C6), and what people look for it by:
@@ -217,18 +177,7 @@ const readCredential = (credential: Credential, key: SecurityKey): z.output<type
     retryable_until: isTerminal(credential.state) ? undefined : credential.retryableUntil,
     error_message:
       credentialMessage(credential, key) ?? (credential.state === "active" ? pinMailMessage(key.mail) : undefined),
-    revocation: credential.revocation && revocationView(credential.revocation),
-  });
-
-/** Returns a revocation as in reads. */
-export const revocationView = ({ state, reason, requestedAt, revokedAt, retry }: Revocation) =>
-  omitUndefined({
-    state,
-    reason,
-    requested_at: requestedAt,
-    revoked_at: revokedAt,
-    failed_attempts: retry.attempts,
-    error_message: state === "revoked" ? undefined : retry.lastError,
+    revocation: credential.revocation && readRevocation(credential.revocation),
   });
 
 const readAddress = (address: MailingAddress): z.output<typeof mailingAddressV2> =>

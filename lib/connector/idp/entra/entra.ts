@@ -27,11 +27,10 @@ import {
   methodIdOf,
   registrationBody,
   registrationResponse,
+  userSegment,
 } from "./wire.ts";
 
 const idpState = z.object({ userId: z.string().min(1) });
-/** Of one user: with more, Microsoft warns of slower operations. No limit is documented at which a registration is refused. */
-const recommendedPasskeys = 20;
 const nationalGraphs = ["graph.microsoft.us", "dod-graph.microsoft.us", "microsoftgraph.chinacloudapi.cn"];
 const globalOnly =
   "api-version must be beta with this graph-endpoint: version 1.0 issues challenges in the global cloud only";
@@ -45,12 +44,10 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
 
   const userUrl = (userId: string) => `${graph}/users${userSegment(userId)}`;
   const methodsOf = (userId: string) => `${userUrl(userId)}/authentication/fido2Methods`;
+  const refused = (operation: string, detail: string) => new PeerFailure(access.peer, operation, "refused", { detail });
   const userOf = (operation: string, stored: Challenge["idpState"]) => {
     const { data } = idpState.safeParse(stored);
-    if (data === undefined)
-      throw new PeerFailure(access.peer, operation, "refused", {
-        detail: "The stored state for the identity provider has no user id.",
-      });
+    if (data === undefined) throw refused(operation, "The stored state for the identity provider has no user id.");
     return data.userId;
   };
   const readMethods = (
@@ -70,7 +67,8 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
     revocationNeeds:
       "the application permission UserAuthMethod-Passkey.ReadWrite.All or UserAuthenticationMethod.ReadWrite.All",
     ...(!isBeta && nationalGraphs.includes(new URL(graph).hostname) && { settingProblems: [globalOnly] }),
-    recommendedCredentials: recommendedPasskeys,
+    // With more, Microsoft warns of slower operations. No limit is documented at which a registration is refused.
+    recommendedCredentials: 20,
     checkUser: entraUserCheck(access, tokens, { url: graph, userUrl }),
 
     creationOptions: (request, outer) =>
@@ -131,22 +129,22 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
       tokens.use(outer, async call => {
         const operation = "revocation";
         const userId = userOf(operation, stored);
-        const read = readMethods(call, operation, userId);
-        const methods = await read.catch(error => {
+        const methods = await readMethods(call, operation, userId).catch(error => {
           undefinedIfGone(error);
           // A principal name may have changed, and then the key still works. An object id never changes.
-          if (isObjectId.test(userId)) return [];
-          throw new PeerFailure(access.peer, operation, "refused", {
-            detail:
-              "Microsoft Graph does not know the user, who was deleted or renamed. Check there whether the key is registered.",
-          });
+          if (isGuid(userId)) return [];
+          throw refused(
+            operation,
+            "Microsoft Graph does not know the user, who was deleted or renamed. Check there whether the key is registered.",
+          );
         });
         const found = methodIdOf(methods, credential);
         if (found === undefined) return;
         if (found === "unclear")
-          throw new PeerFailure(access.peer, operation, "refused", {
-            detail: "Microsoft Graph lists keys of the user under ids that do not tell which one this is.",
-          });
+          throw refused(
+            operation,
+            "Microsoft Graph lists keys of the user under ids that do not tell which one this is.",
+          );
         const url = `${methodsOf(userId)}/${encodeURIComponent(found.id)}`;
         const removal = { ...call, operation, method: "DELETE", url, response: z.undefined(), status: 204 } as const;
         await callPeer(access, { ...removal, mayRepeat: true }).catch(undefinedIfGone);
@@ -155,8 +153,6 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
     compensate: async () => {},
   };
 }
-
-const isObjectId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function tokensOf(
   access: PeerAccess,
@@ -171,15 +167,6 @@ function tokensOf(
   const tokenUrl = `${configured["online-endpoint"]}/${tenantId}/oauth2/v2.0/token`;
   const client = { tokenUrl, clientId, scope, secret };
   return createAccessTokens(access, () => grantByClientCredentials(access, client));
-}
-
-/**
- * Returns the path segment of a user, by object id or user principal name. Graph requires the quoted form for names that begin with
- * `$`. Names such as `.` and `..` need it too, because URL parsing would resolve them.
- */
-function userSegment(userId: string): string {
-  const encoded = encodeURIComponent(userId.toWellFormed());
-  return /^[$.]/.test(userId) ? `('${encoded.replaceAll("'", "''")}')` : `/${encoded}`;
 }
 
 export const entra = {

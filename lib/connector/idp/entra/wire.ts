@@ -72,6 +72,15 @@ export function methodIdOf(
   return found ?? (registrationId === undefined && methods.some(({ id }) => isGuid(id)) ? "unclear" : undefined);
 }
 
+/**
+ * Returns the path segment of a user, by object id or user principal name. Graph requires the quoted form for names that begin with
+ * `$`. Names such as `.` and `..` need it too, because URL parsing would resolve them.
+ */
+export function userSegment(userId: string): string {
+  const encoded = encodeURIComponent(userId.toWellFormed());
+  return /^[$.]/.test(userId) ? `('${encoded.replaceAll("'", "''")}')` : `/${encoded}`;
+}
+
 /** Returns every spelling under which Graph may list a credential id. */
 export function spellings(credentialId: string): ReadonlySet<string> {
   const bytes = Buffer.from(credentialId, "base64url");
@@ -79,7 +88,7 @@ export function spellings(credentialId: string): ReadonlySet<string> {
   return new Set([credentialId, padded, `${credentialId}${padded.length - padded.replaceAll("=", "").length}`]);
 }
 
-/** Whether the id of a method has no relation to that of its credential. */
+/** Whether an id is a GUID: of a user the object id; of a method one that has no relation to its credential. */
 export const isGuid = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
 
 /** Whether the id of a new method can be that of a credential: the credential id in any spelling, or a GUID, which has no relation to it. */

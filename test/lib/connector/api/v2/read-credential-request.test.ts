@@ -1,11 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createBodyV2 } from "../../../../../lib/connector/api/v2/body-to-draft.ts";
-import {
-  created,
-  createdV2,
-  credentialRequestV2,
-  readV2,
-} from "../../../../../lib/connector/api/v2/read-credential-request.ts";
+import { created, createdV2 } from "../../../../../lib/connector/api/v2/created.ts";
+import { credentialRequestV2, readV2 } from "../../../../../lib/connector/api/v2/read-credential-request.ts";
 import { receivedRequest } from "../../../../../lib/connector/model/draft.ts";
 import type { CredentialRequest, SecurityKey } from "../../../../../lib/connector/model/request.ts";
 import { omitUndefined } from "../../../../../lib/platform/omit-undefined.ts";
