@@ -75,6 +75,14 @@ export function lineOf(
   return { file, line, item: user, outcome: "open", reason: "not sent" };
 }
 
+/** The line of a file without a user. */
+export const noUserIn = (file: string): Line<ImportUser> => ({
+  file,
+  line: 1,
+  outcome: "refused",
+  reason: "the file contains no user",
+});
+
 /** Refuses every line whose user an earlier line has. */
 export function withoutDuplicates(lines: readonly Line<ImportUser>[]): readonly Line<ImportUser>[] {
   const firstOf = new Map<string, Line<ImportUser>>();

@@ -1,6 +1,6 @@
 import { csvRows } from "../csv-rows.ts";
 import type { Line } from "../lines.ts";
-import { type ImportUser, lineOf, type WrittenUser } from "./imported-user.ts";
+import { type ImportUser, lineOf, noUserIn, type WrittenUser } from "./imported-user.ts";
 
 /** Columns or members by the fields that they become. */
 export type Mapping = ReadonlyMap<string, string>;
@@ -28,7 +28,7 @@ export function readUsers(
   const isJson = /^\ufeff?\s*\{/.test(text);
   const rows = isJson ? jsonRows(text) : csvRows(file, text);
   const names = new Set(rows.flatMap(({ values }) => Object.keys(values ?? {})));
-  if (rows.length === 0) return [{ file, line: 1, outcome: "refused", reason: "the file contains no user" }];
+  if (rows.length === 0) return [noUserIn(file)];
   // Without a header the first user would be taken for one, and the note below would quote a password.
   for (const name of [mapping.get("username") ?? "username", ...mapping.values()])
     if (!names.has(name)) throw new Error(`${file} has no column ${name}.`);

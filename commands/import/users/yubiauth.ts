@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { type CsvRow, csvRows } from "../csv-rows.ts";
 import { readTexts } from "../inputs.ts";
 import type { Line } from "../lines.ts";
-import { type ImportUser, lineOf } from "./imported-user.ts";
+import { type ImportUser, lineOf, noUserIn } from "./imported-user.ts";
 import { flagOf } from "./read-users.ts";
 
 /** The tables that are read, with their columns. */
@@ -24,6 +24,8 @@ export async function readYubiAuth(folder: string): Promise<readonly Line<Import
   const [users = [], yubikeys = [], links = [], attributes = []] = texts.map(({ name, text }, index) =>
     checked(name, csvRows(name, text), tables[names[index] as keyof typeof tables]),
   );
+  const file = texts[0]?.name ?? folder;
+  if (users.length === 0) return [noUserIn(file)];
   const keys = new Map(yubikeys.map(({ values }) => [values.id, values]));
   const linksOf = Map.groupBy(links, ({ values }) => values.user_id);
   const attributesOf = Map.groupBy(attributes, ({ values }) => values.association_id);
@@ -36,7 +38,7 @@ export async function readYubiAuth(folder: string): Promise<readonly Line<Import
       own.filter(key => (flagOf(key.enabled || "no") === true) === isEnabled).map(({ prefix = "" }) => prefix);
     const disabled = prefixes(false);
     const hash = auth === "\\N" ? "" : auth;
-    return lineOf(texts[0]?.name ?? folder, line, {
+    return lineOf(file, line, {
       username,
       ...(hash === "" ? { password: "" } : { password_hash: hash }),
       attributes: Object.fromEntries(

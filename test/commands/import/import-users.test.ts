@@ -326,6 +326,12 @@ describe("importing the tables of YubiAuth", () => {
       code: 2,
       error: `${folder}/yubikeys.csv has no column prefix, enabled.\n`,
     });
+    writeFileSync(join(folder, "yubikeys.csv"), "id,prefix,enabled\n");
+    writeFileSync(join(folder, "users.csv"), "id,name,auth,attribute_association_id\n");
+    expect(await run([folder])).toMatchObject({
+      code: 1,
+      out: `${folder}/users.csv:1: refused: the file contains no user\n1 user: 1 refused\n`,
+    });
     const empty = freshPath("empty");
     mkdirSync(empty);
     expect(await run([empty])).toMatchObject({ code: 2, error: `${empty}/users.csv cannot be read (ENOENT).\n` });
