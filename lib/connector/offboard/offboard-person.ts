@@ -11,7 +11,7 @@ import { isTerminal } from "../model/states.ts";
 import type { CredentialFilter } from "../revoke/request-revocation.ts";
 import { revokeSelected } from "../revoke/revoke-now.ts";
 import { logAndContinue } from "../runs/queue.ts";
-import { isPastDeadline, startRun } from "../runs/run.ts";
+import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
 import { isStaleRow } from "../runs/stale-row.ts";
 
 /**
@@ -72,9 +72,8 @@ export async function offboardPerson(
         isBeingWritten ||= !isStaleRow(entry, true, deps);
         continue;
       }
-      const isLeft = dryRun || isPastDeadline(run, deps);
       const done = await withLogFields({ credentialRequestId: requestId }, async () =>
-        isLeft ? { loaded } : offboardRequest(loaded, leaver, requestedBy, deps),
+        dryRun ? { loaded } : offboardRequest(loaded, { leaver, requestedBy, run }, deps),
       );
       credentials.push(...reportOf(loaded, done, leaver));
     }
@@ -101,8 +100,7 @@ interface Done {
  */
 async function offboardRequest(
   start: LoadedRequest,
-  leaver: Leaver,
-  requestedBy: Caller,
+  { leaver, requestedBy, run }: { readonly leaver: Leaver; readonly requestedBy: Caller; readonly run: Run },
   deps: ConnectorDeps,
 ): Promise<Done> {
   const { id } = start.request.value;
@@ -112,13 +110,14 @@ async function offboardRequest(
     work: () => Promise<LoadedRequest>,
   ): Promise<Done> => {
     if (!plannedFor(done.loaded, leaver).some(each => each.action === action)) return done;
+    const failed = (failure: string) => ({ ...done, failures: { ...done.failures, [action]: failure } });
+    if (isPastDeadline(run, deps)) return failed("The call timed out before this. Repeat it.");
     try {
       return { ...done, loaded: await work() };
     } catch (error) {
       const isRefusal = error instanceof Fault && error.kind !== "internal";
       if (!isRefusal) logAndContinue(error, {}, deps);
-      const failure = isRefusal ? error.message : "The call failed; the log has the reason. Repeat it.";
-      return { ...done, failures: { ...done.failures, [action]: failure } };
+      return failed(isRefusal ? error.message : "The call failed; the log has the reason. Repeat it.");
     }
   };
   const filter = filterOf(leaver, start.request.value);

@@ -6,6 +6,7 @@ import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { authenticator, idAt } from "../../../support/connector/on-site.ts";
 import {
+  idpsOf,
   newUser,
   orderBody,
   peersOfFile,
@@ -100,6 +101,29 @@ describe("to offboard a person", () => {
       credentials: ["revoke active revoked", expect.stringMatching(/^cancel processing - The delivery service/)],
     });
     expect(registrations(ada)).toBe(0);
+  });
+
+  test("says what it left when its time was over", async () => {
+    const connector = await testConnector(peers, {
+      ports: (context, clock) => ({
+        idps: idpsOf(context, idp => ({
+          revoke: async (...given) => {
+            clock.advance(minutes(2));
+            await idp.revoke(...given);
+          },
+        })),
+      }),
+    });
+    const ada = newUser();
+    await connector.orderAndRun(bodyFor([ada]));
+    connector.advance(1);
+    await connector.orderAndRun(bodyFor([ada]));
+    const left = "revoke active - The call timed out before this. Repeat it.";
+    expect(await offboard(connector, { userId: ada })).toEqual({
+      isComplete: false,
+      credentials: ["revoke active revoked", left],
+    });
+    expect(await offboard(connector, { userId: ada })).toMatchObject({ isComplete: true });
   });
 
   test("is not complete while a request of the person is being written", async () => {
