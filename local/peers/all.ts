@@ -83,7 +83,7 @@ export async function closePeers(peers: Peers): Promise<void> {
   await Promise.all(Object.values(peers).map(peer => peer.close()));
 }
 
-/** Returns the file that configures all three IdPs. */
+/** Returns the file that configures an IdP of each kind. */
 export const idpFile = ({ issuer, entra, pingone, aic }: Peers): string =>
   stringify({
     entra: {

@@ -1,3 +1,4 @@
+import type { PeerName } from "../peers/peer-names.ts";
 import type { Facts } from "./run-file.ts";
 
 interface BannerOptions {
@@ -11,7 +12,7 @@ interface BannerOptions {
 
 type Row = readonly [name: string, words: string, value: string];
 
-const peerWords: Readonly<Record<string, string>> = {
+const peerWords: Readonly<Record<PeerName, string>> = {
   vault: "Key Vault",
   issuer: "tenant tokens: POST /_control/tokens",
   delivery: "delivery service: programs and ships keys",
@@ -63,7 +64,7 @@ const partRows = ({ tokens, peers, storage }: Facts): readonly Row[] => [
   ["Tokens", "for Core", tokens.core],
   ["", "for the connector", tokens.connector],
   ["", "", ""],
-  ...Object.entries(peers).map(([name, address]): Row => [name, peerWords[name] ?? "", address]),
+  ...Object.entries(peers).map(([name, address]): Row => [name, peerWords[name as PeerName], address]),
   ...storageRows(storage),
 ];
 

@@ -24,7 +24,10 @@ export interface IdpKind<Settings extends { readonly type: string }, Key extends
   readonly type: Settings["type"];
   /** The specification's letter, which a file may have as `type`. */
   readonly letter: string;
-  /** Every key but `type` has its environment variable (`withVariable`). All values are texts. */
+  /**
+   * Every key but `type` has its environment variable (`withVariable`), or none has: then only the IdP file configures the kind. All
+   * values are texts.
+   */
   readonly settings: z.ZodType<Settings>;
   /** The keys that status shows. */
   readonly statusKeys: readonly Key[];

@@ -7,6 +7,7 @@ import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind
 import { aic } from "../../../../lib/connector/idp/aic/aic.ts";
 import type { Idp } from "../../../../lib/connector/idp/contract.ts";
 import { entra } from "../../../../lib/connector/idp/entra/entra.ts";
+import { idpKinds } from "../../../../lib/connector/idp/kinds.ts";
 import { pingone } from "../../../../lib/connector/idp/pingone/pingone.ts";
 import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import type { PeerFailureKind } from "../../../../lib/platform/peers/peer-failure.ts";
@@ -140,6 +141,10 @@ let authenticator: Authenticator;
 beforeAll(async () => {
   keys = await createAuthenticatorKeys();
   authenticator = createAuthenticator(keys);
+});
+
+test("every kind is tested here", () => {
+  expect(Object.keys(subjects).sort()).toEqual(idpKinds.map(({ type }) => type).sort());
 });
 
 describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) => {

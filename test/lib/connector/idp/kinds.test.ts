@@ -1,8 +1,10 @@
-import { globSync, readFileSync } from "node:fs";
-import { describe, expect, it, test } from "vitest";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { describe, expect, it, onTestFinished, test } from "vitest";
+import { parse } from "yaml";
 import * as z from "zod";
 import { idpKinds } from "../../../../lib/connector/idp/kinds.ts";
 import { variablesOf } from "../../../../lib/connector/idp/variables.ts";
+import { closePeers, idpFile, startPeers } from "../../../../local/peers/all.ts";
 
 const types = idpKinds.map(({ type }) => type);
 
@@ -20,6 +22,27 @@ describe.each(idpKinds.map(kind => [kind.type, kind] as const))("the kind %s", (
     const keys = Object.keys(z.toJSONSchema(kind.settings, { io: "input" }).properties ?? {});
     expect(keys).toEqual(expect.arrayContaining([...kind.statusKeys, ...(kind.statusKeysV1 ?? [])]));
   });
+});
+
+test.each(idpKinds.map(({ type, letter }) => [type, letter]))(
+  "the kind %s has a page, and its letter in the table of kinds and in the decision about them",
+  (type, letter) => {
+    const page = `docs/peers/${type}.md`;
+    expect(existsSync(page), page).toBe(true);
+    expect(readFileSync("docs/identity-providers.md", "utf8")).toMatch(
+      new RegExp(`^\\| ${letter} \\| \`${type}\` \\|`, "m"),
+    );
+    const [, decision = ""] = readFileSync("docs/decisions/connector.md", "utf8").split("\n## C13\n");
+    const [kinds = ""] = decision.split("\n- ");
+    expect(kinds).toMatch(new RegExp(`\\b${letter}\\s(?:is\\s)?\`${type}\``));
+  },
+);
+
+test("every kind is in the IdP file of the local system", async () => {
+  const peers = await startPeers();
+  onTestFinished(() => closePeers(peers));
+  const configured = Object.values(parse(idpFile(peers)) as Record<string, { readonly type: string }>);
+  expect(configured.map(({ type }) => type).sort()).toEqual([...types].sort());
 });
 
 test("a kind has environment variables for all of its settings, or for none", () => {
