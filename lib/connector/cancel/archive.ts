@@ -1,5 +1,7 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { Credential, RequestValues, Revocation, SecurityKey, Shipment } from "../model/request.ts";
+import type { RequestValues } from "../model/loaded-request.ts";
+import type { Shipment } from "../model/request.ts";
+import type { Credential, Revocation, SecurityKey } from "../model/security-key.ts";
 
 /** Whether the register keeps a request after its clean-up: an IdP has registered a credential of it. */
 export const isKeptInRegister = (keys: readonly SecurityKey[]): boolean =>

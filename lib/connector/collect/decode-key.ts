@@ -3,9 +3,10 @@ import type { ConnectorDeps } from "../deps.ts";
 import { openPin } from "../exchange/open-pin.ts";
 import { challengeEnd, type KeyResponses } from "../model/credential.ts";
 import type { Clock } from "../model/intervals.ts";
-import type { Credential, CredentialRequest, SecurityKey } from "../model/request.ts";
+import type { CredentialRequest } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
+import type { Credential, SecurityKey } from "../model/security-key.ts";
 import { type DecodedCredential, decodeResponses } from "./decode-responses.ts";
 
 export interface DecodedKey {

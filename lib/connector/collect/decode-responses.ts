@@ -5,7 +5,7 @@ import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
 import { decodeCredentialResponse } from "../exchange/messages.ts";
 import { openSealed, responseKeyPurpose } from "../exchange/sealed.ts";
 import type { KeyResponses } from "../model/credential.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import type { Attestation } from "../model/webauthn.ts";
 
 export interface DecodedCredential {

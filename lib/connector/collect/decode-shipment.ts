@@ -1,7 +1,8 @@
 import type { ConnectorDeps } from "../deps.ts";
 import { isTooLateFor, isWaiting, type KeyResponses } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import { type CredentialRequest, queueOf, type SecurityKey } from "../model/request.ts";
+import type { CredentialRequest } from "../model/request.ts";
+import { queueOf, type SecurityKey } from "../model/security-key.ts";
 import { shippedItems } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { nextDue, withPurgeDue } from "../runs/next-due.ts";

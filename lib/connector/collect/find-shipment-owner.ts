@@ -2,7 +2,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { decryptsWith, type PrivateKey, recipientKid } from "../exchange/envelope.ts";
 import { openSealed, pinResponseKeyPurpose, responseKeyPurpose } from "../exchange/sealed.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
 import { readyItems } from "./decode-shipment.ts";
 

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConnectorDeps } from "../deps.ts";
 import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import type { CredentialRequest, SecurityKey } from "../model/request.ts";
+import type { CredentialRequest } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import { withLostRevoked } from "../revoke/revoke-lost.ts";
 import { postponeRequest, withTrackDue } from "../runs/next-due.ts";
 

@@ -4,7 +4,7 @@ import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { sealIdpState } from "../exchange/sealed.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import { compensate } from "../recovery/compensate.ts";
 import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
 import { type Challenges, type IdpAnswers, isUnanswered } from "../recovery/idp-answers.ts";

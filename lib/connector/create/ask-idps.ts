@@ -9,7 +9,7 @@ import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts
 import type { Idp, Idps } from "../idp/contract.ts";
 import { unusableOptions } from "../idp/creation-options.ts";
 import { idpName } from "../model/peer-names.ts";
-import type { Credential, SecurityKey } from "../model/request.ts";
+import type { Credential, SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { isNoToken } from "../peers/access-token.ts";
 import { type Challenges, credentialSlot, type IdpAnswers, optionsRequestOf } from "../recovery/idp-answers.ts";

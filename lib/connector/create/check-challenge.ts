@@ -1,7 +1,7 @@
 import { type Instant, instant, minutes, plus } from "../../platform/time.ts";
 import type { Idp } from "../idp/contract.ts";
 import type { Clock, Intervals } from "../model/intervals.ts";
-import { isOnSite, type SecurityKey } from "../model/request.ts";
+import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
 
 /** Clocks differ, and an IdP may round its time. */

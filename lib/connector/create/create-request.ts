@@ -7,7 +7,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { CreatedIds } from "../model/draft.ts";
 import { newRequestId, type RequestDraft, receivedRequest } from "../model/draft.ts";
 import type { Claim } from "../model/idempotency.ts";
-import { isOnSite } from "../model/request.ts";
+import { isOnSite } from "../model/security-key.ts";
 import { requireReplaceable } from "../replace/check-replaced-key.ts";
 import { idpProblems } from "./ask-idps.ts";
 import { deliveryLimitViolations } from "./delivery-limits.ts";

@@ -2,7 +2,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { bindingOf } from "../exchange/bind-response.ts";
 import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../exchange/messages.ts";
 import { pinResponseKeyPurpose, responseKeyPurpose, sealContext, sealIdpState } from "../exchange/sealed.ts";
-import { type Credential, hasPinMail, type SecurityKey } from "../model/request.ts";
+import { type Credential, hasPinMail, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import type { PublicKey } from "../peers/jwks.ts";
 import type { Challenges } from "../recovery/idp-answers.ts";

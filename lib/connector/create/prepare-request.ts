@@ -5,7 +5,7 @@ import type { DraftLocation } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { internalFault, transportKeysFault } from "../faults.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import { abortCreate } from "./abort-create.ts";
 import { askIdps, idpFault } from "./ask-idps.ts";
 import { findRefusedUser, usersOf } from "./check-users.ts";

@@ -4,7 +4,7 @@ import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import { compensateAtIdps } from "../recovery/compensate.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Instant } from "../../platform/time.ts";
-import { derivedGuid } from "../model/ids.ts";
+import { derivedGuid } from "../derived-guid.ts";
 import type { CredentialRequest, Lease, Replaces, Tracking } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
 import { type EventType, requestStates } from "../model/states.ts";

@@ -6,7 +6,8 @@ import { confirmWrite, isStoredAs } from "../../platform/tables/confirm-write.ts
 import type { Action, Row, Tables } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
 import type { Now } from "../../platform/time.ts";
-import { type CredentialRequest, type RequestValues, shipmentIdOf } from "../model/request.ts";
+import type { RequestValues } from "../model/loaded-request.ts";
+import { type CredentialRequest, shipmentIdOf } from "../model/request.ts";
 import { keyPrefix, requestRows, requestsTable } from "../storage/request-rows.table.ts";
 import { type DueEvents, type DueEventsItem, dueEvents } from "./due-events.table.ts";
 import { type EventDelivery, eventId, nothingDone, openRows, type RecordedEvents, withEvents } from "./event.ts";

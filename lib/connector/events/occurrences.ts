@@ -1,6 +1,8 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { type CredentialRequest, isOnSite, type RequestValues, type SecurityKey } from "../model/request.ts";
+import type { RequestValues } from "../model/loaded-request.ts";
+import type { CredentialRequest } from "../model/request.ts";
 import { externalIdOf } from "../model/request-lists.ts";
+import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { deliveryStateOf, newDeliveryState } from "../model/shipment.ts";
 import { type EventType, isTerminal } from "../model/states.ts";
 import type { EventNames, endStates, Occurrence, RecordedEvents } from "./event.ts";

@@ -1,6 +1,6 @@
 import type { Log } from "../../platform/log.ts";
 import type { Sealer } from "../../platform/seal.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import { ExchangeError, type FindSigningKey, type PrivateKey } from "./envelope.ts";
 import { decodePinResponse } from "./messages.ts";
 import { openSealed, pinResponseKeyPurpose } from "./sealed.ts";

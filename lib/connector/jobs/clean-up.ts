@@ -4,7 +4,7 @@ import { archiveRequest, removeRequest } from "../cancel/remove-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking } from "../model/credential.ts";
 import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import { forEachDue } from "../runs/queue.ts";
 import { isPastDeadline, startRun } from "../runs/run.ts";
 

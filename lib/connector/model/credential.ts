@@ -1,6 +1,7 @@
 import { type Instant, plus } from "../../platform/time.ts";
 import type { Clock } from "./intervals.ts";
-import type { Credential, CredentialRequest, SecurityKey } from "./request.ts";
+import type { CredentialRequest } from "./request.ts";
+import type { Credential, SecurityKey } from "./security-key.ts";
 
 /** Whether the credential can be used now or later: not after its end, and not once its revocation was asked for, unless that failed. */
 export const isUsable = ({ state, revocation }: Credential): boolean =>

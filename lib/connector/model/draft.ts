@@ -1,14 +1,7 @@
 import type { Caller } from "../../platform/caller.ts";
 import { type Instant, plus } from "../../platform/time.ts";
-import {
-  type CredentialRequest,
-  hasPinMail,
-  type Origin,
-  type Recipient,
-  type Replaces,
-  type SecurityKey,
-  type ShipmentOrder,
-} from "./request.ts";
+import type { CredentialRequest, Origin, Recipient, Replaces, ShipmentOrder } from "./request.ts";
+import { hasPinMail, type SecurityKey } from "./security-key.ts";
 
 /** A credential as the caller requested it. */
 export interface CredentialDraft {

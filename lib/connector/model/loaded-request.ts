@@ -1,5 +1,12 @@
 import type { Stored } from "../../platform/stored.ts";
-import type { CredentialRequest, RequestValues, SecurityKey } from "./request.ts";
+import type { CredentialRequest } from "./request.ts";
+import type { SecurityKey } from "./security-key.ts";
+
+/** A request with its security keys, without the ETags of their rows. */
+export interface RequestValues {
+  readonly request: CredentialRequest;
+  readonly keys: readonly SecurityKey[];
+}
 
 /** A request with all its security keys in the order of the request. Read by one query. */
 export interface LoadedRequest {

@@ -1,4 +1,4 @@
-import type { PinMail } from "./request.ts";
+import type { PinMail } from "./security-key.ts";
 
 /** The languages of PIN emails, as BCP 47 tags. */
 export const pinMailLanguages = ["en", "de"] as const;

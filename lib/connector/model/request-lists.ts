@@ -1,5 +1,6 @@
 import type { Instant } from "../../platform/time.ts";
-import type { CredentialRequest, RequestValues } from "./request.ts";
+import type { RequestValues } from "./loaded-request.ts";
+import type { CredentialRequest } from "./request.ts";
 import type { RequestState } from "./states.ts";
 
 /**

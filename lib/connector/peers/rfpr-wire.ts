@@ -3,7 +3,8 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { plainIdentifier, plainText } from "../../platform/peers/plain-text.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { KeyResponses } from "../model/credential.ts";
-import type { PinRequest, Recipient, SecurityKey } from "../model/request.ts";
+import type { Recipient } from "../model/request.ts";
+import type { PinRequest, SecurityKey } from "../model/security-key.ts";
 import { blankToUndefined } from "./delivery-wire.ts";
 
 /** An authenticator to enroll on site. */

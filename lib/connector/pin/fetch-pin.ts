@@ -1,9 +1,9 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { openPin } from "../exchange/open-pin.ts";
-import { enrollmentId } from "../model/ids.ts";
 import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
-import { isOnSite, type SecurityKey, shipmentIdOf } from "../model/request.ts";
+import { shipmentIdOf } from "../model/request.ts";
+import { enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { shippedItems } from "../model/shipment.ts";
 import { requireRfpr } from "../peers/require-rfpr.ts";
 

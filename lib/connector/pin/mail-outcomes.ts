@@ -4,8 +4,8 @@ import { measure } from "../../platform/telemetry.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { mailService } from "../model/peer-names.ts";
-import type { PinMail, SecurityKey } from "../model/request.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
+import type { PinMail, SecurityKey } from "../model/security-key.ts";
 import type { StepOutcome } from "../runs/step.ts";
 
 /** Returns the number of the current send, from 1. */

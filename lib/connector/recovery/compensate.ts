@@ -2,8 +2,7 @@ import pLimit from "p-limit";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { openIdpState } from "../exchange/sealed.ts";
-import { enrollmentId } from "../model/ids.ts";
-import { type Credential, isOnSite, type SecurityKey } from "../model/request.ts";
+import { type Credential, enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { credentialSlot, type IdpAnswers, isUnanswered, optionsRequestOf } from "./idp-answers.ts";
 

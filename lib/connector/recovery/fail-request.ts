@@ -2,8 +2,9 @@ import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { hasProgressed } from "../model/credential.ts";
 import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import type { CredentialRequest, SecurityKey } from "../model/request.ts";
+import type { CredentialRequest } from "../model/request.ts";
 import { endAll, endWaiting, rolledUp } from "../model/roll-up.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 import { releaseLease } from "../runs/next-due.ts";
 

@@ -1,5 +1,5 @@
 import type { OptionsRequest } from "../idp/contract.ts";
-import type { Credential } from "../model/request.ts";
+import type { Credential } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
 
 /** Returns the map key of a credential in `Challenges` and in `IdpAnswers.unanswered`. */

@@ -2,7 +2,7 @@ import type { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { openIdpState } from "../exchange/sealed.ts";
 import type { Idp } from "../idp/contract.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
 
 /** A credential: its security key and its index on it. */

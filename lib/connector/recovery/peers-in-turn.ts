@@ -3,7 +3,7 @@ import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { idpName, preRegistrationApi } from "../model/peer-names.ts";
-import { isOnSite, type SecurityKey } from "../model/request.ts";
+import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
 import { callAndLearn, callInTurn, mustLeave } from "../runs/peer-calls.ts";
 import type { Run } from "../runs/run.ts";

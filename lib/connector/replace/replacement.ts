@@ -1,6 +1,8 @@
 import type { Instant } from "../../platform/time.ts";
-import type { Credential, CredentialRequest, Replaces, RequestValues, SecurityKey } from "../model/request.ts";
+import type { RequestValues } from "../model/loaded-request.ts";
+import type { CredentialRequest, Replaces } from "../model/request.ts";
 import { foldName } from "../model/request-lists.ts";
+import type { Credential, SecurityKey } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
 
 /** Returns the replaced security key as reads and events name it. */

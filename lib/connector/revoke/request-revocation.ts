@@ -4,9 +4,9 @@ import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking, isUsable } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import type { Credential, Revocation, SecurityKey } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { withRollUp } from "../model/roll-up.ts";
+import type { Credential, Revocation, SecurityKey } from "../model/security-key.ts";
 import { nextDue } from "../runs/next-due.ts";
 import { saveChanges } from "../storage/change-request.ts";
 

@@ -3,8 +3,8 @@ import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking, withCredential } from "../model/credential.ts";
 import { idpName } from "../model/peer-names.ts";
-import type { Revocation } from "../model/request.ts";
 import { postpone } from "../model/retry.ts";
+import type { Revocation } from "../model/security-key.ts";
 import { type CredentialTarget, isRepairable, openIdp } from "../recovery/open-idp.ts";
 import type { Step, StepOutcome } from "../runs/step.ts";
 

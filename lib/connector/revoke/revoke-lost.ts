@@ -1,5 +1,6 @@
 import type { ConnectorDeps } from "../deps.ts";
-import { type CredentialRequest, isOnSite, type SecurityKey } from "../model/request.ts";
+import type { CredentialRequest } from "../model/request.ts";
+import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { deliveryStateOf } from "../model/shipment.ts";
 import { withRevocations } from "./request-revocation.ts";
 

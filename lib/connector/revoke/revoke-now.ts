@@ -5,7 +5,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { processSecurityKey } from "../jobs/process-security-keys.ts";
 import { isRevoking } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import type { Credential } from "../model/request.ts";
+import type { Credential } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
 import { loadUnleased } from "../runs/load-unleased.ts";
 import { isPastDeadline, type Run, startRun } from "../runs/run.ts";

@@ -1,6 +1,6 @@
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import { loadRequest } from "../storage/change-request.ts";
 import { isLeasedByAnother, type Run } from "./run.ts";
 

@@ -2,8 +2,9 @@ import { between, earliest, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking, isWaiting } from "../model/credential.ts";
 import { deliveryService, idpName, mailService, preRegistrationApi } from "../model/peer-names.ts";
-import { type CredentialRequest, type Due, isOnSite, type Queue, queueOf, type SecurityKey } from "../model/request.ts";
+import type { CredentialRequest, Due, Queue } from "../model/request.ts";
 import { type BackOff, firstAttempt, postpone } from "../model/retry.ts";
+import { isOnSite, queueOf, type SecurityKey } from "../model/security-key.ts";
 import { deliveryStateOf } from "../model/shipment.ts";
 import { isTerminal } from "../model/states.ts";
 

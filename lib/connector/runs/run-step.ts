@@ -1,7 +1,7 @@
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
-import type { SecurityKey } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import { changeSecurityKey } from "../storage/change-request.ts";
 import { releaseLease } from "./next-due.ts";
 import { callInTurn, learnFromCall } from "./peer-calls.ts";

@@ -1,6 +1,7 @@
 import type { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { Instant } from "../../platform/time.ts";
-import type { CredentialRequest, SecurityKey } from "../model/request.ts";
+import type { CredentialRequest } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 
 /** One piece of work on a security key: its outcome, or the call that it needs next. Only `runStep` renews the lease and writes. */
 export type Step = StepOutcome | PeerRead | PeerCall;

@@ -2,8 +2,9 @@ import { Fault } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type Changes, type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
-import type { CredentialRequest, SecurityKey } from "../model/request.ts";
+import type { CredentialRequest } from "../model/request.ts";
 import { rolledUp } from "../model/roll-up.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 
 /** Loads the request that a caller names, also an archived one. Throws Fault `not_found`. */
 export async function loadKept(id: string, { requests }: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {

@@ -1,4 +1,5 @@
-import { isSameDue, type RequestValues, shipmentIdOf } from "../model/request.ts";
+import type { RequestValues } from "../model/loaded-request.ts";
+import { isSameDue, shipmentIdOf } from "../model/request.ts";
 import { isSameList, listKeyOf, listsOf, listsWithout, type RequestList } from "../model/request-lists.ts";
 import { isSameStatus, shipmentStatusOf } from "../model/shipment.ts";
 import { requestStates } from "../model/states.ts";

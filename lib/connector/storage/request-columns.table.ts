@@ -1,14 +1,8 @@
 import * as z from "zod";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
-import {
-  authenticatorTypes,
-  type CredentialRequest,
-  pinDeliveryMethods,
-  pinEntryMethods,
-  queues,
-  type SecurityKey,
-} from "../model/request.ts";
+import { type CredentialRequest, queues } from "../model/request.ts";
+import { authenticatorTypes, pinDeliveryMethods, pinEntryMethods, type SecurityKey } from "../model/security-key.ts";
 import { replacementReasons, requestStates, revokeTimes, securityKeyStates } from "../model/states.ts";
 import { callerSchema, credentialSchema, retrySchema } from "./credential-schema.table.ts";
 

@@ -1,7 +1,8 @@
 import type { Fields } from "../../platform/log.ts";
 import type { Action, Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
-import type { CredentialRequest, RequestValues } from "../model/request.ts";
+import type { RequestValues } from "../model/loaded-request.ts";
+import type { CredentialRequest } from "../model/request.ts";
 
 /** The events of a change, and how they are written. */
 interface EventWrites {

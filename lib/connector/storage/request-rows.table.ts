@@ -3,7 +3,8 @@ import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite, isStoredAs } from "../../platform/tables/confirm-write.ts";
 import type { Action, Row, Tables } from "../../platform/tables/tables.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
-import type { CredentialRequest, SecurityKey } from "../model/request.ts";
+import type { CredentialRequest } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import { requestColumns, securityKeyColumns } from "./request-columns.table.ts";
 
 /** Table of the credential requests: one partition for each request, with its row and the rows of its security keys. */

@@ -8,16 +8,12 @@ import type { Instant } from "../../platform/time.ts";
 import { responsesContainer } from "../collect/responses.blob.ts";
 import { type ClaimStore, claimOf, claimsTable } from "../create/claims.table.ts";
 import type { Claim } from "../model/idempotency.ts";
+import type { RequestValues } from "../model/loaded-request.ts";
 import { valuesOf } from "../model/loaded-request.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
-import {
-  type Credential,
-  type CredentialRequest,
-  queueOf,
-  type RequestValues,
-  type SecurityKey,
-} from "../model/request.ts";
+import type { CredentialRequest } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
+import { type Credential, queueOf, type SecurityKey } from "../model/security-key.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
 import type { RequestEvents } from "./request-events.table.ts";
 import { requestIn, requestsTable } from "./request-rows.table.ts";

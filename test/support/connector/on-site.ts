@@ -1,4 +1,4 @@
-import { enrollmentId } from "../../../lib/connector/model/ids.ts";
+import { enrollmentId } from "../../../lib/connector/model/security-key.ts";
 import type { Fetch } from "../../../lib/platform/peers/call-peer.ts";
 import type { Peers } from "../../../local/peers/all.ts";
 import { newUser, orderBody } from "./test-connector.ts";

@@ -15,7 +15,8 @@ import type { KeysReport } from "../../../lib/connector/jobs/process-security-ke
 import { processShipments, type ShipmentsReport } from "../../../lib/connector/jobs/process-shipments.ts";
 import type { CreatedIds } from "../../../lib/connector/model/draft.ts";
 import type { LoadedRequest } from "../../../lib/connector/model/loaded-request.ts";
-import type { CredentialRequest, Queue, SecurityKey } from "../../../lib/connector/model/request.ts";
+import type { CredentialRequest, Queue } from "../../../lib/connector/model/request.ts";
+import type { SecurityKey } from "../../../lib/connector/model/security-key.ts";
 import type { DueEntry } from "../../../lib/connector/runs/due-index.table.ts";
 import type { Run } from "../../../lib/connector/runs/run.ts";
 import { Fault } from "../../../lib/platform/fault.ts";

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { RequestDraft } from "../../model/draft.ts";
-import { authenticatorKeyId } from "../../model/ids.ts";
-import { pinEntryMethods } from "../../model/request.ts";
+import { authenticatorKeyId, pinEntryMethods } from "../../model/security-key.ts";
 import type { BodyFormat } from "../body-format.ts";
 import { listOf, withDefault } from "../field-rules.ts";
 import { requestLimits } from "../limits.ts";

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import type { CredentialRequest, SecurityKey } from "../../model/request.ts";
+import type { CredentialRequest } from "../../model/request.ts";
+import type { SecurityKey } from "../../model/security-key.ts";
 import { credentialStates, requestStates } from "../../model/states.ts";
 
 /** Version 1 read model of a credential request, with version 2's states (specification section 2, decision C3). */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import { type CredentialRequest, isOnSite, type SecurityKey } from "../../model/request.ts";
+import type { CredentialRequest } from "../../model/request.ts";
+import { isOnSite, type SecurityKey } from "../../model/security-key.ts";
 import { shipmentStates, shipmentStatusOf } from "../../model/shipment.ts";
 
 /** Version 1 shipment status (specification section 2, decision C9). */

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
-import { shipmentKeyId } from "../../model/ids.ts";
+import { shipmentKeyId } from "../../model/security-key.ts";
 import { addressFields, mailingAddressOf, regionByCountry } from "../address.ts";
 import type { BodyFormat } from "../body-format.ts";
 import { evenIfInvalid, listOf, optional } from "../field-rules.ts";

@@ -1,8 +1,8 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { Idps } from "../../idp/contract.ts";
 import type { CredentialDraft, RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
-import { authenticatorKeyId, itemIndex, shipmentKeyId } from "../../model/ids.ts";
 import type { ShipmentOrder } from "../../model/request.ts";
+import { authenticatorKeyId, itemIndex, shipmentKeyId } from "../../model/security-key.ts";
 import { mailingAddressOf } from "../address.ts";
 import type { BodyFormat, DraftLocation } from "../body-format.ts";
 import { type BodyV2, bodyV2 } from "./create-body.ts";

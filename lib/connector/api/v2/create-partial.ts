@@ -1,6 +1,6 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { CredentialDraft, RequestDraft } from "../../model/draft.ts";
-import { authenticatorKeyId, shipmentKeyId } from "../../model/ids.ts";
+import { authenticatorKeyId, shipmentKeyId } from "../../model/security-key.ts";
 import { requestLimits } from "../limits.ts";
 import { defaultPinLength, nonEmptyLine, pinLength } from "../text-rules.ts";
 

@@ -2,15 +2,9 @@ import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import { credentialMessage } from "../../model/credential.ts";
 import { pinMailMessage } from "../../model/pin-mail.ts";
-import {
-  type Credential,
-  type CredentialRequest,
-  displayName,
-  type MailingAddress,
-  type SecurityKey,
-  type Shipment,
-} from "../../model/request.ts";
+import type { CredentialRequest, MailingAddress, Shipment } from "../../model/request.ts";
 import { externalIdOf } from "../../model/request-lists.ts";
+import { type Credential, displayName, type SecurityKey } from "../../model/security-key.ts";
 import { deliveryProblem, deliveryStateOf, deliveryStates } from "../../model/shipment.ts";
 import { credentialStates, isTerminal, requestStates, securityKeyStates } from "../../model/states.ts";
 import { replacesFields } from "../../replace/replacement.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import type { Revocation } from "../../model/request.ts";
+import type { Revocation } from "../../model/security-key.ts";
 import { revocationReasons, revocationStates } from "../../model/states.ts";
 
 /** Version 2 read model of a revocation. */

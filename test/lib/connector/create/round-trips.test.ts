@@ -1,7 +1,8 @@
 import pLimit from "p-limit";
 import { describe, expect, test } from "vitest";
 import { getShipment } from "../../../../functions/connector/v1/get-shipment.ts";
-import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
+import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
+import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { hours, plus } from "../../../../lib/platform/time.ts";
 import { authenticator, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {

@@ -4,7 +4,8 @@ import type { EventDelivery } from "../../../../lib/connector/events/event.ts";
 import { withGivenUp, withTime } from "../../../../lib/connector/events/event.ts";
 import { toDeliveryRow, toEventRow } from "../../../../lib/connector/events/event-rows.table.ts";
 import { occurrencesBetween } from "../../../../lib/connector/events/occurrences.ts";
-import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
+import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
+import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { instant } from "../../../../lib/platform/time.ts";
 import { orderBody } from "../../../support/connector/test-connector.ts";
 

@@ -1,6 +1,6 @@
 import { decodeProtectedHeader } from "jose";
 import { describe, expect, test } from "vitest";
-import type { Credential, SecurityKey } from "../../../../lib/connector/model/request.ts";
+import type { Credential, SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { days, minutes } from "../../../../lib/platform/time.ts";
 import {
   idpsOf,

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { fixedIntervals } from "../../../../lib/connector/model/intervals.ts";
-import type { CredentialRequest, SecurityKey } from "../../../../lib/connector/model/request.ts";
+import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
+import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
 import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
 import {

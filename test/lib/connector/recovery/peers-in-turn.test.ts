@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { SecurityKey } from "../../../../lib/connector/model/request.ts";
+import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { mustLeaveKeys, peersInTurn } from "../../../../lib/connector/recovery/peers-in-turn.ts";
 import { learnFromCall } from "../../../../lib/connector/runs/peer-calls.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";

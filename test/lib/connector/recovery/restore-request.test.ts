@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
-import { enrollmentId } from "../../../../lib/connector/model/ids.ts";
+import { enrollmentId } from "../../../../lib/connector/model/security-key.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
 import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";

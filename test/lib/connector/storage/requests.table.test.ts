@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
-import type { Credential, CredentialRequest, Queue, SecurityKey } from "../../../../lib/connector/model/request.ts";
+import type { CredentialRequest, Queue } from "../../../../lib/connector/model/request.ts";
+import type { Credential, SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { type DueEntry, dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
 import {
   requestColumns,

@@ -3,7 +3,8 @@ import { createBodyV2 } from "../../../../../lib/connector/api/v2/body-to-draft.
 import { created, createdV2 } from "../../../../../lib/connector/api/v2/created.ts";
 import { credentialRequestV2, readV2 } from "../../../../../lib/connector/api/v2/read-credential-request.ts";
 import { receivedRequest } from "../../../../../lib/connector/model/draft.ts";
-import type { CredentialRequest, SecurityKey } from "../../../../../lib/connector/model/request.ts";
+import type { CredentialRequest } from "../../../../../lib/connector/model/request.ts";
+import type { SecurityKey } from "../../../../../lib/connector/model/security-key.ts";
 import { omitUndefined } from "../../../../../lib/platform/omit-undefined.ts";
 import { forAll } from "../../../../support/for-all.ts";
 import { inlinedSchema } from "../../../../support/inlined-schema.ts";
