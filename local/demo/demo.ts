@@ -11,7 +11,8 @@ const command = {
   name: "npm run demo",
   help: `Plays four stories on a system of its own, in memory and on free ports:
 a security key from the order to the PIN email, its parcel that is lost and the key that replaces it,
-a security key that is programmed on site, and a person who signs in with password and OTP, whose OTP is replayed and whose key is lost.
+a security key that is programmed on site, and a person who signs in with password and OTP, whose OTP is replayed
+and whose key is lost.
 
 Usage: npm run demo`,
   options: {},
