@@ -105,6 +105,7 @@ describe("GET /v2/security-keys", () => {
       "delivered_at",
       "activated_at",
       "revoked_at",
+      "replaced_by",
     ]);
     const shown = (entry: Body) => columns.map(column => entry[column] ?? "");
     expect(lines).toEqual(body.map((entry: Body) => shown(entry).map(cell => cell.replace(/^=/, "'="))));

@@ -56,10 +56,18 @@ const bySchemaV2 = altered(mixedBody([1], [authenticator(1, { name: "Desk", cust
   "shipment.delivery_type": 1,
 });
 
+/** Well formed; no test gets to the question whether there is such a request. */
+const replaces = {
+  credential_request_id: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+  key_id: "s-01-001",
+  reason: "lost",
+  revoke: "now",
+};
+
 const creates: Readonly<Record<string, Create>> = {
   "POST /v2/credential-requests": {
     schema: createBodyV2,
-    body: () => bySchemaV2,
+    body: () => ({ ...bySchemaV2, replaces }),
     several: {
       "recipient.email": "ada",
       [`${item}.pin_request.length`]: 64,
@@ -81,6 +89,7 @@ const creates: Readonly<Record<string, Create>> = {
         ...at(`${key}.credentials[0].relying_party_id`, " "),
       ]),
       ...at("authenticators", []),
+      ...at("replaces.credential_request_id", "../people", "7c9e6679"),
     ],
     together: [
       ["neither shipment nor authenticators", { shipment: undefined, authenticators: undefined }, "shipment"],
@@ -197,7 +206,7 @@ describe.each(Object.entries(creates))(
     let before: readonly string[];
     beforeAll(async () => {
       // What is read once, such as the vault's tokens and the IdP's keys, is read by now.
-      expect(await host.call(route, { body: body() })).toMatchObject({ status: 201 });
+      expect(await host.call(route, { body: { ...body(), replaces: undefined } })).toMatchObject({ status: 201 });
       // The create does not wait for the rows that it leaves behind to go.
       await until(
         async () => {
