@@ -159,11 +159,21 @@ export function refusalOf({ status, body }: Outcome): string {
 const shownHeaders = ["retry-after", "x-ignored-fields", "location"];
 const maxSummaryLength = 1200;
 
-function summaryOf({ headers, body }: Outcome): string {
+/** Returns what a refusal says to people; undefined for a success. */
+function adviceOf({ status, headers, body }: Outcome): string | undefined {
+  if (status < 400) return undefined;
+  const { error_message, error } = (body ?? {}) as { error_message?: string; error?: string };
+  const seconds = Number(headers["retry-after"]);
+  const again = seconds < 120 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`;
+  return [error_message ?? error, seconds > 0 && `Try again in ${again}.`].filter(Boolean).join(" ");
+}
+
+function summaryOf(outcome: Outcome): string {
+  const { headers, body } = outcome;
   const line = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
   const text = line.length > 90 && typeof body === "object" ? JSON.stringify(body, undefined, 1) : line;
   const named = shownHeaders.filter(name => headers[name] !== undefined).map(name => `${name}: ${headers[name]}`);
-  return [...named, text.length > maxSummaryLength ? `${text.slice(0, maxSummaryLength)} …` : text]
+  return [adviceOf(outcome), ...named, text.length > maxSummaryLength ? `${text.slice(0, maxSummaryLength)} …` : text]
     .filter(Boolean)
     .join("\n");
 }

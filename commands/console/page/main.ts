@@ -48,7 +48,7 @@ const views: Readonly<Record<string, View>> = {
 const simulated: readonly string[] = ["on-site", "mailbox", "peers", "peer", "sign-in", "maintenance", "/reference"];
 
 /** Roles without which a view has nothing to offer. */
-const needs: Readonly<Record<string, Need>> = { offboard: "connector.support" };
+const needs: Readonly<Record<string, Need>> = { offboard: "connector.support", order: "connector.call" };
 
 const isOffered = (view: string, facts: Facts): boolean => {
   const need = needs[view];

@@ -1,8 +1,9 @@
-import { ask, callHost, readHost, readPeer, segment } from "./calls.ts";
+import { ask, callHost, messageOf, readHost, readPeer, refusalOf, segment } from "./calls.ts";
 import { Button, Copy } from "./forms/button.ts";
 import type { AuthenticatorRequest, CredentialRequest, ViewProps } from "./model.ts";
 import type { MailPage } from "./peers/mailbox.ts";
 import { JobButtons, OrderLink, type RequestPage, reasonOf, usersOf } from "./requests/requests.ts";
+import { useAllowed } from "./store.ts";
 import { Badge, Card, code, FactList, html, Json, Page, shownLive, Table, time, useLive } from "./ui.ts";
 
 const shownWaiting = 6;
@@ -14,8 +15,9 @@ export function Overview({ facts, choices }: ViewProps) {
       if (!apis.connector) return undefined;
       const list = async (state: string) => {
         const query = new URLSearchParams({ state, $top: String(shownWaiting + 1) });
-        const { body } = await readHost<readonly CredentialRequest[]>(`/v2/credential-requests?${query}`, signal);
-        return Array.isArray(body) ? (body as readonly CredentialRequest[]) : [];
+        const outcome = await readHost<readonly CredentialRequest[]>(`/v2/credential-requests?${query}`, signal);
+        if (outcome.status !== 200) throw new Error(refusalOf(outcome));
+        return outcome.body;
       };
       const [started, received] = await Promise.all([list("started"), list("received")]);
       const { byState = undefined } = isSimulated ? await ask<RequestPage>("GET", "requests", { signal }) : {};
@@ -41,9 +43,15 @@ export function Overview({ facts, choices }: ViewProps) {
     async signal =>
       Object.fromEntries(
         await Promise.all(
-          Object.keys(addresses).map(async service => [service, (await readHost(`/health/${service}`, signal)).status]),
+          Object.keys(addresses).map(async service => [
+            service,
+            await readHost(`/health/${service}`, signal).then(
+              ({ status }) => (status === 200 ? "healthy" : "not healthy"),
+              messageOf,
+            ),
+          ]),
         ),
-      ) as Readonly<Record<string, number>>,
+      ) as Readonly<Record<string, string>>,
     [Object.values(addresses).join(" ")],
     5000,
   );
@@ -89,10 +97,7 @@ export function Overview({ facts, choices }: ViewProps) {
               ]),
             ),
             Health: shownLive(health, states =>
-              Object.entries(states).map(
-                ([service, status]) =>
-                  html`<p>${service} <${Badge} state=${status === 200 ? "healthy" : "not healthy"} /></p>`,
-              ),
+              Object.entries(states).map(([service, state]) => html`<p>${service} <${Badge} state=${state} /></p>`),
             ),
             ...Object.fromEntries(
               Object.entries(facts.roles ?? {}).map(([service, roles]) => [
@@ -127,7 +132,9 @@ export function Overview({ facts, choices }: ViewProps) {
   <//>`;
 }
 
-const Waiting = ({ open }: { open: readonly CredentialRequest[] }) => html`
+function Waiting({ open }: { open: readonly CredentialRequest[] }) {
+  const mayOrder = useAllowed("connector.call");
+  return html`
   <${Table} caption="Open requests" columns=${["For", "State", "What it waits for"]}
     rows=${open
       .slice(0, shownWaiting)
@@ -136,9 +143,10 @@ const Waiting = ({ open }: { open: readonly CredentialRequest[] }) => html`
         html`<${Badge} state=${request.state} />`,
         reasonOf(request),
       ])}
-    empty=${html`Nothing waits. <a href="#/order">Order a key</a>, and follow it here.`} />
+    empty=${mayOrder ? html`Nothing waits. <a href="#/order">Order a key</a>, and follow it here.` : "Nothing waits."} />
   ${open.length > shownWaiting && html`<p class="hint"><a href="#/requests/started">All open requests</a></p>`}
 `;
+}
 
 function Token({ name, of }: { name: string; of: "core" | "connector" }) {
   const read = async () => (await ask<Readonly<Record<string, string>>>("GET", "tokens"))[of] ?? "";

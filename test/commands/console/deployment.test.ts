@@ -19,15 +19,11 @@ let activeId: string;
 let replacementId: string;
 
 /** Starts the console as an operator does. Returns the address that it prints. */
-async function startConsole(core: string, connector: string): Promise<string> {
-  const child = spawn(
-    process.execPath,
-    ["commands/console.ts", "--core", auth.coreUrl, "--connector", auth.connectorUrl],
-    {
-      env: { PATH: process.env.PATH, ...compileCache, CORE_TOKEN: core, CONNECTOR_TOKEN: connector },
-      stdio: ["ignore", "pipe", "inherit"],
-    },
-  );
+async function startConsole(core: string, connector: string, coreUrl = auth.coreUrl): Promise<string> {
+  const child = spawn(process.execPath, ["commands/console.ts", "--core", coreUrl, "--connector", auth.connectorUrl], {
+    env: { PATH: process.env.PATH, ...compileCache, CORE_TOKEN: core, CONNECTOR_TOKEN: connector },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   children.push(child);
   const [line] = await once(createInterface({ input: child.stdout }), "line");
   return /^Console: (\S+)$/.exec(line)?.[1] ?? "";
@@ -101,14 +97,19 @@ describe("with a token of the role `support`", () => {
     await page.getByRole("link", { name: "Requests", exact: true }).click();
     await page.getByLabel("Your reference").fill("REQ0012345");
     await button(page, "Find").click();
-    await page.getByRole("row").filter({ hasText: requestId }).getByRole("link").click();
+    await page
+      .getByRole("row")
+      .filter({ hasText: `${requestId} REQ0012345` })
+      .getByRole("link")
+      .click();
     await page.getByText("REQ0012345", { exact: true }).waitFor();
     await button(page, "Resend PIN emails").click();
     await done(page, /resend-pin$/);
     await button(page, "Cancel").waitFor();
     for (const name of ["Process shipments", "Play to the end", "Ship the keys"])
       expect(await button(page, name).count(), name).toBe(0);
-    expect(await page.getByRole("link", { name: "Order a key" }).count()).toBe(0);
+    for (const name of ["Order", "Order a key"])
+      expect(await page.getByRole("link", { name, exact: true }).count(), name).toBe(0);
 
     await page.getByRole("link", { name: "Users", exact: true }).click();
     expect(await button(page, "Create").count()).toBe(0);
@@ -131,9 +132,24 @@ describe("with a token of the role `support`", () => {
     await page.getByRole("link", { name: "cccccccccccb" }).click();
     await button(page, "Issue").click();
     await page.getByText("shown only once").waitFor();
+    await page.getByText(/^1 use left, until /).waitFor();
     expect(await button(page, "Delete this key").count()).toBe(0);
+    await page.getByRole("link", { name: "Ada Lovelace" }).click();
+    await page.getByText("disabled temporary code").waitFor();
     expectCalm(open, address);
   });
+});
+
+test("a token that is not valid and an API that does not respond are named, not shown as nothing to do", async () => {
+  const address = await startConsole("core_x", "connector_x", "http://127.0.0.1:1/core");
+  const { page } = await browser.open(address);
+  const main = page.locator("main");
+  await main.getByText("The host answers 401: The bearer token is not valid.").waitFor();
+  await main.getByText(/^The API is not responding/).waitFor();
+  await main.getByText("healthy", { exact: true }).waitFor();
+  expect(await main.getByText("Nothing waits").count()).toBe(0);
+  await page.getByRole("link", { name: "Users", exact: true }).click();
+  await main.getByText("The Core API does not respond at http://127.0.0.1:1/core.").waitFor();
 });
 
 describe("the security keys of a deployment", () => {
@@ -162,7 +178,7 @@ describe("the security keys of a deployment", () => {
     await page.getByLabel("User").fill("LISE@example.com");
     await button(page, "Apply").click();
     const row = (user: string) => page.getByRole("row").filter({ hasText: user });
-    await row("irene@example.com").waitFor({ state: "detached" });
+    await row("irene@example.com").first().waitFor({ state: "detached" });
     auth.peers.entra.fail({ kind: "refuse", method: "DELETE", times: 3, status: 503 });
     await row("lise@example.com").getByRole("button", { name: "Revoke the key" }).click();
     await confirm("Revoke it");
@@ -237,4 +253,16 @@ describe("with a token of the role `read`", () => {
     for (const text of [(await get("/api/facts", { "x-console": secret })).text, (await get("/", {})).text])
       for (const token of [auth.token, auth.otherToken, secret]) expect(text).not.toContain(token);
   });
+});
+
+test("a refusal is shown in words, with the time after which to try again", async () => {
+  const address = await startConsole(auth.token, auth.otherToken);
+  const { page } = await browser.open(address);
+  const { activeRequest, callConnector } = operatedConnector(auth);
+  const id = await activeRequest(["often@example.com"]);
+  for (let sent = 1; sent <= 5; sent++) await callConnector("POST", `/v2/credential-requests/${id}/resend-pin`);
+  await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+  await page.evaluate(`location.hash = "#/request/${id}"`);
+  await button(page, "Resend PIN emails").click();
+  await done(page, /The PINs of the request were resent too often\. Try again in \d+ minutes\./);
 });

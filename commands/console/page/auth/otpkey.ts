@@ -6,7 +6,7 @@ import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
 import { shownOutcome } from "../shown-outcome.ts";
-import { Badge, Card, code, FactList, html, Page, Served, useLive } from "../ui.ts";
+import { Badge, Card, code, counted, FactList, html, Page, Served, time, useLive } from "../ui.ts";
 import { Attributes } from "./attributes.ts";
 import { nextOtp, noSoftwareKeys, type Otp, remarkOf, type SoftwareKey, softwareKeys } from "./software-keys.ts";
 
@@ -25,16 +25,32 @@ export function OtpKey({ argument: prefix, facts }: ViewProps) {
     <${Served} isServed=${facts.apis.core} name="Core API">
       ${shownOutcome(
         live,
-        ({ id, enabled, stopped, stopped_since, failures, last_used, valid_from, valid_until, attributes }) => html`
+        ({
+          id,
+          enabled,
+          stopped,
+          stopped_since,
+          failures,
+          last_used,
+          valid_from,
+          valid_until,
+          temporary_code,
+          users = [],
+          attributes,
+        }) => html`
         <${Card} title="Prefix and state">
           <${FactList} rows=${{
             Prefix: code(prefix),
             Id: id,
             State: html`<${Badge} state=${stopped ? "stopped" : enabled ? "enabled" : "disabled"} />`,
-            "Stopped since": stopped_since,
+            Users: users.map(user => html`<a href=${`#/user/${user.id}`}>${user.name}</a> `),
+            "Stopped since": time(stopped_since),
             Failures: failures ?? 0,
-            "Last use": last_used ?? "Never",
+            "Last use": time(last_used) ?? "Never",
             Valid: validity(valid_from, valid_until),
+            "Temporary code":
+              temporary_code &&
+              html`${counted(temporary_code.uses_left, "use")} left, until ${time(temporary_code.valid_until)}`,
           }} />
           <div class="buttons">
             <${Button} label="Enable" needs="core.support" run=${() => callHost("POST", `${path}/enable`)} />
@@ -94,7 +110,7 @@ function TemporaryCode({ path }: { path: string }) {
         <${Field} name="hours" label="Valid for hours" options=${["8", "24", "72"]} />
       </div>
     <//>
-    <p class="state-line" aria-live="polite">${issued && html`<code class="otp">${issued.code}</code> until ${issued.valid_until}, shown only once.`}</p>
+    <p class="state-line" aria-live="polite">${issued && html`<code class="otp">${issued.code}</code> until ${time(issued.valid_until)}, shown only once.`}</p>
     <div class="buttons"><${Button} label="Revoke" kind="danger" run=${revoke} confirm=${{
       title: "Revoke the temporary code?",
       text: "The code is no longer accepted. The key stays disabled.",

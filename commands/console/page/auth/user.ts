@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type {
   PasswordCode as IssuedCode,
   Lock as LockView,
+  OtpKey,
   User as UserView,
   ValidationResult,
 } from "../../../../docs/openapi/core.ts";
@@ -30,11 +31,12 @@ export function User({ argument: id, facts }: ViewProps) {
       ${shownOutcome(
         live,
         body => html`
-        <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id, State: html`<${Badge} state=${body.enabled ? "enabled" : "disabled"} />`, "Last sign-in": body.last_login ?? "Never", Password: body.must_change && "Must be changed", "Code for a new password": body.code_valid_until && html`until ${time(body.code_valid_until)}` }} /><//>
+        <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id, State: html`<${Badge} state=${body.enabled ? "enabled" : "disabled"} />`, "Last sign-in": time(body.last_login) ?? "Never", Password: body.must_change && "Must be changed", "Code for a new password": body.code_valid_until && html`until ${time(body.code_valid_until)}` }} /><//>
         <${Card} title="Keys">
-          <${Table} caption="Assigned keys" columns=${["Prefix", ""]}
+          <${Table} caption="Assigned keys" columns=${["Prefix", "State", ""]}
             rows=${body.otpkeys.map(prefix => [
               html`<a href=${`#/otpkey/${segment(prefix)}`}><code>${prefix}</code></a>`,
+              html`<${OtpKeyState} prefix=${prefix} />`,
               html`<${Button} label="Unassign" kind="danger" needs="core.admin" title=${`Unassign ${prefix}`} run=${() => callHost("DELETE", `${path}/otpkeys/${segment(prefix)}`)} confirm=${{
                 title: "Unassign this key?",
                 text: `${name ?? "The user"} can no longer sign in with the key ${prefix}.`,
@@ -90,6 +92,17 @@ export function User({ argument: id, facts }: ViewProps) {
   <//>`;
 }
 
+/** The state of an assigned OTP key. */
+function OtpKeyState({ prefix }: { prefix: string }) {
+  const path = `/core/otpkeys/${segment(prefix)}`;
+  const live = useLive(signal => readHost<OtpKey>(path, signal), [path], 10_000);
+  return shownOutcome(
+    live,
+    ({ enabled, stopped, temporary_code }) =>
+      html`<${Badge} state=${stopped ? "stopped" : enabled ? "enabled" : "disabled"} /> ${temporary_code && "temporary code"}`,
+  );
+}
+
 /** Resets the password with a code, with which the user sets a new one. */
 function PasswordCode({ path, name = "The user" }: { path: string; name?: string }) {
   const [issued, setIssued] = useState<IssuedCode>();
@@ -113,9 +126,10 @@ function Lock({ path }: { path: string }) {
       lock =>
         html`<${FactList} rows=${{
           "Last refusal":
-            lock.last_refusal && html`${time(lock.last_refusal.at)}: <code>${lock.last_refusal.reason}</code>`,
+            lock.last_refusal &&
+            html`${time(lock.last_refusal.at)}: <code>${lock.last_refusal.reason}</code> (docs/operate.md, “A user cannot sign in”)`,
           "Failed sign-ins": lock.failures,
-          "Locked until": lock.locked_until ?? "Not locked",
+          "Locked until": time(lock.locked_until ?? undefined) ?? "Not locked",
           "Running attempts": lock.running_attempts,
         }} />`,
     )}

@@ -124,7 +124,7 @@ const RequestTable = ({ caption, requests, empty }: RequestTableProps) =>
     caption=${caption}
     columns=${["For", "State", "Keys", "Created", "What it waits for"]}
     rows=${requests.map(request => [
-      html`<a class="strong" href=${`#/request/${segment(request.credential_request_id)}`}>${usersOf(request).join(", ") || "no user"}</a><div class="small">${code(request.credential_request_id)}</div>`,
+      html`<a class="strong" href=${`#/request/${segment(request.credential_request_id)}`}>${usersOf(request).join(", ") || "no user"}</a><div class="small">${code(request.credential_request_id)} ${request.shipment?.customer_reference}</div>`,
       html`<${Badge} state=${request.state} />`,
       keyCounts(request),
       time(request.created_at),
