@@ -47,7 +47,9 @@ export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promi
       run,
       deps,
       async loaded => {
-        if (loaded.request.value.replaceDue !== undefined) return false;
+        const { replaceDue, trackDue } = loaded.request.value;
+        // A loss that is reported later revokes its credentials.
+        if (replaceDue !== undefined || (trackDue !== undefined && deps.onLoss === "revoke")) return false;
         if (loaded.keys.some(({ value }) => isUnsent(value, deps) || value.credentials.some(isRevoking))) return false;
         const undelivered = (await deps.events?.undelivered(loaded.request.value)) ?? [];
         if (undelivered.some(({ at }) => plus(at, deps.intervals.eventRetryForMs) > deps.now())) return false;

@@ -216,6 +216,17 @@ describe("the clean-up of a request with an active credential", () => {
     expect(await connector.queue("track")).toEqual([]);
   });
 
+  test("waits for the end of the delivery with ON_LOSS=revoke, and a loss revokes", async () => {
+    const connector = await opened({ settings: { ON_LOSS: "revoke" } });
+    const { shipmentId, user } = await completed(connector);
+    connector.advance(days(2));
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 0, deleted: 0 });
+    await peers.delivery.control(shipmentId, { state: 105 });
+    await connector.runJobs();
+    expect(peers.entra.registrations(user)).toEqual([]);
+    expect(await connector.runCleanUp(1)).toMatchObject({ archived: 1 });
+  });
+
   test("is done by two hosts at once without harm", async () => {
     const connector = await opened();
     const placed = [await completed(connector), await completed(connector), await completed(connector)];
