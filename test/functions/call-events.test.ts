@@ -181,14 +181,24 @@ describe("every route of Core and connector", () => {
 describe("every route of the Client API that needs a session", () => {
   it("logs the refusal of a call without one, before it looks at the input", async () => {
     const routes = ofApi("client").filter(
-      ({ template, method }) => /(status|logout|password)$/.test(template) && method !== "OPTIONS",
+      ({ template, method }) => /(status|logout)$/.test(template) && method !== "OPTIONS",
     );
-    expect(routes).toHaveLength(6);
+    expect(routes).toHaveLength(4);
     for (const route of routes) {
       const { status, logged } = await called(
         { ...route, path: `${route.path}?a=1&a=2` },
         { "content-type": "text/plain" },
       );
+      expect(status).toBe(401);
+      expect(logged).toContainEqual(expect.objectContaining({ event: "caller_refused", reason: "no_session", status }));
+    }
+  });
+
+  it("logs the refusal of a password change with neither a session nor a code nor a token", async () => {
+    for (const route of ofApi("client").filter(
+      ({ template, method }) => /password$/.test(template) && method !== "OPTIONS",
+    )) {
+      const { status, logged } = await called(route, {});
       expect(status).toBe(401);
       expect(logged).toContainEqual(expect.objectContaining({ event: "caller_refused", reason: "no_session", status }));
     }
