@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Result, toResult } from "./async/to-result.ts";
-import type { Metric } from "./metrics.ts";
+import type { Metric } from "./telemetry/metrics.ts";
 
 /** Attributes of a span or metric. They must not contain a query, a path, a secret or a recipient's data (G10). */
 export type Labels = Readonly<Record<string, string | number | boolean>>;

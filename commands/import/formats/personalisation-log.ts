@@ -1,5 +1,5 @@
 import { parse } from "csv-parse/sync";
-import { modhexPattern, modhexToHex } from "../../../lib/auth/otpkeys/kinds/modhex.ts";
+import { modhexPattern, modhexToHex } from "../../../lib/auth/otpkeys/kinds/encoding/modhex.ts";
 import { parseUsername } from "../../../lib/auth/users/username.ts";
 import { type EntraColumns, entraColumns, readEntraLine } from "./entra-csv.ts";
 import { isOathLine, readOathLine } from "./oath-csv.ts";

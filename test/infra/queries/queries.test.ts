@@ -8,7 +8,7 @@ import { authBackedUp } from "../../../lib/auth/storage/backup-items.table.ts";
 import { idpName } from "../../../lib/connector/model/peer-names.ts";
 import { grantByClientCredentials } from "../../../lib/connector/peers/grant.ts";
 import { connectorBackedUp } from "../../../lib/connector/storage/restore.table.ts";
-import { metrics } from "../../../lib/platform/metrics.ts";
+import { metrics } from "../../../lib/platform/telemetry/metrics.ts";
 import { inTrace, type Labels } from "../../../lib/platform/telemetry.ts";
 import { testTools } from "../../support/connector/peer-tools.ts";
 import { valueAt } from "../json.ts";

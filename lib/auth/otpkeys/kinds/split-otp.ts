@@ -1,9 +1,9 @@
 import { accepted, type Parsed, refused } from "../../parsed.ts";
 import { foldPrefix, isPrefix, parsePrefix, prefixMaxLength } from "../prefix.ts";
 import type { CodeForm } from "./contract.ts";
-import { readOtherLayouts } from "./keyboard-layouts.ts";
+import { readOtherLayouts } from "./encoding/keyboard-layouts.ts";
+import { modhexPattern } from "./encoding/modhex.ts";
 import { type OtpKindName, otpKind, otpKindNames } from "./kinds.ts";
-import { modhexPattern } from "./modhex.ts";
 import { readOtp } from "./read-otp.ts";
 import { splitTemporaryOtp } from "./temporary-code.ts";
 

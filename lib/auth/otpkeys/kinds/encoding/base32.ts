@@ -1,5 +1,5 @@
 import { base32nopad } from "@scure/base";
-import { trimEnd } from "../../../platform/trim-end.ts";
+import { trimEnd } from "../../../../platform/trim-end.ts";
 
 /**
  * Decodes Base32 of RFC 4648 as people write it: upper or lower case, with or without padding, spaces and dashes (A10). Returns
