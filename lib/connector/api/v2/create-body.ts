@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { authenticatorTypes, pinDeliveryMethods, pinEntryMethods } from "../../model/security-key.ts";
 import { addressFields, regionByCountry } from "../address.ts";
 import { evenIfInvalid, listOf, optional, withDefault } from "../field-rules.ts";
 import { requestLimits } from "../limits.ts";
@@ -98,18 +99,16 @@ const authenticator = z.lazy(() =>
     .object({
       name: keyName().describe("Custom name. By default `Pre-Reg Key`."),
       customization_id: optionalLine().describe("Customization of the key."),
-      preferred_authenticator_type: withDefault(z.enum(["hardware", "software"]), "hardware").describe(
+      preferred_authenticator_type: withDefault(z.enum(authenticatorTypes), "hardware").describe(
         "A passkey on a physical key, or for example on a mobile device.",
       ),
       pin_request: optional(
         z.object({
           min_length: withDefault(pinLength(), defaultPinLength).describe("Least number of PIN characters."),
-          entry_method: withDefault(z.enum(["generated", "user_entered"]), "generated").describe(
+          entry_method: withDefault(z.enum(pinEntryMethods), "generated").describe(
             "Generated beforehand, or entered at the enrollment on site.",
           ),
-          delivery_method: withDefault(z.enum(["none", "app", "email"]), "email").describe(
-            "How the PIN reaches its user.",
-          ),
+          delivery_method: withDefault(z.enum(pinDeliveryMethods), "email").describe("How the PIN reaches its user."),
         }),
       ).describe("Asks for a PIN. Absent: the key has none."),
       credentials,
