@@ -1,6 +1,18 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Result, toResult } from "./async/to-result.ts";
-import type { Metric } from "./telemetry/metrics.ts";
+
+/** Every metric that the app records. Alert rules use these names (docs/telemetry.md). */
+export const metrics = {
+  "event.unsent.age": { unit: "s", description: "Age of a due event that could not be sent to its sink." },
+  "job.duration": { unit: "s", description: "Duration of a job run." },
+  "job.items": { unit: "{item}", description: "Items that a job run processed, by result." },
+  "pin_mail.unsent.age": { unit: "s", description: "Age of a due PIN email that a job run could not send." },
+  "password.imported": { unit: "{password}", description: "Password hashes that were imported or renewed." },
+  "peer.call.duration": { unit: "s", description: "Duration of a call to a peer." },
+  "secret.days_left": { unit: "d", description: "Days until a Key Vault secret expires." },
+} as const;
+
+export type Metric = keyof typeof metrics;
 
 /** Attributes of a span or metric. They must not contain a query, a path, a secret or a recipient's data (G10). */
 export type Labels = Readonly<Record<string, string | number | boolean>>;

@@ -14,9 +14,9 @@ import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter }
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from "@opentelemetry/sdk-trace-base";
 import type { Level } from "../log.ts";
 import type { Labels, Span, SpanContext, TelemetrySink } from "../telemetry.ts";
+import { type Metric, metrics } from "../telemetry.ts";
 import { version } from "../version.ts";
 import { queueLogs } from "./log-queue.ts";
-import { type Metric, metrics } from "./metrics.ts";
 
 /** The exporters to one destination. */
 export interface Exporters {

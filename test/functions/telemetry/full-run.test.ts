@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { metrics } from "../../../lib/platform/telemetry/metrics.ts";
+import { metrics } from "../../../lib/platform/telemetry.ts";
 import { type FullRun, fullRun } from "./full-run.ts";
 
 let run: FullRun;
