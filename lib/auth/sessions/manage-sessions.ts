@@ -3,8 +3,7 @@ import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { User } from "../store.ts";
-import type { Session, SessionKey } from "./session.ts";
-import { accessToStore, createSession, isLive, sessionKey } from "./session.ts";
+import { accessToStore, createSession, isLive, type Session, type SessionKey, sessionKey } from "./session.ts";
 
 /** A valid session with its user (A15). */
 export interface LiveSession {

@@ -1,8 +1,7 @@
 import pLimit from "p-limit";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { SecurityKey } from "../model/security-key.ts";
-import { enrollmentId } from "../model/security-key.ts";
+import { enrollmentId, type SecurityKey } from "../model/security-key.ts";
 
 /**
  * Cancels authenticators at the pre-registration API (C12). An authenticator that is unknown there counts as cancelled, and so do all if

@@ -6,8 +6,7 @@ import { plus } from "../../platform/time.ts";
 import type { BodyFormat } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { claimFault, stillRunningFault } from "../faults.ts";
-import type { CreatedIds } from "../model/draft.ts";
-import { newRequestId, type RequestDraft } from "../model/draft.ts";
+import { type CreatedIds, newRequestId, type RequestDraft } from "../model/draft.ts";
 import {
   type Claim,
   type FinalVerdict,

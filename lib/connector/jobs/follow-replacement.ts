@@ -9,7 +9,7 @@ import { isLeasedByAnother, type Run, startRun } from "../runs/run.ts";
 import { processSecurityKey } from "./process-security-keys.ts";
 
 /**
- * Looks at the security key that a request replaces: links it to the request, and revokes its credentials when their time has come (C24).
+ * Links the security key that a request replaces to the request, and revokes its credentials when they are due for it (C24).
  * Its row is written first and may be found unchanged later, so a crash repeats nothing. A conflict leaves the request due. Returns whether a
  * revocation was left to a later run.
  */
@@ -27,9 +27,9 @@ export async function followReplacement(loaded: LoadedRequest, run: Run, deps: C
   const latest = plus(createdAt, intervals.replaceForMs);
   const isOver = latest <= now();
   const { key, isRevocable, isDone } = replacementOf(valuesOf(loaded), before, isOver);
-  const order = { reason: "replaced", ...(createdBy && { requestedBy: createdBy }) } as const;
+  const cause = { reason: "replaced", ...(createdBy && { requestedBy: createdBy }) } as const;
   const wanted = before.credentials.map(isRevocable);
-  const after = withRevocations(key, (_, index) => wanted[index] === true, order, now());
+  const after = withRevocations(key, (_, index) => wanted[index] === true, cause, now());
   // The last look writes in any case, so that a host that is suspended in an earlier one gets a conflict.
   const saved = after === before && !isDone ? old : await requests.save(old, { keys: [after] });
   if (saved === undefined) return false;
@@ -38,14 +38,14 @@ export async function followReplacement(loaded: LoadedRequest, run: Run, deps: C
   await requests.save(loaded, { request: isDone ? request : { ...request, replaceDue: { queue: "replace", at } } });
   if (after === key) return false;
   return withLogFields({ credentialRequestId: replaces.requestId }, async () => {
-    deps.log.info("revocation_requested", { reason: order.reason });
+    deps.log.info("revocation_requested", { reason: cause.reason });
     return (await processSecurityKey(saved, after.id, run, deps)).isLeft;
   });
 }
 
 /**
- * Looks at the replaced security key right after a create, so that one that was stolen does not wait for the job. Never rejects: the job
- * continues with what failed.
+ * Follows the replacement right after a create, so that a stolen security key does not wait for the job. Never rejects: the job continues
+ * what failed.
  */
 export async function followCreate(requestId: string, deps: ConnectorDeps): Promise<void> {
   // A create has a time limit of its own before this, and the platform one for both.

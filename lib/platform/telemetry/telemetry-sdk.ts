@@ -13,8 +13,7 @@ import { LoggerProvider, type LogRecordExporter } from "@opentelemetry/sdk-logs"
 import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from "@opentelemetry/sdk-metrics";
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from "@opentelemetry/sdk-trace-base";
 import type { Level } from "../log.ts";
-import type { Labels, Span, SpanContext, TelemetrySink } from "../telemetry.ts";
-import { type Metric, metrics } from "../telemetry.ts";
+import { type Labels, type Metric, metrics, type Span, type SpanContext, type TelemetrySink } from "../telemetry.ts";
 import { version } from "../version.ts";
 import { queueLogs } from "./log-queue.ts";
 

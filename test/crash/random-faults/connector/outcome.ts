@@ -1,8 +1,7 @@
 import { TableClient } from "@azure/data-tables";
 import { eventId, eventsIn } from "../../../../lib/connector/events/event.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
-import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
-import { enrollmentId } from "../../../../lib/connector/model/security-key.ts";
+import { enrollmentId, type SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { isTerminal } from "../../../../lib/connector/model/states.ts";
 import type { Peers } from "../../../../local/peers/all.ts";
 import type { TestConnector } from "../../../support/connector/test-connector.ts";

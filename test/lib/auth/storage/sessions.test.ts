@@ -1,10 +1,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { startTableServer } from "../../../../bench/scale/table-server.ts";
-import type { Session, SessionKey } from "../../../../lib/auth/sessions/session.ts";
 import {
   createSession,
   partitionsOfHour,
+  type Session,
+  type SessionKey,
   sessionKey,
   sessionPartition,
 } from "../../../../lib/auth/sessions/session.ts";

@@ -1,7 +1,6 @@
 import pLimit from "p-limit";
 import { describe, expect, test, vi } from "vitest";
-import type { RequestFilter } from "../../../../../lib/connector/api/v2/list-requests.ts";
-import { listRequests } from "../../../../../lib/connector/api/v2/list-requests.ts";
+import { listRequests, type RequestFilter } from "../../../../../lib/connector/api/v2/list-requests.ts";
 import { listKeyOf, personList, serialList, sortKeyOf } from "../../../../../lib/connector/model/request-lists.ts";
 import { requestStates } from "../../../../../lib/connector/model/states.ts";
 import { days, hours, minutes, plus, seconds } from "../../../../../lib/platform/time.ts";
