@@ -7,7 +7,7 @@ import { type ImportedParameters, unpadded } from "./imported-hash.ts";
 /** Bytes of the longest password that a crypt scheme hashes: their cost grows with the length. */
 const maxCryptBytes = 128;
 
-/** Whether a password can be that of an imported hash. Any other is wrong, and is not hashed. */
+/** Whether the scheme of an imported hash accepts the password. Otherwise the password is wrong and must not be hashed. */
 export const isPossible = (password: string, { scheme }: ImportedParameters): boolean =>
   !scheme.endsWith("-crypt") || Buffer.byteLength(password) <= maxCryptBytes;
 

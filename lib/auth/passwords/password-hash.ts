@@ -37,7 +37,7 @@ export interface HashCost {
 export interface PasswordHashOptions extends HashQueueOptions {
   /** Versions of the pepper, 32 bytes each. They are stored in Key Vault, apart from the hashes. */
   readonly pepper: KeyRing;
-  /** From this time on no password is right that still has an imported hash. */
+  /** From this time on, a password that still has an imported hash is refused. Undefined: no end. */
   readonly importedUntil?: Instant | undefined;
   /** Default: `defaultCost`. */
   readonly cost?: HashCost;
@@ -57,11 +57,12 @@ export interface PasswordHasher {
   hashImported(imported: ImportedHash, userId: number): Promise<StoredPassword>;
   /** Returns whether the stored password is this imported hash. */
   isImported(imported: ImportedHash, owner: PasswordOwner): Promise<boolean>;
-  /** Returns whether the stored password was imported and is never right any more. */
+  /** Returns whether the stored password was imported and `importedUntil` is over. */
   hasEnded(stored: StoredPassword | undefined): boolean;
   /**
-   * Returns whether the password is the stored one. An imported hash takes its own cost besides. Without a stored one (unknown user, or no password) returns false after the
-   * time of a hash, so that timing does not reveal it; also for an imported hash that has ended. An empty password is always wrong, and takes no time for any user.
+   * Returns whether the password is the stored one. For an imported hash computes that hash too. Without a stored password
+   * (unknown user, user without one, or an imported hash that has ended) returns false after the time of a hash, so that
+   * timing does not reveal it. An empty password is always wrong, and takes no time for any user.
    * @param owner id and stored password of the user; absent for an unknown user
    * @param slot released after the hash; by default that of a known caller
    */

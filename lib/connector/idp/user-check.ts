@@ -3,7 +3,7 @@ import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 /** A user whose credentials are to be ordered. */
 export interface UserQuery {
   readonly userId: string;
-  /** How many credentials are ordered, to be compared with a limit. Undefined if creation options are requested too: the IdP then counts. */
+  /** Number of ordered credentials, to be compared with a limit. Undefined if creation options are requested too: the IdP then counts. */
   readonly newCredentials?: number | undefined;
 }
 
