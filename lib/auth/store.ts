@@ -165,7 +165,7 @@ export interface OtpKeySummary {
 /** An OTP key and the ids of the users to whom it may be assigned. They include every holder. */
 export interface KeyHolders {
   readonly key: Stored<OtpKey>;
-  readonly candidates: readonly number[];
+  readonly userIds: readonly number[];
 }
 
 /** The number of rows that a clean-up deleted. */

@@ -68,7 +68,7 @@ export function otpKeyTable(tables: AuthTables) {
       const rows = await Array.fromAsync(otpkeys.query({ partitionKey: keyPartition(prefix), from: keyRow }));
       const key = rows.find(({ rowKey }) => rowKey === keyRow);
       const holders = rows.filter(({ rowKey }) => rowKey.startsWith(holderPrefix));
-      return key && { key: keyIn(key), candidates: holders.map(({ rowKey }) => idAtEnd(rowKey)) };
+      return key && { key: keyIn(key), userIds: holders.map(({ rowKey }) => idAtEnd(rowKey)) };
     },
 
     /** Returns undefined if there is no such OTP key, or if it is not assigned to the user `of`. */

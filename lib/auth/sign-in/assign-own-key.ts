@@ -121,12 +121,12 @@ async function readFreeKeys(otp: string, user: User, deps: AuthDeps): Promise<re
   return found.flatMap((holders, index) => (holders !== undefined && free[index] ? [holders.key] : []));
 }
 
-/** Maximum number of candidates whose assignment is read. More are not left by crashes: the OTP key is shared. */
+/** Maximum number of users whose assignment is read. More are not left by crashes: the OTP key is shared. */
 const maxCandidates = 8;
 
 /** Returns whether no other user has the OTP key. A candidate whom a crash left has no assignment. */
-async function isFree({ key, candidates }: KeyHolders, user: User, { users }: AuthDeps): Promise<boolean> {
-  const others = candidates.filter(id => id !== user.id);
+async function isFree({ key, userIds }: KeyHolders, user: User, { users }: AuthDeps): Promise<boolean> {
+  const others = userIds.filter(id => id !== user.id);
   if (others.length > maxCandidates) return false;
   const found = await Promise.all(others.map(id => users.find({ by: "id", id })));
   return !found.some(other => other?.value.otpkeys.some(({ id }) => id === key.value.id));

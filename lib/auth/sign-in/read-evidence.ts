@@ -43,17 +43,17 @@ async function findHolder(
   named: string,
   { users }: AuthDeps,
 ): Promise<Stored<User> | undefined> {
-  const { key, candidates = [] } = holders ?? {};
+  const { key, userIds = [] } = holders ?? {};
   const found: Stored<User>[] = [];
   // Two holders are enough to know that the key identifies no user.
-  for (const some of chunksOf(candidates, batchSize)) {
+  for (const some of chunksOf(userIds, batchSize)) {
     if (found.length >= 2) break;
     const read = await Promise.all(some.map(id => users.find({ by: "id", id })));
     const isHolding = (user: Stored<User>) => user.value.otpkeys.some(({ id }) => id === key?.value.id);
     found.push(...read.filter(user => user !== undefined).filter(isHolding));
   }
-  // Without a candidate does a dummy read, so that timing does not reveal whether the key is assigned.
-  if (candidates.length === 0) await users.findNone(named);
+  // Without an id does a dummy read, so that timing does not reveal whether the key is assigned.
+  if (userIds.length === 0) await users.findNone(named);
   const ids = found.map(({ value }) => value.id);
   const id = identifyByKey({ enabled: key?.value.enabled === true, users: ids });
   return found.find(({ value }) => id !== undefined && value.id === id);

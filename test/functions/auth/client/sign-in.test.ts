@@ -298,7 +298,7 @@ describe("identification by OTP", async () => {
       ports: replacing("otpkeys", otpkeys => ({
         findHolders: async prefix => {
           const found = await otpkeys.findHolders(prefix);
-          return found && { ...found, candidates: [user.id, ...found.candidates] };
+          return found && { ...found, userIds: [user.id, ...found.userIds] };
         },
       })),
     });

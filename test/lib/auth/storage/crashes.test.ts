@@ -245,7 +245,7 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
       await removeKey(storage.another(), of);
       await createKey(store, of);
       expect(await store.otpkeys.view(of.prefix)).toMatchObject({ attributes: {} });
-      expect(await store.otpkeys.findHolders(of.prefix)).toMatchObject({ candidates: [] });
+      expect(await store.otpkeys.findHolders(of.prefix)).toMatchObject({ userIds: [] });
       expect(await store.attributes.set({ otpkey: of.prefix }, "colour", "white")).toMatchObject({ ok: true });
       await expectHealed(of);
     });

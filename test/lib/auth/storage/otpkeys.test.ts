@@ -105,7 +105,7 @@ describe("a key", () => {
     const next = await created(plainKey(prefix));
     expect(next.value.id).not.toBe(key.value.id);
     expect(await store.otpkeys.view(prefix)).toMatchObject({ attributes: {} });
-    expect(await store.otpkeys.findHolders(prefix)).toMatchObject({ candidates: [] });
+    expect(await store.otpkeys.findHolders(prefix)).toMatchObject({ userIds: [] });
   });
 });
 
@@ -118,8 +118,8 @@ describe("an assignment", () => {
     expect(await store.otpkeys.assign(identified(one.id), prefix)).toBe("assigned");
     expect(await store.otpkeys.assign(two.userRef, prefix)).toBe("assigned");
 
-    const candidates = [one.id, two.id];
-    expect((await store.otpkeys.findHolders(prefix))?.candidates).toEqual(candidates);
+    const userIds = [one.id, two.id];
+    expect((await store.otpkeys.findHolders(prefix))?.userIds).toEqual(userIds);
     expect((await store.users.view(one.userRef))?.otpkeys).toEqual([prefix]);
     expect((await store.users.find(one.userRef))?.value.otpkeys).toEqual([{ prefix, id }]);
     expect(await store.otpkeys.view(prefix, one.userRef)).toMatchObject({ key: { value: { id } } });
@@ -127,7 +127,7 @@ describe("an assignment", () => {
     expect(await store.otpkeys.unassign(one.userRef, prefix)).toBe(true);
     expect(await store.otpkeys.unassign(one.userRef, prefix)).toBe(false);
     expect(await store.otpkeys.view(prefix, one.userRef)).toBeUndefined();
-    expect((await store.otpkeys.findHolders(prefix))?.candidates).toEqual(candidates.slice(1));
+    expect((await store.otpkeys.findHolders(prefix))?.userIds).toEqual(userIds.slice(1));
     expect((await store.otpkeys.find(prefix))?.value).toEqual(key.value);
   });
 
@@ -163,7 +163,7 @@ describe("an assignment", () => {
     );
     await Promise.all(work);
     const isAssigned = (await store.users.view(userRef))?.otpkeys.length === 1;
-    expect((await store.otpkeys.findHolders(prefix))?.candidates.length).toBe(isAssigned ? 1 : 0);
+    expect((await store.otpkeys.findHolders(prefix))?.userIds.length).toBe(isAssigned ? 1 : 0);
   });
 });
 

@@ -182,7 +182,7 @@ describe("a user", () => {
     expect(await store.users.find(userRef)).toBeUndefined();
     expect(await store.users.save(user, {})).toBeUndefined();
     expect(await store.users.list({ top: 10 }, { attributes: new Map([["gone", "yes"]]) })).toEqual({ entries: [] });
-    expect(await store.otpkeys.findHolders(prefix)).toMatchObject({ candidates: [] });
+    expect(await store.otpkeys.findHolders(prefix)).toMatchObject({ userIds: [] });
     expect(await store.users.remove(userRef)).toBe(false);
   });
 });
