@@ -43,7 +43,7 @@ Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
   --dry-run             order, offboard: only check, or show what would be done
   --parallel N          order: calls at a time, 1 to 32; 4 by default
   --reference TEXT      find: customer_reference of the order, such as a ticket number
-  --user USER           find, keys, offboard: a credential for this user
+  --user USER           find, keys, offboard: a credential for this user, by the whole name
   --idp IDP             offboard: only credentials at this identity provider
   --email ADDRESS       find, offboard: email address of the recipient
   --external-id ID      find: the recipient's identifier

@@ -22,6 +22,8 @@ export async function offboard(connector: Client<paths>, command: string, given:
   const { data } = await dataOf(connector.POST("/v2/people/offboard", { body }));
   if (!data.is_complete && !dryRun) process.exitCode = 1;
   if (json) return printJson(data);
+  if (data.credentials.length === 0 && data.is_complete)
+    return console.error("Nothing was found: no credential was ordered for this name. Check how it is written.");
   printTable(
     ["REQUEST", "KEY", "#", "SERIAL", "USER", "IDP", "STATE", dryRun ? "WOULD" : "DONE", "PROBLEM"],
     data.credentials.map(each => [

@@ -75,7 +75,7 @@ const menu: readonly (readonly [group: string, entries: readonly Entry[]])[] = [
     "Authentication",
     [
       ["Users", "users", "user"],
-      ["Keys", "otpkeys", "otpkey"],
+      ["OTP keys", "otpkeys", "otpkey"],
       ["Sign-in", "sign-in"],
     ],
   ],

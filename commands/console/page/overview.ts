@@ -1,6 +1,7 @@
-import { ask, callHost, messageOf, readHost, readPeer, refusalOf, segment } from "./calls.ts";
+import { ask, callHost, messageOf, readHost, readPeer, segment } from "./calls.ts";
 import { Button, Copy } from "./forms/button.ts";
 import type { AuthenticatorRequest, CredentialRequest, ViewProps } from "./model.ts";
+import { refusalOf } from "./outcomes/refusal.ts";
 import type { MailPage } from "./peers/mailbox.ts";
 import { JobButtons, OrderLink, type RequestPage, reasonOf, usersOf } from "./requests/requests.ts";
 import { useAllowed } from "./store.ts";

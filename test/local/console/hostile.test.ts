@@ -130,8 +130,8 @@ const titles: Readonly<Record<string, string>> = {
   "on-site": "On site",
   users: "Users",
   "user/1": "User",
-  otpkeys: "Keys",
-  "otpkey/1": "Key",
+  otpkeys: "OTP keys",
+  "otpkey/1": "OTP key",
   "peer/mail": "Peer mail",
 };
 

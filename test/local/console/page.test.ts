@@ -470,7 +470,7 @@ describe("the authentication server in the page", () => {
     await press(page, "Create");
     await outcome(page, "201 POST /core/users");
     const kinds = ["hotp", "totp", "yubico"];
-    await go(page, "otpkeys", "Keys");
+    await go(page, "otpkeys", "OTP keys");
     for (const kind of kinds) {
       await page.getByLabel("Kind").selectOption(kind);
       await page.getByLabel("Prefix").fill(`key${kind}`);
@@ -543,7 +543,7 @@ describe("the authentication server in the page", () => {
     await confirm(page, "Revoke the code");
     await page.getByText("shown only once").waitFor({ state: "detached" });
 
-    await go(page, "otpkeys", "Keys");
+    await go(page, "otpkeys", "OTP keys");
     await page.getByRole("link", { name: "keyhotp" }).waitFor();
     await page.getByLabel("State").selectOption("disabled");
     await press(page, "Apply");
@@ -615,7 +615,7 @@ describe("any user of the page", () => {
     "peer/mail": "Peer mail",
     "peer/sink": "Peer sink",
     users: "Users",
-    otpkeys: "Keys",
+    otpkeys: "OTP keys",
     "sign-in": "Sign-in",
     maintenance: "Maintenance",
   };

@@ -5,8 +5,9 @@ import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
-import { shownOutcome } from "../shown-outcome.ts";
-import { Badge, Card, code, counted, FactList, html, Page, Served, time, useLive } from "../ui.ts";
+import { Served } from "../outcomes/served.ts";
+import { shownOutcome } from "../outcomes/shown-outcome.ts";
+import { Badge, Card, code, counted, FactList, html, Page, time, useLive } from "../ui.ts";
 import { Attributes } from "./attributes.ts";
 import { nextOtp, noSoftwareKeys, type Otp, remarkOf, type SoftwareKey, softwareKeys } from "./software-keys.ts";
 
@@ -21,7 +22,7 @@ export function OtpKey({ argument: prefix, facts }: ViewProps) {
     if (own !== undefined) await ask("DELETE", `keys/${prefix}`);
     location.hash = "#/otpkeys";
   };
-  return html`<${Page} title="Key" lead=${code(prefix)}>
+  return html`<${Page} title="OTP key" lead=${code(prefix)}>
     <${Served} isServed=${facts.apis.core} name="Core API">
       ${shownOutcome(
         live,

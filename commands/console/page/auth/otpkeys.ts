@@ -5,9 +5,10 @@ import { DropFile } from "../forms/drop-file.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
+import { Served } from "../outcomes/served.ts";
+import { shownOutcome } from "../outcomes/shown-outcome.ts";
 import { usePages } from "../pages.ts";
-import { shownOutcome } from "../shown-outcome.ts";
-import { Badge, Card, code, html, Page, Served, Table, useLive } from "../ui.ts";
+import { Badge, Card, code, html, Page, Table, useLive } from "../ui.ts";
 import { noSoftwareKeys, softwareKeys } from "./software-keys.ts";
 
 /** Returns the prefixes of the first keys, as suggestions. */
@@ -39,7 +40,7 @@ export function OtpKeys({ facts, choices }: ViewProps) {
     if (isSuccess(outcome)) form.reset();
     return outcome;
   };
-  return html`<${Page} title="Keys" lead="Keys that make one-time passwords.">
+  return html`<${Page} title="OTP keys" lead="Keys that make one-time passwords.">
     <${Served} isServed=${facts.apis.core} name="Core API">
       <div class="columns">
         ${
@@ -64,7 +65,7 @@ export function OtpKeys({ facts, choices }: ViewProps) {
           <//>
         <//>
       </div>
-      <${Card} title="One-time-password keys">
+      <${Card} title="Keys">
         ${shownOutcome(
           live,
           keys => html`<${Table} caption="Keys" columns=${["Prefix", "State", "Software key"]}

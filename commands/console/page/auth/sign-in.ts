@@ -1,11 +1,13 @@
 import { useRef, useState } from "preact/hooks";
-import { callHost, isSuccess, readHost, refusalOf } from "../calls.ts";
+import { callHost, isSuccess, readHost } from "../calls.ts";
 import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form, type Values, valuesOf } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
+import { refusalOf } from "../outcomes/refusal.ts";
+import { Served } from "../outcomes/served.ts";
 import { createStore, useStore } from "../store.ts";
-import { Card, code, FactList, html, Page, Served, shownLive, time, useLive } from "../ui.ts";
+import { Card, code, FactList, html, Page, shownLive, time, useLive } from "../ui.ts";
 import { nextOtp, remarkOf, type SoftwareKey, softwareKeys } from "./software-keys.ts";
 
 /** The session's value is a secret. It lives as long as this page is open. */

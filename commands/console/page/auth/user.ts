@@ -11,8 +11,9 @@ import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form, type Values } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
-import { shownOutcome } from "../shown-outcome.ts";
-import { Badge, Card, FactList, html, Page, Served, Table, time, useLive } from "../ui.ts";
+import { Served } from "../outcomes/served.ts";
+import { shownOutcome } from "../outcomes/shown-outcome.ts";
+import { Badge, Card, FactList, html, Page, Table, time, useLive } from "../ui.ts";
 import { Attributes } from "./attributes.ts";
 import { usePrefixes } from "./otpkeys.ts";
 
@@ -32,7 +33,7 @@ export function User({ argument: id, facts }: ViewProps) {
         live,
         body => html`
         <${Card} title="Name and id"><${FactList} rows=${{ Name: body.name, Id: body.id, State: html`<${Badge} state=${body.enabled ? "enabled" : "disabled"} />`, "Last sign-in": time(body.last_login) ?? "Never", Password: body.must_change && "Must be changed", "Code for a new password": body.code_valid_until && html`until ${time(body.code_valid_until)}` }} /><//>
-        <${Card} title="Keys">
+        <${Card} title="OTP keys">
           <${Table} caption="Assigned keys" columns=${["Prefix", "State", ""]}
             rows=${body.otpkeys.map(prefix => [
               html`<a href=${`#/otpkey/${segment(prefix)}`}><code>${prefix}</code></a>`,

@@ -4,9 +4,10 @@ import { callHost, isSuccess, segment } from "../calls.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
+import { Served } from "../outcomes/served.ts";
+import { shownOutcome } from "../outcomes/shown-outcome.ts";
 import { usePages } from "../pages.ts";
-import { shownOutcome } from "../shown-outcome.ts";
-import { Card, html, Page, Served, Table } from "../ui.ts";
+import { Card, html, Page, Table } from "../ui.ts";
 import { usePrefixes } from "./otpkeys.ts";
 
 export function Users({ facts }: ViewProps) {

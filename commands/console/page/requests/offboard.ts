@@ -5,7 +5,8 @@ import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form, type Values } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
-import { Badge, Card, counted, html, Page, Served, Table } from "../ui.ts";
+import { Served } from "../outcomes/served.ts";
+import { Badge, Card, counted, html, Page, Table } from "../ui.ts";
 
 interface Shown {
   readonly leaver: Values;

@@ -5,7 +5,8 @@ import { binder, Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import { idpIds } from "../idp-ids.ts";
 import type { CredentialRequest, ViewProps } from "../model.ts";
-import { Card, html, Page, Served, shownLive, useLive } from "../ui.ts";
+import { Served } from "../outcomes/served.ts";
+import { Card, html, Page, shownLive, useLive } from "../ui.ts";
 import { AddButtons, type Draft, KeyCards, type OrderForm } from "./order-keys.ts";
 import { usersOf } from "./requests.ts";
 

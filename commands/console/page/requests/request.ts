@@ -1,4 +1,4 @@
-import { ask, callHost, readHost, readPeer, refusalOf, segment } from "../calls.ts";
+import { ask, callHost, readHost, readPeer, segment } from "../calls.ts";
 import { Button, Copy } from "../forms/button.ts";
 import {
   type AuthenticatorRequest,
@@ -9,6 +9,7 @@ import {
   type Shipment,
   type ViewProps,
 } from "../model.ts";
+import { refusalOf } from "../outcomes/refusal.ts";
 import { Badge, Card, code, FactList, html, Json, Page, shownLive, time, useLive } from "../ui.ts";
 import { readEvents } from "./events.ts";
 import { Keys } from "./keys.ts";

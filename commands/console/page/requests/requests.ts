@@ -1,11 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
-import { ask, callHost, type Outcome, readHost, refusalOf, segment } from "../calls.ts";
+import { ask, callHost, type Outcome, readHost, segment } from "../calls.ts";
 import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import { type CredentialRequest, hasEnded, keysOf, type ViewProps } from "../model.ts";
+import { refusalOf } from "../outcomes/refusal.ts";
+import { Served } from "../outcomes/served.ts";
 import { useAllowed } from "../store.ts";
-import { Badge, Card, code, counted, html, Page, Served, shownLive, Table, time, useLive } from "../ui.ts";
+import { Badge, Card, code, counted, html, Page, shownLive, Table, time, useLive } from "../ui.ts";
 
 /** The order of the API is from the oldest to the newest; the console's server turns its pages. */
 export interface RequestPage {

@@ -5,9 +5,10 @@ import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import type { ViewProps } from "../model.ts";
+import { Served } from "../outcomes/served.ts";
+import { shownOutcome } from "../outcomes/shown-outcome.ts";
 import { usePages } from "../pages.ts";
-import { shownOutcome } from "../shown-outcome.ts";
-import { Badge, Card, code, html, Page, Served, Table, time } from "../ui.ts";
+import { Badge, Card, code, html, Page, Table, time } from "../ui.ts";
 
 /** A filter by state alone reads every key. */
 const everyMs = 10_000;

@@ -1,5 +1,6 @@
-import { type Outcome, refusalOf } from "./calls.ts";
-import { html, shownLive } from "./ui.ts";
+import type { Outcome } from "../calls.ts";
+import { html, shownLive } from "../ui.ts";
+import { refusalOf } from "./refusal.ts";
 
 /** Shows the body of a successful read, and why another was refused. */
 export const shownOutcome = <T>(
