@@ -39,24 +39,6 @@ describe("a create whose credentials can never be activated", () => {
       /^The identity provider entra would refuse the credential: shipment.*user_id cannot get a passkey: set "Allow self-service set up" to Yes in the Microsoft Entra admin center/;
     await expectRefused(await testConnector(peers), message);
   });
-
-  test("because the user would have more passkeys than Entra ID allows is refused", async () => {
-    const connector = await testConnector(peers);
-    const user = newUser();
-    const forUser = (credentials: number) =>
-      altered(orderBody([credentials]), {
-        "shipment.shipment_items[0].credentials": Array.from({ length: credentials }, () => ({ user_id: user })),
-      });
-    await connector.orderAndRun(forUser(8));
-    expect(peers.entra.registrations(user)).toHaveLength(8);
-    peers.delivery.resetRequests();
-    await expect(connector.order(forUser(3))).rejects.toThrow(
-      "The user of a credential at the identity provider entra has 8 passkeys and would get 3 more, but may have 10: delete some at the identity provider entra.",
-    );
-    expect(ordered()).toBe(0);
-    await connector.orderAndRun(forUser(2));
-    expect(peers.entra.registrations(user)).toHaveLength(10);
-  });
 });
 
 describe("a check of users beside a create", () => {
