@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
 import { createdV2 } from "../../lib/connector/api/v2/created.ts";
 import { credentialRequestV2 } from "../../lib/connector/api/v2/read-credential-request.ts";
@@ -27,6 +28,8 @@ export async function playLostKey(
   narrator.title("The parcel is lost");
   narrator.step("The carrier loses it", "The connector follows a parcel to its end, and reports it by an event.");
   await calls.peer("delivery", `shipments/${encodeURIComponent(shipmentId)}`, changed, { state: lost });
+  // The next look at the parcel is due `POLL_AFTER_SECONDS` after the last one.
+  await pause(1000, undefined, { signal: end });
   await calls.api("GET", "/v2/operations/process-shipments", 204);
   await calls.showPeerCalls();
   const { data: before } = read.parse(await calls.api("GET", `/v2/credential-requests/${id}`, 200));

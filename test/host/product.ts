@@ -50,6 +50,8 @@ export async function productOfFile(): Promise<Product> {
   const described = await describeSystem(storage, peers, {
     IDP_ENABLE_MULTI_IDP: "true",
     IDP_CONFIGURATION_PATH: idpPath,
+    // A parcel that is lost is looked at soon, as in the demo.
+    POLL_AFTER_SECONDS: "1",
     EVENT_SINK_URLS: `${peers.sink.url}/events`,
   });
   peers.delivery.settings({ shipAfterMs: 0 });

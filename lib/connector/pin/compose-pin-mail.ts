@@ -20,7 +20,10 @@ interface MailText {
   readonly html: string;
 }
 
-/** Returns the PIN email as plain text and HTML. All values are escaped, and the subject never contains the PIN. */
+/**
+ * Returns the PIN email as plain text and HTML. All values are escaped. The subject never contains the PIN, and the text before it is longer
+ * than what mail programs show of an email that is not opened, also on a locked screen.
+ */
 export function composePinMail(content: PinMailContent, sender: PinMailSender): MailText {
   const texts = pinMailTexts[sender.language];
   const pin = oneLine(content.pin);
@@ -61,12 +64,13 @@ interface PinMail {
 const textBody = ({ pin, introduction, rows, texts }: PinMail): string =>
   [
     introduction,
+    ...texts.advice,
+    "",
+    texts.pin,
     "",
     `    ${pin}`,
     "",
     ...rows.map(([label, value]) => `${label}: ${value}`),
-    "",
-    ...texts.advice,
     "",
   ].join("\r\n");
 
@@ -89,11 +93,12 @@ const htmlBody = ({ pin, introduction, rows, texts }: PinMail, language: PinMail
 <body style="margin: 0; padding: 24px 16px; font-family: 'Segoe UI', Helvetica, Arial, sans-serif; font-size: 16px; line-height: 1.5;">
 <div style="max-width: 560px; margin: 0 auto;">
 <p style="overflow-wrap: anywhere;">${escaped(introduction)}</p>
+${texts.advice.map(sentence => `<p>${escaped(sentence)}</p>`).join("\n")}
+<p>${escaped(texts.pin)}</p>
 <p style="margin: 24px 0; padding: 16px; border: 1px solid #808080; border-radius: 8px; text-align: center; font-family: Consolas, Menlo, monospace; font-size: 28px; overflow-wrap: anywhere;">${escaped(pin)}</p>
 <table style="border-collapse: collapse;">
 ${rows.map(htmlRow).join("\n")}
 </table>
-${texts.advice.map(sentence => `<p>${escaped(sentence)}</p>`).join("\n")}
 </div>
 </body>
 </html>

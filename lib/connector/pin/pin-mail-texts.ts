@@ -6,8 +6,10 @@ export interface PinMailTexts {
   readonly subject: (key: string) => string;
   /** The subject if name or serial number contains the digits of the PIN. */
   readonly shortSubject: string;
-  /** The sentence before the PIN. @param organization who sends the email; empty if the settings do not name it */
+  /** The first sentence. @param organization who sends the email; empty if the settings do not name it */
   readonly introduction: (organization: string) => string;
+  /** The line before the PIN. */
+  readonly pin: string;
   readonly securityKey: string;
   readonly serialNumber: string;
   readonly user: (count: number) => string;
@@ -24,8 +26,9 @@ export const pinMailTexts: Readonly<Record<PinMailLanguage, PinMailTexts>> = {
     shortSubject: "PIN for your security key",
     introduction: organization =>
       organization === ""
-        ? "A security key has been prepared. Its PIN is:"
-        : `${organization} has prepared a security key. Its PIN is:`,
+        ? "A security key has been prepared. This email has its PIN."
+        : `${organization} has prepared a security key. This email has its PIN.`,
+    pin: "The PIN is:",
     securityKey: "Security key",
     serialNumber: "Serial number",
     user: count => (count === 1 ? "User" : "Users"),
@@ -43,8 +46,9 @@ export const pinMailTexts: Readonly<Record<PinMailLanguage, PinMailTexts>> = {
     shortSubject: "PIN für Ihren Sicherheitsschlüssel",
     introduction: organization =>
       organization === ""
-        ? "Ein Sicherheitsschlüssel wurde vorbereitet. Seine PIN lautet:"
-        : `${organization} hat einen Sicherheitsschlüssel vorbereitet. Seine PIN lautet:`,
+        ? "Ein Sicherheitsschlüssel wurde vorbereitet. Diese E-Mail enthält seine PIN."
+        : `${organization} hat einen Sicherheitsschlüssel vorbereitet. Diese E-Mail enthält seine PIN.`,
+    pin: "Die PIN lautet:",
     securityKey: "Sicherheitsschlüssel",
     serialNumber: "Seriennummer",
     user: () => "Benutzer",

@@ -49,7 +49,7 @@ describe("the demo", () => {
       /connector → identity provider: POST \S+fido2Methods 201/,
       /connector → mail service: POST \/emails:send 202/,
       /request complete +key complete +credential active/,
-      /Its PIN is:[\s\S]+ \d{6} /,
+      /The PIN is:[\s\S]+ \d{6} /,
       /The carrier loses it[\s\S]+?delivery lost\s+the ordering system got fido-connector\.key\.delivery_failed of key 3\d{7}: lost/,
       /A new key replaces it[\s\S]+?connector → identity provider: DELETE \S+ 204[\s\S]+?lost key revoked/,
       /The new key comes[\s\S]+?request complete +key complete +credential active\s+registered at the identity provider/,

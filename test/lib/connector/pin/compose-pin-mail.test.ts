@@ -59,6 +59,20 @@ const anySender = fc.record({
 });
 
 describe("the PIN email", () => {
+  test.each(pinMailLanguages)(
+    "has no PIN in its first 300 characters, which are shown before it is opened (%s)",
+    language => {
+      for (const sender of [unnamed, { ...named, organization: "A" }]) {
+        const { text, html } = composePinMail({ ...content, pin: "4829" }, { ...sender, language });
+        expect(text.slice(0, 300)).not.toContain("4829");
+        const visible = unescaped(html.slice(html.indexOf("<body")))
+          .replaceAll("\u0001", " ")
+          .replaceAll(/\s+/g, " ");
+        expect(visible.slice(0, 300)).not.toContain("4829");
+      }
+    },
+  );
+
   test("shows serial, key name, user ids separated by commas and the PIN, as text and as HTML", () => {
     const { subject, text, html } = composePinMail(content);
     expect(subject).toBe("PIN for security key Desk key: 30000001");
@@ -96,7 +110,8 @@ describe("the PIN email", () => {
 
   test("names organization, sign-in address and support, and says what to do if the mail is not expected", () => {
     const { text, html } = composePinMail(content, named);
-    expect(text).toMatch(/^Example & Sons has prepared a security key\. Its PIN is:\r\n\r\n {4}482913\r\n/);
+    expect(text).toMatch(/^Example & Sons has prepared a security key\. This email has its PIN\.\r\n/);
+    expect(text).toContain("\r\nThe PIN is:\r\n\r\n    482913\r\n");
     expect(html).toContain("Example &amp; Sons has prepared a security key.");
     for (const row of ["Sign in at: https://sign-in.example.com", "Support: support@example.com"])
       expect(text).toContain(`${row}\r\n`);
@@ -106,14 +121,16 @@ describe("the PIN email", () => {
 
   test("leaves out what the settings do not name", () => {
     const { text } = composePinMail(content);
-    expect(text).toMatch(/^A security key has been prepared\. Its PIN is:\r\n/);
+    expect(text).toMatch(/^A security key has been prepared\. This email has its PIN\.\r\n/);
     expect(text).not.toMatch(/^(?:Sign in at|Support):/m);
   });
 
   test("is written in the language of the settings", () => {
     const { subject, text, html } = composePinMail(content, { ...named, language: "de" });
     expect(subject).toBe("PIN für Sicherheitsschlüssel Desk key: 30000001");
-    expect(text).toMatch(/^Example & Sons hat einen Sicherheitsschlüssel vorbereitet\. Seine PIN lautet:\r\n/);
+    expect(text).toMatch(
+      /^Example & Sons hat einen Sicherheitsschlüssel vorbereitet\. Diese E-Mail enthält seine PIN\.\r\n/,
+    );
     expect(text).toContain("Benutzer: jan@example.com, o'neil+1@example.com\r\n");
     expect(text).toContain("Falls Sie diese E-Mail nicht erwartet haben");
     expect(html).toContain('<html lang="de">');
