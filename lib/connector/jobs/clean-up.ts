@@ -22,9 +22,10 @@ export interface CleanUpReport {
 }
 
 /**
- * Deletes requests that ended at least `completedDays` ago and have no PIN to mail, no credential to revoke and no security key to replace, with their
- * sealed keys and blobs, rows last; 0 deletes none (C16). Archives those with a registered credential instead, until they are too old for the register (C22). Deletes
- * expired copies of responses and expired Idempotency-Keys, for any number of days.
+ * Deletes requests that ended at least `completedDays` ago and have no PIN to mail, no credential to revoke and no security
+ * key to replace, with their sealed keys and blobs, rows last; 0 deletes none (C16). Archives those with a registered
+ * credential instead, until they are too old for the register (C22). Deletes expired copies of responses and expired
+ * Idempotency-Keys, for any number of days.
  */
 export async function cleanUp(completedDays: number, deps: ConnectorDeps): Promise<CleanUpReport> {
   const run = startRun("timer", deps);

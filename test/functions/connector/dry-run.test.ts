@@ -134,3 +134,15 @@ describe("a create with dry_run=true", () => {
     expect((await call(`${create}?dry_run=false&code=of-a-gateway`, { body: orderBody() })).status).toBe(201);
   });
 });
+
+describe("an offboarding", () => {
+  it.each([
+    ["a misspelt dry_run", "", { dryRun: true }],
+    ["a dry_run in the query", "?dry_run=true", {}],
+  ])("refuses %s, which would revoke, and says which fields there are", async (_, query, more) => {
+    const body = { user_id: "ada@example.com", ...more };
+    const { status, body: answer } = await call(`POST /v2/people/offboard${query}`, { body });
+    expect(status).toBe(400);
+    expect(fields(answer)).toEqual([" has only the fields user_id, idp_id, email and dry_run, all in the body"]);
+  });
+});
