@@ -1,5 +1,6 @@
+import { toResult } from "../../platform/async/to-result.ts";
 import type { Caller } from "../../platform/caller.ts";
-import { Fault } from "../../platform/fault.ts";
+import { Fault, isUnavailable } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { cancelRequest } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
@@ -60,17 +61,25 @@ export async function offboardPerson(
   const run = startRun("on_demand", deps);
   const list = personList("email" in leaver ? leaver.email : leaver.userId);
   const credentials: OffboardedCredential[] = [];
-  /** Whether a create of the person may be between its index rows and its rows. */
-  let isBeingWritten = false;
+  /** Whether a request was not read: a create of the person may be between its index rows and its rows, or the rows are damaged. */
+  let isUnread = false;
   let after: string | undefined;
   for (;;) {
     const entries = await deps.requests.entries(list, { after, top: pageSize });
     for (const entry of entries) {
       after = sortKeyOf(entry);
       const { requestId } = entry;
-      const loaded = await deps.requests.load(requestId);
+      const read = await toResult(deps.requests.load(requestId));
+      if ("error" in read) {
+        // One that is damaged must not keep the others working.
+        if (isUnavailable(read.error)) throw read.error;
+        logAndContinue(read.error, { credentialRequestId: requestId }, deps);
+        isUnread = true;
+        continue;
+      }
+      const loaded = read.value;
       if (loaded === undefined) {
-        isBeingWritten ||= !isStaleRow(entry, true, deps);
+        isUnread ||= !isStaleRow(entry, true, deps);
         continue;
       }
       const done = await withLogFields({ credentialRequestId: requestId }, async () =>
@@ -82,7 +91,7 @@ export async function offboardPerson(
   }
   const hasEnded = (credential: Credential) => !isUsable(credential) && !isRevoking(credential);
   const isComplete =
-    !isBeingWritten && credentials.every(({ credential, problem }) => problem === undefined && hasEnded(credential));
+    !isUnread && credentials.every(({ credential, problem }) => problem === undefined && hasEnded(credential));
   // The log does not name the person.
   if (!dryRun) deps.log.info("person_offboarded", { credentials: credentials.length, isComplete });
   return { credentials, isComplete };

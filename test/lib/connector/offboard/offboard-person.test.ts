@@ -220,6 +220,27 @@ describe("to offboard a person", () => {
     expect(registrations(ada)).toBe(0);
   });
 
+  test("is not stopped by a request that cannot be read, and is not complete", async () => {
+    const connector = await testConnector(peers);
+    const ada = newUser();
+    const { requestId } = await connector.orderAndRun(bodyFor([ada]));
+    connector.advance(1);
+    await connector.orderAndRun(bodyFor([ada]));
+    const damaged = connector.anotherInstance({
+      ports: ({ requests }) => ({
+        requests: {
+          ...requests,
+          load: async id => (id === requestId ? Promise.reject(new Error("the row is damaged")) : requests.load(id)),
+        },
+      }),
+    });
+    expect(await offboard(damaged, { userId: ada })).toEqual({
+      isComplete: false,
+      credentials: ["revoke active revoked"],
+    });
+    expect(registrations(ada)).toBe(1);
+  });
+
   test("may stop at any write: a repeat ends it, and removes nobody else's credential", async () => {
     for (const phase of ["before", "after"] as const) {
       for (let at = 0; ; at++) {
