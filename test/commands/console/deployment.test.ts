@@ -120,9 +120,9 @@ describe("with a token of the role `support`", () => {
     await done(page, /^POST .*unlock$/);
     await button(page, "Disable").click();
     await page.getByRole("dialog").getByRole("button", { name: "Disable the user" }).click();
-    await page.getByText("disabled", { exact: true }).waitFor();
+    await page.getByRole("definition").getByText("disabled", { exact: true }).waitFor();
     await button(page, "Enable").click();
-    await page.getByText("enabled", { exact: true }).waitFor();
+    await page.getByRole("definition").getByText("enabled", { exact: true }).waitFor();
     await button(page, "End all sessions").click();
     await page.getByRole("dialog").getByRole("button", { name: "End the sessions" }).click();
     await done(page, /^POST .*sessions.delete$/);
