@@ -1,9 +1,12 @@
 import { expect } from "vitest";
+import { days } from "../../lib/platform/time.ts";
 import { sampleRequest } from "../../local/start/sample-request.ts";
 import type { AuthHost } from "../support/auth/host.ts";
 
 /** The connector of a host, as tests of the commands for operators prepare it. */
 export function operatedConnector(auth: AuthHost) {
+  // Shipments leave when a test says so, however slow the machine is.
+  auth.peers.delivery.settings({ shipAfterMs: days(1) });
   const callConnector = async (method: string, path: string, body?: object) => {
     const response = await fetch(auth.connectorUrl + path, {
       method,

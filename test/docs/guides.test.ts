@@ -178,37 +178,3 @@ describe("docs/sign-in.md", () => {
     await page.getByText("Try again in a few seconds.").waitFor();
   });
 });
-
-describe("the API reference of the console", () => {
-  it("sends an example to the host with the local token, and loads nothing from another site", async () => {
-    const { page, troubles, asked } = await browser.open(`${facts.console}/reference`);
-    await page.getByRole("heading", { name: "FIDO credential and shipment connector" }).first().waitFor();
-    // An operation is drawn once it is near.
-    await page.getByRole("link", { name: /^Request credentials on keys/ }).click();
-    await page
-      .getByRole("button", { name: /test request/i })
-      .first()
-      .click();
-    const answered = page.waitForResponse(response => response.url().includes("/reference/proxy"));
-    await page.getByRole("button", { name: /^send/i }).first().click();
-    const response = await answered;
-    expect([response.status(), new URL(response.url()).searchParams.get("scalar_url")]).toEqual([
-      201,
-      `${facts.host}/v2/credential-requests`,
-    ]);
-    expect(troubles).toEqual([]);
-    expect(asked.filter(url => !/^(blob|data):/.test(url) && !url.startsWith(`${facts.console}/`))).toEqual([]);
-  });
-
-  it("gives tokens to its own page alone, and calls no other address than the host's", async () => {
-    const call = (path: string, headers: Readonly<Record<string, string>> = {}) =>
-      fetch(`${facts.console}/reference/${path}`, { headers });
-    expect((await call("documents", { "sec-fetch-site": "cross-site" })).status).toBe(403);
-    expect((await call("proxy?scalar_url=http%3A%2F%2F127.0.0.1%3A1%2F")).status).toBe(403);
-    expect((await call(`proxy?scalar_url=${encodeURIComponent(`${facts.host}/health`)}`)).status).toBe(200);
-    const documents = (await (await call("documents")).json()) as { slug: string }[];
-    expect(documents.map(({ slug }) => slug)).toEqual(["connector", "core", "client", "maintenance"]);
-    expect(JSON.stringify(documents[0])).toContain(facts.tokens.connector);
-    expect(JSON.stringify(documents[2])).not.toContain(facts.tokens.core);
-  });
-});

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { sampleRequest } from "../../../local/start/sample-request.ts";
 import { type OpenPage, startBrowser, type TestBrowser, violations } from "../../local/console/browser.ts";
+import { consoleOf, patient } from "../../local/console/console-page.ts";
 import { call } from "../../local/host/http/raw-request.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
@@ -41,17 +41,18 @@ async function tokenOf(url: string, role: string): Promise<string> {
 }
 
 beforeAll(async () => {
+  const { activeRequest, callConnector } = operatedConnector(auth);
   browser = await startBrowser();
   await auth.core("POST", "/users", { username: "Ada Lovelace", password: "seven green herons" });
+  await auth.core("POST", "/users", { username: "Charles Babbage", password: "seven blue herons" });
   await auth.core("POST", "/otpkeys", { prefix: "cccccccccccb", kind: "hotp", secret: "ab".repeat(20), digits: 6 });
   await auth.core("POST", "/users/ada%20lovelace/otpkeys", { otpkey: "cccccccccccb" });
   const { shipment, ...rest } = sampleRequest;
-  const created = await fetch(`${auth.connectorUrl}/v2/credential-requests`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${auth.otherToken}`, "content-type": "application/json" },
-    body: JSON.stringify({ ...rest, shipment: { ...shipment, customer_reference: "REQ0012345" } }),
+  const created = await callConnector("POST", "/v2/credential-requests", {
+    ...rest,
+    shipment: { ...shipment, customer_reference: "REQ0012345" },
   });
-  const { activeRequest, callConnector } = operatedConnector(auth);
+  requestId = created.data.credential_request_id ?? "";
   activeId = await activeRequest(
     ["marie@example.com", "irene@example.com"],
     ["lise@example.com"],
@@ -64,16 +65,12 @@ beforeAll(async () => {
     replaces: { credential_request_id: activeId, key_id: "s-01-001", reason: "lost", revoke: "when_active" },
   });
   replacementId = replacement.data.credential_request_id ?? "";
-  requestId = ((await created.json()) as { data: { credential_request_id: string } }).data.credential_request_id;
 });
 afterEach(() => browser.closePages());
 afterAll(async () => {
   for (const child of children) child.kill();
   await browser.close();
 });
-
-const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
-const done = (page: Page, text: RegExp) => page.getByRole("status").getByText(text).first().waitFor();
 
 /** The page works without what its policy forbids, and asks its own server only. */
 function expectCalm({ troubles, asked }: OpenPage, address: string): void {
@@ -89,53 +86,58 @@ describe("with a token of the role `support`", () => {
     );
     const open = await browser.open(address);
     const { page } = open;
-    await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+    const { main, field, press, button, fact, rows, outcome, confirm, viewed, go } = consoleOf(page);
+    const link = (name: string) => page.getByRole("link", { name, exact: true });
+    await viewed("Overview");
     expect(page.url()).not.toContain("key=");
-    for (const link of ["Peers", "Mailbox", "Maintenance", "Sign-in", "On site"])
-      expect(await page.getByRole("link", { name: link, exact: true }).count(), link).toBe(0);
+    for (const name of ["Peers", "Mailbox", "Maintenance", "Sign-in", "On site"])
+      expect(await link(name).count(), name).toBe(0);
 
-    await page.getByRole("link", { name: "Requests", exact: true }).click();
-    await page.getByLabel("Your reference").fill("REQ0012345");
-    await button(page, "Find").click();
-    await page
-      .getByRole("row")
-      .filter({ hasText: `${requestId} REQ0012345` })
-      .getByRole("link")
-      .click();
-    await page.getByText("REQ0012345", { exact: true }).waitFor();
-    await button(page, "Resend PIN emails").click();
-    await done(page, /resend-pin$/);
-    await button(page, "Cancel").waitFor();
+    await link("Requests").click();
+    await field("Your reference").fill("REQ0012345");
+    await press("Find");
+    const found = rows("Requests that were found, the oldest first", "REQ0012345");
+    await found.filter({ hasText: requestId }).getByRole("link").click();
+    await fact("Your reference").getByText("REQ0012345", { exact: true }).waitFor();
+    await button("Cancel").waitFor();
     for (const name of ["Process shipments", "Play to the end", "Ship the keys"])
-      expect(await button(page, name).count(), name).toBe(0);
-    for (const name of ["Order", "Order a key"])
-      expect(await page.getByRole("link", { name, exact: true }).count(), name).toBe(0);
+      expect(await button(name).count(), name).toBe(0);
+    for (const name of ["Order", "Order a key"]) expect(await link(name).count(), name).toBe(0);
 
-    await page.getByRole("link", { name: "Users", exact: true }).click();
-    expect(await button(page, "Create").count()).toBe(0);
-    await page.getByLabel("Name begins with").fill("ada");
-    await button(page, "Apply").click();
-    await page.getByRole("link", { name: "Ada Lovelace" }).click();
-    await button(page, "Unlock").click();
-    await done(page, /^POST .*unlock$/);
-    await button(page, "Disable").click();
-    await page.getByRole("dialog").getByRole("button", { name: "Disable the user" }).click();
-    await page.getByRole("definition").getByText("disabled", { exact: true }).waitFor();
-    await button(page, "Enable").click();
-    await page.getByRole("definition").getByText("enabled", { exact: true }).waitFor();
-    await button(page, "End all sessions").click();
-    await page.getByRole("dialog").getByRole("button", { name: "End the sessions" }).click();
-    await done(page, /^POST .*sessions.delete$/);
-    for (const name of ["Rename", "Reset", "Validate", "Delete this user", "Assign", "Unassign cccccccccccb"])
-      expect(await button(page, name).count(), name).toBe(0);
+    await go(`request/${activeId}`, "Request");
+    await outcome(/^200 POST .*resend-pin$/, () => press("Resend PIN emails"));
 
-    await page.getByRole("link", { name: "cccccccccccb" }).click();
-    await button(page, "Issue").click();
-    await page.getByText("shown only once").waitFor();
-    await page.getByText(/^1 use left, until /).waitFor();
-    expect(await button(page, "Delete this key").count()).toBe(0);
-    await page.getByRole("link", { name: "Ada Lovelace" }).click();
-    await page.getByText("disabled temporary code").waitFor();
+    await link("Users").click();
+    await viewed("Users");
+    await rows("Users", "Charles Babbage").waitFor();
+    expect(await button("Create").count()).toBe(0);
+    await field("Name begins with").fill("ada");
+    await press("Apply");
+    await rows("Users", "Charles Babbage").waitFor({ state: "detached" });
+    await rows("Users", "Ada Lovelace").getByRole("link").click();
+    await viewed("User");
+    await outcome(/^204 POST .*unlock$/, () => press("Unlock"));
+    await press("Disable");
+    await confirm("Disable the user");
+    await fact("State").getByText("disabled", { exact: true }).waitFor();
+    await press("Enable");
+    await fact("State").getByText("enabled", { exact: true }).waitFor();
+    await outcome(/^204 POST .*sessions.delete$/, async () => {
+      await press("End all sessions");
+      await confirm("End the sessions");
+    });
+    for (const name of ["Rename", "Reset", "Validate", "Delete this user", "Assign", "Unassign"])
+      expect(await button(name).count(), name).toBe(0);
+
+    await rows("Assigned keys", "cccccccccccb").getByRole("link").click();
+    await press("Issue");
+    await main.getByText("shown only once").waitFor();
+    await fact("Temporary code")
+      .getByText(/^1 use left, until /)
+      .waitFor();
+    expect(await button("Delete this key").count()).toBe(0);
+    await link("Ada Lovelace").click();
+    await rows("Assigned keys", "disabled temporary code").waitFor();
     expectCalm(open, address);
   });
 });
@@ -143,7 +145,7 @@ describe("with a token of the role `support`", () => {
 test("a token that is not valid and an API that does not respond are named, not shown as nothing to do", async () => {
   const address = await startConsole("core_x", "connector_x", "http://127.0.0.1:1/core");
   const { page } = await browser.open(address);
-  const main = page.locator("main");
+  const { main } = consoleOf(page);
   await main.getByText("The host answers 401: The bearer token is not valid.").waitFor();
   await main.getByText(/^The API is not responding/).waitFor();
   await main.getByText("healthy", { exact: true }).waitFor();
@@ -160,44 +162,48 @@ describe("the security keys of a deployment", () => {
     );
     const open = await browser.open(address);
     const { page } = open;
-    await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
-    const confirm = (name: string) => page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
-    await page.evaluate(`location.hash = "#/request/${activeId}"`);
-    const item = (user: string) => page.getByRole("listitem").filter({ hasText: user });
-    await item("marie@example.com").getByRole("button", { name: "Revoke" }).click();
+    const { main, field, press, button, card, rows, confirm, viewed, go } = consoleOf(page);
+    await viewed("Overview");
+    await go(`request/${activeId}`, "Request");
+    const item = (user: string) => main.locator(".credentials > li").filter({ hasText: user });
+    await press("Revoke", item("marie@example.com"));
     await page.getByRole("dialog").getByText("Revoke this credential?").waitFor();
     expect(await violations(page)).toEqual([]);
     await confirm("Revoke the credential");
     await item("marie@example.com").getByText("revoked", { exact: true }).waitFor();
     expect(await item("marie@example.com").getByRole("button").count()).toBe(0);
-    await item("irene@example.com").getByRole("button", { name: "Revoke" }).waitFor();
+    await button("Revoke", item("irene@example.com")).waitFor();
     // With one active credential left, the key has no button of its own.
-    expect(await button(page, "Revoke the key").count()).toBe(0);
+    expect(await button("Revoke the key").count()).toBe(0);
 
     await page.getByRole("link", { name: "Security keys" }).click();
-    await page.getByLabel("User").fill("LISE@example.com");
-    await button(page, "Apply").click();
-    const row = (user: string) => page.getByRole("row").filter({ hasText: user });
-    await row("irene@example.com").first().waitFor({ state: "detached" });
+    await viewed("Security keys");
+    const others = rows("Security keys", "irene@example.com");
+    expect(await others.count()).toBe(2);
+    await field("User").fill("LISE@example.com");
+    await press("Apply");
+    await expect.poll(() => others.count(), patient).toBe(0);
     auth.peers.entra.fail({ kind: "refuse", method: "DELETE", times: 3, status: 503 });
-    await row("lise@example.com").getByRole("button", { name: "Revoke the key" }).click();
+    const lise = rows("Security keys", "lise@example.com");
+    await press("Revoke the key", lise);
     await confirm("Revoke it");
-    await row("lise@example.com").getByText("revoking", { exact: true }).waitFor();
+    await lise.getByText("revoking", { exact: true }).waitFor();
     expect(await violations(page)).toEqual([]);
 
     await page.getByRole("link", { name: "Offboard" }).click();
-    await button(page, "Show what would be done").click();
-    await page.getByText("give either user_id or email", { exact: true }).waitFor();
-    await page.getByLabel("User", { exact: true }).fill("hedy@example.com");
-    await button(page, "Show what would be done").click();
-    await page.getByRole("heading", { name: "What would be done for hedy@example.com" }).waitFor();
-    await row("hedy@example.com").getByText("active", { exact: true }).waitFor();
+    await press("Show what would be done");
+    await main.getByText("give either user_id or email", { exact: true }).waitFor();
+    await field("User").fill("hedy@example.com");
+    await press("Show what would be done");
+    await card("What would be done for hedy@example.com").waitFor();
+    const hedy = rows("Credentials of the person", "hedy@example.com");
+    await hedy.getByText("active", { exact: true }).waitFor();
     expect(await violations(page)).toEqual([]);
-    await button(page, "Offboard").click();
+    await press("Offboard");
     await confirm("Offboard the person");
-    await page.getByText("None of these credentials can be used any more.").waitFor();
-    await row("hedy@example.com").getByText("revoked", { exact: true }).waitFor();
-    expect(await button(page, "Repeat").count()).toBe(0);
+    await main.getByText("None of these credentials can be used any more.").waitFor();
+    await hedy.getByText("revoked", { exact: true }).waitFor();
+    expect(await button("Repeat").count()).toBe(0);
     expectCalm(open, address);
   });
 });
@@ -207,22 +213,24 @@ describe("with a token of the role `read`", () => {
     const address = await startConsole(await tokenOf(auth.coreUrl, "read"), await tokenOf(auth.connectorUrl, "read"));
     const open = await browser.open(address, { viewport: { width: 320, height: 640 } });
     const { page } = open;
+    const { main, viewed, go } = consoleOf(page);
+    await viewed("Overview");
     await page.getByRole("link", { name: "Security keys" }).waitFor();
     expect(await page.getByRole("link", { name: "Offboard" }).count()).toBe(0);
-    for (const [view, text] of [
-      [`request/${requestId}`, "REQ0012345"],
-      [`request/${activeId}`, "replaced by a new key"],
-      [`request/${replacementId}`, "It replaces a key: lost."],
-      ["security-keys", "irene@example.com"],
-      ["user/ada%20lovelace", "Ada Lovelace"],
-      ["otpkey/cccccccccccb", "cccccccccccb"],
-      ["requests", requestId],
-      ["users", "Ada Lovelace"],
-      ["otpkeys", "cccccccccccb"],
+    for (const [view, title, text] of [
+      [`request/${requestId}`, "Request", "REQ0012345"],
+      [`request/${activeId}`, "Request", "replaced by a new key"],
+      [`request/${replacementId}`, "Request", "It replaces a key: lost."],
+      ["security-keys", "Security keys", "irene@example.com"],
+      ["user/ada%20lovelace", "User", "Ada Lovelace"],
+      ["otpkey/cccccccccccb", "OTP key", "cccccccccccb"],
+      ["requests", "Requests", requestId],
+      ["users", "Users", "Ada Lovelace"],
+      ["otpkeys", "OTP keys", "cccccccccccb"],
     ] as const) {
-      await page.evaluate(`location.hash = "#/${view}"`);
-      await page.locator("main").getByText(text).first().waitFor();
-      const names = await page.locator("main button:visible").allTextContents();
+      await go(view, title);
+      await main.filter({ hasText: text }).waitFor();
+      const names = await main.locator("button:visible").allTextContents();
       expect(
         names.filter(name => !["Copy", "Find", "Apply", "Next page", "Next"].includes(name)),
         view,
@@ -261,8 +269,11 @@ test("a refusal is shown in words, with the time after which to try again", asyn
   const { activeRequest, callConnector } = operatedConnector(auth);
   const id = await activeRequest(["often@example.com"]);
   for (let sent = 1; sent <= 5; sent++) await callConnector("POST", `/v2/credential-requests/${id}/resend-pin`);
-  await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
-  await page.evaluate(`location.hash = "#/request/${id}"`);
-  await button(page, "Resend PIN emails").click();
-  await done(page, /The PINs of the request were resent too often\. Try again in \d+ minutes\./);
+  const { note, press, viewed, go, outcome } = consoleOf(page);
+  await viewed("Overview");
+  await go(`request/${id}`, "Request");
+  await outcome("429 POST", () => press("Resend PIN emails"));
+  await note
+    .filter({ hasText: /The PINs of the request were resent too often\. Try again in \d+ minutes\./ })
+    .waitFor();
 });
