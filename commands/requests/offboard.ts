@@ -33,7 +33,7 @@ export async function offboard(connector: Client<paths>, command: string, given:
       each.serial_number,
       each.user_id,
       each.idp_id,
-      each.revocation?.state ?? each.state,
+      each.state,
       each.action === "none" ? undefined : each.action,
       each.problem ?? each.revocation?.error_message,
     ]),

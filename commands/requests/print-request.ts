@@ -32,7 +32,7 @@ export function printRequest(request: CredentialRequest): void {
   });
   console.log("");
   printTable(
-    ["KEY", "NAME", "SERIAL", "KEY STATE", "#", "USER", "IDP", "STATE", "REVOCATION", "REASON"],
+    ["KEY", "NAME", "SERIAL", "KEY STATE", "#", "USER", "IDP", "STATE", "REASON"],
     keys.flatMap(({ id, name, serial_number, state, credentials }) =>
       credentials.map(({ user_id, idp_id, state: own, revocation, error_message }, index) => [
         id,
@@ -43,7 +43,6 @@ export function printRequest(request: CredentialRequest): void {
         user_id,
         idp_id,
         own,
-        revocation?.state,
         revocation?.error_message ?? error_message,
       ]),
     ),

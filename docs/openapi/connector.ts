@@ -704,6 +704,11 @@ export type CredentialRequest = {
     /** Where the keys go. */
     mailing_address: MailingAddress;
   };
+  /** Who gets the PIN emails. Absent without the role `support`, which may resend them. */
+  enrollment_contacts?: {
+    /** Addresses. */
+    emails_to: Array<string>;
+  };
 };
 
 /** A security key or app passkey of a request. */
@@ -730,16 +735,14 @@ export type Credential = {
   relying_party_id?: string;
   /** The user at the relying party. */
   user_id: string;
-  /** `activation_pending`: on the key, not yet accepted by the IdP. */
-  state: "processing" | "activation_pending" | "active" | "failed" | "cancelled";
+  /** `activation_pending`: on the key, not yet accepted by the IdP. `revoking`: being removed there. `revoked`: removed. `revoke_failed`: not tried again; revoke it once more. */
+  state: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
   /** Until then a failing activation is tried again. */
   retryable_until?: string;
   /** The last error of the activation or of the PIN email. */
   error_message?: string;
-  /** Present where the removal at the IdP was asked for. `state` of the credential stays `active`. */
+  /** Present where the removal at the IdP was asked for. */
   revocation?: {
-    /** `revoked`: removed at the IdP. `revoke_failed`: not tried again; revoke it once more. */
-    state: "revoking" | "revoked" | "revoke_failed";
     /** Why it was asked for. */
     reason: "requested" | "lost" | "replaced" | "offboarded";
     /** When it was asked for. */
@@ -872,7 +875,7 @@ export type RegisteredKey = {
   idp_id: string;
   /** The user at the relying party. */
   user_id: string;
-  /** State of the revocation, where one was asked for, else of the credential. */
+  /** State of the credential. */
   state: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
   /** When the request was created. */
   ordered_at: string;
@@ -889,6 +892,8 @@ export type RegisteredKey = {
 export type OffboardReport = {
   /** Whether the person can sign in with none of the credentials any more, now or later. */
   is_complete: boolean;
+  /** How many of the credentials are the person's. 0: no order has a credential under this name, so check how it is written. */
+  matched: number;
   credentials: Array<{
     /** The request; reads answer 404 once it is only in the register. */
     credential_request_id: string;
@@ -903,10 +908,8 @@ export type OffboardReport = {
     /** Serial number of the key, where known. */
     serial_number?: string;
     /** Present state of the credential. */
-    state: "processing" | "activation_pending" | "active" | "failed" | "cancelled";
+    state: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
     revocation?: {
-      /** `revoked`: removed at the IdP. `revoke_failed`: not tried again; revoke it once more. */
-      state: "revoking" | "revoked" | "revoke_failed";
       /** Why it was asked for. */
       reason: "requested" | "lost" | "replaced" | "offboarded";
       /** When it was asked for. */
@@ -1076,7 +1079,7 @@ export type CredentialV1 = {
   /** The IdP that the credential is for. */
   idp_id: string;
   /** State of the credential. */
-  credential_state: "processing" | "activation_pending" | "active" | "failed" | "cancelled";
+  credential_state: "processing" | "activation_pending" | "active" | "failed" | "cancelled" | "revoking" | "revoked" | "revoke_failed";
 };
 
 export type NewApiToken = {

@@ -46,11 +46,10 @@ export async function playLostKey(
   const { credential_request_id: newId, shipment_id: newShipment = "" } = createdV2.parse(answer).data;
   await calls.showPeerCalls();
   const { data: after } = read.parse(await calls.api("GET", `/v2/credential-requests/${id}`, 200));
-  const [revocation] =
-    after.shipment?.shipment_items.flatMap(each => each.credentials.map(one => one.revocation)) ?? [];
-  narrator.states({ "lost key": revocation?.state ?? "" });
+  const [state = ""] = after.shipment?.shipment_items.flatMap(each => each.credentials.map(one => one.state)) ?? [];
+  narrator.states({ "lost key": state });
   const left = await calls.peer("entra", "registrations", registrations);
-  if (revocation?.state !== "revoked" || left.length > 0) throw new Error("the lost key can still be used.");
+  if (state !== "revoked" || left.length > 0) throw new Error("the lost key can still be used.");
   narrator.note("whoever finds the lost key cannot sign in with it");
 
   narrator.step("The new key comes", "It takes the same path as the first one.");

@@ -61,9 +61,10 @@ ${Object.entries(eventMeanings)
 
 ## Revocation
 
-An active credential can be removed at its identity provider ([C21](decisions/connector.md#c21)). It stays \`active\`, and
-its \`revocation\` has a state: ${list.format(revocationStates.map(quoted))}. A credential whose revocation failed can be
-revoked again.
+An active credential can be removed at its identity provider ([C21](decisions/connector.md#c21)). Reads then show the
+state of the removal instead: ${list.format(revocationStates.map(quoted))}. The states of its security key and its
+request count it as \`active\`, because they never change again. A credential whose revocation failed can be revoked
+again.
 
 ## Security key
 

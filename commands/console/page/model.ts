@@ -59,7 +59,6 @@ export interface Credential {
   readonly retryable_until?: string;
   readonly error_message?: string;
   readonly revocation?: {
-    readonly state: string;
     readonly reason: string;
     readonly requested_at: string;
     readonly revoked_at?: string;

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { credentialRequestV2, readV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
+import { credentialRequestV2, readRequest } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { cancelRequest } from "../../../lib/connector/cancel/cancel-request.ts";
-import { securityKeysOf } from "../../../lib/connector/model/loaded-request.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
@@ -25,8 +24,8 @@ export const cancelCredentialRequest = endpoint({
     200: { description: "The current request.", schema: z.object({ data: credentialRequestV2 }) },
   },
   refusals: ["conflict"],
-  handle: async ({ params }, context: ConnectorContext) => {
+  handle: async ({ params }, context: ConnectorContext, { caller }) => {
     const loaded = await cancelRequest(params.credential_request_id, context);
-    return ok({ data: readV2(loaded.request.value, securityKeysOf(loaded)) });
+    return ok({ data: readRequest(loaded, caller) });
   },
 });

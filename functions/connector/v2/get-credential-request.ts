@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { credentialRequestV2, readV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
-import { securityKeysOf } from "../../../lib/connector/model/loaded-request.ts";
+import { credentialRequestV2, readRequest } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { loadRequest } from "../../../lib/connector/storage/change-request.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
@@ -20,8 +19,8 @@ export const getCredentialRequest = endpoint({
     "Reading once in five minutes is often enough: a shipped key takes days.",
   params: requestIdPath,
   answers: { 200: { description: "The current request.", schema: z.object({ data: credentialRequestV2 }) } },
-  handle: async ({ params }, context: ConnectorContext) => {
+  handle: async ({ params }, context: ConnectorContext, { caller }) => {
     const loaded = await loadRequest(params.credential_request_id, context);
-    return ok({ data: readV2(loaded.request.value, securityKeysOf(loaded)) });
+    return ok({ data: readRequest(loaded, caller) });
   },
 });

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { listRequests } from "../../../lib/connector/api/v2/list-requests.ts";
-import { listedV2, readListedV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
-import { securityKeysOf } from "../../../lib/connector/model/loaded-request.ts";
+import { listedV2, readListed } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { requestStates } from "../../../lib/connector/model/states.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { timeError } from "../../../lib/platform/http/parse/time-field.ts";
@@ -58,7 +57,7 @@ export const listCredentialRequests = endpoint({
       createdAfter: query.created_after,
     };
     const { entries, next } = await listRequests(filter, { top, after }, context);
-    const body = entries.map(loaded => readListedV2(loaded.request.value, securityKeysOf(loaded)));
+    const body = entries.map(readListed);
     return { status: 200, ...pageHeaders("/v2/credential-requests", next, call, context), body };
   },
 });

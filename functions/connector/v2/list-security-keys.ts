@@ -3,8 +3,8 @@ import {
   listSecurityKeys,
   registerColumns,
   registeredKeyV2,
-  registerStates,
 } from "../../../lib/connector/api/v2/list-security-keys.ts";
+import { shownCredentialStates } from "../../../lib/connector/model/states.ts";
 import type { Call } from "../../../lib/platform/http/call.ts";
 import { toCsv } from "../../../lib/platform/http/csv.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
@@ -14,7 +14,7 @@ import { filterName, listQuery, pageHeaders } from "../list-page.ts";
 const filters = () => ({
   serial_number: filterName().describe("Only keys with this serial number."),
   user_id: filterName().describe("Only credentials for this user, in any letter case."),
-  state: z.enum(registerStates).optional().describe("Only credentials in this state."),
+  state: z.enum(shownCredentialStates).optional().describe("Only credentials in this state."),
   aaguid: z.guid({ error: "must be a UUID" }).optional().describe("Only keys of this model."),
 });
 

@@ -2,7 +2,8 @@ import * as z from "zod";
 import { evenIfInvalid, optional } from "../../../lib/connector/api/field-rules.ts";
 import { email, nonEmptyLine, userId } from "../../../lib/connector/api/text-rules.ts";
 import { readRevocation, revocationV2 } from "../../../lib/connector/api/v2/read-revocation.ts";
-import { credentialStates } from "../../../lib/connector/model/states.ts";
+import { shownState } from "../../../lib/connector/model/credential.ts";
+import { shownCredentialStates } from "../../../lib/connector/model/states.ts";
 import { type Leaver, offboardPerson } from "../../../lib/connector/offboard/offboard-person.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { omitUndefined } from "../../../lib/platform/omit-undefined.ts";
@@ -51,6 +52,13 @@ const report = z.lazy(() =>
         is_complete: z
           .boolean()
           .describe("Whether the person can sign in with none of the credentials any more, now or later."),
+        matched: z
+          .int()
+          .min(0)
+          .describe(
+            "How many of the credentials are the person's. 0: no order has a credential under this name, so check how " +
+              "it is written.",
+          ),
         credentials: z.array(
           z.object({
             credential_request_id: z
@@ -61,7 +69,7 @@ const report = z.lazy(() =>
             idp_id: z.string().describe("The IdP."),
             user_id: z.string().describe("The user at the IdP."),
             serial_number: z.string().optional().describe("Serial number of the key, where known."),
-            state: z.enum(credentialStates).describe("Present state of the credential."),
+            state: z.enum(shownCredentialStates).describe("Present state of the credential."),
             revocation: revocationV2.optional(),
             action: z
               .enum(["cancel", "revoke", "none"])
@@ -86,7 +94,8 @@ export const offboard = endpoint({
   description:
     "Finds all credentials of the person, also of requests that are only in the register. Credentials of other people " +
     "stay. Call it with `dry_run` first. Repeat it until `is_complete`: a repeat does only what is left, such as a " +
-    "key that was produced already and becomes active later. An unknown field or parameter is refused.",
+    "key that was produced already and becomes active later. A person of whom nothing is known is complete as well, with " +
+    "`matched` 0. An unknown field or parameter is refused.",
   query,
   body,
   answers: {
@@ -100,9 +109,10 @@ export const offboard = endpoint({
     const leaver: Leaver =
       given.email === undefined ? { userId: given.user_id ?? "", idpId: given.idp_id } : { email: given.email };
     const dryRun = given.dry_run === true;
-    const { credentials, isComplete } = await offboardPerson(leaver, caller, context, { dryRun });
+    const { credentials, matched, isComplete } = await offboardPerson(leaver, caller, context, { dryRun });
     const data = {
       is_complete: isComplete,
+      matched,
       credentials: credentials.map(({ requestId, key, index, credential, action, problem }) =>
         omitUndefined({
           credential_request_id: requestId,
@@ -111,7 +121,7 @@ export const offboard = endpoint({
           idp_id: credential.idpId,
           user_id: credential.userId,
           serial_number: key.serial,
-          state: credential.state,
+          state: shownState(credential),
           revocation: credential.revocation && readRevocation(credential.revocation),
           action,
           problem,

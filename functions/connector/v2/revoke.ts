@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { credentialRequestV2, readV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
-import { securityKeysOf } from "../../../lib/connector/model/loaded-request.ts";
+import { credentialRequestV2, readRequest } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { revokeNow } from "../../../lib/connector/revoke/revoke-now.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
@@ -29,8 +28,8 @@ const revocationOf = (
     tag: "Credential requests",
     summary: `Remove ${scope} at its identity provider`,
     description:
-      "The first attempt is made at once; a failed one is repeated by a job, as an activation is. The credential stays " +
-      "`active`, and its `revocation` shows what became of it. A repeat changes nothing for credentials that are " +
+      "The first attempt is made at once; a failed one is repeated by a job, as an activation is. `state` of the " +
+      "credential shows what became of it, and `revocation` why. A repeat changes nothing for credentials that are " +
       "revoked, tries `revoking` ones at once, and starts anew for `revoke_failed`. Credentials that are still open are not touched: responds " +
       "409 if none is active. No PIN email is sent any more for a key of which every credential is revoked. A " +
       "request that was cleaned up is returned without its keys: the register of security keys has them.",
@@ -47,7 +46,7 @@ const revocationOf = (
     ) => {
       const scope = { requestId, keyId, credential: credential === undefined ? undefined : Number(credential) };
       const { loaded, isRevoked } = await revokeNow(scope, caller, context);
-      return { status: isRevoked ? 200 : 202, body: { data: readV2(loaded.request.value, securityKeysOf(loaded)) } };
+      return { status: isRevoked ? 200 : 202, body: { data: readRequest(loaded, caller) } };
     },
   });
 

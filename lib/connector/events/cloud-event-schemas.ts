@@ -65,9 +65,7 @@ const dataSchemas = {
   "credential.failed": z
     .object({ ...ofCredential, state: z.literal("failed") })
     .describe("The credential can no longer become active. The read model has the reason."),
-  "credential.revoked": z
-    .object(ofCredential)
-    .describe("The credential was removed at its identity provider. Its state stays `active`."),
+  "credential.revoked": z.object(ofCredential).describe("The credential was removed at its identity provider."),
   "pin_mail.sent": z.object(ofMail).describe("The mail service sent the PIN email of the key."),
   "pin_mail.given_up": z
     .object({

@@ -2,10 +2,15 @@ import { type Instant, plus } from "../../platform/time.ts";
 import type { Clock } from "./intervals.ts";
 import type { CredentialRequest } from "./request.ts";
 import type { Credential, SecurityKey } from "./security-key.ts";
+import type { shownCredentialStates } from "./states.ts";
 
 /** Whether the credential can be used now or later: not after its end, and not once its revocation was asked for, unless that failed. */
 export const isUsable = ({ state, revocation }: Credential): boolean =>
   state !== "failed" && state !== "cancelled" && (revocation === undefined || revocation.state === "revoke_failed");
+
+/** Returns the state of a credential in reads: that of its revocation, if there is one. */
+export const shownState = ({ state, revocation }: Credential): (typeof shownCredentialStates)[number] =>
+  revocation?.state ?? state;
 
 /** Whether the credential is still to be removed at its IdP. */
 export const isRevoking = ({ revocation }: Credential): boolean => revocation?.state === "revoking";

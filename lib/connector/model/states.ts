@@ -85,8 +85,11 @@ function outcome<S extends CredentialState | SecurityKeyState>(
   return states.every(state => state === "cancelled") ? "cancelled" : "failed";
 }
 
-/** The states of the removal of an active credential at its IdP. The credential itself stays `active`. */
+/** The states of the removal of an active credential at its IdP. The stored credential itself stays `active`. */
 export const revocationStates = ["revoking", "revoked", "revoke_failed"] as const;
+
+/** The states of a credential in reads (C21). */
+export const shownCredentialStates = [...credentialStates, ...revocationStates] as const;
 
 /** Why a credential is revoked: a caller asked for it, its security key is lost or replaced, or its user has left. */
 export const revocationReasons = ["requested", "lost", "replaced", "offboarded"] as const;

@@ -28,6 +28,8 @@ interface OffboardedCredential {
   readonly key: SecurityKey;
   readonly index: number;
   readonly credential: Credential;
+  /** Whether it is the person's. */
+  readonly isOwn: boolean;
   /** What the call does, or would do. `none`: there is nothing to do, or `problem` says why the credential is left. */
   readonly action: "cancel" | "revoke" | "none";
   /** Why the person may still sign in with it, now or later. */
@@ -36,6 +38,8 @@ interface OffboardedCredential {
 
 interface OffboardReport {
   readonly credentials: readonly OffboardedCredential[];
+  /** The number of `credentials` that are the person's. */
+  readonly matched: number;
   /** Whether none of the person's credentials can be used any more, and no other user's is left in doubt. */
   readonly isComplete: boolean;
 }
@@ -94,7 +98,7 @@ export async function offboardPerson(
     !isUnread && credentials.every(({ credential, problem }) => problem === undefined && hasEnded(credential));
   // The log does not name the person.
   if (!dryRun) deps.log.info("person_offboarded", { credentials: credentials.length, isComplete });
-  return { credentials, isComplete };
+  return { credentials, matched: credentials.filter(({ isOwn }) => isOwn).length, isComplete };
 }
 
 /** What became of a request. */
@@ -148,7 +152,7 @@ function plannedFor(loaded: LoadedRequest, leaver: Leaver): readonly OffboardedC
   const isShared = all.some(({ credential, isOwn }) => !isOwn && !isTerminal(credential.state));
   return all.flatMap(({ key, index, credential, isOwn }): OffboardedCredential[] => {
     if (!isOwn && !(isRecipients && isUsable(credential))) return [];
-    const of = { requestId: request.id, key, index, credential };
+    const of = { requestId: request.id, key, index, credential, isOwn };
     if (!isOwn) return [{ ...of, action: "none", problem: otherUser }];
     if (!isUsable(credential)) return [{ ...of, action: "none" }];
     if (credential.state === "active") return [{ ...of, action: "revoke" }];

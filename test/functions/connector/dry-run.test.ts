@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { altered, type Body } from "../../lib/connector/api/v2/bodies.ts";
 import { connectorHostOfFile } from "../../support/connector/host.ts";
 import { authenticator } from "../../support/connector/on-site.ts";
-import { orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
+import { newUser, orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
 const { call } = connectorHostOfFile(peers);
@@ -144,5 +144,24 @@ describe("an offboarding", () => {
     const { status, body: answer } = await call(`POST /v2/people/offboard${query}`, { body });
     expect(status).toBe(400);
     expect(fields(answer)).toEqual([" has only the fields user_id, idp_id, email and dry_run, all in the body"]);
+  });
+
+  it.each([
+    ["of a user of whom nothing is known", { user_id: newUser() }],
+    ["of a recipient of whom nothing is known", { email: newUser() }],
+  ])("%s is complete, and says that nothing was matched", async (_, body) => {
+    expect(await call("POST /v2/people/offboard", { body })).toMatchObject({
+      status: 200,
+      body: { data: { is_complete: true, matched: 0, credentials: [] } },
+    });
+  });
+
+  it("counts the credentials of the person, and not those of others in the recipient's request", async () => {
+    const email = newUser();
+    const body = altered(orderBody([2], email), { "shipment.shipment_items[0].credentials[0].user_id": email });
+    await call(create, { body });
+    expect(await call("POST /v2/people/offboard", { body: { email, dry_run: true } })).toMatchObject({
+      body: { data: { is_complete: false, matched: 1, credentials: [{ user_id: email }, {}] } },
+    });
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { connectorTasks } from "../../../functions/connector/start/maintenance-tasks.ts";
+import { audience } from "../../../local/peers/all.ts";
 import { connectorHostOfFile } from "../../support/connector/host.ts";
 import { newUser, orderBody, peersOfFile } from "../../support/connector/test-connector.ts";
 import { expectReport } from "../../support/run-task.ts";
@@ -21,6 +22,32 @@ async function ordered(email: string, state: number): Promise<string> {
 }
 
 const statusOf = async (id: string) => (await host.call(`GET /v2/credential-requests/${id}`)).status;
+
+describe("a request", () => {
+  it("names the addresses of its PIN emails to the roles that may resend them, and not after its erasure", async () => {
+    const email = newUser();
+    const { body } = await host.call("POST /v2/credential-requests", {
+      body: { ...orderBody([1], email), enrollment_contacts: { emails_to: ["pins@example.com", email] } },
+    });
+    await peers.delivery.control(body.data.shipment_id, { state: 101 });
+    const id = body.data.credential_request_id;
+    const shownTo = async (role: string, route = `GET /v2/credential-requests/${id}`) => {
+      const token = await peers.issuer.mint({ audience, roles: [`Connector.${role}`] });
+      const { status, body } = await host.call(route, { token });
+      return [status, body.data?.enrollment_contacts];
+    };
+    const contacts = { emails_to: ["pins@example.com", email] };
+    expect(await shownTo("Read")).toEqual([200, undefined]);
+    expect(await shownTo("Support")).toEqual([200, contacts]);
+    expect(await shownTo("Call")).toEqual([200, contacts]);
+    const list = await host.call(`GET /v2/credential-requests?email=${email}`);
+    expect(list.body).toMatchObject([{ credential_request_id: id }]);
+    expect(list.body[0]).not.toHaveProperty("enrollment_contacts");
+    expect(await shownTo("Support", `POST /v2/credential-requests/${id}/cancel`)).toEqual([200, contacts]);
+    await asAdmin({ email });
+    expect(await shownTo("Call")).toEqual([404, undefined]);
+  });
+});
 
 describe("the maintenance function that erases a recipient", () => {
   it("requires the host's master key, and refuses a caller's token", async () => {

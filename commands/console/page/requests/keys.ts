@@ -39,14 +39,13 @@ function KeyCard({ item, provisioning, path }: KeyCardProps) {
   <//>`;
 }
 
-const isRevocable = ({ state, revocation }: Credential): boolean =>
-  state === "active" && (revocation === undefined || revocation.state === "revoke_failed");
+const isRevocable = ({ state }: Credential): boolean => state === "active" || state === "revoke_failed";
 
 function CredentialItem({ credential, path }: { credential: Credential; path: string }) {
   const { user_id, idp_id, relying_party_id, state, retryable_until, error_message, revocation } = credential;
   const problem = revocation?.error_message ?? error_message;
   return html`<li>
-    <p>${user_id} <${Badge} state=${state} />${revocation && html` <${Badge} state=${revocation.state} />`}</p>
+    <p>${user_id} <${Badge} state=${state} /></p>
     <p class="hint">
       ${[idp_id, relying_party_id].filter(Boolean).join(", ")}
       ${state === "activation_pending" && retryable_until !== undefined && html` · retried until ${time(retryable_until)}`}

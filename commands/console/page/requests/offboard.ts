@@ -49,7 +49,7 @@ function Report({ leaver, isDone, report, run }: Shown & { run: () => Promise<un
       rows=${report.credentials.map(each => [
         html`<a class="strong" href=${`#/request/${segment(each.credential_request_id)}`}>${each.serial_number ?? each.key_id}</a>`,
         html`${each.user_id}<div class="small">${each.idp_id}</div>`,
-        html`<${Badge} state=${each.revocation?.state ?? each.state} />`,
+        html`<${Badge} state=${each.state} />`,
         each.action,
         each.problem ?? each.revocation?.error_message,
       ])}

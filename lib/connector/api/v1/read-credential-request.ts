@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
+import { shownState } from "../../model/credential.ts";
 import type { CredentialRequest } from "../../model/request.ts";
 import type { SecurityKey } from "../../model/security-key.ts";
-import { credentialStates, requestStates } from "../../model/states.ts";
+import { requestStates, shownCredentialStates } from "../../model/states.ts";
 
 /** Version 1 read model of a credential request, with version 2's states (specification section 2, decision C3). */
 export const credentialRequestV1 = z.lazy(() =>
@@ -17,7 +18,7 @@ export const credentialRequestV1 = z.lazy(() =>
               user_id: z.string().describe("The user at the identity provider."),
               relying_party_id: z.string().optional().describe("As the IdP has it."),
               idp_id: z.string().describe("The IdP that the credential is for."),
-              credential_state: z.enum(credentialStates).describe("State of the credential."),
+              credential_state: z.enum(shownCredentialStates).describe("State of the credential."),
             })
             .meta({ id: "CredentialV1" }),
         )
@@ -34,8 +35,13 @@ export const readV1 = (
   credential_request_id: request.id,
   credential_request_state: request.state,
   credentials: keys.flatMap(({ credentials }) =>
-    credentials.map(({ userId, relyingPartyId, idpId, state }) =>
-      omitUndefined({ user_id: userId, relying_party_id: relyingPartyId, idp_id: idpId, credential_state: state }),
+    credentials.map(credential =>
+      omitUndefined({
+        user_id: credential.userId,
+        relying_party_id: credential.relyingPartyId,
+        idp_id: credential.idpId,
+        credential_state: shownState(credential),
+      }),
     ),
   ),
 });

@@ -2,25 +2,21 @@ import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { Instant } from "../../../platform/time.ts";
 import type { ConnectorDeps } from "../../deps.ts";
+import { shownState } from "../../model/credential.ts";
 import { type LoadedRequest, valuesOf } from "../../model/loaded-request.ts";
 import type { CredentialRequest } from "../../model/request.ts";
 import { aaguidList, foldName, personList, registerList, serialList } from "../../model/request-lists.ts";
 import { type Credential, isOnSite, type SecurityKey } from "../../model/security-key.ts";
 import { deliveryStateOf } from "../../model/shipment.ts";
-import { credentialStates, revocationStates } from "../../model/states.ts";
+import { shownCredentialStates } from "../../model/states.ts";
 import { keyModelOf } from "../key-models.ts";
 import { type ListPage, readPage } from "./read-page.ts";
-
-/** The states of an entry: that of its revocation, else that of the credential. */
-export const registerStates = [...credentialStates, ...revocationStates] as const;
-
-const stateOf = ({ state, revocation }: Credential): (typeof registerStates)[number] => revocation?.state ?? state;
 
 /** What an entry of the register must match. Names are compared without regard to letter case. */
 export interface RegisterFilter {
   readonly serial?: string | undefined;
   readonly userId?: string | undefined;
-  readonly state?: (typeof registerStates)[number] | undefined;
+  readonly state?: (typeof shownCredentialStates)[number] | undefined;
   readonly aaguid?: string | undefined;
 }
 
@@ -33,7 +29,7 @@ const fields = () => ({
   model: z.string().optional().describe("Name of the model, for AAGUIDs that the connector knows."),
   idp_id: z.string().describe("The IdP that the credential is for."),
   user_id: z.string().describe("The user at the relying party."),
-  state: z.enum(registerStates).describe("State of the revocation, where one was asked for, else of the credential."),
+  state: z.enum(shownCredentialStates).describe("State of the credential."),
   ordered_at: z.iso.datetime().describe("When the request was created."),
   delivered_at: z.iso.datetime().optional().describe("When the delivery service reported its shipment as delivered."),
   activated_at: z.iso.datetime().optional().describe("When the IdP registered the credential."),
@@ -83,7 +79,7 @@ function entriesOf(loaded: LoadedRequest, filter: RegisterFilter): readonly Regi
       key.credentials
         .filter(({ userId }) => has(filter.userId, userId))
         .filter(({ aaguid }) => has(filter.aaguid, aaguid))
-        .filter(each => has(filter.state, stateOf(each)))
+        .filter(each => has(filter.state, shownState(each)))
         .map(credential => entryOf(request, key, credential)),
     );
 }
@@ -98,7 +94,7 @@ const entryOf = (request: CredentialRequest, key: SecurityKey, credential: Crede
     model: credential.aaguid === undefined ? undefined : keyModelOf(credential.aaguid),
     idp_id: credential.idpId,
     user_id: credential.userId,
-    state: stateOf(credential),
+    state: shownState(credential),
     ordered_at: request.createdAt,
     delivered_at: isOnSite(key) ? undefined : deliveredAt(request),
     activated_at: credential.activatedAt,

@@ -1,12 +1,14 @@
 import * as z from "zod";
+import { type Caller, hasRole } from "../../../platform/caller.ts";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import { credentialMessage } from "../../model/credential.ts";
+import { credentialMessage, shownState } from "../../model/credential.ts";
+import { type LoadedRequest, valuesOf } from "../../model/loaded-request.ts";
 import { pinMailMessage } from "../../model/pin-mail.ts";
 import type { CredentialRequest, MailingAddress, Shipment } from "../../model/request.ts";
 import { externalIdOf } from "../../model/request-lists.ts";
 import { type Credential, displayName, type SecurityKey } from "../../model/security-key.ts";
 import { deliveryProblem, deliveryStateOf, deliveryStates } from "../../model/shipment.ts";
-import { credentialStates, isTerminal, requestStates, securityKeyStates } from "../../model/states.ts";
+import { isTerminal, requestStates, securityKeyStates, shownCredentialStates } from "../../model/states.ts";
 import { replacesFields } from "../../replace/replacement.ts";
 import { readRevocation, revocationV2 } from "./read-revocation.ts";
 import { replacesV2 } from "./replaces.ts";
@@ -17,12 +19,15 @@ const credentialV2 = z.lazy(() =>
       idp_id: z.string().describe("The IdP that the credential is for."),
       relying_party_id: z.string().optional().describe("As asked for, then as the IdP has it."),
       user_id: z.string().describe("The user at the relying party."),
-      state: z.enum(credentialStates).describe("`activation_pending`: on the key, not yet accepted by the IdP."),
+      state: z
+        .enum(shownCredentialStates)
+        .describe(
+          "`activation_pending`: on the key, not yet accepted by the IdP. `revoking`: being removed there. `revoked`: " +
+            "removed. `revoke_failed`: not tried again; revoke it once more.",
+        ),
       retryable_until: z.iso.datetime().optional().describe("Until then a failing activation is tried again."),
       error_message: z.string().optional().describe("The last error of the activation or of the PIN email."),
-      revocation: revocationV2
-        .optional()
-        .describe("Present where the removal at the IdP was asked for. `state` of the credential stays `active`."),
+      revocation: revocationV2.optional().describe("Present where the removal at the IdP was asked for."),
     })
     .meta({ id: "Credential", description: "A credential on a security key, for one user at one identity provider." }),
 );
@@ -98,7 +103,17 @@ const fields = () => ({
 });
 
 /** Version 2 read model of a credential request (specification section 2). */
-export const credentialRequestV2 = z.lazy(() => z.object(fields()).meta({ id: "CredentialRequest" }));
+export const credentialRequestV2 = z.lazy(() =>
+  z
+    .object({
+      ...fields(),
+      enrollment_contacts: z
+        .object({ emails_to: z.array(z.string()).describe("Addresses.") })
+        .optional()
+        .describe("Who gets the PIN emails. Absent without the role `support`, which may resend them."),
+    })
+    .meta({ id: "CredentialRequest" }),
+);
 
 /** An entry of the list of credential requests (decision C19). */
 export const listedV2 = z.lazy(() =>
@@ -146,10 +161,19 @@ function readDelivery(shipment: Shipment | undefined) {
   return omitUndefined({ state, error_message: deliveryProblem(shipment), shipped_at, ended_at });
 }
 
-export const readListedV2 = (request: CredentialRequest, keys: readonly SecurityKey[]): z.output<typeof listedV2> => ({
-  ...readV2(request, keys),
-  created_at: request.createdAt,
-});
+/** Returns a request as a caller may read it: the addresses of the PIN emails only with the role that may resend them. */
+export function readRequest(loaded: LoadedRequest, caller: Caller): z.output<typeof credentialRequestV2> {
+  const { request, keys } = valuesOf(loaded);
+  const { emailsTo } = request;
+  const isShown = hasRole(caller, "support") && emailsTo.length > 0;
+  return { ...readV2(request, keys), ...(isShown && { enrollment_contacts: { emails_to: [...emailsTo] } }) };
+}
+
+/** Returns a request as an entry of the list. */
+export function readListed(loaded: LoadedRequest): z.output<typeof listedV2> {
+  const { request, keys } = valuesOf(loaded);
+  return { ...readV2(request, keys), created_at: request.createdAt };
+}
 
 const readKey = (key: SecurityKey): z.output<typeof keyV2> =>
   omitUndefined({
@@ -167,7 +191,7 @@ const readCredential = (credential: Credential, key: SecurityKey): z.output<type
     idp_id: credential.idpId,
     relying_party_id: credential.relyingPartyId,
     user_id: credential.userId,
-    state: credential.state,
+    state: shownState(credential),
     retryable_until: isTerminal(credential.state) ? undefined : credential.retryableUntil,
     error_message:
       credentialMessage(credential, key) ?? (credential.state === "active" ? pinMailMessage(key.mail) : undefined),

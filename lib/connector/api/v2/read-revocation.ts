@@ -1,14 +1,11 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { Revocation } from "../../model/security-key.ts";
-import { revocationReasons, revocationStates } from "../../model/states.ts";
+import { revocationReasons } from "../../model/states.ts";
 
 /** Version 2 read model of a revocation. */
 export const revocationV2 = z.lazy(() =>
   z.object({
-    state: z
-      .enum(revocationStates)
-      .describe("`revoked`: removed at the IdP. `revoke_failed`: not tried again; revoke it once more."),
     reason: z.enum(revocationReasons).describe("Why it was asked for."),
     requested_at: z.iso.datetime().describe("When it was asked for."),
     revoked_at: z.iso.datetime().optional().describe("When the IdP confirmed the removal."),
@@ -20,7 +17,6 @@ export const revocationV2 = z.lazy(() =>
 /** Returns a revocation in its read model. */
 export const readRevocation = ({ state, reason, requestedAt, revokedAt, retry }: Revocation) =>
   omitUndefined({
-    state,
     reason,
     requested_at: requestedAt,
     revoked_at: revokedAt,

@@ -43,9 +43,11 @@ const requestView = {
   },
 };
 
+const readView = { ...requestView, enrollment_contacts: { emails_to: ["ada.manager@example.com"] } };
+
 const cancelled = { state: "cancelled" };
 const cancelledView = {
-  ...requestView,
+  ...readView,
   ...cancelled,
   shipment: {
     ...requestView.shipment,
@@ -64,7 +66,6 @@ const cancelledView = {
 };
 
 const revocation = {
-  state: "revoked",
   reason: "requested",
   requested_at: "2026-03-02T16:20:00.000Z",
   revoked_at: "2026-03-02T16:20:01.000Z",
@@ -74,14 +75,13 @@ const revocation = {
 const revoked = (count: number) => {
   const credentials = key.credentials.map((credential, index) => ({
     ...credential,
-    state: "active",
-    ...(index < count && { revocation }),
+    ...(index < count ? { state: "revoked", revocation } : { state: "active" }),
   }));
   const tracking = { number: "1Z999AA10123456784", link: "https://tracking.example.com/1Z999AA10123456784" };
   const delivery = { state: "in_transit", shipped_at: "2026-01-07T14:05:00.000Z" };
   const shipment_items = [{ ...key, serial_number: "30000001", state: "complete", credentials }];
   const data = {
-    ...requestView,
+    ...readView,
     state: "complete",
     shipment: { ...requestView.shipment, tracking, delivery, shipment_items },
   };
@@ -113,7 +113,7 @@ export const connectorExamples: Examples = {
     status: 201,
     answer: { data: { credential_request_id: id, shipment_id: "4711" } },
   },
-  v2GetCredentialRequest: { params: request, status: 200, answer: { data: requestView } },
+  v2GetCredentialRequest: { params: request, status: 200, answer: { data: readView } },
   v2ListCredentialRequests: {
     query: { state: "started", user_id: "ada.lovelace@example.com", $top: "1" },
     status: 200,
@@ -166,6 +166,7 @@ export const connectorExamples: Examples = {
     answer: {
       data: {
         is_complete: false,
+        matched: 1,
         credentials: [
           {
             credential_request_id: id,

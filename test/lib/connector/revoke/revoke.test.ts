@@ -49,7 +49,7 @@ const revokerOf = (connector: TestConnector, requestId: string, body: Body): Sub
     revoke: (scope, of = connector) => revokeNow({ requestId, ...scope }, caller, of.context),
     revocations: async () =>
       ((await connector.read(requestId)).shipment?.shipment_items ?? []).flatMap(({ credentials }) =>
-        credentials.map(({ revocation }) => revocation),
+        credentials.map(({ state, revocation }) => revocation && { state, ...revocation }),
       ),
     registered: () => users.map((user: string) => peers.entra.registrations(user).length === 1),
   };
@@ -76,7 +76,7 @@ describe("a revocation", () => {
     expect(read).toMatchObject({ state: "complete" });
     expect(read.shipment?.shipment_items[0]).toMatchObject({
       state: "complete",
-      credentials: [{ state: "active" }, {}],
+      credentials: [{ state: "revoked" }, { state: "revoked" }],
     });
     expect((await connector.keyRow(requestId)).credentials[0]?.revocation?.requestedBy).toEqual(caller);
     expect(connector.events("revocation_requested")).toMatchObject([{ reason: "requested" }]);

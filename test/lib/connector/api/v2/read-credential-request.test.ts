@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { credentialRequestV1, readV1 } from "../../../../../lib/connector/api/v1/read-credential-request.ts";
 import { createBodyV2 } from "../../../../../lib/connector/api/v2/body-to-draft.ts";
 import { created, createdV2 } from "../../../../../lib/connector/api/v2/created.ts";
 import { credentialRequestV2, readV2 } from "../../../../../lib/connector/api/v2/read-credential-request.ts";
@@ -143,6 +144,22 @@ describe("the version 2 read model (specification section 2)", () => {
     for (const hidden of ["e@x.example", "+1555", "pin@x.example"]) expect(text).not.toContain(hidden);
   });
 
+  it.each(["revoking", "revoked", "revoke_failed"] as const)(
+    "shows the state %s of a revocation as that of its credential, in both versions",
+    state => {
+      const retry = { attempts: 1, nextAt: now, lastError: "The identity provider is not responding." };
+      const revocation = { state, reason: "lost", requestedAt: now, retry } as const;
+      const keys = [{ ...key, credentials: [{ ...credential, revocation }] }];
+      const read = readV2({ ...request, state: "complete" }, keys);
+      expect(read).toMatchObject({ state: "complete" });
+      const item = read.shipment?.shipment_items[0];
+      expect(item).toMatchObject({ state: "complete", credentials: [{ state, revocation: { reason: "lost" } }] });
+      expect(credentialRequestV2.parse(read)).toStrictEqual(read);
+      const former = readV1(request, keys);
+      expect(credentialRequestV1.parse(former).credentials).toMatchObject([{ credential_state: state }]);
+    },
+  );
+
   it("calls a key without a name Pre-Reg Key, without its serial", () => {
     expect(readV2(request, [key]).shipment?.shipment_items[0]?.name).toBe("Pre-Reg Key");
     expect(readV2(request, [{ ...key, provisioning: "on_site" }]).authenticators?.[0]?.name).toBe("Pre-Reg Key");
@@ -229,6 +246,7 @@ describe("the version 2 read model (specification section 2)", () => {
       "replaces",
       "authenticators",
       "shipment",
+      "enrollment_contacts",
     ]);
     expect(properties(shipment)).toEqual([
       "shipment_id",

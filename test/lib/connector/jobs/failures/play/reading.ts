@@ -42,12 +42,7 @@ function ofV2({ request, keys }: LoadedRequest): ReadState {
   );
   const mails = values.map(({ mail }) => mail.state).filter(state => state === "due" || state === "given_up");
   return {
-    states: [
-      read.state,
-      ...credentials.map(({ state }) => state),
-      ...credentials.flatMap(({ revocation }) => revocation?.state ?? []),
-      ...mails.map(state => `mail ${state}`),
-    ],
+    states: [read.state, ...credentials.map(({ state }) => state), ...mails.map(state => `mail ${state}`)],
     messages: [
       read.error_message,
       ...credentials.flatMap(({ error_message, revocation }) => [error_message, revocation?.error_message]),
