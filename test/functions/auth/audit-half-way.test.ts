@@ -152,6 +152,14 @@ const cases: Record<string, Case> = {
       otpkey_assigned: async of => (await user(of))?.otpkeys,
     },
   },
+  "an import of a list": {
+    act: (on, of) => {
+      const otpkeys = [{ prefix: of.prefix, kind: "hotp", secret: "00".repeat(20) }];
+      const headers = { "x-request-id": "the.request" };
+      return on.call("POST", "/core/otpkeys/batch", { headers, body: JSON.stringify({ otpkeys }) });
+    },
+    events: { otpkey_imported: of => keyOf(of.prefix) },
+  },
   "another secret": {
     needs: ["key"],
     act: (on, of) =>
@@ -250,8 +258,10 @@ async function expectAudited(
     for (const [event, state] of await statesOf(each, of)) {
       const isMade = state !== was.get(event);
       expect(isMade || status === 503, "without a failure the change is made").toBe(true);
+      const subjects = [of.user.id, of.name, of.key.prefix, of.free.prefix, of.prefix];
       const events = on.events(event).filter(({ outcome = "granted" }) => outcome === "granted");
       expect(events, `${event}, write ${write}`).toEqual(isMade ? [expect.objectContaining(caller)] : []);
+      for (const each of events) expect(subjects.some(one => JSON.stringify(each).includes(String(one)))).toBe(true);
     }
   }
 }

@@ -132,57 +132,6 @@ describe("every authentication is one audit event at information level", () => {
       requestId: "the.request",
     });
   });
-
-  it("and what administrators change names the caller and what was changed", async () => {
-    const user = await auth.makeUser();
-    const { prefix, fields } = hotpKey();
-    await auth.post("/core/otpkeys", fields);
-    await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: prefix });
-    await auth.post(`/core/users/${user.id}/otpkeys/${prefix}/attributes`, { key: "color", value: "ultramarine" });
-    await auth.post(`/core/otpkeys/${prefix}/attributes/color/delete`);
-    await auth.post(`/core/otpkeys/${prefix}/disable`);
-    await auth.post(`/core/otpkeys/${prefix}/enable`);
-    await auth.call("DELETE", `/core/users/${user.id}/otpkeys/${prefix}`);
-    await auth.call("DELETE", `/core/otpkeys/${prefix}`);
-    await auth.post(`/core/users/${user.id}/reset`, { password: newPassword() });
-    await auth.post(`/core/users/${user.id}/attributes`, { key: "color", value: "ultramarine" });
-    await auth.call("DELETE", `/core/users/${user.id}/attributes/color`);
-    await auth.post(`/core/users/${user.id}/sessions/delete`);
-    await auth.post(`/core/users/${user.id}/rename`, { username: `${user.name}.renamed` });
-    await auth.post(`/core/users/${user.id}/unlock`);
-    await auth.call("DELETE", `/core/users/${user.id}`);
-    const ofKey = [
-      "otpkey_imported",
-      "otpkey_assigned",
-      "otpkey_disabled",
-      "otpkey_enabled",
-      "otpkey_unassigned",
-      "otpkey_deleted",
-    ];
-    const caller = { callerKind: "api_token", application: tokenId };
-    for (const event of ofKey)
-      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ prefix, ...caller }));
-    for (const event of ["user_created", "user_renamed", "password_reset", "sessions_ended"]) {
-      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ userId: user.id, ...caller }));
-    }
-    // Other events may name the user by the username of that time.
-    for (const [event, username] of [
-      ["user_created", user.name],
-      ["user_renamed", `${user.name}.renamed`],
-    ] as const) {
-      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ userId: user.id, username }));
-    }
-    const named = { user: { by: "id", id: user.id } };
-    for (const event of ["attribute_set", "attribute_deleted"]) {
-      const ofUser = expect.objectContaining({ ...named, key: "color", ...caller });
-      expect(auth.events(event), event).toContainEqual(ofUser);
-      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ prefix, key: "color", ...caller }));
-    }
-    expect(auth.lines.join()).not.toContain("ultramarine");
-    for (const event of ["otpkey_assigned", "otpkey_unassigned", "user_unlocked", "user_deleted"]) {
-      expect(auth.events(event), event).toContainEqual(expect.objectContaining({ ...named, ...caller }));
-    }
-  });
 });
 
 describe("a username that no user has", () => {

@@ -55,6 +55,7 @@ const texts = [
   ...["e\u0301", "\u1e9b\u0323", "\u0130", "\u212b"],
   ...["\u{1f469}\u200d\u{1f680}\u{1f3fd}", "\u{10ffff}", "\ufffd", "\ufffe"],
   ...["0", "007", "9007199254740993", "-1", "1e3", "\u0661\u0662", "x".repeat(128), "x".repeat(129), "x".repeat(1024)],
+  ...["\u{1f984}".repeat(128), "K\u0301".repeat(60), "a%41b", "o'neil", "\u05d0\u05d1"],
 ];
 
 /** One after another for each text, a few texts at once. */

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { getPriority } from "node:os";
-import { afterAll, describe, expect, it, test } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { createAuthResources } from "../../support/auth/auth-resources.ts";
 import { hotpKey } from "../../support/auth/software-key.ts";
 import { startMain } from "../main-process.ts";
@@ -69,38 +69,6 @@ describe("the deployed app over HTTP", () => {
     expect(logout.headers.getSetCookie()).toEqual([expect.stringMatching(/^__Host-Service-Session=;.*max-age=0/i)]);
     expect((await post("/client/status", {}, { cookie })).status).toBe(401);
   });
-
-  test.each([
-    "o'neil",
-    "100%25 sure",
-    "a+b",
-    "a b&c=d",
-    "\u{1f511}\u{1f3fd}",
-    "e\u0301\u0323",
-    "__proto__",
-    "\u{1f984}".repeat(128),
-    "a%41b%2541",
-  ])("takes the name %s in a path, decoded once", async name => {
-    const created = await create(name, "a password that fits");
-    expect(created.status).toBe(201);
-    const path = `/core/users/${encodeURIComponent(name)}`;
-    expect(await (await call("GET", path)).json()).toMatchObject({ name: name.normalize("NFC") });
-    expect((await post(`${path}/attributes`, { key: "__proto__", value: name })).status).toBe(204);
-    expect(await (await call("GET", `${path}/attributes/__proto__`)).json()).toBe(name);
-    expect(await (await call("GET", `/core/users?__proto__=${encodeURIComponent(name)}`)).json()).toHaveLength(1);
-    const deleted = await call("DELETE", path);
-    expect([deleted.status, await deleted.text()]).toEqual([204, ""]);
-    expect((await call("GET", path)).status).toBe(404);
-  });
-
-  test.each(["a%2Fb", "a%5Cb", "%00", "%2e%2e", "%ff", "%", "a%3Fb", `${"x".repeat(1024)}`])(
-    "answers 400 or 404 for a path segment %s that names no user",
-    async segment => {
-      const { status } = await call("GET", `/core/users/${segment}`);
-      // Two dots are no segment: the list is what is left of that path.
-      expect(segment === "%2e%2e" ? [200, 404] : [400, 404]).toContain(status);
-    },
-  );
 
   it("answers null, true and false as JSON", async () => {
     await create("trillian", "a good enough one");

@@ -33,7 +33,7 @@ function keyObjectOf(secret: Uint8Array): KeyObject {
 }
 
 /** HMAC and constant-time comparison of Node. */
-export const nodeCrypto: CryptoPlugin = {
+const nodeCrypto: CryptoPlugin = {
   name: "node",
   hmac: (algorithm, key, data) => createHmac(algorithm, keyObjectOf(key)).update(data).digest(),
   randomBytes: () => {

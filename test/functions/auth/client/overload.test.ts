@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type HashCaller, OverloadFault } from "../../../../lib/auth/passwords/hash-queue.ts";
+import { OverloadFault } from "../../../../lib/auth/passwords/hash-queue.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { cheapHasher } from "../../../support/auth/cheap-hashes.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
@@ -81,23 +81,6 @@ describe("a host whose queue of passwords has no slot", () => {
     const change = { newpass: newPassword(), oldpass: password, otp: key.otp(1) };
     expect((await small.post("/client/password", change, withSession(session))).status).toBe(200);
     expect((await small.post("/core/users", { username: newName(), password: newPassword() })).status).toBe(201);
-  });
-
-  it("refuses the fifth login at once with the device tokens of a user, whatever names they send", async () => {
-    const { name: username, password, id } = await auth.makeUser();
-    const remembered = await auth.post("/client/login", { username, password, remember_device: "true" });
-    const headers = { "x-service-device": (remembered.body as { device: string }).device };
-    const wide = auth.anotherInstance({ ports: context => ({ hasher: cheapHasher(context, { maxSlots: 20 }) }) });
-    const acquire = (caller: HashCaller) => wide.context.hasher.acquireHashSlot(caller);
-    const slots = Array.from({ length: 15 }, () => acquire({ isKnown: false }));
-    for (let n = 0; n < 3; n++) slots.push(acquire({ isKnown: false, deviceUserId: id }));
-    const login = async () =>
-      (await wide.post("/client/authenticate", { username: newName(), password }, headers)).status;
-    expect(await login()).toBe(200);
-    slots.push(acquire({ isKnown: false, deviceUserId: id }));
-    expect(await login()).toBe(503);
-    for (const slot of slots) slot.release();
-    expect(await login()).toBe(200);
   });
 
   it("refuses a password change before the OTP is used up, also when only one of its two hashes has a slot", async () => {

@@ -78,14 +78,6 @@ describe.each(servers)("kind `remote` with %s", (_, isThere, start) => {
     await auth.post(`/core/users/${user.id}/otpkeys`, { otpkey: unknown.prefix });
     expect(await authenticate(auth, unknown.otp(1))).toBe(false);
   });
-
-  test("of 20 simultaneous logins with one OTP over two hosts one gets a session", async () => {
-    const key = await remoteKey(auth, server);
-    const other = auth.anotherInstance();
-    const otp = key.otp(1);
-    const answers = await Promise.all(Array.from({ length: 20 }, (_each, n) => login(n % 2 ? auth : other, otp)));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-  });
 });
 
 describe("the responses of validation servers", () => {
@@ -129,26 +121,6 @@ describe("the responses of validation servers", () => {
     expect(server.requests()).toHaveLength(1);
     expect(await failuresOf(key)).toBe(1);
     expect(await authenticate(auth, key.otp(2))).toBe(true);
-    expect(await failuresOf(key)).toBe(0);
-  });
-
-  it("servers are called in turn: the next one if one is away or returns nonsense", async () => {
-    const [first, second] = [await start(), await start()];
-    const auth = asking(first, second);
-    const key = await remoteKey(auth, first, second);
-    for (const kind of ["refuse", "drop", "nonsense"] as const) first.fail({ kind });
-    for (const use of [1, 2, 3]) expect(await authenticate(auth, key.otp(use))).toBe(true);
-    expect([first.requests().length, second.requests().length]).toEqual([3, 3]);
-    expect(await authenticate(auth, key.otp(4))).toBe(true);
-    expect(second.requests()).toHaveLength(3);
-  });
-
-  it("ignores a response with an unknown signature, also if it says OK", async () => {
-    const server = await simulatedServer(Buffer.from("another key of letters"));
-    onTestFinished(() => server.close());
-    const auth = asking(server);
-    const key = await remoteKey(auth, server);
-    expect((await login(auth, key.otp(1))).status).toBe(503);
     expect(await failuresOf(key)).toBe(0);
   });
 

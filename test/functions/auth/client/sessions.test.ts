@@ -1,8 +1,7 @@
 import { describe, expect, it, test } from "vitest";
-import { hours, minutes, seconds } from "../../../../lib/platform/time.ts";
+import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { hotpKey } from "../../../support/auth/software-key.ts";
-import { newPassword, replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
-import { storedText } from "../../../support/storage/stored-text.ts";
+import { replacing, testAuth, withSession } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth();
 const user = await auth.makeUser();
@@ -71,19 +70,6 @@ describe.each(["GET", "POST"] as const)("%s /client/login (specification section
   });
 });
 
-describe("a session's value", () => {
-  it("is opaque, with 32 random bytes, and stored only as a hash", async () => {
-    const sessions = await Promise.all([auth.logIn(user), auth.logIn(user)]);
-    for (const session of sessions) expect(session).toMatch(/^[A-Za-z0-9_-]{60}$/);
-    const [one = "", two = ""] = sessions;
-    expect(one.slice(-43)).not.toBe(two.slice(-43));
-    const everything = [...(await storedText(auth.storage)), ...auth.lines];
-    for (const session of sessions) {
-      expect(everything.filter(text => text.includes(session) || text.includes(session.slice(-43)))).toEqual([]);
-    }
-  });
-});
-
 describe.each(["GET", "POST"] as const)("%s /client/status (specification sections 2 and 4)", method => {
   it("returns exactly the five fields of the session, found by cookie and by header", async () => {
     const before = Date.parse(auth.now()) / 1000;
@@ -149,39 +135,6 @@ describe.each([
   });
 });
 
-describe("the session that is presented", () => {
-  it("is the header's before the cookie's; an empty one is none", async () => {
-    const [inHeader, inCookie] = [await auth.logIn(user), await auth.logIn(await auth.makeUser())];
-    const both = await status({ ...withSession(inHeader), ...withCookie(inCookie) });
-    expect(both.body).toMatchObject({ user_id: user.id });
-    expect((await status({ ...withSession("bad"), ...withCookie(inCookie) })).status).toBe(401);
-    for (const empty of ["", "  "]) {
-      const { body } = await status({ ...withSession(empty), ...withCookie(inCookie) });
-      expect(body).toMatchObject({ username: expect.not.stringMatching(user.name) });
-    }
-  });
-
-  it("is found among other cookies", async () => {
-    const session = await auth.logIn(user);
-    const cookie = `a=b; x${cookieName}=no;${cookieName}=${session} ; z="q;w"`;
-    expect((await status({ cookie })).status).toBe(200);
-  });
-
-  it("is found where the host or a proxy has joined several Cookie lines with a comma", async () => {
-    const session = await auth.logIn(user);
-    const own = `${cookieName}=${session}`;
-    for (const cookie of [`a=b,${own}`, `${own},a=b`, `a=b; c=d, ${own}, e=f; g=h`, `${own},a=b; c=d`]) {
-      expect([cookie, (await status({ cookie })).status]).toEqual([cookie, 200]);
-    }
-  });
-
-  it("is not replaced by a text after a comma in another cookie's value", async () => {
-    const [own, foreign] = [await auth.logIn(user), await auth.logIn(await auth.makeUser())];
-    const cookie = `theme=a,${cookieName}=${foreign}; ${cookieName}=${own}`;
-    expect(await status({ cookie })).toMatchObject({ status: 200, body: { username: user.name } });
-  });
-});
-
 describe.each(["GET", "POST"] as const)("%s /client/logout (specification sections 3 and 4)", method => {
   it("ends the session, answers true and clears the cookie", async () => {
     for (const present of [withSession, withCookie]) {
@@ -210,62 +163,9 @@ describe("a session ends", () => {
     own.advance(hours(1));
     expect(await own.lives(used)).toBe(false);
   });
-
-  it("24 hours after the login, however much it is used", async () => {
-    const own = await testAuth();
-    const session = await own.logIn(await own.makeUser());
-    for (let n = 0; n < 28; n++) {
-      own.advance(minutes(51));
-      expect(await own.lives(session)).toBe(true);
-    }
-    own.advance(minutes(13));
-    expect(await own.lives(session)).toBe(false);
-  });
-
-  it("when the timer removes it, which leaves those that live", async () => {
-    const own = await testAuth();
-    const owner = await own.makeUser();
-    await own.logIn(owner);
-    own.advance(hours(26));
-    const live = await own.logIn(owner);
-    expect(await own.context.cleanUp()).toMatchObject({ sessions: 1 });
-    expect(await own.lives(live)).toBe(true);
-  });
-
-  it("when its user's credentials or sessions are reset while the login is under way", async () => {
-    let pause = async (): Promise<unknown> => undefined;
-    const paused = auth.anotherInstance({
-      ports: replacing("sessions", sessions => ({
-        create: async (key, session) => {
-          await pause();
-          return sessions.create(key, session);
-        },
-      })),
-    });
-    for (const end of ["reset", "sessions/delete", "delete"]) {
-      const owner = await auth.makeUser();
-      pause = () => auth.post(`/core/users/${owner.id}/${end}`, { password: newPassword() });
-      const session = await paused.logIn(owner);
-      expect(await auth.lives(session), end).toBe(false);
-    }
-  });
 });
 
 describe("the access time", () => {
-  it("is that of this request, while the row is written at most once a minute", async () => {
-    const own = await testAuth();
-    const session = await own.logIn(await own.makeUser());
-    const look = () => own.counted(() => own.get("/client/status", {}, withSession(session)));
-    const writes = async () => (await look()).calls.filter(call => !call.startsWith("GET")).length;
-    expect([await writes(), await writes()]).toEqual([0, 0]);
-    own.advance(seconds(61));
-    expect([await writes(), await writes()]).toEqual([1, 0]);
-    own.advance(seconds(59));
-    const { result } = await look();
-    const { _accessed_time: accessed, _creation_time: created } = result.body as Record<string, number>;
-    expect((accessed ?? 0) - (created ?? 0)).toBeGreaterThanOrEqual(120);
-  });
-
   it("is never written into a session that a logout ended meanwhile", async () => {
     const own = await testAuth();
     const session = await own.logIn(await own.makeUser());

@@ -79,42 +79,6 @@ describe.each(["GET", "POST"] as const)("%s /client/authenticate (specification 
   });
 });
 
-test.each([
-  "o'neil",
-  "100%",
-  "a%41b",
-  "a+b",
-  "a b",
-  "\u{1f511}\u{1f3fd} key",
-  "n\u0303o\u0308\u0323",
-  "__proto__",
-  "constructor",
-  "a&b=c;d",
-  '"quoted"',
-  "İstanbul ß ﬀ",
-  "name@example.com",
-  "\u05d0\u05d1",
-  "$top",
-  "\u{1f984}".repeat(128),
-  "K\u0301".repeat(60),
-])("the name %s can be created, viewed, signed in with and deleted", async name => {
-  const { body, status } = await auth.post("/core/users", { username: name, password: user.password });
-  expect(status).toBe(201);
-  const { id, name: shown } = body as { id: number; name: string };
-  expect(shown).toBe(name.normalize("NFC"));
-  const path = `/core/users/${encodeURIComponent(name)}`;
-  expect((await auth.get(path)).body).toMatchObject({ id, name: shown });
-  expect((await auth.get(`${path}/validate`, { password: user.password })).body).toMatchObject({
-    valid_password: true,
-  });
-  expect(await signsIn(auth, { username: name, password: user.password })).toBe(true);
-  const session = await auth.logIn({ name, password: user.password });
-  const { body: shownStatus } = await auth.get("/client/status", {}, withSession(session));
-  expect(shownStatus).toMatchObject({ username: shown, user_id: id });
-  expect((await auth.call("DELETE", path)).status).toBe(204);
-  expect((await auth.get(path)).status).toBe(404);
-});
-
 describe("when an OTP is needed", async () => {
   const policies = ["never", "when-assigned", "always"] as const;
   const on = (policy: string) => withSettings({ AUTH_OTP_POLICY: policy });

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { between, days, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
+import { between, plus, seconds } from "../../../../lib/platform/time.ts";
 import { hotpKey, wrongOtp } from "../../../support/auth/software-key.ts";
 import {
   type MadeUser,
@@ -112,14 +112,6 @@ describe("failures of a username", () => {
     expect(await waitOf(user.name)).toBe(30);
   });
 
-  it("are forgotten a day after the last", async () => {
-    const name = newName();
-    await fail(name, 3);
-    auth.advance(days(1));
-    await fail(name, 3);
-    expect(await waitOf(name)).toBe(30);
-  });
-
   it("are not inherited by the name's next owner", async () => {
     const name = newName();
     await fail(name, 3);
@@ -151,17 +143,6 @@ describe("an administrator", () => {
     expect((await auth.post(`/core/users/${name}/unlock`)).status).toBe(204);
     expect(await waitOf(name)).toBe(0);
     expect((await auth.post(`/core/users/${newName()}/unlock`)).status).toBe(204);
-  });
-
-  it("answers 404 for an unknown id and for a text that cannot be a name", async () => {
-    const gone = await auth.makeUser();
-    await auth.call("DELETE", `/core/users/${gone.id}`);
-    const next = await auth.makeUser({ name: gone.name });
-    await fail(next.name, 3);
-    for (const segment of [gone.id, "4711", "007", "a%2Fb"]) {
-      expect((await auth.post(`/core/users/${segment}/unlock`)).status).toBe(404);
-    }
-    expect(await waitOf(next.name)).toBe(30);
   });
 
   it("shows failures, the end of the lock and running attempts with two reads side by side, also for an unknown name", async () => {
@@ -196,33 +177,6 @@ describe("an administrator", () => {
 });
 
 describe("guesses side by side", () => {
-  test.each(["a user's", "an unknown"])(
-    "are limited to the ten slots of the throttle if 24 arrive at once (%s)",
-    async whose => {
-      const name = whose === "an unknown" ? newName() : (await auth.makeUser()).name;
-      const hosts = [decided.anotherInstance(), decided.anotherInstance()];
-      const answers = await Promise.all(
-        Array.from({ length: 24 }, (_, n) => authenticate(name, `guess ${n}`, undefined, hosts[n % 2])),
-      );
-      const hashed = hosts.reduce((sum, host) => sum + host.hashes(), 0);
-      expect(hashed).toBe(10);
-      expect(answers.filter(({ status, body }) => status === 200 && body === false)).toHaveLength(10);
-      for (const { status, headers } of answers.filter(({ status }) => status !== 200)) {
-        expect(status).toBe(429);
-        expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-      }
-      expect(await waitOf(name, decided)).toBe(30);
-    },
-  );
-
-  it("a success among them clears what failed before it", async () => {
-    const user = await auth.makeUser();
-    await fail(user.name, 1);
-    const answers = await Promise.all([authenticate(user.name, user.password), authenticate(user.name, user.password)]);
-    expect(answers.map(({ body }) => body)).toEqual([true, true]);
-    await fail(user.name, 3);
-  });
-
   it("an attempt that finds only reservations waits for a free slot, then gets 429 with Retry-After 1", async () => {
     const user = await auth.makeUser();
     const gate = Promise.withResolvers<void>();
@@ -277,28 +231,6 @@ describe("guesses side by side", () => {
     // Nothing of it counts, neither against the name nor against the address.
     await fail(user.name, 9, limited);
     expect((await limited.post("/client/login", fields, from)).status).toBe(200);
-  });
-
-  it("a reservation that is older than 30 s counts as a failure", async () => {
-    const user = await auth.makeUser();
-    await fail(user.name, 2);
-    const gate = Promise.withResolvers<void>();
-    const crashed = auth.anotherInstance({
-      ports: replacing("hasher", () => ({
-        verify: async () => {
-          await gate.promise;
-          return false;
-        },
-      })),
-    });
-    const lost = authenticate(user.name, "wrong", undefined, crashed);
-    while ((await throttleOf(auth, user)).value.reservations.length !== 1);
-    auth.advance(seconds(31));
-    expect(await waitOf(user.name)).toBe(29);
-    gate.resolve();
-    expect((await lost).body).toBe(false);
-    auth.advance(seconds(30));
-    expect((await authenticate(user.name, user.password)).body).toBe(true);
   });
 
   it("an attempt that ends undecided, for want of storage or vault, releases its slot and counts nothing", async () => {
@@ -526,13 +458,4 @@ test("a password takes its time also where no user can be meant", async () => {
     expect((await authenticate(username, "some password")).body).toBe(false);
     expect(auth.hashes() - before).toBe(1);
   }
-});
-
-describe("time alone", () => {
-  it("brings a name back: no attempt is needed to end a wait", async () => {
-    const user = await auth.makeUser();
-    await fail(user.name, 3);
-    auth.advance(minutes(1));
-    expect((await authenticate(user.name, user.password)).body).toBe(true);
-  });
 });

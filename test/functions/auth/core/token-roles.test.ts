@@ -147,33 +147,6 @@ describe("the role of a static API token", () => {
     },
   );
 
-  it("`support` reads and helps, and neither resets, deletes nor imports", async () => {
-    const { id } = await auth.makeUser();
-    const { prefix, fields } = hotpKey();
-    await auth.post("/core/otpkeys", fields);
-    const helping = [
-      `/core/users/${id}/disable`,
-      `/core/users/${id}/enable`,
-      `/core/users/${id}/unlock`,
-      `/core/users/${id}/sessions/delete`,
-      `/core/otpkeys/${prefix}/disable`,
-    ];
-    for (const path of helping) expect((await auth.post(path, {}, as("support"))).status, path).toBe(204);
-    const code = { uses: "1", valid_until: plus(auth.now(), days(1)) };
-    expect((await auth.post(`/core/otpkeys/${prefix}/temporary-code`, code, as("support"))).status).toBe(201);
-    expect((await auth.post(`/core/otpkeys/${prefix}/enable`, {}, as("support"))).status).toBe(204);
-    expect((await auth.get(`/core/users/${id}`, {}, as("support"))).status).toBe(200);
-    const refused = [`/core/users/${id}/reset`, `/core/users/${id}/delete`, "/core/users", "/core/api-tokens"];
-    for (const path of refused) {
-      expect(await auth.post(path, {}, as("support")), path).toMatchObject(forbidden("support", "admin"));
-    }
-    const imported = hotpKey().fields;
-    expect(await auth.post("/core/otpkeys", imported, as("support"))).toMatchObject(forbidden("support", "import"));
-    expect(await auth.post(`/core/users/${id}/disable`, {}, as("import"))).toMatchObject(
-      forbidden("import", "support"),
-    );
-  });
-
   it("`support` issues no temporary code where it could be the only factor of a user", async () => {
     const lax = auth.anotherInstance({ settings: { AUTH_ALLOW_EMPTY_PASSWORD: "true" } });
     const { prefix, fields } = hotpKey();

@@ -28,30 +28,6 @@ const signIn = async (username: string, password: string, otp: string) =>
   (await auth.post("/client/authenticate", { username, password, otp })).body;
 
 describe("resealing after a rotation of the key", () => {
-  it("seals every key's secret under the new version, after which the old one can go", async () => {
-    const on = await testAuth();
-    const key = hotpKey();
-    const user = await on.makeUser();
-    await on.giveKey(user, key);
-    const sealed = async () =>
-      String((await on.deployment.tables.table("otpkeys").get(key.prefix, "key"))?.sealedSecret);
-    const before = await sealed();
-    const name = "data-encryption-key";
-    const old = on.vault.get(name) ?? "";
-    try {
-      on.vault.set(name, randomBytes(32).toString("base64url"));
-      const host = on.anotherInstance();
-      const version = (await host.deployment.secrets.get(name))?.version;
-      expect(await run("reseal", {}, host)).toEqual({ version, rows: 3, resealed: 1, failed: 0 });
-      expect(await sealed()).not.toBe(before);
-      expect(await run("reseal", {}, host)).toEqual({ version, rows: 3, resealed: 0, failed: 0 });
-      const body = (await host.post("/client/authenticate", { ...user.credentials, otp: key.otp(0) })).body;
-      expect(body).toBe(true);
-    } finally {
-      on.vault.set(name, old);
-    }
-  });
-
   /** Keys with secrets on storage of their own, and a host that has read the new version of the key alone. */
   async function rotated(count: number, beforehand: (on: TestAuth, prefixes: readonly string[]) => Promise<unknown>) {
     const on = await testAuth();
@@ -96,20 +72,6 @@ describe("resealing after a rotation of the key", () => {
     expect(host.events("reseal_failed")).toMatchObject([{ table: "otpkeys", partitionKey: broken, rowKey: "key" }]);
     const progress = { table: "otpkeys", rows: 6, resealed: 1, failed: 1 };
     expect(host.events("reseal_progress").at(-1)).toMatchObject(progress);
-  });
-
-  it("treats a text with another context as plain text, with any version", async () => {
-    const { host, reseal } = await rotated(2, async (on, [first = "", second = ""]) => {
-      const alg = { alg: "A256GCMKW", enc: "A256GCM", purpose: "otp-secret", table: "otpkeys" };
-      for (const kid of ["..", "../../secrets", "%2e%2e", "0".repeat(32)])
-        for (const row of [`${second}/key`, "another/key"])
-          await on.post(`/core/otpkeys/${first}/attributes`, {
-            key: randomBytes(4).toString("hex"),
-            value: shaped({ ...alg, row, kid }),
-          });
-    });
-    expect(await reseal()).toMatchObject({ resealed: 2, failed: 0 });
-    expect(host.events("reseal_failed")).toEqual([]);
   });
 
   it.each(["..", "../../secrets", "?x=", "0".repeat(32)])(
@@ -274,26 +236,6 @@ describe("a restore of a backup", () => {
     expect(await auth.deployment.tables.table("spentotps").get(spent.partitionKey, "hash")).toMatchObject(spent);
   });
 
-  it("is refused where there is anything and nothing may be replaced, or no such backup; nothing is lost then", async () => {
-    const user = await auth.makeUser();
-    const backup = await backUp();
-    await expect(restore(backup, { replace: false })).rejects.toMatchObject({ kind: "conflict" });
-    await expect(restore("2020-01-01T00-00-00.000Z-00000000")).rejects.toMatchObject({ kind: "not_found" });
-    expect((await auth.get(`/core/users/${user.id}`)).status).toBe(200);
-  });
-
-  it("is refused where a file of the backup was changed", async () => {
-    await auth.makeUser();
-    const backup = await backUp();
-    const name = `auth/${backup}/tables/users/000001.jsonl`;
-    const { blobs } = auth.deployment;
-    const text = Buffer.from((await blobs.get(backupsContainer, name)) ?? []).toString();
-    await blobs.put(backupsContainer, name, text.replace('"epoch":', '"epoch":1'));
-    await expect(restore(backup)).rejects.toMatchObject({ kind: "conflict" });
-    await blobs.put(backupsContainer, name, text);
-    await expect(restore(backup)).resolves.toBeDefined();
-  });
-
   it("costs eight calls of storage to empty, and six to write, a user with a key and an attribute", async () => {
     const on = await testAuth();
     await on.deployment.blobs.createContainer(backupsContainer);
@@ -307,31 +249,6 @@ describe("a restore of a backup", () => {
     const { total } = await on.counted(() => restore(backup, {}, on));
     // Beside that each table is looked at twice, and what they share is a few calls.
     expect(total).toBeLessThanOrEqual((8 + 6) * users + 2 * authTables.length + 8);
-  });
-
-  it("can be started again after a crash", async () => {
-    const user = await auth.makeUser();
-    const backup = await backUp();
-    let writes = 0;
-    const { deployment } = auth;
-    const dying: TestAuth = {
-      ...auth,
-      deployment: {
-        ...deployment,
-        tables: {
-          ...deployment.tables,
-          table: name => {
-            const table = deployment.tables.table(name);
-            const transact: typeof table.transact = (...args) =>
-              ++writes > 2 ? Promise.reject(new Error("died")) : table.transact(...args);
-            return { ...table, transact };
-          },
-        },
-      },
-    };
-    await expect(restore(backup, {}, dying)).rejects.toThrow("died");
-    await restore(backup);
-    expect((await auth.get(`/core/users/${user.id}`)).status).toBe(200);
   });
 });
 

@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { noFailures } from "../../../../lib/auth/sign-in/throttle.ts";
 import type { AuthStore } from "../../../../lib/auth/storage/store.table.ts";
 import type { ThrottleKey } from "../../../../lib/auth/store.ts";
-import { Fault } from "../../../../lib/platform/fault.ts";
 import { hours, plus } from "../../../../lib/platform/time.ts";
 import {
   type AuthStorage,
@@ -12,7 +11,7 @@ import {
   plainKey,
   username,
 } from "../../../support/auth/store.ts";
-import { Crash, crashingAfter, repeating } from "../../../support/auth/store-steps.ts";
+import { Crash, crashingAfter } from "../../../support/auth/store-steps.ts";
 import { breaches, residue, snapshotOf, truthOf } from "../../../support/auth/store-truth.ts";
 
 let storage: AuthStorage;
@@ -44,10 +43,6 @@ const createKeys: Act = async (store, { prefix, value, next }) => {
   const results = await store.otpkeys.createMany([prefix, value, next].map(plainKey));
   for (const result of results) if (result.status === "rejected") throw result.reason;
   return results;
-};
-const createKeyInBatch: Act = async (store, { prefix }) => {
-  const [result] = await store.otpkeys.createMany([plainKey(prefix)]);
-  if (result?.status === "rejected") throw result.reason;
 };
 const removeKey: Act = (store, { prefix }) => store.otpkeys.remove(prefix);
 const assign: Act = (store, { user, prefix }) => store.otpkeys.assign(named(user), prefix);
@@ -249,118 +244,5 @@ describe("a crash at any storage call leaves nothing wrong, and what it leaves g
       expect(await store.attributes.set({ otpkey: of.prefix }, "colour", "white")).toMatchObject({ ok: true });
       await expectHealed(of);
     });
-  });
-});
-
-describe("a call during which storage becomes unavailable either fails and has changed nothing, or succeeds", () => {
-  const cases: Record<string, { before: Act[]; act: Act; isMade: (of: Names) => Promise<boolean> }> = {
-    "creating a user": {
-      before: [],
-      act: createUser,
-      isMade: async ({ user }) => (await storage.store.users.find(named(user))) !== undefined,
-    },
-    "creating a user with attributes and a key": {
-      before: [createKey],
-      act: createWithAll,
-      isMade: async ({ user }) => (await storage.store.users.find(named(user))) !== undefined,
-    },
-    "deleting a user": {
-      before: [createUser, createKey, assign, set],
-      act: removeUser,
-      isMade: async ({ user }) => (await storage.store.users.find(named(user))) === undefined,
-    },
-    "renaming a user": {
-      before: [createUser, createKey, assign, set],
-      act: rename,
-      isMade: async ({ other }) => (await storage.store.users.find(named(other))) !== undefined,
-    },
-    "changing the case of a username": {
-      before: [createUser],
-      act: (store, { user }) => store.users.rename(named(user), username(user.toUpperCase())),
-      isMade: async ({ user }) => (await storage.store.users.find(named(user)))?.value.name === user.toUpperCase(),
-    },
-    "setting an attribute": {
-      before: [createUser, set],
-      act: setNext,
-      isMade: async ({ user, next }) => (await storage.store.attributes.get({ user: named(user) }, "a")) === next,
-    },
-    "assigning a key": {
-      before: [createUser, createKey],
-      act: assign,
-      isMade: async ({ user }) => (await storage.store.users.view(named(user)))?.otpkeys.length === 1,
-    },
-    "unassigning a key": {
-      before: [createUser, createKey, assign],
-      act: unassign,
-      isMade: async ({ user }) => (await storage.store.users.view(named(user)))?.otpkeys.length === 0,
-    },
-    "creating a key": {
-      before: [],
-      act: createKey,
-      isMade: async ({ prefix }) => (await storage.store.otpkeys.find(prefix)) !== undefined,
-    },
-    "creating a key of a batch": {
-      before: [],
-      act: createKeyInBatch,
-      isMade: async ({ prefix }) => (await storage.store.otpkeys.find(prefix)) !== undefined,
-    },
-    "disabling a key": {
-      before: [createKey],
-      act: disable,
-      isMade: async ({ prefix }) => (await storage.store.otpkeys.find(prefix))?.value.enabled === false,
-    },
-    "deleting a key": {
-      before: [createKey, describeKey],
-      act: removeKey,
-      isMade: async ({ prefix }) => (await storage.store.otpkeys.find(prefix)) === undefined,
-    },
-  };
-  test.each(Object.entries(cases))("%s", async (_, { before, act, isMade }) => {
-    for (let writes = 0, isHit = true; isHit; writes++) {
-      const of = names(point++);
-      for (const each of before) await each(storage.store, of);
-      const failing = crashingAfter(storage.tables, writes, () => new Fault("unavailable", "no storage"));
-      const hasSucceeded = await act(storage.on(failing.tables), of).then(
-        () => true,
-        error => !(error instanceof Fault && error.kind === "unavailable"),
-      );
-      await failing.dead();
-      expect(await isMade(of), `after ${writes} writes`).toBe(hasSucceeded);
-      await expectConsistent(of);
-      await expectHealed(of);
-      isHit = failing.isDead();
-    }
-  });
-});
-
-describe("a write whose answer got lost, and which is sent again, is known as one's own", () => {
-  const cases: Record<string, { before: Act[]; act: Act; result: unknown }> = {
-    "creating a user": { before: [], act: createUser, result: { value: { otpkeys: [] } } },
-    "deleting a user": { before: [createUser, createKey, assign, set], act: removeUser, result: true },
-    "renaming a user": { before: [createUser, createKey, assign, set], act: rename, result: { otpkeys: [{}] } },
-    "setting an attribute": { before: [createUser, set], act: setNext, result: { ok: true } },
-    "deleting an attribute": { before: [createUser, set], act: unset, result: true },
-    "creating a key": { before: [], act: createKey, result: { value: { enabled: true } } },
-    "creating several keys": {
-      before: [],
-      act: createKeys,
-      result: ["fulfilled", "fulfilled", "fulfilled"].map(status => ({ status, value: { value: { enabled: true } } })),
-    },
-    "deleting a key": { before: [createUser, createKey, assign, describeKey], act: removeKey, result: true },
-    "assigning a key": { before: [createUser, createKey], act: assign, result: "assigned" },
-    "unassigning a key": { before: [createUser, createKey, assign], act: unassign, result: true },
-  };
-  test.each(Object.entries(cases))("%s", async (_, { before, act, result }) => {
-    for (let write = 0, isRepeated = true; isRepeated; write++) {
-      const of = names(point++);
-      for (const each of before) await each(storage.store, of);
-      const repeated = repeating(storage.tables, write);
-      const outcome = await act(storage.on(repeated.tables), of);
-      if (typeof result === "object") expect(outcome).toMatchObject(result as object);
-      else expect(outcome).toBe(result);
-      await expectConsistent(of);
-      await expectHealed(of);
-      isRepeated = repeated.isRepeated();
-    }
   });
 });

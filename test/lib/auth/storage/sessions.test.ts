@@ -6,7 +6,6 @@ import {
   partitionsOfHour,
   type Session,
   type SessionKey,
-  sessionKey,
   sessionPartition,
 } from "../../../../lib/auth/sessions/session.ts";
 import { noFailures, type Throttle } from "../../../../lib/auth/sign-in/throttle.ts";
@@ -41,22 +40,6 @@ async function found(key: SessionKey): Promise<{ value: Session; version: string
 }
 
 describe("a session", () => {
-  test.each([undefined, "ubhe0001"])("is found with its user by what its value holds (key %s)", async prefix => {
-    const { value, session, user } = await newSession(hours(24), prefix);
-    const key = sessionKey(value);
-    expect(key && (await store.sessions.find(key))).toEqual({
-      session: { value: session, version: expect.any(String) },
-      user,
-    });
-  });
-
-  test("is stored without its value", async () => {
-    const { value, key } = await newSession();
-    const rows = await storage.rows("sessions", sessionPartition(key));
-    expect(rows.map(({ rowKey }) => rowKey)).toContain(key.hash);
-    expect(JSON.stringify(rows)).not.toContain(value);
-  });
-
   test("is in one of the partitions of its hour, which share the hour's sessions evenly", () => {
     const hashes = Array.from({ length: 800 }, (_, n) => createHash("sha256").update(String(n)).digest("base64url"));
     const partitions = Map.groupBy(hashes, hash => sessionPartition({ hour: "2026-11-21T13", hash }));
@@ -65,12 +48,6 @@ describe("a session", () => {
       expect(length).toBeLessThan(150);
       expect(partition > "2026-11-21T13" && partition < "2026-11-21T14").toBe(true);
     }
-  });
-
-  test("is none under a value that was never given", async () => {
-    const { key } = await newSession();
-    expect((await store.sessions.find({ ...key, hash: "x".repeat(43) })).session).toBeUndefined();
-    expect(await store.sessions.find({ hour: key.hour, hash: "x", userId: 1 })).toEqual({});
   });
 
   test("is touched by version; a touch that comes after its end does not begin it again", async () => {
@@ -86,14 +63,6 @@ describe("a session", () => {
     expect(await store.sessions.end(key)).toBe(false);
     expect((await store.sessions.find(key)).session).toBeUndefined();
   });
-
-  test("of a user who is deleted finds none, also if the name is created again", async () => {
-    const { key, userRef, user } = await newSession();
-    await store.users.remove(userRef);
-    expect(await store.sessions.find(key)).not.toHaveProperty("user");
-    await store.users.create({ username: { name: user.value.name, folded: user.value.name } });
-    expect(await store.sessions.find(key)).not.toHaveProperty("user");
-  });
 });
 
 const failures: Throttle = { failures: 4, failedAt: "2026-11-21T12:00:00.000Z", reservations: [] };
@@ -106,15 +75,6 @@ describe("a throttle", () => {
     return store.throttles.find(keyOf(name), store.users.idOf(name));
   };
 
-  test("counts for an unknown name as for a known one", async () => {
-    await store.users.create({ username: username("arthur") });
-    for (const name of ["arthur", "nobody"]) {
-      const saved = await store.throttles.save(await stateOf(name), failures, ends());
-      expect(saved?.value).toEqual(failures);
-      expect(await stateOf(name)).toEqual(saved);
-    }
-  });
-
   test("is reserved by version: of 100 attempts at the same time one is first", async () => {
     const entry = await stateOf("ghost");
     const save = () => Promise.all(Array.from({ length: 50 }, () => store.throttles.save(entry, failures, ends())));
@@ -122,25 +82,6 @@ describe("a throttle", () => {
     const next = await stateOf("ghost");
     const again = Array.from({ length: 50 }, () => store.throttles.save(next, noFailures, ends()));
     expect((await Promise.all(again)).filter(saved => saved !== undefined)).toHaveLength(1);
-  });
-
-  test("goes on after a success as if nothing was; unlock forgets it", async () => {
-    const saved = await store.throttles.save(await stateOf("marvin"), failures, ends());
-    const cleared = saved && (await store.throttles.save(saved, noFailures));
-    expect(cleared && (await store.throttles.save(cleared, failures, ends()))).toBeDefined();
-    await store.throttles.clear(keyOf("marvin"));
-    expect(await stateOf("marvin")).toEqual({ key: keyOf("marvin"), value: noFailures });
-    await store.throttles.clear(keyOf("marvin"));
-  });
-
-  test("belongs to one user only, and to no later owner of the name", async () => {
-    await store.throttles.save(await stateOf("fenchurch"), failures, ends());
-    await store.users.create({ username: username("fenchurch") });
-    expect((await stateOf("fenchurch")).value).toEqual(noFailures);
-    await store.throttles.save(await stateOf("fenchurch"), failures, ends());
-    expect((await stateOf("fenchurch")).value).toEqual(failures);
-    await store.users.remove(named("fenchurch"));
-    expect((await stateOf("fenchurch")).value).toEqual(noFailures);
   });
 
   test("of an address counts by version, and its address is not stored", async () => {

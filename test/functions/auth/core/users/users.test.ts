@@ -101,17 +101,6 @@ describe("POST /core/users (specification section 4)", () => {
     const { body } = await auth.post(`/core/users/${user.id}/validate`, { password: "cafe\u0301 au lait" });
     expect(body).toEqual({ valid_password: true, valid_otp: false });
   });
-
-  it("creates one user of 30 simultaneous calls with one name", async () => {
-    const name = newName();
-    const other = auth.anotherInstance();
-    const answers = await Promise.all(
-      Array.from({ length: 30 }, (_, n) =>
-        (n % 2 === 0 ? auth : other).post("/core/users", { username: name, password: newPassword() }),
-      ),
-    );
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(29).fill(409)]);
-  });
 });
 
 describe("GET /core/users/<id-or-username> (specification section 4)", () => {
@@ -124,56 +113,6 @@ describe("GET /core/users/<id-or-username> (specification section 4)", () => {
       expect(status).toBe(200);
       expect(body).toEqual({ attributes: { planet: "earth" }, otpkeys: [`k${id}`], id, name, enabled: true });
     }
-  });
-
-  it("shows empty attributes and otpkeys of a new user", async () => {
-    const { id, name } = await auth.makeUser();
-    expect((await auth.get(`/core/users/${id}`)).body).toEqual({
-      attributes: {},
-      otpkeys: [],
-      id,
-      name,
-      enabled: true,
-    });
-  });
-
-  test.each([
-    "4711",
-    "0",
-    "007",
-    "9007199254740992",
-    "99999999999999999999",
-    "nobody%20has%20this",
-    "%20",
-    "a%2Fb",
-    "a%5Cb",
-    "a%3Fb",
-    "a%23b",
-    "a%00b",
-    "%ED%A0%80",
-    "%E2%82",
-    "%",
-    "%zz",
-    "x".repeat(1024),
-    "\u{1f984}".repeat(128),
-  ])("answers 404 for %s, which names no user", async segment => {
-    for (const [method, rest] of [
-      ["GET", ""],
-      ["DELETE", ""],
-      ["POST", "/delete"],
-      ["GET", "/validate"],
-      ["GET", "/otpkeys"],
-      ["GET", "/attributes"],
-      ["POST", "/sessions/delete"],
-    ] as const) {
-      const { status } = await auth.call(method, `/core/users/${segment}${rest}`);
-      expect(status, `${method} ${rest}`).toBe(404);
-    }
-  });
-
-  it("takes an id without leading zeros only", async () => {
-    const { id } = await auth.makeUser();
-    expect((await auth.get(`/core/users/0${id}`)).status).toBe(404);
   });
 });
 
@@ -313,10 +252,6 @@ describe.each(["GET", "POST"] as const)("%s /core/users/<id-or-username>/validat
     for (let n = 0; n < 12; n++) await validate(user.id, { password: "wrong" });
     expect((await validate(user.id, { password: user.password })).body).toMatchObject({ valid_password: true });
     expect((await auth.post("/client/authenticate", user.credentials)).body).toBe(true);
-  });
-
-  it("answers 404 for an unknown user", async () => {
-    expect(await validate("nobody", { password: "x" })).toMatchObject({ status: 404, body: noSuchUser });
   });
 });
 

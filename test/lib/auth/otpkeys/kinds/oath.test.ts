@@ -1,7 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import * as fc from "fast-check";
-import { generateSync } from "otplib";
 import { describe, expect, it } from "vitest";
 import type {
   Decision,
@@ -11,7 +10,6 @@ import type {
   OtpWindows,
 } from "../../../../../lib/auth/otpkeys/kinds/contract.ts";
 import { hotp } from "../../../../../lib/auth/otpkeys/kinds/hotp.ts";
-import { nodeCrypto } from "../../../../../lib/auth/otpkeys/kinds/oath.ts";
 import { totp } from "../../../../../lib/auth/otpkeys/kinds/totp.ts";
 import { instant } from "../../../../../lib/platform/time.ts";
 import { forAll } from "../../../../support/for-all.ts";
@@ -94,18 +92,6 @@ describe("totp by RFC 6238 appendix B", () => {
         expect(decide(stateAfter(decision, form.state))).toEqual({ outcome: "replayed" });
       }
     }
-  });
-
-  it.each([
-    ["sha1", 20, sha1.map(([, value]) => value)],
-    ["sha256", 32, ["46119246", "68084774", "67062674", "91819424", "90698825", "77737706"]],
-    ["sha512", 64, ["90693936", "25091201", "99943326", "93441116", "38618901", "47863826"]],
-  ] as const)("is computed by the platform's HMAC with %s", (algorithm, bytes, expected) => {
-    const secret = Buffer.from("1234567890".repeat(7).slice(0, bytes));
-    const values = sha1.map(([epoch]) =>
-      generateSync({ strategy: "totp", secret, epoch, digits: 8, algorithm, crypto: nodeCrypto }),
-    );
-    expect(values).toEqual(expected);
   });
 });
 
@@ -395,52 +381,10 @@ describe("an OATH key of an import", () => {
     });
   });
 
-  it("has a clock drift, in steps, only if it is time-based", () => {
-    for (const drift of [-10_000, 0, 10_000]) {
-      expect(totp.prepare({ secret: rfcSecret, drift })).toMatchObject({ form: { state: { counter: 0, drift } } });
-    }
-    for (const drift of [-10_001, 10_001, 0.5]) {
-      expect(totp.prepare({ secret: rfcSecret, drift })).toEqual({
-        ok: false,
-        problems: [{ field: "drift", reason: "must be a whole number from -10000 to 10000" }],
-      });
-    }
-    expect(hotp.prepare({ secret: rfcSecret, drift: 0 })).toEqual({
-      ok: false,
-      problems: [{ field: "drift", reason: "is not for this kind of key" }],
-    });
-  });
-
-  it("has a time step and a hash function only if it is time-based", () => {
-    const refused = (field: string, reason: string) => ({ ok: false, problems: [{ field, reason }] });
-    expect(hotp.prepare({ secret: rfcSecret, period: 30 })).toEqual(refused("period", "is not for this kind of key"));
-    expect(hotp.prepare({ secret: rfcSecret, algorithm: "SHA1" })).toEqual(
-      refused("algorithm", "is not for this kind of key"),
-    );
-    for (const period of [0, 15, 45, 90]) {
-      expect(totp.prepare({ secret: rfcSecret, period })).toEqual(refused("period", "must be 30 or 60"));
-    }
-  });
-
   it.each([14, 64])("may have a secret of %i bytes, which then works", bytes => {
     const secret = randomBytes(bytes);
     expect(hotp.prepare({ secret })).toMatchObject({ ok: true });
     expect(decide(hotp, secret, { counter: 0 }, code(secret, 0))).toMatchObject({ outcome: "valid" });
-  });
-
-  it.each([
-    [{}, "secret", "is required"],
-    [{ secret: randomBytes(13) }, "secret", "must have 14 to 64 bytes"],
-    [{ secret: randomBytes(65) }, "secret", "must have 14 to 64 bytes"],
-    [{ secret: rfcSecret, privateId: randomBytes(6) }, "privateId", "is not for this kind of key"],
-    [{ secret: rfcSecret, digits: 9 }, "digits", "must be 6, 7 or 8"],
-    [{ secret: rfcSecret, counter: -1 }, "counter", expect.stringContaining("whole number")],
-    [{ secret: rfcSecret, counter: 0.5 }, "counter", expect.stringContaining("whole number")],
-    [{ secret: rfcSecret, counter: 2 ** 53 }, "counter", expect.stringContaining("whole number")],
-  ])("is refused: %j", (draft, field, reason) => {
-    for (const kind of [hotp, totp]) {
-      expect(kind.prepare(draft)).toEqual({ ok: false, problems: [{ field, reason }] });
-    }
   });
 
   it("works up to the largest counter that an import may give", () => {

@@ -152,23 +152,6 @@ describe("a yubico key of an import", () => {
     expect(yubico.prepare(good)).toEqual({ ok: true, secret: good, form: { state: { counter: 0 } } });
     expect(yubico.prepare({ ...good, counter: 9 })).toMatchObject({ form: { state: { counter: 9 * 256 } } });
   });
-
-  it.each([
-    [{ secret: undefined }, "secret", "is required"],
-    [{ privateId: undefined }, "privateId", "is required"],
-    [{ secret: randomBytes(20) }, "secret", "must have 16 bytes"],
-    [{ privateId: randomBytes(5) }, "privateId", "must have 6 bytes"],
-    [{ digits: 6 }, "digits", "is not for this kind of key"],
-    [{ counter: 0x8000 }, "counter", "must be a whole number from 0 to 32767"],
-  ])("is refused with %j", (change, field, reason) => {
-    expect(yubico.prepare({ ...good, ...change })).toEqual({ ok: false, problems: [{ field, reason }] });
-  });
-
-  it("is refused with every problem at once", () => {
-    expect(yubico.prepare({ digits: 6, counter: -1 })).toMatchObject({
-      problems: [{ field: "secret" }, { field: "privateId" }, { field: "digits" }, { field: "counter" }],
-    });
-  });
 });
 
 const yubiotp = spawnSync("python3", ["-c", "import yubiotp"]).status === 0;
