@@ -9,7 +9,7 @@ import { type BenchUser, startBench } from "./auth/system.ts";
 const { values } = parseArgs({
   options: {
     connections: { type: "string", default: "8" },
-    rounds: { type: "string", default: "10" },
+    rounds: { type: "string", default: "5" },
     seconds: { type: "string", default: "1" },
     profile: { type: "string" },
     pin: { type: "boolean", default: false },

@@ -47,7 +47,7 @@ async function run(hosts: readonly BenchHost[], count = due): Promise<Round> {
 }
 
 const hosts = [bench.host];
-while (hosts.length < most) hosts.push(await bench.another("the same storage"));
+while (hosts.length < most) hosts.push(await bench.another());
 // The first round of each host loads its modules.
 for (const host of hosts) await run([host], 10);
 const all: Round[][] = hosts.map(() => []);

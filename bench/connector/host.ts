@@ -1,4 +1,4 @@
-// A host for the bench of the connector, started by it: the service and its baseline.
+// A host for the bench of the connector, started by it: the service in a process of its own.
 import diagnostics from "node:diagnostics_channel";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { ClientRequest } from "node:http";
@@ -38,8 +38,6 @@ diagnostics.subscribe("http.client.request.start", message => {
 
 const core = installFunctionsCore();
 await start({ ...process.env }, JSON.parse(process.env.BENCH_LIMITS ?? "{}"));
-const { registerBare } = await import("./bare.ts");
-await registerBare(process.env);
 const hostJson = JSON.parse(readFileSync(new URL("../../host.json", import.meta.url), "utf8"));
 const host = await startHost(core, { port: 0, hostJson });
 

@@ -30,17 +30,6 @@ export const orderBody = (items: number, credentials: number) => ({
 export const create = (host: BenchHost, items = 1, credentials = 1): Promise<number> =>
   host.call("POST", "/v2/credential-requests", [201], orderBody(items, credentials));
 
-/** How much of the work is done by hand: all but storage, or that too. */
-export type Bare = "bare" | "bare/stored";
-
-export const createBare = (how: Bare, host: BenchHost, items = 1, credentials = 1): Promise<number> =>
-  host.call("POST", `/${how}/create`, [201], { items, credentials });
-
-export const processBare =
-  (job: "process-shipments" | "process-credential-requests", how: Bare) =>
-  (host: BenchHost): Promise<number> =>
-    host.call("POST", `/${how}/${job}`, [200]);
-
 export const processShipments = (host: BenchHost): Promise<number> =>
   host.call("GET", "/v2/operations/process-shipments", [204]);
 
@@ -52,9 +41,3 @@ export async function place(count: number, one: () => Promise<unknown>): Promise
   const limit = pLimit(6);
   await Promise.all(Array.from({ length: count }, () => limit(one)));
 }
-
-/** In the order in which a request meets them. */
-export const bothJobs = [
-  ["process-shipments", processShipments],
-  ["process-credential-requests", processCredentialRequests],
-] as const;

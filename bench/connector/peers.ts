@@ -3,14 +3,12 @@ import { closePeers, startPeers } from "../../local/peers/all.ts";
 import { startSink } from "../../local/peers/sink/sink.ts";
 import { describeSystem } from "../../local/start/system.ts";
 
-/** What a host needs to work with these peers, and what bare calls need in its place. */
+/** What a host needs to work with these peers. */
 export interface DescribedPeers {
   readonly settings: Readonly<Record<string, string>>;
   /** Tokens of callers. */
   readonly token: string;
   readonly coreToken: string;
-  readonly entraSecret: string;
-  readonly deliveryToken: string;
 }
 
 /** Storage accounts on which hosts are to work, the first in the environment. */
@@ -55,6 +53,4 @@ process.send?.({
   settings,
   token: tokens.connector,
   coreToken: tokens.core,
-  entraSecret: peers.vault.get("idp-entra-client-secret") ?? "",
-  deliveryToken: peers.vault.get("delivery-api-token") ?? "",
 } satisfies DescribedPeers);

@@ -2,13 +2,11 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { type Storage, startStorage } from "../../local/peers/storage/storage.ts";
-import { createStores } from "../../local/start/system.ts";
 import type { Command, Usage } from "./host.ts";
 import type { DescribedPeers, Registrations } from "./peers.ts";
 
 /** A host in a process of its own, on a storage account of its own. */
 export interface BenchHost {
-  readonly connectionString: string;
   readonly url: string;
   /** Calls it. Throws where the answer is none of these. @returns milliseconds */
   call(method: "GET" | "POST", path: string, good: readonly number[], body?: unknown): Promise<number>;
@@ -22,10 +20,9 @@ export interface BenchHost {
 /** Peers in one process, storage in another, and hosts. */
 export interface Bench {
   readonly storage: Storage;
-  /** The first host; it also serves what is bare. */
   readonly host: BenchHost;
-  /** A further host, which has done nothing yet: on a storage account of its own, or on the first host's. */
-  another(on: "empty storage" | "the same storage"): Promise<BenchHost>;
+  /** A further host on the same storage, which has done nothing yet. */
+  another(): Promise<BenchHost>;
   /** Returns the registrations at the IdP since the last question. */
   registrations(): Promise<Registrations>;
   /** Tokens of callers. */
@@ -33,10 +30,7 @@ export interface Bench {
   stop(): Promise<void>;
 }
 
-const accounts = ["bench0", "bench1", "bench2"].map(name => ({
-  name,
-  key: Buffer.from(name.padEnd(32)).toString("base64"),
-}));
+const account = { name: "bench0", key: Buffer.from("bench0".padEnd(32)).toString("base64") };
 
 /** Timers that never fire: only calls start jobs. */
 const quiet = {
@@ -66,7 +60,7 @@ export async function startBench({
   callsAtOnce,
   hasSink = false,
 }: BenchOptions = {}): Promise<Bench> {
-  const storage = await startStorage({ accounts });
+  const storage = await startStorage({ accounts: [account] });
   const { blobUrl, tableUrl } = storage;
   const children: ChildProcess[] = [];
   const start = (file: URL, env: NodeJS.ProcessEnv, execArgv: readonly string[] = []) => {
@@ -79,18 +73,16 @@ export async function startBench({
     children.push(child);
     return child;
   };
-  const of = (index: number) => storage.connectionStringOf(accounts[index]?.name ?? "");
+  const connectionString = storage.connectionStringOf(account.name);
   const peers = start(new URL("./peers.ts", import.meta.url), {
-    BENCH_STORAGE: of(0),
+    BENCH_STORAGE: connectionString,
     BENCH_TABLES: tableUrl,
     BENCH_BLOBS: blobUrl,
     BENCH_IDP_MS: String(idpMs),
     BENCH_SINK: String(hasSink),
   });
   const [described] = (await once(peers, "message")) as [DescribedPeers];
-  const startHost = async (account: number): Promise<BenchHost> => {
-    const connectionString = of(account);
-    if (account > 0) await createStores(connectionString);
+  const startHost = async (): Promise<BenchHost> => {
     const env = {
       ...described.settings,
       ...quiet,
@@ -98,17 +90,13 @@ export async function startBench({
       CLOUD_STORAGE_CONNECTION_STRING: connectionString,
       // Jobs take as long as they need.
       BENCH_LIMITS: JSON.stringify({ jobOnDemandMs: 3_600_000, callsAtOnce }),
-      BENCH_ENTRA_SECRET: described.entraSecret,
-      BENCH_DELIVERY_TOKEN: described.deliveryToken,
     };
     return openHost(
       start(new URL("./host.ts", import.meta.url), env, ["--expose-gc", ...nodeArguments]),
-      connectionString,
       described.token,
     );
   };
-  const host = await startHost(0);
-  let used = 1;
+  const host = await startHost();
   return {
     storage,
     host,
@@ -118,7 +106,7 @@ export async function startBench({
       const [answer] = await once(peers, "message");
       return answer as Registrations;
     },
-    another: on => startHost(on === "the same storage" ? 0 : used++),
+    another: startHost,
     stop: async () => {
       // The host before the peers that it calls.
       for (const child of children.toReversed()) {
@@ -131,7 +119,7 @@ export async function startBench({
   };
 }
 
-async function openHost(child: ChildProcess, connectionString: string, token: string): Promise<BenchHost> {
+async function openHost(child: ChildProcess, token: string): Promise<BenchHost> {
   const ask = async <T>(command: Command): Promise<T> => {
     child.send(command);
     const [answer] = await once(child, "message");
@@ -140,7 +128,6 @@ async function openHost(child: ChildProcess, connectionString: string, token: st
   const [{ url }] = (await once(child, "message")) as [{ url: string }];
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   return {
-    connectionString,
     url,
     call: async (method, path, good, body) => {
       const began = performance.now();
