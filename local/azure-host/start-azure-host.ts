@@ -1,10 +1,11 @@
 // Development tool: Azure's Functions host as a process on the loopback.
 import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { AzureHost } from "./find-azure-host.ts";
+import { freePort } from "./free-port.ts";
+import { isRunning, killGroup, signal } from "./processes.ts";
 
 export interface RunningAzureHost {
   readonly url: string;
@@ -171,46 +172,10 @@ async function isReady(url: string): Promise<boolean> {
   }
 }
 
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-  // A host whose starter has ended may have no parent that takes its exit code.
-  try {
-    return !/^State:\s*[ZX]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return process.platform !== "linux";
-  }
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch {
-    // It is gone already.
-  }
-}
-
-/** The host starts a group of processes of its own, so that none of its workers is left. */
-const killGroup = (pid: number): void => signal(-pid, "SIGKILL");
-
 function numberIn(path: string): number | undefined {
   try {
     return Number(readFileSync(path, "utf8")) || undefined;
   } catch {
     return undefined;
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
 }

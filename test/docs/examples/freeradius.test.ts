@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../../../local/azure-host/free-port.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
-import { freePort } from "../../support/free-port.ts";
 import { whereInstalled } from "../../support/where-installed.ts";
 import { programOf } from "../program-of.ts";
 import { person } from "./auth-people.ts";

@@ -3,8 +3,8 @@ import { createDecipheriv, createHmac } from "node:crypto";
 import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../../local/azure-host/free-port.ts";
 import { type Peer, startPeer } from "../../../local/peers/peer.ts";
-import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
 import type { SoftwareKey } from "./software-key.ts";
 
