@@ -1,9 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expectedDuration, recordDuration } from "./run-duration.ts";
 import { fastVariable, type Plan } from "./test-options.ts";
-import { reportVariable, skippedLines, slowLines, type TestReport } from "./test-report.ts";
+import { reportVariable, skippedLines, type TestReport } from "./test-report.ts";
 
 /** Runs a script with Node. Returns its exit code. @param more environment variables in addition to those of this process */
 export type RunScript = (script: readonly string[], more?: Readonly<Record<string, string>>) => number | null;
@@ -28,19 +27,15 @@ const allChecks: readonly Check[] = [
 ];
 
 /** Runs the checks and tests of a plan, and prints what they came to. Returns whether all that ran has passed. */
-export function runPlan({ checks, tests, isFast, isWhole, isFiltered }: Plan, run: RunScript): boolean {
-  const started = performance.now();
-  if (isWhole) console.log(expectedDuration());
+export function runPlan({ checks, tests, isFast, isFiltered }: Plan, run: RunScript): boolean {
   const checked = checks ? allChecks.map(check => outcomeOf(check, run)) : [];
   const tested = runTests(tests, isFast ? { [fastVariable]: "1" } : {}, run);
   // The test runner also reports the tests outside a name pattern as skipped.
   const skippedTests = isFiltered ? [] : tested.skipped;
   for (const line of skippedLines(skippedTests)) console.log(line);
-  if (isFast) for (const line of slowLines(tested.slow)) console.log(line);
   const count = (outcome: Outcome) => checked.filter(each => each === outcome).length;
   const [passed, failed] = [count("ok") + tested.passed, count("FAILED") + tested.failed];
   const skipped = count("skipped") + skippedTests.length;
-  if (isWhole && failed === 0) recordDuration((performance.now() - started) / 1000);
   console.log(`tests: ${passed} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`);
   return failed === 0;
 }
@@ -64,7 +59,7 @@ function runTests(args: readonly string[], more: Readonly<Record<string, string>
     return { ...report, failed: report.failed === 0 && code !== 0 ? 1 : report.failed };
   } catch (error) {
     console.error(`The test runner left no report: ${String(error)}`);
-    return { passed: 0, failed: 1, skipped: [], slow: [] };
+    return { passed: 0, failed: 1, skipped: [] };
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

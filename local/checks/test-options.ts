@@ -58,8 +58,6 @@ export interface Plan {
   readonly tests: readonly string[];
   /** Whether slow tests are left out. */
   readonly isFast: boolean;
-  /** Every check and every test. */
-  readonly isWhole: boolean;
   /** Only tests of some names. */
   readonly isFiltered: boolean;
 }
@@ -87,11 +85,11 @@ export function readOptions(args: readonly string[]): Plan | string {
   if (unknown !== undefined) throw new Error(`No test file has ${unknown} in its path.`);
   const isFiltered = testNamePattern !== undefined;
   const named = isFiltered ? ["--testNamePattern", testNamePattern] : [];
-  const some = { isFast: fast, isWhole: false, isFiltered };
+  const some = { isFast: fast, isFiltered };
   if (checks) return { ...some, checks: true, tests: ["test/architecture.test.ts"] };
   if (fast) return { ...some, checks: true, tests: named };
   if (changed !== undefined)
     return { ...some, checks: false, tests: ["--changed", changed, "--passWithNoTests", ...named] };
   const isWhole = positionals.length === 0 && !isFiltered;
-  return { ...some, checks: isWhole, tests: [...positionals, ...named], isWhole };
+  return { ...some, checks: isWhole, tests: [...positionals, ...named] };
 }

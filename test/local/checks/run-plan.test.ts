@@ -22,7 +22,6 @@ function play(
       passed: 7,
       failed: 0,
       skipped: [],
-      slow: [],
       ...(report === "none" ? {} : report),
     });
     if (report !== "none" && more[reportVariable] !== undefined) writeFileSync(more[reportVariable], written);
@@ -78,20 +77,6 @@ describe("npm test", () => {
     expect(ran[0]).toEqual(
       expect.arrayContaining(["tests", "run", "test/patterns.test.ts", "--testNamePattern", "rejects"]),
     );
-    expect(lines).toEqual(["tests: 7 passed, 0 failed"]);
-  });
-
-  it("names with --fast the files that take longer than it promises, the slowest first", () => {
-    const slow = [3.04, 9.8].map(cpuSeconds => ({ path: `test/${cpuSeconds}.test.ts`, cpuSeconds }));
-    const { lines } = play(["--fast"], {}, { slow });
-    expect(lines.filter(line => line.startsWith("slow: "))).toEqual([
-      expect.stringMatching(/^slow: test\/9.8.test.ts took 9.8 s of CPU, more than the 3 s of --fast: add it to/),
-      expect.stringMatching(/^slow: test\/3.04.test.ts took 3.0 s of CPU/),
-    ]);
-  });
-
-  it("names no slow files in other runs, which promise nothing", () => {
-    const { lines } = play(["test/patterns.test.ts"], {}, { slow: [{ path: "test/patterns.test.ts", cpuSeconds: 9 }] });
     expect(lines).toEqual(["tests: 7 passed, 0 failed"]);
   });
 
