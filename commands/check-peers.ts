@@ -1,5 +1,4 @@
 // Checks every peer of a deployed connector with a call that changes nothing, and reports what each response means (G13).
-import type { paths } from "../docs/openapi/maintenance.ts";
 import { connectApi, dataOf, Refused } from "./api.ts";
 import { readArguments, usageError } from "./read-arguments.ts";
 
@@ -19,6 +18,29 @@ FUNCTIONS_KEY is the member masterKey of .local/run.json.`,
   options: { url: { type: "string" }, user: { type: "string", multiple: true } },
 } as const;
 
+interface Paths {
+  "/maintenance/connector/check-peers": {
+    post: {
+      parameters: object;
+      requestBody: { content: { "application/json": { users: readonly TestUser[] } } };
+      responses: {
+        200: {
+          content: {
+            "application/json": {
+              data: { findings: { peer: string; check: string; ok: boolean; finding: string }[]; ok: boolean };
+            };
+          };
+        };
+      };
+    };
+  };
+}
+
+interface TestUser {
+  readonly idp_id?: string;
+  readonly user_id: string;
+}
+
 await main().catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : String(error));
   process.exitCode = 2;
@@ -30,7 +52,7 @@ async function main(): Promise<void> {
   if (values.url === undefined) throw usageError(name, "--url is missing.");
   const key = process.env.FUNCTIONS_KEY;
   if (!key) throw usageError(name, "FUNCTIONS_KEY is not set.");
-  const api = connectApi<paths>(values.url, { functionsKey: key });
+  const api = connectApi<Paths>(values.url, { functionsKey: key });
   const users = (values.user ?? []).map(parseUser);
   const { data } = await dataOf(api.POST("/maintenance/connector/check-peers", { body: { users } })).catch(error => {
     throw error instanceof Refused && error.status === 401 ? new Error("The master key is not accepted (401).") : error;
@@ -44,7 +66,7 @@ async function main(): Promise<void> {
 }
 
 /** Parses `entra=jane@example.com`; a user without an IdP belongs to the default IdP. */
-function parseUser(text: string): { readonly idp_id?: string; readonly user_id: string } {
+function parseUser(text: string): TestUser {
   const [, idp, user = text] = /^([A-Za-z0-9-]+)=(.+)$/.exec(text) ?? [];
   return { ...(idp !== undefined && { idp_id: idp }), user_id: user };
 }

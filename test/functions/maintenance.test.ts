@@ -8,7 +8,6 @@ import { hotpKey } from "../support/auth/software-key.ts";
 import { connectorHostOfFile } from "../support/connector/host.ts";
 import { newUser, orderBody, peersOfFile } from "../support/connector/test-connector.ts";
 import { consoleEvents } from "../support/host/console-events.ts";
-import { expectReport } from "../support/run-task.ts";
 import { until } from "../support/until.ts";
 
 const events = consoleEvents();
@@ -19,21 +18,12 @@ const host = connectorHostOfFile(peers, {
   LOGGING_LEVEL_COM_SERVICE: "INFO",
 });
 
-const tasks = new Map(
-  Object.entries({ auth: authTasks, connector: connectorTasks }).flatMap(([service, all]) =>
-    Object.entries(all).map(([name, task]) => [`/${taskTemplate(service, name)}` as string, task] as const),
-  ),
+const tasks = Object.entries({ auth: authTasks, connector: connectorTasks }).flatMap(([service, all]) =>
+  Object.keys(all).map(name => `/${taskTemplate(service, name)}`),
 );
 
-/** Calls a task and compares the report of a 200 with what the task describes. */
-async function asAdmin(path: string, body?: object) {
-  const headers = { "x-functions-key": host.masterKey };
-  const answer = await host.call(`POST ${path}`, { ...(body && { body }), headers });
-  const task = tasks.get(path);
-  if (task === undefined) throw new Error(`there is no task at ${path}`);
-  if (answer.status === 200) expectReport(task, answer.body.data);
-  return answer;
-}
+const asAdmin = (path: string, body?: object) =>
+  host.call(`POST ${path}`, { ...(body && { body }), headers: { "x-functions-key": host.masterKey } });
 const core = (route: string, body?: object) =>
   host.call(route, { token: localTokens(peers.vault).core, ...(body && { body }) });
 
@@ -44,7 +34,7 @@ async function signedUp() {
 }
 
 describe("maintenance over HTTP", () => {
-  it.each([...tasks.keys()])(
+  it.each(tasks)(
     "POST %s asks for the master key: neither nothing, nor a caller's token, nor another key is enough",
     async path => {
       const { core: coreToken, connector } = localTokens(peers.vault);
@@ -57,7 +47,7 @@ describe("maintenance over HTTP", () => {
     },
   );
 
-  it.each([...tasks.keys()])("%s is nothing to other methods", async path => {
+  it.each(tasks)("%s is nothing to other methods", async path => {
     expect((await host.call(`GET ${path}`, { headers: { "x-functions-key": host.masterKey } })).status).toBe(404);
   });
 

@@ -7,7 +7,7 @@ import { type Task, task } from "../../../lib/platform/http/task.ts";
 import { findBackup } from "../../../lib/platform/maintenance/read-backup.ts";
 import { restore } from "../../../lib/platform/maintenance/restore.ts";
 import { keyRing } from "../../../lib/platform/vault/key-ring.ts";
-import { backUpTask, count, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
+import { backUpTask, type InDeployment, resealTask, restoreInput } from "../../maintenance.ts";
 import type { AuthContext } from "../context.ts";
 
 /** Maintenance tasks for users and OTP keys, started by an administrator (G8, G13). */
@@ -15,32 +15,11 @@ export const authTasks: Readonly<Record<string, Task<AuthContext & InDeployment>
   reseal: resealTask(["otpkeys"]),
   backUp: backUpTask(authBackedUp),
   restore: task({
-    summary: "Restore users and OTP keys from a backup",
-    description:
-      "Restores users, OTP keys, assignments and attributes. The tables must be empty unless `replace` is true. All " +
-      "sessions end. A counter moves on by `otp_uses`, so that OTPs of as many codes (`hotp`) or power-ups (`yubico`) " +
-      "after the backup are refused. See docs/operate.md before you use it.",
     input: z.lazy(() =>
       restoreInput().extend({
-        otp_uses: z
-          .int()
-          .min(0)
-          .max(1000)
-          .default(10)
-          .describe("How many uses of an OTP key since the backup to allow for."),
+        /** How many uses of an OTP key since the backup to allow for. */
+        otp_uses: z.int().min(0).max(1000).default(10),
       }),
-    ),
-    report: z.lazy(() =>
-      z
-        .object({
-          users: count("Users that were restored."),
-          otpkeys: count("OTP keys that were restored."),
-          renamed: z
-            .array(z.object({ id: z.int(), name: z.string() }))
-            .describe("Users whose name another user took during the backup, with the names that they have now."),
-          skipped: count("Users and OTP keys that were skipped."),
-        })
-        .meta({ id: "AuthRestoreReport" }),
     ),
     run: async ({ backup: id, otp_uses: uses, ...how }, { deployment, rules }: AuthContext & InDeployment) => {
       const backup = await findBackup(deployment, authBackedUp, id);

@@ -9,16 +9,11 @@ import { type ResponseOptions, respond } from "./respond.ts";
 import { retryAfterHeader } from "./retry-after.ts";
 
 /**
- * A maintenance task, which an administrator starts from inside the network (G13). `run` returns a report, which is logged and sent,
+ * A maintenance task, which an administrator starts from inside the network (G13, docs/operate.md). `run` returns a report, which is logged and sent,
  * or throws Fault.
  */
 export interface Task<D, I = unknown> {
-  readonly summary: string;
-  /** What an administrator has to know, in Markdown, for the OpenAPI document. */
-  readonly description: string;
   readonly input: z.ZodType<I>;
-  /** The report, for the OpenAPI document. */
-  readonly report: z.ZodType;
   run(input: I, deps: D): Promise<Readonly<Record<string, unknown>>>;
 }
 

@@ -52,20 +52,14 @@ export function openReference({ tokens, host }: ReferenceOptions) {
 }
 
 /** Returns the OpenAPI documents with the address of the host, each with what the local system accepts as credentials. */
-function documents({ address, masterKey = "" }: ApiHost, { core, connector }: Tokens) {
-  const credentials: Readonly<Record<string, object>> = {
-    "docs/openapi/connector.json": { bearer: { token: connector } },
-    "docs/openapi/core.json": { bearer: { token: core } },
-    "docs/openapi/maintenance.json": { masterKey: { value: masterKey } },
-  };
-  const order = ["connector", "core", "client", "maintenance"].map(name => `docs/openapi/${name}.json`);
+function documents({ address }: ApiHost, tokens: Tokens) {
   const files = openapiFiles(process.env);
-  return order.map(path => {
-    const document = files[path] as { readonly info: { readonly title: string } };
-    const securitySchemes = credentials[path] ?? {};
+  return (["connector", "core", "client"] as const).map(api => {
+    const document = files[`docs/openapi/${api}.json`];
+    const securitySchemes = api === "client" ? {} : { bearer: { token: tokens[api] } };
     return {
       title: document.info.title,
-      slug: path.replace(/^.*\/|\.json$/g, ""),
+      slug: api,
       content: { ...document, servers: [{ url: address, description: "The local system." }] },
       authentication: { preferredSecurityScheme: Object.keys(securitySchemes)[0], securitySchemes },
     };

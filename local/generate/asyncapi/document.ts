@@ -4,12 +4,15 @@ import { cloudEventSchemas } from "../../../lib/connector/events/cloud-event-sch
 import { type EventType, eventTypes } from "../../../lib/connector/model/states.ts";
 import { version } from "../../../lib/platform/version.ts";
 import { type Json, ref, tidy } from "../openapi/schemas.ts";
+import { shareRepeated } from "../openapi/share.ts";
 import { eventExamples } from "./examples.ts";
 import { eventHeaders, exampleHeaders } from "./headers.ts";
 import { description, security, summaries } from "./texts.ts";
 
 /** Returns the AsyncAPI document of the events by its file. */
-export const asyncapiFiles = (): Readonly<Record<string, Json>> => ({ "docs/asyncapi.json": asyncapiDocument() });
+export const asyncapiFiles = (): Readonly<Record<string, object>> => ({
+  "docs/asyncapi.json": shareRepeated(asyncapiDocument()),
+});
 
 function asyncapiDocument(): Json {
   const to = (path: string) => ({ $ref: `#/${path}` });

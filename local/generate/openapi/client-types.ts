@@ -9,26 +9,20 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: boolean | Schema;
-  readonly description?: string;
-}
-
-interface Parameter {
-  readonly $ref?: string;
-  readonly name: string;
-  readonly in: string;
-  readonly required?: boolean;
-  readonly description?: string;
-  readonly schema: Schema;
 }
 
 type Content = Readonly<Record<string, { readonly schema?: Schema }>>;
 
 interface Operation {
-  readonly summary: string;
   readonly deprecated?: boolean;
-  readonly parameters?: readonly Parameter[];
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required?: boolean;
+    readonly schema: Schema;
+  }[];
   readonly requestBody?: { readonly required?: boolean; readonly content: Content };
-  readonly responses: Readonly<Record<string, { readonly $ref?: string; readonly content?: Content }>>;
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
 }
 
 interface Document {
@@ -37,66 +31,64 @@ interface Document {
 }
 
 /**
- * Returns the TypeScript types of an OpenAPI document, for `createClient<paths>()` of openapi-fetch. Deprecated operations are left out.
- * The package openapi-typescript is not used: it needs TypeScript 5 (44 MB with its packages), and writes 9,000 lines for these documents.
+ * Returns the TypeScript types of an OpenAPI document, for `createClient<paths>()` of openapi-fetch. Deprecated operations and descriptions
+ * are left out. The package openapi-typescript is not used: it needs TypeScript 5 (44 MB with its packages), and writes 9,000 lines.
  * @param name of the document, such as `core.json`
  */
 export function clientTypes(name: string, document: object): string {
   const { paths, components } = document as Document;
   const operations = Object.entries(paths).flatMap(([path, methods]) => {
     const kept = Object.entries(methods).filter(([, { deprecated }]) => deprecated !== true);
-    const texts = kept.map(
-      ([method, operation]) => `    /** ${operation.summary} */\n    ${method}: ${operationType(operation)};`,
-    );
+    const texts = kept.map(([method, operation]) => `    ${method}: ${operationType(operation)};`);
     return texts.length === 0 ? [] : [`  ${JSON.stringify(path)}: {\n${texts.join("\n")}\n  };`];
   });
   const schemas = Object.entries(components.schemas ?? {}).map(
-    ([schema, content]) => `${comment(content.description, "")}export type ${schema} = ${typeOf(content, "")};`,
+    ([schema, content]) => `export type ${schema} = ${typeOf(content, "")};`,
   );
   return [
-    `// Written by npm run openapi from ${name}: types for openapi-fetch.`,
+    `// Written by npm run openapi from ${name}: types of its calls for the commands.`,
+    '/** A body in JSON. */\ninterface Json<T> {\n  content: { "application/json": T };\n}',
     `export interface paths {\n${operations.join("\n")}\n}`,
     ...schemas,
     "",
   ].join("\n\n");
 }
 
-function operationType({ parameters = [], requestBody, responses }: Operation): string {
+function operationType({ parameters, requestBody, responses }: Operation): string {
   const places = ["path", "query", "header"].flatMap(place => {
     // The one that is a reference is the request id.
     const fields = parameters.filter(each => each.in === place);
     if (fields.length === 0) return [];
-    if (place === "path")
-      return [`      path: { ${fields.map(each => `${each.name}: ${typeOf(each.schema, "")}`).join("; ")} };`];
-    const isRequired = fields.some(({ required }) => required);
-    const text = fields.map(each =>
-      field(each.name, each.schema, each.required === true, each.description, "        "),
-    );
-    return [`      ${place}${isRequired ? "" : "?"}: {\n${text.join("\n")}\n      };`];
+    if (place === "path") return [`path: { ${fields.map(each => `${each.name}: string`).join("; ")} };`];
+    const text = fields.map(each => field(each.name, each.schema, each.required === true, "          "));
+    return [`${place}${fields.some(({ required }) => required) ? "" : "?"}: {\n${text.join("\n")}\n        };`];
   });
   const answers = Object.entries(responses).flatMap(([status, { content }]) =>
-    status.startsWith("2") ? [`        ${status}: ${contentType(content)};`] : [],
+    status.startsWith("2") ? [`${status}: ${contentType(content)};`] : [],
   );
   return [
     "{",
-    places.length === 0 ? "      parameters: {};" : `      parameters: {\n${indented(places.join("\n"))}\n      };`,
+    `      parameters: ${block(places, "      ")};`,
     ...(requestBody
       ? [`      requestBody${requestBody.required ? "" : "?"}: ${contentType(requestBody.content)};`]
       : []),
-    `      responses: {\n${answers.join("\n")}\n        default: { content: { "application/json": ErrorResponse } };\n      };`,
+    `      responses: ${block([...answers, "default: Json<ErrorResponse>;"], "      ")};`,
     "    }",
   ].join("\n");
 }
 
-const indented = (text: string): string => text.replaceAll(/^/gm, "  ");
-
-/** A body in several forms has the same fields in each. */
-function contentType(content: Content = {}): string {
-  const [[type, { schema = {} }] = ["", {}]] = Object.entries(content).toSorted(([a], [b]) => rank(a) - rank(b));
-  return type === "" ? "{ content?: never }" : `{ content: { ${JSON.stringify(type)}: ${typeOf(schema, "      ")} } }`;
+/** Returns the type with these members, on one line if it fits there. */
+function block(members: readonly string[], indent: string): string {
+  const line = `{ ${members.join(" ").replace(/;$/, "")} }`;
+  if (!line.includes("\n") && line.length < 100) return members.length === 0 ? "{}" : line;
+  return `{\n${members.map(member => `${indent}  ${member}\n`).join("")}${indent}}`;
 }
 
-const rank = (type: string): number => (type === "application/json" ? 0 : 1);
+/** A body in several forms has the same fields in each. */
+function contentType(content: Content | undefined): string {
+  const schema = content?.["application/json"]?.schema;
+  return schema === undefined ? "{ content?: never }" : `Json<${typeOf(schema, "      ")}>`;
+}
 
 /** @param indent of the line that the type begins in */
 function typeOf(schema: Schema, indent: string): string {
@@ -109,16 +101,14 @@ function typeOf(schema: Schema, indent: string): string {
   if (schema.type === "integer") return "number";
   if (typeof schema.type === "string" && schema.type !== "object") return schema.type;
   const fields = Object.entries(schema.properties ?? {}).map(([name, property]) =>
-    field(name, property, schema.required?.includes(name) === true, property.description, `${indent}  `),
+    field(name, property, schema.required?.includes(name) === true, `${indent}  `),
   );
+  if (fields.length === 1 && !fields[0]?.includes("\n")) return `{ ${fields[0]?.trim().slice(0, -1)} }`;
   if (fields.length > 0) return `{\n${fields.join("\n")}\n${indent}}`;
   if (schema.type === undefined) return "unknown";
   const { additionalProperties: values } = schema;
   return `Record<string, ${typeof values === "object" ? typeOf(values, indent) : "unknown"}>`;
 }
 
-const field = (name: string, schema: Schema, isRequired: boolean, description: string | undefined, indent: string) =>
-  `${comment(description, indent)}${indent}${/^[$\w]+$/.test(name) ? name : JSON.stringify(name)}${isRequired ? "" : "?"}: ${typeOf(schema, indent)};`;
-
-const comment = (text: string | undefined, indent: string): string =>
-  text === undefined ? "" : `${indent}/** ${text.replaceAll("*/", "*\\/").replaceAll(/\s+/g, " ")} */\n`;
+const field = (name: string, schema: Schema, isRequired: boolean, indent: string) =>
+  `${indent}${/^[$\w]+$/.test(name) ? name : JSON.stringify(name)}${isRequired ? "" : "?"}: ${typeOf(schema, indent)};`;

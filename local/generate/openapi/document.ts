@@ -2,7 +2,7 @@ import type * as z from "zod";
 import type { Api } from "../../../lib/platform/http/api.ts";
 import { version } from "../../../lib/platform/version.ts";
 import { requestIdParameter, usedHeaders } from "./headers.ts";
-import { type Examples, type WrittenOperation, writeOperation } from "./operation.ts";
+import { type Examples, writeOperation } from "./operation.ts";
 import { refusalsOf } from "./refusals.ts";
 import { createSchemaWriter, type Json } from "./schemas.ts";
 import { schemes } from "./security.ts";
@@ -24,41 +24,34 @@ interface DocumentOptions {
   readonly examples: Examples;
 }
 
-/** Returns the OpenAPI 3.1 document of an API. */
-export function openapiDocument(api: Api<never>, { prefix, errorBody, text, examples }: DocumentOptions): Json {
+/** Returns the OpenAPI 3.1 document of an API. Throws on a tag without a description. */
+export function openapiDocument(
+  api: Api<never>,
+  { prefix, errorBody, text: { description, tags }, examples }: DocumentOptions,
+) {
   const schemas = createSchemaWriter();
   const refusals = refusalsOf(api, schemas.write(errorBody, "output"));
-  const operations = Object.entries(api.endpoints).flatMap(([name, endpoint]) =>
-    endpoint.routes.map(route =>
-      writeOperation({ name, endpoint, route, prefix }, { input: api.input, schemas, examples, refusals: refusals.of }),
-    ),
-  );
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const [name, endpoint] of Object.entries(api.endpoints)) {
+    if (endpoint.tag !== undefined && !Object.hasOwn(tags, endpoint.tag))
+      throw new Error(`The tag ${endpoint.tag} needs a description.`);
+    for (const route of endpoint.routes) {
+      const writing = { input: api.input, schemas, examples, refusals: refusals.of };
+      const { path, method, operation } = writeOperation({ name, endpoint, route, prefix }, writing);
+      paths[path] = { ...paths[path], [method]: operation };
+    }
+  }
   const accesses = new Set(Object.values(api.endpoints).map(({ access }) => access));
-  return assemble({ title: api.title, text }, operations, {
+  const components = {
     schemas: schemas.components,
     responses: refusals.components,
     parameters: { requestId: requestIdParameter },
     securitySchemes: Object.fromEntries([...accesses].flatMap(access => Object.entries(schemes[access]))),
-  });
-}
-
-/** Returns a document of these operations. Throws on a tag without a description. */
-export function assemble(
-  { title, text: { description, tags } }: { readonly title: string; readonly text: ApiText },
-  operations: readonly WrittenOperation[],
-  components: Json,
-): Json {
-  const paths: Record<string, Record<string, Json>> = {};
-  for (const { path, method, operation } of operations) {
-    paths[path] = { ...paths[path], [method]: operation };
-    for (const tag of operation.tags as readonly string[])
-      if (!Object.hasOwn(tags, tag)) throw new Error(`The tag ${tag} needs a description.`);
-  }
-  const headers = usedHeaders(JSON.stringify({ paths, components }));
+  };
   return {
     openapi: "3.1.0",
     info: {
-      title,
+      title: api.title,
       version,
       description,
       contact: { name: "The operator of the deployment" },
@@ -72,6 +65,6 @@ export function assemble(
     ],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
-    components: { ...components, headers },
+    components: { ...components, headers: usedHeaders(JSON.stringify({ paths, components })) },
   };
 }

@@ -4,15 +4,15 @@ import { errorBody } from "../../../functions/connector/errors.ts";
 import { connector } from "../../../functions/connector/routes.ts";
 import { deploymentSettings } from "../../../lib/platform/settings/deployment-settings.ts";
 import type { Environment } from "../../../lib/platform/settings/read-settings.ts";
+import { clientTypes } from "./client-types.ts";
 import { openapiDocument } from "./document.ts";
 import { clientExamples } from "./examples/client.ts";
 import { connectorExamples } from "./examples/connector.ts";
 import { coreExamples } from "./examples/core.ts";
-import { maintenanceDocument } from "./maintenance.ts";
 import { clientText, connectorText, coreText } from "./texts.ts";
 
 /** Returns every OpenAPI document by its file, with the paths where the environment's settings place them (decision G2). */
-export function openapiFiles(environment: Environment): Readonly<Record<string, object>> {
+export function openapiFiles(environment: Environment) {
   const prefix = (name: "CORE_PATH" | "CLIENT_PATH" | "CONNECTOR_PATH") =>
     deploymentSettings.shape[name].parse(environment[name]);
   return {
@@ -34,6 +34,11 @@ export function openapiFiles(environment: Environment): Readonly<Record<string, 
       text: connectorText,
       examples: connectorExamples,
     }),
-    "docs/openapi/maintenance.json": maintenanceDocument(),
   };
 }
+
+/** Returns the types of the APIs that the commands call, by file. */
+export const typeFiles = (documents: ReturnType<typeof openapiFiles>): Readonly<Record<string, string>> => ({
+  "docs/openapi/core.ts": clientTypes("core.json", documents["docs/openapi/core.json"]),
+  "docs/openapi/connector.ts": clientTypes("connector.json", documents["docs/openapi/connector.json"]),
+});

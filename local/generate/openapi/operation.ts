@@ -37,18 +37,12 @@ interface Writing {
   readonly refusals: (endpoint: AnyEndpoint, method: string) => Readonly<Record<string, Json>>;
 }
 
-export interface WrittenOperation {
-  readonly path: string;
-  readonly method: string;
-  readonly operation: Json;
-}
-
 /** Returns the sentence on the role of the caller, unless only the one that includes all others is sufficient. */
 const roleText = ({ role }: AnyEndpoint): readonly string[] =>
   role === undefined || role === "admin" || role === "call" ? [] : [`The role \`${role}\` is sufficient.`];
 
 /** Returns an OpenAPI operation. Throws if the endpoint lacks a description, a tag or an example. */
-export function writeOperation(of: RouteOf, { input, schemas, examples, refusals }: Writing): WrittenOperation {
+export function writeOperation(of: RouteOf, { input, schemas, examples, refusals }: Writing) {
   const { name, endpoint, route, prefix } = of;
   const { tag, summary, description, access, params, query, answers } = endpoint;
   const example = examples[name];
@@ -179,12 +173,14 @@ const bodyRules = {
 const bodyTypes = {
   list: ["application/json"],
   json: ["application/json"],
-  fields: ["application/x-www-form-urlencoded", "multipart/form-data", "application/json"],
+  fields: ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"],
 } as const;
 
-/** Returns the content of a body in these media types. */
+/** Returns the content of a body in these media types. The example is in JSON. */
 export const content = (types: readonly string[], schema: Json, example?: unknown): Json =>
-  Object.fromEntries(types.map(type => [type, { schema, ...(example !== undefined && { example }) }]));
+  Object.fromEntries(
+    types.map(type => [type, { schema, ...(type === "application/json" && example !== undefined && { example }) }]),
+  );
 
 function parameters(
   place: "path" | "query" | "header",

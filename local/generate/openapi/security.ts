@@ -25,10 +25,3 @@ export const schemes: Readonly<Record<Access, Readonly<Record<string, Json>>>> =
   session_without_refresh: sessionSchemes,
   optional_session: sessionSchemes,
 };
-
-export const masterKey: Json = {
-  type: "apiKey",
-  in: "header",
-  name: "x-functions-key",
-  description: "The master key of the Functions host.",
-};

@@ -1,64 +1,89 @@
 import { capitalised } from "./operation.ts";
-import { type Json, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 
-interface Operation extends Record<string, unknown> {
-  readonly operationId: string;
-  readonly parameters: Json[];
-  readonly requestBody?: Json & { readonly content?: Readonly<Record<string, Record<string, Json>>> };
-  readonly responses: Record<string, Json>;
-}
+type Holder = Record<string, unknown>;
 
-interface Document {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: Record<string, Record<string, unknown> | undefined>;
-}
-
-/** A part of an operation that may become a component. */
+/** A part of a document that may become a component. */
 interface Part {
-  readonly holder: object;
+  readonly holder: Holder;
   readonly key: string;
-  /** Of the component, in which other characters than those of words are left out. */
+  /** Of the component: a member of `components`. */
+  readonly kind: string;
+  /** Of the component. */
   readonly name: string;
 }
 
-/** The parts of an operation by the kind of their component. Smaller ones come first, because larger ones contain them. */
-const partsOf: Readonly<Record<string, (operation: Operation) => readonly Part[]>> = {
-  parameters: ({ parameters }) =>
-    parameters.map(({ name }, index) => ({ holder: parameters, key: String(index), name: String(name) })),
-  schemas: ({ operationId, requestBody }) =>
-    Object.values(requestBody?.content ?? {}).map(holder => ({
-      holder,
-      key: "schema",
-      name: `${capitalised(operationId)}Fields`,
-    })),
-  requestBodies: operation =>
-    operation.requestBody ? [{ holder: operation, key: "requestBody", name: operation.operationId }] : [],
-  responses: ({ operationId, responses }) =>
-    Object.keys(responses).map(key => ({ holder: responses, key, name: `${operationId}${key}` })),
+/** The kinds of the parts that have these keys, and of the parts that lists and maps of these keys have. */
+const kinds: Readonly<Record<string, string>> = { schema: "schemas", items: "schemas", requestBody: "requestBodies" };
+const kindsIn: Readonly<Record<string, string>> = {
+  properties: "schemas",
+  parameters: "parameters",
+  responses: "responses",
 };
 
+/** A schema that takes no more than this is no component: a reference to it would take as much. */
+const shortSchema = 80;
+
 /**
- * Returns an OpenAPI document in which what several operations have is a component, named for the first of them. It says the same as the
- * given one.
+ * Returns an OpenAPI or AsyncAPI document in which what occurs several times is a component, named for its first place, and what all
+ * operations require stands once. It says the same as the given one.
  */
 export function shareRepeated(document: object): object {
-  const copy: Document = JSON.parse(JSON.stringify(document));
-  const operations = Object.values(copy.paths).flatMap(methods => Object.values(methods));
-  for (const [kind, parts] of Object.entries(partsOf)) {
-    const components = copy.components[kind] ?? {};
-    const byText = Map.groupBy(operations.flatMap(parts), ({ holder, key }) =>
-      JSON.stringify(Reflect.get(holder, key)),
-    );
-    for (const [text, same] of byText) {
-      const value = JSON.parse(text);
-      if (same.length === 1 || "$ref" in value) continue;
-      const plain = (same[0]?.name ?? "").replace(/\W/g, "");
-      let name = plain;
-      for (let next = 2; Object.hasOwn(components, name); next++) name = `${plain}${next}`;
-      components[name] = value;
-      for (const { holder, key } of same) Object.assign(holder, { [key]: ref(kind, name) });
-    }
-    if (Object.keys(components).length > 0) copy.components[kind] = components;
+  const { components = {}, ...copy } = structuredClone(document) as Holder & {
+    readonly components?: Record<string, Holder>;
+  };
+  shareSecurity(copy);
+  for (;;) {
+    const named = Object.values(components).flatMap(each => Object.values(each));
+    const parts = [copy, ...named].flatMap(each => [...partsIn(each as Holder)]);
+    const [text, same] = largestRepeated(parts);
+    if (same === undefined) return { ...copy, components };
+    const { kind, name: plain } = same[0] as Part;
+    const known = components[kind] ?? {};
+    let name = plain;
+    for (let next = 2; Object.hasOwn(known, name); next++) name = `${plain}${next}`;
+    components[kind] = { ...known, [name]: JSON.parse(text) };
+    for (const { holder, key } of same) holder[key] = ref(kind, name);
   }
-  return copy;
+}
+
+/** @param owner what contains the node: the id of an operation, or the name of a property */
+function* partsIn(node: Holder, owner = "", childrenKind?: string): Generator<Part> {
+  const at = typeof node.operationId === "string" ? node.operationId : owner;
+  for (const [key, value] of Object.entries(node)) {
+    if (typeof value !== "object" || value === null || (childrenKind === undefined && key.startsWith("example")))
+      continue;
+    const kind = childrenKind ?? kinds[key];
+    if (kind !== undefined) yield { holder: node, key, kind, name: nameOf(kind, key, at, value) };
+    yield* partsIn(
+      value as Holder,
+      childrenKind === "schemas" ? key : at,
+      childrenKind === undefined ? kindsIn[key] : undefined,
+    );
+  }
+}
+
+function nameOf(kind: string, key: string, owner: string, value: { readonly name?: unknown }): string {
+  if (kind === "parameters") return String(value.name).replace(/\W/g, "");
+  if (kind === "schemas") return (key in kinds ? `${owner}_body` : key).split("_").map(capitalised).join("");
+  return kind === "responses" ? owner + key : owner;
+}
+
+/** Returns the text of the largest part that occurs several times, and its places. */
+function largestRepeated(parts: readonly Part[]): readonly [string, readonly Part[] | undefined] {
+  const byText = Map.groupBy(parts, ({ holder, key }) => JSON.stringify(holder[key]));
+  const repeated = [...byText].filter(
+    ([text, [first, second]]) =>
+      second !== undefined && !text.startsWith('{"$ref"') && (first?.kind !== "schemas" || text.length > shortSchema),
+  );
+  return repeated.toSorted(([a], [b]) => b.length - a.length)[0] ?? ["", undefined];
+}
+
+function shareSecurity(document: Holder): void {
+  const paths = Object.values((document.paths ?? {}) as Record<string, Record<string, Holder>>);
+  const operations = paths.flatMap(methods => Object.values(methods));
+  const [security, other] = new Set(operations.map(operation => JSON.stringify(operation.security)));
+  if (security === undefined || other !== undefined) return;
+  document.security = JSON.parse(security);
+  for (const operation of operations) delete operation.security;
 }

@@ -83,19 +83,3 @@ ${lists}
     "Version 1": "For callers of version 1 of the API. New callers use the calls above, which have all options.",
   },
 };
-
-export const maintenanceText: ApiText = {
-  description: `The health check and the maintenance tasks of the authentication server and the connector.
-
-## Authentication
-
-The health check is public. A maintenance task needs the master key of the Functions host, as \`x-functions-key\`. Call
-it from inside the network: a deployment does not expose \`/maintenance\`.
-
-A task can take minutes. Its report is in the response and in the log. An error is \`{"error": "…", "fields": […]}\`.`,
-  tags: {
-    Health: "Whether the deployment works.",
-    "Authentication server": "Maintenance of users and OTP keys.",
-    Connector: "Maintenance of credential requests.",
-  },
-};

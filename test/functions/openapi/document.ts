@@ -33,7 +33,7 @@ export interface Parameter {
 /** One method of one path, without references. */
 export interface Operation {
   readonly id: string;
-  readonly api: "core" | "client" | "connector" | "maintenance";
+  readonly api: "core" | "client" | "connector";
   readonly method: string;
   readonly path: string;
   readonly parameters: readonly Parameter[];

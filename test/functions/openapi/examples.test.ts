@@ -13,7 +13,7 @@ import { until } from "../../support/until.ts";
 import { type Operation, operationsOf } from "./document.ts";
 import { likeness } from "./likeness.ts";
 
-const operations = (["core", "client", "connector", "maintenance"] as const).flatMap(operationsOf);
+const operations = (["core", "client", "connector"] as const).flatMap(operationsOf);
 /** The request that the examples of the connector name. */
 const exampleId = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
 
@@ -67,7 +67,7 @@ const state: { authChange: Change; request: { programmed: boolean; ids: Headers 
 
 /** Whether the operation reads only, so that the next one finds what this one found. */
 const readsOnly = ({ method, id }: Operation): boolean =>
-  (method === "GET" && !/ByGet$|Process|Validate|Lock|Code/.test(id)) || /CheckPeers$|BackUp$/.test(id);
+  method === "GET" && !/ByGet$|Process|Validate|Lock|Code/.test(id);
 
 /** To prepare an operation of Client uses an OTP. */
 const authChangeOf = (operation: Operation): Change => {
@@ -164,19 +164,9 @@ async function prepare({ id, api }: Operation): Promise<{ headers: Headers; ids:
     const { body } = await host.call("POST", "/client/login", fields, { authorization: "" });
     return { headers: { "x-service-session": (body as { session: string }).session }, ids: {} };
   }
-  if (api === "connector") {
-    const ids = await newRequest(/resendPin|SecurityKeys|revoke|offboard/i.test(id));
-    const event = /event/i.test(id) ? await deliveredEvent(ids[exampleId] ?? "") : {};
-    return { headers: bearer(tokens.connector), ids: { ...ids, ...event } };
-  }
-  if (id === "health") return { headers: {}, ids: {} };
-  const headers = { "x-functions-key": host.masterKey };
-  const service = id.startsWith("auth") ? "auth" : "connector";
-  if (service === "auth") await resetAuth();
-  const ids = service === "auth" ? {} : await newRequest(true);
-  if (!id.endsWith("Restore")) return { headers, ids };
-  const { body } = await host.call("POST", `/maintenance/${service}/back-up`, {}, headers);
-  return { headers, ids: { "2026-01-31T03-00-00.000Z-387f4ad8": (body as { data: { backup: string } }).data.backup } };
+  const ids = await newRequest(/resendPin|SecurityKeys|revoke|offboard/i.test(id));
+  const event = /event/i.test(id) ? await deliveredEvent(ids[exampleId] ?? "") : {};
+  return { headers: bearer(tokens.connector), ids: { ...ids, ...event } };
 }
 
 type Headers = Readonly<Record<string, string>>;

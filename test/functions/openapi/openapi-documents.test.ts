@@ -1,21 +1,15 @@
 import { readFileSync } from "node:fs";
-import { basename } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { client, core } from "../../../functions/auth/routes.ts";
-import { authTasks } from "../../../functions/auth/start/maintenance-tasks.ts";
 import { connector } from "../../../functions/connector/routes.ts";
-import { connectorTasks } from "../../../functions/connector/start/maintenance-tasks.ts";
 import type { Api } from "../../../lib/platform/http/api.ts";
 import { noContent } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
-import { taskTemplate } from "../../../lib/platform/http/task.ts";
 import { jsonText } from "../../../local/generate/json-text.ts";
-import { clientTypes } from "../../../local/generate/openapi/client-types.ts";
 import { openapiDocument } from "../../../local/generate/openapi/document.ts";
-import { openapiFiles } from "../../../local/generate/openapi/files.ts";
-import { httpCollection } from "../../../local/generate/openapi/http-collection.ts";
+import { openapiFiles, typeFiles } from "../../../local/generate/openapi/files.ts";
 import { shareRepeated } from "../../../local/generate/openapi/share.ts";
 import { resolve } from "./document.ts";
 
@@ -44,132 +38,113 @@ const operationsOf = ({ paths }: Document) =>
   );
 
 it("every document has its tests", () => {
-  expect(Object.keys(openapiFiles({})).sort()).toEqual([...Object.keys(apis), "docs/openapi/maintenance.json"].sort());
+  expect(Object.keys(openapiFiles({})).sort()).toEqual(Object.keys(apis).sort());
 });
 
 /** A document as the endpoints give it, before repeated parts become components. */
-const written = (path: string): Document => JSON.parse(JSON.stringify(openapiFiles({})[path]));
+const written = (path: keyof typeof apis): Document => JSON.parse(JSON.stringify(openapiFiles({})[path]));
+const paths = Object.keys(apis) as (keyof typeof apis)[];
 
-it.each(Object.keys(openapiFiles({})))(
-  "%s is what the endpoints say, with repeated parts as components; `npm run openapi` writes it",
-  path => {
-    const text = readFileSync(path, "utf8");
-    const whole = written(path);
-    expect(text).toBe(jsonText(shareRepeated(whole)));
-    const { paths, components, ...head } = JSON.parse(text) as Document;
-    expect({ ...head, paths: resolve(paths, { components }) }).toEqual({
-      ...whole,
-      paths: resolve(whole.paths, whole),
-      components: undefined,
-    });
-    expect(components).toMatchObject(whole.components);
+it.each(paths)("%s is what the endpoints say, with repeated parts as components; `npm run openapi` writes it", path => {
+  const text = readFileSync(path, "utf8");
+  const whole = written(path);
+  expect(text).toBe(jsonText(shareRepeated(whole)));
+  const { components, security, ...read } = JSON.parse(text) as Document & { readonly security?: object };
+  const resolved = resolve(read, { components }) as Document;
+  for (const operation of Object.values(resolved.paths).flatMap(methods => Object.values(methods)))
+    Object.assign(operation, { security: operation.security ?? security });
+  expect(resolved).toEqual({ ...(resolve(whole, whole) as Document), components: undefined });
+  for (const [kind, named] of Object.entries(whole.components))
+    expect(resolve(components[kind], { components })).toMatchObject(resolve(named, whole) as object);
+});
+
+it.each(Object.entries(typeFiles(openapiFiles({}))))(
+  "%s has the types that `npm run openapi` writes",
+  (path, types) => {
+    expect(readFileSync(path, "utf8")).toBe(types);
   },
 );
 
-it.each(Object.keys(openapiFiles({})))("%s has its calls in a file for REST clients", path => {
-  const text = readFileSync(path.replace(/json$/, "http"), "utf8");
-  const document = openapiFiles({})[path] as Document;
-  expect(text).toBe(httpCollection(document));
-  const current = operationsOf(document).filter(({ deprecated }) => deprecated !== true);
-  expect(text.match(/^###/gm)).toHaveLength(current.length);
-});
+describe.each(paths.map(path => [path, apis[path]] as const))(
+  "%s",
+  (path, { api, prefix, refused, path: pathSetting }) => {
+    const document = written(path);
 
-it.each(Object.keys(openapiFiles({})))("%s has its types for openapi-fetch, which `npm run openapi` writes", path => {
-  const types = readFileSync(path.replace(/json$/, "ts"), "utf8");
-  expect(types).toBe(clientTypes(basename(path), openapiFiles({})[path] as Document));
-});
-
-it("describes the health check and every maintenance task", () => {
-  const path = "docs/openapi/maintenance.json";
-  const document = written(path);
-  const tasks = { auth: authTasks, connector: connectorTasks };
-  const routes = Object.entries(tasks).flatMap(([service, of]) =>
-    Object.keys(of).map(name => `POST /${taskTemplate(service, name)}`),
-  );
-  expect(
-    operationsOf(document)
-      .map(({ route }) => route)
-      .sort(),
-  ).toEqual(["GET /health", ...routes].sort());
-});
-
-describe.each(Object.entries(apis))("%s", (path, { api, prefix, refused, path: pathSetting }) => {
-  const document = written(path);
-
-  it("is valid OpenAPI 3.1, and every reference in it leads somewhere", async () => {
-    const validator = new Validator();
-    const document = JSON.parse(readFileSync(path, "utf8"));
-    expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
-    expect(validator.version).toBe("3.1");
-    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(
-      ([, pointer = ""]) => pointer,
-    );
-    expect(references.length).toBeGreaterThan(10);
-    for (const pointer of references) {
-      expect(
-        pointer.split("/").reduce<unknown>((at, key) => (at as Record<string, unknown>)?.[key], document),
-        pointer,
-      ).toBeTypeOf("object");
-    }
-  });
-
-  it("has no integer with the range of safe integers as its bounds", () => {
-    expect(JSON.stringify(document)).not.toContain(String(Number.MAX_SAFE_INTEGER));
-  });
-
-  it("names exactly the parameters of each path", () => {
-    for (const { route, parameters } of operationsOf(document)) {
-      const named = [...route.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
-      const described = parameters.filter(parameter => parameter.in === "path").map(({ name }) => name);
-      expect(described.sort(), route).toEqual(named);
-    }
-  });
-
-  it("has every route of its API, each once, and no other", () => {
-    const routes = Object.values<{ readonly routes: readonly string[] }>(api.endpoints).flatMap(({ routes }) =>
-      routes.map(route => route.replace(" /", ` ${prefix}/`)),
-    );
-    expect(routes.length).toBeGreaterThan(0);
-    expect(
-      operationsOf(document)
-        .map(({ route }) => route)
-        .sort(),
-    ).toEqual([...routes].sort());
-    const ids = operationsOf(document).map(({ operationId }) => operationId);
-    expect(new Set(ids).size).toBe(ids.length);
-  });
-
-  it("requires a token or a session for each endpoint that does, and documents the refusal", () => {
-    const byOperation = new Map(operationsOf(document).map(operation => [operation.operationId, operation]));
-    const session = [{ session: [] }, { sessionHeader: [] }];
-    const asked = {
-      caller: [{ bearer: [] }],
-      session,
-      session_without_refresh: session,
-      optional_session: [...session, {}],
-      open: [],
-    };
-    for (const [name, { access }] of Object.entries<{ readonly access: keyof typeof asked }>(api.endpoints)) {
-      const { security, responses } = byOperation.get(name) ?? { security: undefined, responses: {} };
-      expect(security, name).toEqual(asked[access]);
-      expect(responses, name).toMatchObject({ 400: {}, 403: {}, 500: {}, 503: {} });
-      expect(responses, name).not.toHaveProperty("default");
-      if (access !== "open") {
-        expect(responses, name).toMatchObject({ 401: { $ref: "#/components/responses/Refused401" }, 403: {} });
+    it("is valid OpenAPI 3.1, and every reference in it leads somewhere", async () => {
+      const validator = new Validator();
+      const document = JSON.parse(readFileSync(path, "utf8"));
+      expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
+      expect(validator.version).toBe("3.1");
+      const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(
+        ([, pointer = ""]) => pointer,
+      );
+      expect(references.length).toBeGreaterThan(10);
+      for (const pointer of references) {
+        expect(
+          pointer.split("/").reduce<unknown>((at, key) => (at as Record<string, unknown>)?.[key], document),
+          pointer,
+        ).toBeTypeOf("object");
       }
-    }
-    expect(document.components).toMatchObject({
-      responses: { Refused401: {}, Refused503: { headers: { "retry-after": {} } } },
-      schemas: { ErrorResponse: { required: refused } },
     });
-  });
 
-  it("places the paths where a deployment does", () => {
-    const moved = openapiFiles({ [pathSetting]: "/fido/keys/" })[path] as Document;
-    const places = Object.keys(document.paths).map(at => `/fido/keys${at.slice(prefix.length)}`);
-    expect(Object.keys(moved.paths)).toEqual(places);
-  });
-});
+    it("has no integer with the range of safe integers as its bounds", () => {
+      expect(JSON.stringify(document)).not.toContain(String(Number.MAX_SAFE_INTEGER));
+    });
+
+    it("names exactly the parameters of each path", () => {
+      for (const { route, parameters } of operationsOf(document)) {
+        const named = [...route.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
+        const described = parameters.filter(parameter => parameter.in === "path").map(({ name }) => name);
+        expect(described.sort(), route).toEqual(named);
+      }
+    });
+
+    it("has every route of its API, each once, and no other", () => {
+      const routes = Object.values<{ readonly routes: readonly string[] }>(api.endpoints).flatMap(({ routes }) =>
+        routes.map(route => route.replace(" /", ` ${prefix}/`)),
+      );
+      expect(routes.length).toBeGreaterThan(0);
+      expect(
+        operationsOf(document)
+          .map(({ route }) => route)
+          .sort(),
+      ).toEqual([...routes].sort());
+      const ids = operationsOf(document).map(({ operationId }) => operationId);
+      expect(new Set(ids).size).toBe(ids.length);
+    });
+
+    it("requires a token or a session for each endpoint that does, and documents the refusal", () => {
+      const byOperation = new Map(operationsOf(document).map(operation => [operation.operationId, operation]));
+      const session = [{ session: [] }, { sessionHeader: [] }];
+      const asked = {
+        caller: [{ bearer: [] }],
+        session,
+        session_without_refresh: session,
+        optional_session: [...session, {}],
+        open: [],
+      };
+      for (const [name, { access }] of Object.entries<{ readonly access: keyof typeof asked }>(api.endpoints)) {
+        const { security, responses } = byOperation.get(name) ?? { security: undefined, responses: {} };
+        expect(security, name).toEqual(asked[access]);
+        expect(responses, name).toMatchObject({ 400: {}, 403: {}, 500: {}, 503: {} });
+        expect(responses, name).not.toHaveProperty("default");
+        if (access !== "open") {
+          expect(responses, name).toMatchObject({ 401: { $ref: "#/components/responses/Refused401" }, 403: {} });
+        }
+      }
+      expect(document.components).toMatchObject({
+        responses: { Refused401: {}, Refused503: { headers: { "retry-after": {} } } },
+        schemas: { ErrorResponse: { required: refused } },
+      });
+    });
+
+    it("places the paths where a deployment does", () => {
+      const moved = openapiFiles({ [pathSetting]: "/fido/keys/" })[path];
+      const places = Object.keys(document.paths).map(at => `/fido/keys${at.slice(prefix.length)}`);
+      expect(Object.keys(moved.paths)).toEqual(places);
+    });
+  },
+);
 
 it("says that a password change requires newpass", () => {
   const { paths } = written("docs/openapi/client.json");
@@ -274,7 +249,7 @@ describe("the document of an API", () => {
   it("takes forms where the API does, and the fields in the query by methods without a body", () => {
     const [post, remove] = operationsOf(documentOf(sample("fields")));
     const types = Object.keys(post?.requestBody?.content ?? {});
-    expect(types).toEqual(["application/x-www-form-urlencoded", "multipart/form-data", "application/json"]);
+    expect(types).toEqual(["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]);
     expect(remove?.requestBody).toBeUndefined();
     expect(remove?.parameters.map(({ name, in: place }) => [name, place])).toEqual([
       ["id", "path"],
@@ -287,10 +262,7 @@ describe("the document of an API", () => {
   });
 
   it("says that the Core and connector APIs take bearer tokens, and the Client API sessions", () => {
-    const schemes = Object.entries(apis).map(([path]) => {
-      const { components } = openapiFiles({})[path] as Document;
-      return Object.keys(components.securitySchemes ?? {});
-    });
+    const schemes = paths.map(path => Object.keys(written(path).components.securitySchemes ?? {}));
     expect(schemes).toEqual([["bearer"], ["session", "sessionHeader"], ["bearer"]]);
   });
 

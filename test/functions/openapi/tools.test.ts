@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 240_000 });
 const tools = openapiTools();
 const missing = "missing" in tools ? tools.missing : undefined;
 const path = "path" in tools ? tools.path : "";
-const names = ["core", "client", "connector", "maintenance"];
+const names = ["core", "client", "connector"];
 
 if (missing !== undefined) console.warn(`Skipped, because ${missing}`);
 

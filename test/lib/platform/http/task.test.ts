@@ -8,10 +8,7 @@ const lines: string[] = [];
 const log = createLog((_, line) => lines.push(line), "debug");
 const events = () => lines.splice(0).map(line => JSON.parse(line));
 
-const described = { summary: "Count", description: "Counts.", report: z.unknown() };
-
 const counting = task({
-  ...described,
   input: z.object({ most: z.int().positive().optional() }).strict(),
   run: async ({ most = 10 }, { rows }: { rows: number }) => ({ counted: Math.min(most, rows) }),
 });
@@ -41,7 +38,7 @@ describe("a task", () => {
   it("returns the lists of its report and logs how long they are, because they have no bound", async () => {
     events();
     const report = { erased: 2, requests: ["r-1", "r-2"], left: [], tables: { users: 3 }, ok: true };
-    const listing = task({ ...described, input: z.unknown(), run: async () => report });
+    const listing = task({ input: z.unknown(), run: async () => report });
     expect(await served(listing)(call(""))).toMatchObject({ status: 200, body: { data: report } });
     expect(events().at(-1)).toEqual({
       event: "task",
@@ -70,7 +67,6 @@ describe("a task", () => {
 
   it("that fails returns no details, and the log has all of them", async () => {
     const failing = task({
-      ...described,
       input: z.unknown(),
       run: async () => Promise.reject(new Error("disk on fire")),
     });
@@ -89,7 +85,6 @@ describe("a task", () => {
     ["unavailable", 503],
   ] as const)("that is refused as %s is answered %d", async (kind, status) => {
     const refusing = task({
-      ...described,
       input: z.unknown(),
       run: async () => Promise.reject(new Fault(kind, "No.", { retryAfter: 2 })),
     });
