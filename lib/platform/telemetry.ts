@@ -12,7 +12,7 @@ export const metrics = {
   "secret.days_left": { unit: "d", description: "Days until a Key Vault secret expires." },
 } as const;
 
-export type Metric = keyof typeof metrics;
+type Metric = keyof typeof metrics;
 
 /** Attributes of a span or metric. They must not contain a query, a path, a secret or a recipient's data (G10). */
 export type Labels = Readonly<Record<string, string | number | boolean>>;
@@ -51,7 +51,7 @@ export interface Tracer {
 }
 
 /** The trace and span that are current. */
-export interface SpanContext {
+interface SpanContext {
   readonly traceId: string;
   readonly spanId: string;
   readonly sampled: boolean;

@@ -2,7 +2,7 @@ import { authSettings } from "../../lib/auth/settings.ts";
 import { connectorSettings } from "../../lib/connector/settings.ts";
 import { hostBodyLimitBytes } from "../../lib/platform/http/parse/read-body.ts";
 import { deploymentSettings } from "../../lib/platform/settings/deployment-settings.ts";
-import { describeSettings, type SettingDescription } from "../../lib/platform/settings/describe-settings.ts";
+import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
 import { infraFiles } from "./infra-files.ts";
 
 /** The schemas of all settings by their headings in the documentation. */
@@ -42,12 +42,12 @@ export const settingsFiles = (): Readonly<Record<string, string>> => ({
   ...infraFiles(),
 });
 
-const section = (title: string, settings: readonly SettingDescription[]): string =>
+const section = (title: string, settings: ReturnType<typeof describeSettings>): string =>
   [`## ${title}`, "", "| Setting | Default | Required | Meaning |", "|---|---|---|---|", ...settings.map(row), ""].join(
     "\n",
   );
 
-const row = ({ name, defaultText, required, description }: SettingDescription): string =>
+const row = ({ name, defaultText, required, description }: ReturnType<typeof describeSettings>[number]): string =>
   `| \`${name}\` | ${defaultText ? `\`${defaultText}\`` : ""} | ${required ? "yes" : ""} | ${description.replaceAll("|", "\\|")} |`;
 
 /** Returns the defaults, and an empty text for settings without one, so that an unchanged copy changes nothing. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { describeSettings, type SettingDescription } from "../../lib/platform/settings/describe-settings.ts";
+import { describeSettings } from "../../lib/platform/settings/describe-settings.ts";
 import { settingSchemas } from "../../local/generate/settings-files.ts";
 
 /** Names of the settings that need not be set and do not say when a person sets them. A required one is always set. */
-const unexplained = (settings: readonly SettingDescription[]): string[] =>
+const unexplained = (settings: ReturnType<typeof describeSettings>): string[] =>
   settings
     .filter(
       ({ description, required }) =>

@@ -22,7 +22,7 @@ export async function listKeys(
   let continuation: string | undefined;
   do {
     const read = isFiltered ? maxExamined : top + 1 - entries.length;
-    const page: RowPage = await otpkeys.scanPage(
+    const page: RowPage = await otpkeys.queryPage(
       { afterPartition: after, partitionPrefix: beginning, rowKeys: [keyRow] },
       { top: Math.min(1000, read), continuation },
     );

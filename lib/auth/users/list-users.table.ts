@@ -50,7 +50,7 @@ async function listById(
   let continuation: string | undefined;
   do {
     const read = isFiltered ? 2 * maxExamined : top + 1 - entries.length;
-    const page: RowPage = await tables.users.scanPage(range, {
+    const page: RowPage = await tables.users.queryPage(range, {
       top: Math.min(1000, read),
       continuation,
       select: [

@@ -61,7 +61,7 @@ export const retryThrottled: Policies[number] = {
 };
 
 /** The fields of the SDKs' `RestError` that are used. */
-export interface ServiceError extends Error {
+interface ServiceError extends Error {
   readonly code?: string;
   readonly statusCode?: number;
   readonly response?: { readonly headers: { get(name: string): string | undefined } };

@@ -15,13 +15,13 @@ import type { Route } from "./route.ts";
  */
 export type Access = "open" | "caller" | "session" | "session_without_refresh" | "optional_session";
 
-/** A header that an endpoint sends with a success. The pipeline adds all others. */
-export type ResponseHeader = "idempotent-replayed" | "link" | "location" | "set-cookie";
+/** The headers that endpoints send with a success. The pipeline adds all others. */
+export const responseHeaders = ["idempotent-replayed", "link", "location", "set-cookie"] as const;
 
 interface SuccessResponse {
   readonly description: string;
   /** Headers that the endpoint can send. */
-  readonly headers?: readonly ResponseHeader[];
+  readonly headers?: readonly (typeof responseHeaders)[number][];
   /** If absent, the response has no body. */
   readonly schema?: z.ZodType;
   /** Whether the body can be CSV instead of JSON, as the caller asks. */
@@ -49,7 +49,7 @@ type Context<A extends Access, S> = CallContext &
   (A extends "optional_session" ? { readonly session?: S } : unknown);
 
 /** Input before validation. `body` is a JSON value or, in the Client API style, the fields of query and form, which `query` has too. */
-export interface RawInput {
+interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: unknown;
@@ -57,12 +57,12 @@ export interface RawInput {
   readonly dropsUnknownFields?: boolean;
 }
 
-type Parsed<T extends z.ZodType | undefined> = T extends z.ZodType ? z.output<T> : undefined;
+type Parsed<T extends Schema> = T extends z.ZodType ? z.output<T> : undefined;
 
 interface Definition<
-  P extends z.ZodType | undefined,
-  Q extends z.ZodType | undefined,
-  B extends z.ZodType | undefined,
+  P extends Schema,
+  Q extends Schema,
+  B extends Schema,
   H extends z.ZodObject | undefined,
   D,
   A extends Access,
@@ -81,11 +81,11 @@ interface Definition<
   readonly summary: string;
   /** What a caller has to know, in Markdown, for the OpenAPI document. */
   readonly description?: string;
-  readonly params?: P;
-  readonly query?: Q;
+  readonly params?: P | undefined;
+  readonly query?: Q | undefined;
   /** Headers that the endpoint reads, by the names that error messages use. */
-  readonly headers?: H;
-  readonly body?: B;
+  readonly headers?: H | undefined;
+  readonly body?: B | undefined;
   /**
    * Checks that a schema cannot express. Called only if the schemas found problems, so that all problems are reported together. For
    * valid input, `handle` makes these checks itself.
@@ -110,22 +110,19 @@ interface Definition<
   ) => Promise<Reply> | Reply;
 }
 
+type Schema = z.ZodType | undefined;
+type Added = "role" | "refusals";
+
 /**
  * An endpoint without its input types, so that all endpoints of an API fit into one record. `S` is the session type of the API, `R` the
  * minimum role that the endpoint states.
  */
-export interface Endpoint<D, S = unknown, R extends CallerRole | undefined = CallerRole | undefined> {
-  readonly routes: readonly Route[];
-  readonly access: Access;
+export interface Endpoint<D, S = unknown, R extends CallerRole | undefined = CallerRole | undefined>
+  extends Omit<
+    Definition<Schema, Schema, Schema, z.ZodObject | undefined, D, Access, S, R>,
+    Added | "alsoCheck" | "handle"
+  > {
   readonly role: R;
-  readonly tag: string | undefined;
-  readonly summary: string;
-  readonly description: string | undefined;
-  readonly params: z.ZodType | undefined;
-  readonly query: z.ZodType | undefined;
-  readonly headers: z.ZodObject | undefined;
-  readonly body: z.ZodType | undefined;
-  readonly answers: Readonly<Record<number, SuccessResponse>>;
   readonly refusals: readonly FaultKind[];
   /** Validates all input, then calls the handler. Throws Fault `invalid` with all problems. */
   run(
@@ -141,9 +138,9 @@ export type RoleEndpoint<D> = Endpoint<D, unknown, CallerRole>;
 /** Creates an endpoint. The types of its schemas determine the input type of `handle`. */
 export function endpoint<
   D,
-  P extends z.ZodType | undefined = undefined,
-  Q extends z.ZodType | undefined = undefined,
-  B extends z.ZodType | undefined = undefined,
+  P extends Schema = undefined,
+  Q extends Schema = undefined,
+  B extends Schema = undefined,
   H extends z.ZodObject | undefined = undefined,
   A extends Access = Access,
   S = unknown,
@@ -153,16 +150,10 @@ export function endpoint<
   return {
     ...definition,
     role: definition.role as R,
-    tag: definition.tag,
-    description: definition.description,
     refusals: definition.refusals ?? [],
-    params,
-    query,
-    headers,
-    body,
     async run(raw, deps, context) {
       const found: Problem[] = [];
-      const parse = <T extends z.ZodType | undefined>(schema: T, value: unknown): Parsed<T> => {
+      const parse = <T extends Schema>(schema: T, value: unknown): Parsed<T> => {
         const result = schema && safeParse(schema, value);
         if (result?.success === false) found.push(...problemsOf(result.error));
         return result?.data as Parsed<T>;

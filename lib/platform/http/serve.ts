@@ -5,7 +5,7 @@ import type { Api, Identify } from "./api.ts";
 import { callerAddress } from "./authenticate/caller-address.ts";
 import { cameThroughProxy, type ProxyProof, requireProxy } from "./authenticate/proxy-proof.ts";
 import type { Call, Reply } from "./call.ts";
-import type { Access, Endpoint, Identity, RawInput } from "./endpoint.ts";
+import type { Access, Endpoint, Identity } from "./endpoint.ts";
 import { checkOriginalPath } from "./parse/check-original-path.ts";
 import { readFields } from "./parse/read-fields.ts";
 import { readJson } from "./parse/read-json.ts";
@@ -161,7 +161,7 @@ function logRefusedCaller(
 /** Returns whether a fault replays an earlier outcome: an `internal` fault without a cause, which was logged then. */
 const isReplayed = (error: unknown): boolean => error instanceof Fault && error.cause === undefined;
 
-async function readInput<D, S>(api: Api<D, S>, endpoint: Endpoint<D, S>, call: Call): Promise<RawInput> {
+async function readInput<D, S>(api: Api<D, S>, endpoint: Endpoint<D, S>, call: Call) {
   checkOriginalPath(call);
   const { params } = call;
   if (api.input === "fields") {

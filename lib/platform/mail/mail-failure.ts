@@ -1,4 +1,4 @@
-import { isServiceError, type ServiceError } from "../azure/service-errors.ts";
+import { isServiceError } from "../azure/service-errors.ts";
 import { Fault } from "../fault.ts";
 import { kindOfStatus, neverConnected, retryAfterSeconds } from "../peers/http-failure.ts";
 import { PeerFailure } from "../peers/peer-failure.ts";
@@ -39,5 +39,5 @@ function unanswered(operation: string, error: unknown): PeerFailure {
 /** Returns whether nothing was sent. The SDK's error has the code and message of the system's error, but not its system call. */
 const notConnected = (error: Error): boolean =>
   neverConnected(error) ||
-  (error as ServiceError).code === "ECONNREFUSED" ||
+  (error as NodeJS.ErrnoException).code === "ECONNREFUSED" ||
   /^(connect|getaddrinfo) /.test(error.message);

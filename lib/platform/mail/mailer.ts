@@ -16,7 +16,7 @@ import { between, type Now } from "../time.ts";
 import { readFirstResponse } from "./first-response.ts";
 import { errorCode, toMailFailure, unreadableMailResponse } from "./mail-failure.ts";
 
-export type MailOptions = ServiceAccess & {
+type MailOptions = ServiceAccess & {
   /** Sender address, of a verified domain. */
   readonly sender: string;
   /** Time limit of one call. */

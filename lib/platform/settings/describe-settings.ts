@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Environment } from "./read-settings.ts";
 
 /** The documentation of one setting. */
-export interface SettingDescription {
+interface SettingDescription {
   readonly name: string;
   readonly description: string;
   /** The default as text; undefined if there is none. */

@@ -55,10 +55,10 @@ export async function readRowPage(
 ): Promise<RowPage> {
   if ("partitionKey" in filter && !isKey(filter.partitionKey)) return { rows: [] };
   const { odata } = await import("@azure/data-tables");
-  const clauses = "partitionKey" in filter ? toOData(filter, odata) : scanToOData(filter, odata);
+  const clauses = toOData(filter, odata);
   const queryOptions = {
-    ...(clauses === undefined ? {} : { filter: clauses }),
-    ...(select === undefined ? {} : { select: ["partitionKey", "rowKey", ...select] }),
+    ...(clauses !== "" && { filter: clauses }),
+    ...(select !== undefined && { select: ["partitionKey", "rowKey", ...select] }),
   };
   const pages = client.listEntities({ queryOptions, abortSignal }).byPage({
     maxPageSize: Math.min(top, 1000),
@@ -71,29 +71,29 @@ export async function readRowPage(
   return { rows: [] };
 }
 
-function toOData({ partitionKey, from, before, rowKeyPrefix, rowKeys }: Filter, odata: typeof quote): string {
-  const clauses = [odata`PartitionKey eq ${partitionKey}`];
-  if (from !== undefined) clauses.push(odata`RowKey ge ${from}`);
-  if (before !== undefined) clauses.push(odata`RowKey lt ${before}`);
-  if (rowKeyPrefix) clauses.push(odata`RowKey ge ${rowKeyPrefix}`, odata`RowKey lt ${following(rowKeyPrefix)}`);
-  if (rowKeys !== undefined) {
-    if (rowKeys.length > maxRowKeys) throw new TypeError(`A query can name at most ${maxRowKeys} row keys`);
-    clauses.push(`(${rowKeys.map(key => odata`RowKey eq ${key}`).join(" or ")})`);
-  }
+function toOData(filter: Filter | Scan, odata: typeof quote): string {
+  const { rowKeyPrefix, rowKeys } = filter;
+  if (rowKeys !== undefined && rowKeys.length > maxRowKeys)
+    throw new TypeError(`A query can name at most ${maxRowKeys} row keys`);
+  const compared = (comparison: string, text: string | undefined) =>
+    text === undefined ? [] : [`${comparison} ${odata`${text}`}`];
+  const beginsWith = (property: string, prefix = "") =>
+    prefix === "" ? [] : [...compared(`${property} ge`, prefix), ...compared(`${property} lt`, following(prefix))];
+  const clauses =
+    "partitionKey" in filter
+      ? [
+          ...compared("PartitionKey eq", filter.partitionKey),
+          ...compared("RowKey ge", filter.from),
+          ...compared("RowKey lt", filter.before),
+        ]
+      : [
+          ...beginsWith("PartitionKey", filter.partitionPrefix),
+          ...compared("PartitionKey gt", filter.afterPartition),
+          ...compared("PartitionKey lt", filter.beforePartition),
+        ];
+  clauses.push(...beginsWith("RowKey", rowKeyPrefix));
+  if (rowKeys !== undefined) clauses.push(`(${rowKeys.flatMap(key => compared("RowKey eq", key)).join(" or ")})`);
   return clauses.join(" and ");
-}
-
-function scanToOData(scan: Scan, odata: typeof quote): string | undefined {
-  const { afterPartition, beforePartition, partitionPrefix, rowKeyPrefix, rowKeys } = scan;
-  const clauses: string[] = [];
-  if (partitionPrefix) {
-    clauses.push(odata`PartitionKey ge ${partitionPrefix}`, odata`PartitionKey lt ${following(partitionPrefix)}`);
-  }
-  if (rowKeyPrefix) clauses.push(odata`RowKey ge ${rowKeyPrefix}`, odata`RowKey lt ${following(rowKeyPrefix)}`);
-  if (afterPartition !== undefined) clauses.push(odata`PartitionKey gt ${afterPartition}`);
-  if (beforePartition !== undefined) clauses.push(odata`PartitionKey lt ${beforePartition}`);
-  if (rowKeys !== undefined) clauses.push(`(${rowKeys.map(key => odata`RowKey eq ${key}`).join(" or ")})`);
-  return clauses.length === 0 ? undefined : clauses.join(" and ");
 }
 
 /** Returns the smallest string that is greater than all strings with this prefix. */

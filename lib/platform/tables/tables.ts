@@ -39,13 +39,9 @@ export interface Table {
   transact(partitionKey: string, actions: readonly Action[]): Promise<readonly (string | undefined)[] | undefined>;
   /** Yields rows sorted by row key. Reads further pages as needed, each within the time limit. */
   query(filter: Filter, options?: QueryOptions): AsyncIterable<Row>;
-  queryPage(filter: Filter, options: PageOptions): Promise<RowPage>;
-  /**
-   * Yields the rows of all partitions, or of those before a key, sorted by partition key and row key. Reads each page
-   * within the time limit. For maintenance, clean-up and rare calls of administrators.
-   */
-  scan(range?: Scan, options?: Pick<QueryOptions, "select">): AsyncIterable<Row>;
-  scanPage(range: Scan, options: PageOptions): Promise<RowPage>;
+  /** Yields the rows of several partitions like `query`. For maintenance, clean-up and rare calls of administrators. */
+  scan(range?: Scan, options?: QueryOptions): AsyncIterable<Row>;
+  queryPage(filter: Filter | Scan, options: PageOptions): Promise<RowPage>;
 }
 
 interface QueryOptions {
@@ -118,6 +114,18 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
   const queryPage = (filter: Filter | Scan, options: PageOptions) =>
     call((client, abortSignal) => readRowPage(client, filter, options, abortSignal));
 
+  async function* rows(filter: Filter | Scan, { limit = Number.POSITIVE_INFINITY, select }: QueryOptions = {}) {
+    let left = limit;
+    let continuation: string | undefined;
+    while (left > 0) {
+      const page = await queryPage(filter, { top: Math.min(left, 1000), continuation, select });
+      yield* page.rows;
+      left -= page.rows.length;
+      continuation = page.continuation;
+      if (continuation === undefined) return;
+    }
+  }
+
   return {
     get: async (partitionKey, rowKey) =>
       isKey(partitionKey) && isKey(rowKey)
@@ -150,26 +158,8 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
         : undefinedIf(["changed", "missing", "exists"], () =>
             call((client, abortSignal) => submit(client, partitionKey, actions, abortSignal)),
           ),
-    query: async function* (filter, { limit = Number.POSITIVE_INFINITY, select } = {}) {
-      let left = limit;
-      let continuation: string | undefined;
-      while (left > 0) {
-        const page = await queryPage(filter, { top: Math.min(left, 1000), continuation, select });
-        yield* page.rows;
-        left -= page.rows.length;
-        continuation = page.continuation;
-        if (continuation === undefined) return;
-      }
-    },
+    query: rows,
+    scan: (range = {}, options) => rows(range, options),
     queryPage,
-    scanPage: queryPage,
-    scan: async function* (range = {}, { select } = {}) {
-      let continuation: string | undefined;
-      do {
-        const page = await queryPage(range, { top: 1000, continuation, select });
-        yield* page.rows;
-        ({ continuation } = page);
-      } while (continuation !== undefined);
-    },
   };
 }

@@ -13,7 +13,7 @@ import { LoggerProvider, type LogRecordExporter } from "@opentelemetry/sdk-logs"
 import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from "@opentelemetry/sdk-metrics";
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from "@opentelemetry/sdk-trace-base";
 import type { Level } from "../log.ts";
-import { type Labels, type Metric, metrics, type Span, type SpanContext, type TelemetrySink } from "../telemetry.ts";
+import { type currentSpan, type Labels, metrics, type Span, type TelemetrySink } from "../telemetry.ts";
 import { version } from "../version.ts";
 import { queueLogs } from "./log-queue.ts";
 
@@ -24,18 +24,15 @@ export interface Exporters {
   readonly logs: LogRecordExporter;
 }
 
-/** A log event to send. */
-export interface LogEvent {
-  readonly level: Level;
-  readonly event: string;
-  readonly fields: Labels;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly spanContext: SpanContext | undefined;
-}
-
 export interface TelemetrySdk extends TelemetrySink {
-  log(event: LogEvent): void;
+  log(event: {
+    readonly level: Level;
+    readonly event: string;
+    readonly fields: Labels;
+    /** Milliseconds since 1970. */
+    readonly at: number;
+    readonly spanContext: ReturnType<typeof currentSpan>;
+  }): void;
   /** Sends all queued data. */
   flush(): Promise<void>;
   /** Sends all queued data and stops. */
@@ -73,8 +70,8 @@ export function openTelemetrySdk(
   });
   const logger = loggers.getLogger(scope.name, scope.version);
   const meter = meters.getMeter(scope.name, scope.version);
-  const instruments = new Map<Metric, Histogram>();
-  const instrumentOf = (metric: Metric): Histogram => {
+  const instruments = new Map<string, Histogram>();
+  const instrumentOf = (metric: keyof typeof metrics): Histogram => {
     const { unit, description } = metrics[metric];
     const advice = unit === "s" ? { explicitBucketBoundaries: secondsBounds } : {};
     const instrument = instruments.get(metric) ?? meter.createHistogram(metric, { unit, description, advice });
@@ -110,7 +107,11 @@ const severities: Readonly<Record<Level, number>> = { debug: 5, info: 9, warn: 1
 
 const kinds = { server: SpanKind.SERVER, internal: SpanKind.INTERNAL, client: SpanKind.CLIENT } as const;
 
-const contextOf = ({ traceId, spanId, sampled }: SpanContext) => ({ traceId, spanId, traceFlags: sampled ? 1 : 0 });
+const contextOf = ({ traceId, spanId, sampled }: Pick<Span, "traceId" | "spanId" | "sampled">) => ({
+  traceId,
+  spanId,
+  traceFlags: sampled ? 1 : 0,
+});
 
 function readableOf(span: Span, resource: ReadableSpan["resource"]): ReadableSpan {
   const { name, kind, parent, startedAt, endedAt, labels, error } = span;

@@ -2,9 +2,9 @@ import type { TokenCredential } from "@azure/identity";
 import { withTimeout } from "../async/with-timeout.ts";
 import type { Level, WriteLine } from "../log.ts";
 import { currentSpan, type Labels, type TelemetrySink, withoutSpan } from "../telemetry.ts";
-import type { LogEvent, TelemetrySdk } from "./telemetry-sdk.ts";
+import type { TelemetrySdk } from "./telemetry-sdk.ts";
 
-export interface TelemetryOptions {
+interface TelemetryOptions {
   /** Connection string of Application Insights. */
   readonly connectionString?: string | undefined;
   /** The app's identity, if Application Insights requires it. */
@@ -123,7 +123,7 @@ async function connect(
 }
 
 /** Parses a finished log line. Adds nothing, because the log has removed what must not be sent (G10). */
-function parseLogLine(level: Level, line: string, at: number): LogEvent {
+function parseLogLine(level: Level, line: string, at: number): Parameters<TelemetrySdk["log"]>[0] {
   const { event, ...fields } = JSON.parse(line) as Readonly<Record<string, unknown>>;
   const flat = Object.entries(fields).map(([name, value]) => [
     name,

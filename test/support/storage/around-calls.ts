@@ -33,7 +33,6 @@ export function aroundCalls(tables: Tables, around: <T>(call: Call, send: () => 
       },
       queryPage: call("queryPage", false, table.queryPage),
       scan: table.scan,
-      scanPage: call("scanPage", false, table.scanPage),
     };
   };
   return { table: wrapped, createTable: tables.createTable };

@@ -105,7 +105,6 @@ function memoryTable(rows: () => Rows, sorted: () => readonly Row[], versions: {
       yield* (await page(filter, { top: limit })).rows;
     },
     queryPage: page,
-    scanPage: page,
     scan: async function* (range = {}) {
       yield* (await page(range, { top: Number.POSITIVE_INFINITY })).rows;
     },

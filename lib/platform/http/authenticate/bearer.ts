@@ -42,7 +42,7 @@ export interface KnownTokens {
   recordUse(hash: TokenHash): void;
 }
 
-export interface BearerOptions {
+interface BearerOptions {
   readonly api: "core" | "connector";
   /** If absent, no tenant token is accepted. */
   readonly tenant?: TenantTokens;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { localAccessKey, localCredential } from "../../../../lib/platform/azure/service-access.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { type MailOptions, openMailer } from "../../../../lib/platform/mail/mailer.ts";
+import { openMailer } from "../../../../lib/platform/mail/mailer.ts";
 import type { Mailer } from "../../../../lib/platform/peers/mail.ts";
 import type { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { type MailService, startMail } from "../../../../local/peers/mail/mail.ts";
@@ -125,7 +125,7 @@ describe("a PIN email", () => {
     const gone = await startPeer("gone", { handle: () => undefined });
     await gone.close();
     const credential = { getToken: () => Promise.reject(new Fault("unavailable", "no identity")) };
-    const unreachable: readonly MailOptions[] = [
+    const unreachable: readonly Parameters<typeof openMailer>[0][] = [
       { endpoint: gone.url, credential: localCredential, ...limits },
       { endpoint: "https://mail.example", credential, ...limits },
     ];

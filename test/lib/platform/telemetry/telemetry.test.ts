@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { traceSdkCalls } from "../../../../lib/platform/telemetry/sdk-calls.ts";
-import { openTelemetry, type TelemetryOptions } from "../../../../lib/platform/telemetry/telemetry.ts";
+import { openTelemetry } from "../../../../lib/platform/telemetry/telemetry.ts";
 import { inTrace, type Tracer } from "../../../../lib/platform/telemetry.ts";
 import { logExpiry } from "../../../../lib/platform/vault/log-expiry.ts";
 import type { Secrets } from "../../../../lib/platform/vault/secrets.ts";
@@ -30,7 +30,7 @@ afterEach(async () => {
   for (const telemetry of opened.splice(0)) await telemetry.close();
 });
 
-function telemetryTo(options: Partial<TelemetryOptions>) {
+function telemetryTo(options: Partial<Parameters<typeof openTelemetry>[0]>) {
   const lines: string[] = [];
   let now = Date.parse("2026-11-01T12:00:00Z");
   const telemetry = openTelemetry({
@@ -119,7 +119,7 @@ describe("telemetry", () => {
     });
 
     /** Opens telemetry with an item of each signal to send. */
-    async function withItems(limits: NonNullable<TelemetryOptions["limits"]>) {
+    async function withItems(limits: NonNullable<Parameters<typeof openTelemetry>[0]["limits"]>) {
       const { telemetry, lines, tracer } = telemetryTo({ otlpEndpoint, limits });
       await inTrace(tracer, { name: "span", labels: {} }, async () => {
         telemetry.writeLine("info", '{"event":"e"}');
