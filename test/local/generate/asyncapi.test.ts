@@ -5,6 +5,7 @@ import { eventTypes } from "../../../lib/connector/model/states.ts";
 import { asyncapiFiles } from "../../../local/generate/asyncapi/document.ts";
 import { eventHeaders } from "../../../local/generate/asyncapi/headers.ts";
 import { jsonText } from "../../../local/generate/json-text.ts";
+import { resolve } from "../../functions/openapi/document.ts";
 
 interface Message {
   readonly name: string;
@@ -44,7 +45,8 @@ it("has a description for every field of an event that has no constant value", (
       visit(property, `${at}.${name}`);
     }
   };
-  for (const [type, { payload }] of Object.entries(document.components.messages)) visit(payload, type);
+  for (const [type, { payload }] of Object.entries(document.components.messages))
+    visit(resolve(payload, document) as object, type);
   expect(lacking).toEqual([]);
 });
 
