@@ -75,8 +75,9 @@ function toOData(filter: Filter | Scan, odata: typeof quote): string {
   const { rowKeyPrefix, rowKeys } = filter;
   if (rowKeys !== undefined && rowKeys.length > maxRowKeys)
     throw new TypeError(`A query can name at most ${maxRowKeys} row keys`);
+  // The tag quotes a text only behind other text.
   const compared = (comparison: string, text: string | undefined) =>
-    text === undefined ? [] : [`${comparison} ${odata`${text}`}`];
+    text === undefined ? [] : [comparison + odata` ${text}`];
   const beginsWith = (property: string, prefix = "") =>
     prefix === "" ? [] : [...compared(`${property} ge`, prefix), ...compared(`${property} lt`, following(prefix))];
   const clauses =

@@ -36,8 +36,8 @@ export function openapiDocument(
     if (endpoint.tag !== undefined && !Object.hasOwn(tags, endpoint.tag))
       throw new Error(`The tag ${endpoint.tag} needs a description.`);
     for (const route of endpoint.routes) {
-      const writing = { input: api.input, schemas, examples, refusals: refusals.of };
-      const { path, method, operation } = writeOperation({ name, endpoint, route, prefix }, writing);
+      const to = { prefix, input: api.input, schemas, examples, refusals: refusals.of };
+      const { path, method, operation } = writeOperation({ name, endpoint, route, ...to });
       paths[path] = { ...paths[path], [method]: operation };
     }
   }

@@ -21,15 +21,12 @@ export interface Example {
 /** Examples by the name of the endpoint. */
 export type Examples = Readonly<Record<string, Example>>;
 
-/** One route of an endpoint. */
-interface RouteOf {
+/** One route of an endpoint, and what its document needs. */
+interface Writing {
   readonly name: string;
   readonly endpoint: AnyEndpoint;
   readonly route: Route;
   readonly prefix: string;
-}
-
-interface Writing {
   readonly input: Api<never>["input"];
   readonly schemas: SchemaWriter;
   readonly examples: Examples;
@@ -42,8 +39,7 @@ const roleText = ({ role }: AnyEndpoint): readonly string[] =>
   role === undefined || role === "admin" || role === "call" ? [] : [`The role \`${role}\` is sufficient.`];
 
 /** Returns an OpenAPI operation. Throws if the endpoint lacks a description, a tag or an example. */
-export function writeOperation(of: RouteOf, { input, schemas, examples, refusals }: Writing) {
-  const { name, endpoint, route, prefix } = of;
+export function writeOperation({ name, endpoint, route, prefix, input, schemas, examples, refusals }: Writing) {
   const { tag, summary, description, access, params, query, answers } = endpoint;
   const example = examples[name];
   if (tag === undefined || description === undefined || example === undefined)
@@ -76,7 +72,9 @@ export function writeOperation(of: RouteOf, { input, schemas, examples, refusals
       ...parameters("header", endpoint.headers, example.headers, schemas),
       ref("parameters", "requestId"),
     ],
-    ...(written && { requestBody: requestBody(input, written, { example, schemas }) }),
+    ...(written && {
+      requestBody: requestBody(input, written, Object(schemas.resolve(written).properties), example.body),
+    }),
     responses: {
       ...successes(answers, { example, schemas, ignorable: input === "json" && body !== undefined }),
       ...refusals(endpoint, parts.method),
@@ -142,39 +140,18 @@ const headerNames = {
 export const everyAnswer = { "x-request-id": ref("headers", "requestId") };
 
 /** Returns the body of a request. A form cannot contain a list. */
-function requestBody(
-  input: Api<never>["input"],
-  schema: Json,
-  { example, schemas }: { readonly example: Example; readonly schemas: SchemaWriter },
-): Json {
-  const { properties = {} } = schemas.resolve(schema) as { readonly properties?: Readonly<Record<string, Json>> };
-  const hasList = input === "fields" && Object.values(properties).some(({ type }) => type === "array");
-  const kind = hasList ? "list" : input;
-  return { ...bodyRules[kind], content: content(bodyTypes[kind], schema, example.body) };
+function requestBody(input: Api<never>["input"], schema: Json, properties: Json, example: unknown): Json {
+  const hasList = Object.values(properties as Readonly<Record<string, Json>>).some(({ type }) => type === "array");
+  if (input === "fields" && !hasList) {
+    const types = ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"];
+    const description =
+      "The fields can be in the query instead. If a field is in both, the body's value counts. A field that is given twice in one place is refused. Unknown fields are ignored.";
+    return { required: false, description, content: content(types, schema, example) };
+  }
+  const ignored = input === "fields" ? "" : " and named in `x-ignored-fields`";
+  const description = `\`null\` in an optional field counts as absent. Unknown fields are ignored${ignored}.`;
+  return { required: true, description, content: content(["application/json"], schema, example) };
 }
-
-const bodyRules = {
-  list: {
-    required: true,
-    description: "`null` in an optional field counts as absent. Unknown fields are ignored.",
-  },
-  json: {
-    required: true,
-    description:
-      "`null` in an optional field counts as absent. Unknown fields are ignored and named in `x-ignored-fields`.",
-  },
-  fields: {
-    required: false,
-    description:
-      "The fields can be in the query instead. If a field is in both, the body's value counts. A field that is given twice in one place is refused. Unknown fields are ignored.",
-  },
-};
-
-const bodyTypes = {
-  list: ["application/json"],
-  json: ["application/json"],
-  fields: ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"],
-} as const;
 
 /** Returns the content of a body in these media types. The example is in JSON. */
 export const content = (types: readonly string[], schema: Json, example?: unknown): Json =>

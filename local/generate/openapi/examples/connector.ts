@@ -12,20 +12,13 @@ const request = { credential_request_id: id };
 const shipment = { shipment_id: "4711" };
 const idempotent = { "Idempotency-Key": "REQ0012345" };
 
-const key = {
-  id: "s-01-001",
-  name: "Ada Key",
+const credentials = ["ada.lovelace@example.com", "ada.admin@example.com"].map(user_id => ({
+  idp_id: "entra",
+  relying_party_id: "login.microsoft.com",
+  user_id,
   state: "processing",
-  credentials: [
-    {
-      idp_id: "entra",
-      relying_party_id: "login.microsoft.com",
-      user_id: "ada.lovelace@example.com",
-      state: "processing",
-    },
-    { idp_id: "entra", relying_party_id: "login.microsoft.com", user_id: "ada.admin@example.com", state: "processing" },
-  ],
-};
+}));
+const key = { id: "s-01-001", name: "Ada Key", state: "processing", credentials };
 const requestView = {
   credential_request_id: id,
   state: "started",
@@ -42,28 +35,22 @@ const requestView = {
     },
   },
 };
-
 const readView = { ...requestView, enrollment_contacts: { emails_to: ["ada.manager@example.com"] } };
-
-const cancelled = { state: "cancelled" };
-const cancelledView = {
+/** Returns the request in another state, with changes of its shipment, its key and each of its credentials. */
+const changed = (state: string, shipment: object, ofKey: object, ofCredential: (index: number) => object) => ({
   ...readView,
-  ...cancelled,
+  state,
   shipment: {
     ...requestView.shipment,
+    ...shipment,
     shipment_items: [
-      {
-        ...key,
-        ...cancelled,
-        credentials: key.credentials.map(credential => ({
-          ...credential,
-          ...cancelled,
-          error_message: "The request was cancelled.",
-        })),
-      },
+      { ...key, state, ...ofKey, credentials: credentials.map((each, index) => ({ ...each, ...ofCredential(index) })) },
     ],
   },
-};
+});
+
+const credentialCancelled = { state: "cancelled", error_message: "The request was cancelled." };
+const cancelled = changed("cancelled", {}, {}, () => credentialCancelled);
 
 const revocation = {
   reason: "requested",
@@ -71,20 +58,13 @@ const revocation = {
   revoked_at: "2026-03-02T16:20:01.000Z",
   failed_attempts: 0,
 };
-/** Returns the request with revocations of so many credentials. */
+/** Returns the answer of a revocation of so many credentials. */
 const revoked = (count: number) => {
-  const credentials = key.credentials.map((credential, index) => ({
-    ...credential,
-    ...(index < count ? { state: "revoked", revocation } : { state: "active" }),
-  }));
   const tracking = { number: "1Z999AA10123456784", link: "https://tracking.example.com/1Z999AA10123456784" };
   const delivery = { state: "in_transit", shipped_at: "2026-01-07T14:05:00.000Z" };
-  const shipment_items = [{ ...key, serial_number: "30000001", state: "complete", credentials }];
-  const data = {
-    ...readView,
-    state: "complete",
-    shipment: { ...requestView.shipment, tracking, delivery, shipment_items },
-  };
+  const data = changed("complete", { tracking, delivery }, { serial_number: "30000001" }, index => ({
+    ...(index < count ? { state: "revoked", revocation } : { state: "active" }),
+  }));
   return { status: 200, answer: { data } };
 };
 
@@ -96,13 +76,8 @@ const started = cloudEventOf({
   sequence: 1,
   at: "2026-01-31T10:00:00.000Z",
 });
-const startedEvent = {
-  id: started.id,
-  type: started.type,
-  time: started.time,
-  sequence: started.sequence,
-  data: started.data,
-};
+const { id: eventId, type, time, sequence, data } = started;
+const startedEvent = { id: eventId, type, time, sequence, data };
 const delivered = { state: "delivered", delivered_at: "2026-01-31T10:00:02.000Z" };
 
 /** Examples of the connector. The request is that of docs/examples/connector-order-v2.json. */
@@ -156,7 +131,7 @@ export const connectorExamples: Examples = {
     status: 200,
     answer: { data: { requests: 1, events: 4, left: 0, is_complete: true } },
   },
-  v2CancelCredentialRequest: { params: request, status: 200, answer: { data: cancelledView } },
+  v2CancelCredentialRequest: { params: request, status: 200, answer: { data: cancelled } },
   v2RevokeCredentialRequest: { params: request, ...revoked(2) },
   v2RevokeSecurityKey: { params: { ...request, key_id: "s-01-001" }, ...revoked(2) },
   v2RevokeCredential: { params: { ...request, key_id: "s-01-001", credential: "1" }, ...revoked(1) },
@@ -213,20 +188,7 @@ export const connectorExamples: Examples = {
     answer: {
       credential_request_id: id,
       credential_request_state: "started",
-      credentials: [
-        {
-          user_id: "ada.lovelace@example.com",
-          relying_party_id: "login.microsoft.com",
-          idp_id: "entra",
-          credential_state: "processing",
-        },
-        {
-          user_id: "ada.admin@example.com",
-          relying_party_id: "login.microsoft.com",
-          idp_id: "entra",
-          credential_state: "processing",
-        },
-      ],
+      credentials: credentials.map(({ state, ...credential }) => ({ ...credential, credential_state: state })),
     },
   },
   v1GetStatus: { status: 200, answer: statusV1 },
