@@ -1,8 +1,7 @@
 import type { Caller, RoleApi } from "../lib/platform/caller.ts";
 import type { TokenHashes } from "../lib/platform/http/authenticate/api-tokens.ts";
 import { createBearerCheck } from "../lib/platform/http/authenticate/bearer.ts";
-import type { TenantTokens } from "../lib/platform/http/authenticate/tenant-token.ts";
-import type { RequestHeaders } from "../lib/platform/http/call.ts";
+import type { Call } from "../lib/platform/http/call.ts";
 import type { DeploymentSettings } from "../lib/platform/settings/deployment-settings.ts";
 import { apiTokenHashes } from "../lib/platform/vault/api-tokens.ts";
 import type { Deployment } from "./deployment.ts";
@@ -17,7 +16,7 @@ export const tokenHashesOf = (
 export function callerCheck(
   { settings, fetch, now, log }: Deployment,
   { api, hashes }: { api: RoleApi; hashes: TokenHashes },
-): (headers: RequestHeaders) => Promise<Caller> {
+): (headers: Call["headers"]) => Promise<Caller> {
   const tenant = tenantTokens(settings);
   return createBearerCheck({
     api,
@@ -30,7 +29,7 @@ export function callerCheck(
 }
 
 /** Returns how to verify tenant tokens. Accepts the v1.0 and the v2.0 issuer of an Entra tenant. */
-function tenantTokens(settings: DeploymentSettings): TenantTokens | undefined {
+function tenantTokens(settings: DeploymentSettings) {
   const { CLOUD_TENANT_ID: tenant, CALLER_AUDIENCES: audiences, CALLER_ISSUERS, CALLER_JWKS_ENDPOINT } = settings;
   if (audiences.length === 0) return undefined;
   const ofTenant = [`https://login.microsoftonline.com/${tenant}/v2.0`, `https://sts.windows.net/${tenant}/`];

@@ -1,6 +1,3 @@
-/** The headers of a request. Names are found in any letter case. */
-export type RequestHeaders = Pick<Headers, "get">;
-
 /** An HTTP request, independent of the platform's types. */
 export interface Call {
   readonly method: string;
@@ -11,7 +8,8 @@ export interface Call {
   readonly url: URL;
   /** The path parameters, decoded once by the host. `%2F` and bytes that are not UTF-8 stay encoded. */
   readonly params: Readonly<Record<string, string>>;
-  readonly headers: RequestHeaders;
+  /** Names are found in any letter case. */
+  readonly headers: Pick<Headers, "get">;
   readonly invocationId: string;
   body(): Promise<Uint8Array>;
 }

@@ -3,7 +3,7 @@ import { Fault } from "../fault.ts";
 import { type Fields, type Log, withLogFields } from "../log.ts";
 import type { Api, Identify } from "./api.ts";
 import { callerAddress } from "./authenticate/caller-address.ts";
-import { cameThroughProxy, type ProxyProof, requireProxy } from "./authenticate/proxy-proof.ts";
+import { cameThroughProxy, requireProxy } from "./authenticate/proxy-proof.ts";
 import type { Call, Reply } from "./call.ts";
 import type { Access, Endpoint, Identity } from "./endpoint.ts";
 import { checkOriginalPath } from "./parse/check-original-path.ts";
@@ -25,7 +25,7 @@ export interface ServeOptions<D, S = unknown> {
   /** Number of trusted proxies in front of the app (G7). */
   readonly trustedProxies: number;
   /** The header by which the proxy identifies itself. If absent, calls may come directly. */
-  readonly proxyProof?: ProxyProof | undefined;
+  readonly proxyProof?: Parameters<typeof requireProxy>[1];
 }
 
 /** The reply to a call, and the log fields that identify its caller or explain the reply. */

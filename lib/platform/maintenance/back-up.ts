@@ -2,14 +2,7 @@ import type { Blobs } from "../azure/blobs.ts";
 import type { Log } from "../log.ts";
 import type { Tables } from "../tables/tables.ts";
 import { days, instant, type Now, plus } from "../time.ts";
-import {
-  type BackupFile,
-  type BackupScope,
-  backupsContainer,
-  backupsOf,
-  isFinished,
-  type ServiceName,
-} from "./backup-files.ts";
+import { type BackupScope, backupsContainer, backupsOf, type Content, isFinished } from "./backup-files.ts";
 import { forEachConcurrently } from "./row-streams.ts";
 import { backupWriter } from "./write-backup.ts";
 
@@ -46,12 +39,12 @@ export async function backUp(
   const startedAt = now();
   const id = `${startedAt.replaceAll(":", "-")}-${Buffer.from(random(4)).toString("hex")}`;
   const writer = backupWriter(blobs, { service, id, log });
-  const files: Record<string, readonly BackupFile[]> = {};
+  const files: Content["tables"] = {};
   for (const name of names) {
     files[name] = await writer.rows(name, tables.table(name).scan());
     log.info("backup_progress", { backup: id, table: name, rows: linesIn(files[name]) });
   }
-  const copied: Record<string, readonly BackupFile[]> = {};
+  const copied: Content["containers"] = {};
   for (const container of containers) copied[container] = await writer.container(container);
   await writer.finish({ startedAt, endedAt: now(), tables: files, containers: copied });
   // A failure of the second place, or of the removal of older backups, must not hide the id of this one.
@@ -73,7 +66,7 @@ export async function backUp(
  * Copies every finished backup that the second place lacks, also those of earlier runs that could not copy theirs. Newest
  * first, so that an old one that cannot be copied does not prevent it. Returns the number of files.
  */
-async function copyBackups(service: ServiceName, from: Blobs, to: Blobs): Promise<number> {
+async function copyBackups(service: BackupScope["service"], from: Blobs, to: Blobs): Promise<number> {
   const [own, copies] = [await backupsOf(from, service), await backupsOf(to, service)];
   let copied = 0;
   const copy = async (name: string) => {
@@ -96,16 +89,16 @@ async function* shared<T>(items: Iterable<T>): AsyncGenerator<T> {
   yield* items;
 }
 
-const linesIn = (files: readonly BackupFile[]): number => files.reduce((sum, { lines }) => sum + lines, 0);
+const linesIn = (files: Content["tables"][string]): number => files.reduce((sum, { lines }) => sum + lines, 0);
 
-const countsOf = (files: Readonly<Record<string, readonly BackupFile[]>>): Readonly<Record<string, number>> =>
+const countsOf = (files: Content["tables"]): Readonly<Record<string, number>> =>
   Object.fromEntries(Object.entries(files).map(([name, of]) => [name, linesIn(of)]));
 
 /** A backup that is not finished by then has died. */
 const unfinishedMs = days(1);
 
 async function removeOld(
-  service: ServiceName,
+  service: BackupScope["service"],
   { blobs, now, keepMs }: { readonly blobs: Blobs; readonly now: Now; readonly keepMs: number },
 ): Promise<number> {
   let removed = 0;

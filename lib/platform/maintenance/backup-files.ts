@@ -5,11 +5,9 @@ import type { Blobs } from "../azure/blobs.ts";
 /** The container of backups, which Bicep or the local start creates. */
 export const backupsContainer = "backups";
 
-export type ServiceName = "auth" | "connector";
-
 /** What a backup of a service contains. */
 export interface BackupScope {
-  readonly service: ServiceName;
+  readonly service: "auth" | "connector";
   /** Tables to copy, in this order. Tables that can be computed from these are not copied. */
   readonly tables: readonly string[];
   readonly containers: readonly string[];
@@ -31,7 +29,6 @@ export const contentSchema = z.lazy(() =>
   }),
 );
 export type Content = z.output<typeof contentSchema>;
-export type BackupFile = z.output<typeof file>;
 
 /** The content of a backup with its hash. Written last, so a backup without a manifest is unfinished. */
 export const manifestSchema = z.object({ content: z.unknown(), sha256: z.string() });
@@ -49,7 +46,10 @@ export const blobPath = (container: string, name: string): string => `blobs/${co
 export const contentHash = (written: string | Uint8Array): string => createHash("sha256").update(written).digest("hex");
 
 /** Returns the blobs of all backups of a service by the backup's id, oldest first. */
-export async function backupsOf(blobs: Blobs, service: ServiceName): Promise<ReadonlyMap<string, readonly string[]>> {
+export async function backupsOf(
+  blobs: Blobs,
+  service: BackupScope["service"],
+): Promise<ReadonlyMap<string, readonly string[]>> {
   const names = await Array.fromAsync(blobs.list(backupsContainer, `${service}/`));
   return Map.groupBy(names, name => name.split("/")[1] ?? "");
 }

@@ -4,7 +4,6 @@ import { Fault } from "../fault.ts";
 import type { Entity } from "../tables/tables.ts";
 import type { Instant } from "../time.ts";
 import {
-  type BackupFile,
   type BackupScope,
   type BlobEntry,
   backupsContainer,
@@ -50,7 +49,7 @@ export async function openBackup(
     if (found === undefined || contentHash(found) !== sha256) throw damaged(name);
     return found;
   };
-  async function* linesOf<T>(of: readonly BackupFile[] = [], line: z.ZodType<T>): AsyncGenerator<T> {
+  async function* linesOf<T>(of: Content["tables"][string] = [], line: z.ZodType<T>): AsyncGenerator<T> {
     for (const { name, sha256, lines: count } of of) {
       const lines = Buffer.from(await read(name, sha256))
         .toString()

@@ -3,7 +3,7 @@ import type { Log } from "../log.ts";
 import { parseRow, readOrLog } from "../tables/row-schema.ts";
 import type { Row } from "../tables/tables.ts";
 import {
-  type BackupFile,
+  type BackupScope,
   type BlobEntry,
   backupsContainer,
   blobPath,
@@ -12,7 +12,6 @@ import {
   formatVersion,
   manifestName,
   rowSchema,
-  type ServiceName,
 } from "./backup-files.ts";
 
 const maxLinesPerFile = 1000;
@@ -22,13 +21,13 @@ const maxCharactersPerFile = 8 * 2 ** 20;
 /** Returns a writer of one backup. Names of its blobs start with service and id. */
 export function backupWriter(
   blobs: Blobs,
-  { service, id, log }: { readonly service: ServiceName; readonly id: string; readonly log: Log },
+  { service, id, log }: { readonly service: BackupScope["service"]; readonly id: string; readonly log: Log },
 ) {
   const at = (name: string) => `${service}/${id}/${name}`;
 
   /** Writes values as lines of JSON, at most a thousand in a file. */
-  async function writeLines(folder: string, values: AsyncIterable<object>): Promise<BackupFile[]> {
-    const files: BackupFile[] = [];
+  async function writeLines(folder: string, values: AsyncIterable<object>): Promise<Content["tables"][string]> {
+    const files: Content["tables"][string][number][] = [];
     let lines: string[] = [];
     let size = 0;
     const flush = async () => {

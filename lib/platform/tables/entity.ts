@@ -1,7 +1,7 @@
 import type { TableEntity } from "@azure/data-tables";
 
 /** The value of a property. Table storage has no `null`: absent properties are left out. */
-export type Value = string | number | boolean | Date;
+type Value = string | number | boolean | Date;
 
 /** A row to write: its two keys and its properties. Undefined properties are left out. */
 export type Entity = {

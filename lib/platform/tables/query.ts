@@ -28,7 +28,7 @@ export interface Scan {
 /** The service accepts 15 comparisons in a filter, one of which is that of the partition. */
 export const maxRowKeys = 14;
 
-export interface PageOptions {
+interface PageOptions {
   /** Maximum number of rows of a page, at most 1,000. */
   readonly top: number;
   /** Of the previous page. */

@@ -3,7 +3,7 @@ import { isLocalService, type ServiceAccess } from "../azure/service-access.ts";
 import { callService, type Policies, rejectNonJson, retryOptions } from "../azure/service-errors.ts";
 import { checkedEtag, etagOf, undefinedIf } from "./conditions.ts";
 import { type Entity, isKey, type Row, toEntity, toRow } from "./entity.ts";
-import { type Filter, type PageOptions, type RowPage, readRowPage, type Scan } from "./query.ts";
+import { type Filter, type RowPage, readRowPage, type Scan } from "./query.ts";
 import { type Action, conditionalRemovals, retryableTransactions, submit } from "./transaction.ts";
 
 export type { Entity, Row } from "./entity.ts";
@@ -41,7 +41,7 @@ export interface Table {
   query(filter: Filter, options?: QueryOptions): AsyncIterable<Row>;
   /** Yields the rows of several partitions like `query`. For maintenance, clean-up and rare calls of administrators. */
   scan(range?: Scan, options?: QueryOptions): AsyncIterable<Row>;
-  queryPage(filter: Filter | Scan, options: PageOptions): Promise<RowPage>;
+  queryPage(filter: Filter | Scan, options: Parameters<typeof readRowPage>[2]): Promise<RowPage>;
 }
 
 interface QueryOptions {
@@ -111,7 +111,7 @@ function tableOf(open: () => Promise<TableClient>, timeoutMs: number): Table {
       ),
     );
 
-  const queryPage = (filter: Filter | Scan, options: PageOptions) =>
+  const queryPage = (filter: Filter | Scan, options: Parameters<typeof readRowPage>[2]) =>
     call((client, abortSignal) => readRowPage(client, filter, options, abortSignal));
 
   async function* rows(filter: Filter | Scan, { limit = Number.POSITIVE_INFINITY, select }: QueryOptions = {}) {

@@ -2,13 +2,13 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { TableClient, TransactionAction } from "@azure/data-tables";
 import type { Policies } from "../azure/service-errors.ts";
 import { checkedEtag } from "./conditions.ts";
-import { toEntity, type Value } from "./entity.ts";
+import { type Entity, toEntity } from "./entity.ts";
 
 /** Maximum number of actions of a transaction. */
 export const transactionSize = 100;
 
 /** A row to write into the transaction's partition. */
-type Part = { readonly rowKey: string; readonly [property: string]: Value | undefined };
+type Part = { readonly rowKey: string; readonly [property: string]: Entity[string] };
 
 /** One change of a transaction. */
 export type Action =

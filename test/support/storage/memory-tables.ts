@@ -1,7 +1,7 @@
 import { checkedEtag } from "../../../lib/platform/tables/conditions.ts";
 import { type Entity, toEntity, toRow } from "../../../lib/platform/tables/entity.ts";
-import type { Filter, PageOptions, Scan } from "../../../lib/platform/tables/query.ts";
-import type { Action, Row, RowPage, Table, Tables } from "../../../lib/platform/tables/tables.ts";
+import type { Filter, Scan } from "../../../lib/platform/tables/query.ts";
+import type { Action, Row, Table, Tables } from "../../../lib/platform/tables/tables.ts";
 
 /** Rows of all tables by their keys. */
 type Rows = Map<string, Row>;
@@ -76,7 +76,7 @@ function memoryTable(rows: () => Rows, sorted: () => readonly Row[], versions: {
     const part = "insert" in action ? action.insert : "replace" in action ? action.replace : action.upsert;
     return put({ ...part, partitionKey });
   };
-  const page = async (filter: Filter | Scan, { top, continuation = "" }: PageOptions): Promise<RowPage> => {
+  const page: Table["queryPage"] = async (filter, { top, continuation = "" }) => {
     const found = sorted().filter(row => keyOf(row.partitionKey, row.rowKey) >= continuation && isIn(filter, row));
     const next = found[top];
     const shown = found.slice(0, top);

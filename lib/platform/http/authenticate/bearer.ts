@@ -4,9 +4,9 @@ import { type Caller, callerRoles } from "../../caller.ts";
 import { Fault } from "../../fault.ts";
 import type { Log } from "../../log.ts";
 import type { Now } from "../../time.ts";
-import type { RequestHeaders } from "../call.ts";
+import type { Call } from "../call.ts";
 import { badToken } from "./bad-token.ts";
-import { createTenantTokenCheck, type TenantTokens } from "./tenant-token.ts";
+import { createTenantTokenCheck } from "./tenant-token.ts";
 
 /** The stored form of a static API token. The token itself is not stored (G3). */
 export const tokenHash = z.object({
@@ -45,7 +45,7 @@ export interface KnownTokens {
 interface BearerOptions {
   readonly api: "core" | "connector";
   /** If absent, no tenant token is accepted. */
-  readonly tenant?: TenantTokens;
+  readonly tenant?: Parameters<typeof createTenantTokenCheck>[0];
   /** If absent, no static token is accepted. */
   readonly tokens?: KnownTokens;
   readonly fetch: typeof fetch;
@@ -82,7 +82,7 @@ export const hashToken = (token: string): string => createHash("sha256").update(
  * without a valid token, `forbidden` for a token without a role or of another API, and `unavailable` if the issuer's keys cannot
  * be read. If neither kind of token is configured, it refuses every call.
  */
-export function createBearerCheck(options: BearerOptions): (headers: RequestHeaders) => Promise<Caller> {
+export function createBearerCheck(options: BearerOptions): (headers: Call["headers"]) => Promise<Caller> {
   const checkTenantToken = options.tenant === undefined ? undefined : createTenantTokenCheck(options.tenant, options);
   return async headers => {
     const header = headers.get("authorization") ?? "";

@@ -3,7 +3,7 @@ import { Fault } from "../../fault.ts";
 import type { Call } from "../call.ts";
 
 /** A secret header value that the deployment's proxy adds to every call. Callers that bypass the proxy do not know it (G7). */
-export interface ProxyProof {
+interface ProxyProof {
   readonly header: string;
   readonly id: string;
 }

@@ -8,7 +8,7 @@ import { badToken } from "./bad-token.ts";
 import { issuerKeys } from "./issuer-keys.ts";
 
 /** How to verify tokens of the customer's tenant (G3). */
-export interface TenantTokens {
+interface TenantTokens {
   readonly issuers: readonly string[];
   readonly audiences: readonly string[];
   readonly jwksUrl: string;
