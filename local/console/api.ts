@@ -2,7 +2,7 @@ import { enveloped, type Outcome, type OutgoingCall, outcomeOf, passedOn } from 
 import { createServedApis } from "../../commands/console/served-apis.ts";
 import type { HttpAnswer, HttpCall } from "../../commands/http-exchange.ts";
 import type { LocalHost } from "../host/host.ts";
-import { withControlBody } from "../peers/control-body.ts";
+import { withControlBody } from "../peers/control.ts";
 import type { Tokens } from "../start/tokens.ts";
 import { choices } from "./choices.ts";
 import { importKeyFile, keyFile } from "./import-keys.ts";

@@ -31,23 +31,8 @@ type ParsedRule = z.output<typeof faultRule>;
 /** How a call continues: normally, with a dropped connection before or during the response, or with another response. */
 type Fate = "go" | "drop" | "cut" | HttpAnswer;
 
-export interface Faults {
-  add(rule: ParsedRule): void;
-  /** Counts a call as in progress until the returned function is called. */
-  enter(call: HttpCall): () => void;
-  /** Returns the first matching rule and counts one of its times. */
-  take(call: HttpCall): ParsedRule | undefined;
-  /** Returns how the call continues, after a delay or hang; `drop` if `gone` aborts during a hang. */
-  strike(rule: ParsedRule, gone: AbortSignal): Promise<Fate>;
-  /** Returns the rules with their remaining times. */
-  list(): readonly ParsedRule[];
-  clear(): void;
-  hanging(): number;
-  /** Ends every hang with this result. Returns their number. */
-  end(fate: "go" | "drop"): number;
-}
-
-export function createFaults(watch: Watch): Faults {
+/** The faults of one peer. */
+export function createFaults(watch: Watch) {
   let rules: ParsedRule[] = [];
   const inProgress = new Set<HttpCall>();
   const hung = new Set<(fate: "go" | "drop") => void>();
@@ -65,6 +50,7 @@ export function createFaults(watch: Watch): Faults {
       watch.changed();
     });
 
+  /** Ends every hang with this result. Returns their number. */
   const end = (fate: "go" | "drop") => {
     const ending = [...hung];
     for (const finish of ending) finish(fate);
@@ -72,14 +58,14 @@ export function createFaults(watch: Watch): Faults {
   };
 
   return {
-    add: rule => {
-      rules.push(rule);
-    },
-    enter: call => {
+    add: (rule: ParsedRule) => void rules.push(rule),
+    /** Counts a call as in progress until the returned function is called. */
+    enter: (call: HttpCall) => {
       inProgress.add(call);
       return () => inProgress.delete(call);
     },
-    take: call => {
+    /** Returns the first matching rule and counts one of its times. */
+    take: (call: HttpCall): ParsedRule | undefined => {
       const others = (rule: ParsedRule) => [...inProgress].filter(each => each !== call && fits(rule, each)).length;
       const found = rules.find(rule => fits(rule, call) && (rule.above === undefined || others(rule) >= rule.above));
       if (found === undefined) return undefined;
@@ -88,7 +74,8 @@ export function createFaults(watch: Watch): Faults {
         .filter(rule => rule.times > 0);
       return found;
     },
-    strike: async (rule, gone) => {
+    /** Returns how the call continues, after a delay or hang; `drop` if `gone` aborts during a hang. */
+    strike: async (rule: ParsedRule, gone: AbortSignal): Promise<Fate> => {
       switch (rule.kind) {
         case "hang":
           return hang(gone);
@@ -115,7 +102,8 @@ export function createFaults(watch: Watch): Faults {
           };
       }
     },
-    list: () => rules,
+    /** Returns the rules with their remaining times. */
+    list: (): readonly ParsedRule[] => rules,
     clear: () => {
       rules = [];
       end("drop");

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type HttpAnswer, type HttpCall, listen, readCall, sendAnswer, shut } from "../../commands/http-exchange.ts";
-import { withControlBody } from "./control-body.ts";
-import { createFaults, type FaultRule, type Faults, faultRule } from "./faults.ts";
+import { type ControlRoutes, controlAnswer, withBody } from "./control.ts";
+import { createFaults, type FaultRule, faultRule } from "./faults.ts";
+import { refusing } from "./refusal.ts";
 import { createWatch } from "./watch.ts";
 
 export type { HttpAnswer, HttpCall } from "../../commands/http-exchange.ts";
@@ -39,19 +40,17 @@ export interface Peer {
   close(): Promise<void>;
 }
 
-type Handle = (call: HttpCall) => HttpAnswer | undefined | Promise<HttpAnswer | undefined>;
-
-export interface PeerOptions {
+interface PeerOptions {
   /** The routes of the peer; undefined becomes 404. */
-  handle: Handle;
-  /** The `/_control/` routes of the peer, which have priority over the common ones. */
-  control?: Handle;
+  handle(call: HttpCall): HttpAnswer | undefined | Promise<HttpAnswer | undefined>;
+  /** The `/_control/` routes of the peer, besides the common ones. */
+  control?: ControlRoutes;
   /** A free port if 0 or absent. */
   port?: number | undefined;
 }
 
 /** Starts a peer on 127.0.0.1. Calls under `/_control/` steer it; they are not recorded, and faults do not affect them. */
-export async function startPeer(name: string, { handle, control, port = 0 }: PeerOptions): Promise<Peer> {
+export async function startPeer(name: string, { handle, control = {}, port = 0 }: PeerOptions): Promise<Peer> {
   const watch = createWatch();
   const faults = createFaults(watch);
   const requests: { -readonly [K in keyof PeerRequest]: PeerRequest[K] }[] = [];
@@ -66,7 +65,7 @@ export async function startPeer(name: string, { handle, control, port = 0 }: Pee
       watch.changed();
       const before = rule?.phase === "before" ? await faults.strike(rule, gone) : "go";
       if (closed) return "drop";
-      const fate = before === "go" ? ((await handle(call)) ?? notFound(call)) : before;
+      const fate = before === "go" ? ((await refusing(() => handle(call))) ?? notFound(call)) : before;
       const after = rule?.phase === "after" ? await faults.strike(rule, gone) : "go";
       return after === "go" ? fate : after;
     } finally {
@@ -79,7 +78,7 @@ export async function startPeer(name: string, { handle, control, port = 0 }: Pee
     response.once("close", () => gone.abort());
     const call = await readCall(request, url);
     if (call.path.startsWith("/_control/")) {
-      sendAnswer(response, (await control?.(call)) ?? (await commonControl(call)) ?? notFound(call));
+      sendAnswer(response, (await refusing(() => controlAnswer(controls, call))) ?? notFound(call));
       return;
     }
     const record = { method: call.method, path: call.path, at: Date.now(), status: null as number | null };
@@ -110,7 +109,25 @@ export async function startPeer(name: string, { handle, control, port = 0 }: Pee
   });
   url = `http://127.0.0.1:${await listen(server, name, port)}`;
 
-  const commonControl = commonControls({ faults, requests: () => requests, reset: () => void requests.splice(0) });
+  const resetRequests = () => void requests.splice(0);
+  const release = () => ({ released: faults.end("go") });
+  /** The HTTP form of {@link Peer}, for other processes. */
+  const controls: ControlRoutes = {
+    "GET faults": faults.list,
+    "POST faults": withBody(faultRule, rule => {
+      faults.add(rule);
+      return rule;
+    }),
+    "DELETE faults": faults.clear,
+    "GET requests": ({ query }) => ({
+      total: requests.length,
+      hanging: faults.hanging(),
+      requests: requests.slice(Math.max(0, requests.length - Number(query.get("top") ?? requests.length))),
+    }),
+    "DELETE requests": resetRequests,
+    "POST release": release,
+    ...control,
+  };
   const count = (method: string, path: RegExp) =>
     requests.filter(request => request.method === method && request.path.search(path) !== -1).length;
 
@@ -121,11 +138,11 @@ export async function startPeer(name: string, { handle, control, port = 0 }: Pee
     clearFaults: faults.clear,
     requests: () => requests.map(request => ({ ...request })),
     count,
-    resetRequests: () => void requests.splice(0),
+    resetRequests,
     hanging: faults.hanging,
     untilHanging: (n = 1) => watch.until(() => faults.hanging() >= n),
     untilRequested: (method, path, n = 1) => watch.until(() => count(method, path) >= n),
-    release: () => void faults.end("go"),
+    release,
     close: async () => {
       if (closed) return;
       closed = true;
@@ -139,42 +156,3 @@ const notFound = ({ method, path }: HttpCall): HttpAnswer => ({
   status: 404,
   body: { error: { code: "NotFound", message: `there is no ${method} ${path}` } },
 });
-
-interface Controlled {
-  readonly faults: Faults;
-  requests(): readonly PeerRequest[];
-  reset(): void;
-}
-
-/** Handles the common `/_control/` calls, the HTTP form of {@link Peer} for other processes. */
-const commonControls =
-  ({ faults, requests, reset }: Controlled): Handle =>
-  ({ method, path, query, body }) => {
-    switch (`${method} ${path}`) {
-      case "GET /_control/faults":
-        return { status: 200, body: faults.list() };
-      case "POST /_control/faults":
-        return withControlBody(faultRule, body, rule => {
-          faults.add(rule);
-          return { status: 201, body: rule };
-        });
-      case "DELETE /_control/faults":
-        faults.clear();
-        return { status: 204 };
-      case "GET /_control/requests":
-        return {
-          status: 200,
-          body: { total: requests().length, hanging: faults.hanging(), requests: latest(requests(), query.get("top")) },
-        };
-      case "DELETE /_control/requests":
-        reset();
-        return { status: 204 };
-      case "POST /_control/release":
-        return { status: 200, body: { released: faults.end("go") } };
-      default:
-        return undefined;
-    }
-  };
-
-const latest = <T>(all: readonly T[], top: string | null): readonly T[] =>
-  top === null ? all : all.slice(Math.max(0, all.length - Number(top)));

@@ -1,6 +1,6 @@
 import { enveloped, type Outcome } from "../../../commands/console/calls.ts";
 import type { HttpAnswer } from "../../../commands/http-exchange.ts";
-import { withControlBody } from "../../peers/control-body.ts";
+import { withControlBody } from "../../peers/control.ts";
 import { newSoftwareKey, type SoftwareKey, type SoftwareKeys } from "./software-keys.ts";
 
 /** Imports a key by the Core API (decision A10). */

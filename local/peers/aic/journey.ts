@@ -2,9 +2,11 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { jwtVerify, SignJWT } from "jose";
 import * as z from "zod";
 import { type Accounts, folded } from "../idp/accounts.ts";
-import { idOfUser } from "../pingone/user-id.ts";
+import { readBody } from "../read-body.ts";
 import { verifyAttestation } from "../security-key/authenticator-verify.ts";
 import type { State } from "../state-file.ts";
+import { idOfUser } from "../uuid-of.ts";
+import type { AicSettings } from "./aic.ts";
 import { type AicForm, askForCredential, askForName } from "./callbacks.ts";
 import { badRequest, journeyFailure, notFound, timedOut } from "./errors.ts";
 import { readOutcome } from "./outcome.ts";
@@ -20,40 +22,12 @@ export interface AicJourneyState {
   readonly registrations: { readonly userId: string; readonly credentialId: string; readonly displayName: string }[];
 }
 
-export interface AicBehaviour {
-  readonly form: AicForm;
-  readonly maxDevices: number;
-  /** Duration of a journey, which its administrator sets. */
-  readonly journeySeconds: number;
-}
-
 export interface AicJourneyOptions {
   readonly journey: string;
   readonly realm: string;
   readonly relyingPartyId: string;
   /** PEM of the only key maker that the registration node trusts. */
   readonly attestationRoot: string;
-}
-
-/** A WebAuthn device in AM's list. */
-export interface AmDevice {
-  readonly _id: string;
-  readonly uuid: string;
-  readonly credentialId: string;
-  readonly deviceName: string;
-  readonly deviceManagementStatus: boolean;
-}
-
-export interface AicJourney {
-  /** Both functions throw `AmError`. */
-  begin(): Promise<object>;
-  goOn(body: Buffer): Promise<object>;
-  of(userId: string): AicJourneyState["registrations"];
-  /** Returns the devices of the user with this id, as AM lists them. */
-  devicesOf(id: string): readonly AmDevice[];
-  /** Throws `AmError` 404 if the user has no such device. */
-  remove(id: string, uuid: string): AmDevice;
-  expire(): void;
 }
 
 const answer = z.object({
@@ -71,8 +45,8 @@ export function createAicJourney(
   { journey, realm, relyingPartyId, attestationRoot }: AicJourneyOptions,
   file: State<AicJourneyState>,
   accounts: Accounts,
-  behaviour: () => AicBehaviour,
-): AicJourney {
+  chosen: AicSettings,
+) {
   const { steps, registrations } = file.value;
   const of = (userId: string) => registrations.filter(each => folded(each.userId) === folded(userId));
 
@@ -80,7 +54,7 @@ export function createAicJourney(
   const handOut = async (started: Omit<AicJourneyState["steps"][string], "form">, callbacks: readonly object[]) => {
     for (const [otk, old] of Object.entries(steps)) if (old.expiresAt <= Date.now() - 86_400_000) delete steps[otk];
     const otk = randomUUID();
-    steps[otk] = { ...started, form: behaviour().form };
+    steps[otk] = { ...started, form: chosen.form };
     file.save();
     const expires = Math.floor(started.expiresAt / 1000);
     const authId = await new SignJWT({ authIndexType: "service", authIndexValue: journey, realm: `/${realm}`, otk })
@@ -116,9 +90,9 @@ export function createAicJourney(
   };
 
   return {
-    begin: () => handOut({ expiresAt: Date.now() + behaviour().journeySeconds * 1000 }, [askForName()]),
-    goOn: async body => {
-      const { authId, callbacks } = read(body);
+    begin: () => handOut({ expiresAt: Date.now() + chosen.journeySeconds * 1000 }, [askForName()]),
+    goOn: async (body: Buffer): Promise<object> => {
+      const { authId, callbacks } = readBody(answer, body, () => badRequest("The body is no step of a journey."));
       const spent = await spend(authId);
       const value = callbacks.at(-1)?.input[0]?.value;
       if (typeof value !== "string") throw badRequest("The callbacks are not those that were asked for.");
@@ -126,18 +100,17 @@ export function createAicJourney(
         await register(spent.userId, spent.challenge, value, spent.form);
         return { successUrl: "/enduser/?realm=/alpha", realm: `/${realm}` };
       }
-      const { form, maxDevices } = behaviour();
-      if (accounts.statusOf(value) !== "known" || of(value).length >= maxDevices) throw journeyFailure();
+      if (accounts.statusOf(value) !== "known" || of(value).length >= chosen.maxDevices) throw journeyFailure();
       const challenge = randomBytes(32);
       const taken = of(value).map(({ credentialId }) => Buffer.from(credentialId, "base64url"));
       const userId = Buffer.from(idOfUser(value)).toString("base64");
-      const asked = askForCredential(form, { rpId: relyingPartyId, userName: value, userId, challenge, taken });
+      const asked = askForCredential(chosen.form, { rpId: relyingPartyId, userName: value, userId, challenge, taken });
       const { expiresAt } = spent;
       return handOut({ userId: value, challenge: challenge.toString("base64url"), expiresAt }, asked);
     },
-    of,
-    devicesOf: id => registrations.filter(({ userId }) => idOfUser(userId) === id).map(deviceOf),
-    remove: (id, uuid) => {
+    /** Returns the devices of the user with this id, as AM lists them. */
+    devicesOf: (id: string) => registrations.filter(({ userId }) => idOfUser(userId) === id).map(deviceOf),
+    remove: (id: string, uuid: string) => {
       const found = registrations.find(each => idOfUser(each.userId) === id && deviceOf(each).uuid === uuid);
       if (found === undefined) throw notFound();
       registrations.splice(registrations.indexOf(found), 1);
@@ -151,7 +124,7 @@ export function createAicJourney(
   };
 }
 
-function deviceOf({ credentialId, displayName }: AicJourneyState["registrations"][number]): AmDevice {
+function deviceOf({ credentialId, displayName }: AicJourneyState["registrations"][number]) {
   const uuid = idOfUser(`device ${credentialId}`);
   return { _id: uuid, uuid, credentialId, deviceName: displayName, deviceManagementStatus: false };
 }
@@ -163,13 +136,5 @@ async function otkOf(authId: string, key: Uint8Array): Promise<string> {
     return String(payload.otk);
   } catch {
     throw badRequest("The authId is not readable.");
-  }
-}
-
-function read(body: Buffer): z.output<typeof answer> {
-  try {
-    return answer.parse(JSON.parse(body.toString("utf8")));
-  } catch {
-    throw badRequest("The body is no step of a journey.");
   }
 }

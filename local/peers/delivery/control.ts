@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { withControlBody } from "../control-body.ts";
-import type { HttpAnswer, HttpCall } from "../peer.ts";
-import type { ProgrammedKey } from "../security-key/program.ts";
+import { type ControlRoutes, withBody } from "../control.ts";
+import { codedRefusal } from "../refusal.ts";
+import { SABOTAGES } from "../security-key/sabotage.ts";
 import type { Shipments } from "./shipments.ts";
-import { keysOf, SABOTAGES, type Shipment } from "./view.ts";
-import { DeliveryError, SHIPMENT_STATES } from "./wire.ts";
+import { keysOf, type Shipment } from "./view.ts";
+import { SHIPMENT_STATES } from "./wire.ts";
 
 const change = z.strictObject({
   /** Stays until it is changed. */
@@ -27,48 +27,38 @@ const change = z.strictObject({
 const settings = z.strictObject({ shipAfterMs: z.int().nonnegative().optional(), search: z.boolean().optional() });
 const rotation = z.strictObject({ forget: z.boolean().optional() });
 
-type DeliveryChange = z.input<typeof change>;
-type DeliverySettings = z.input<typeof settings>;
+export type DeliveryControls = ReturnType<typeof createDeliveryControls>;
 
-/** A shipment with all that the delivery service knows of it. */
-interface DeliveredShipment {
-  readonly id: string;
-  readonly customerReference: string | undefined;
-  readonly state: number;
-  /** Empty before they are programmed. */
-  readonly keys: readonly Omit<ProgrammedKey, "data">[];
+interface Chosen {
+  shipAfterMs: number;
+  search: boolean;
 }
 
 /** What a test or a user of the local system can do with the service, also by calls under `/_control/`. */
-export interface DeliveryControls {
-  /** Returns the shipments in their current states, oldest first. */
-  shipments(): Promise<readonly DeliveredShipment[]>;
-  /** Returns the changed shipment; undefined if it was deleted. Rejects for an unknown id. */
-  control(id: string, change: DeliveryChange): Promise<DeliveredShipment | undefined>;
-  settings(changed: DeliverySettings): void;
-  /** @param forget whether the old keys are deleted at once, instead of kept for messages in transit */
-  rotateKeys(options?: z.input<typeof rotation>): Promise<void>;
-}
-
 export function createDeliveryControls(
   shipments: Shipments,
-  { settings, rotateKeys }: Pick<DeliveryControls, "settings" | "rotateKeys">,
-): DeliveryControls {
-  const seen = (shipment: Shipment): DeliveredShipment => ({
+  chosen: Chosen,
+  rotateKeys: (options?: z.output<typeof rotation>) => Promise<void>,
+) {
+  /** Returns a shipment with all that the delivery service knows of it. It has no keys before they are programmed. */
+  const seen = (shipment: Shipment) => ({
     id: shipment.id,
     customerReference: shipment.body.customer_reference,
     state: shipments.stateOf(shipment),
     keys: keysOf(shipment).flatMap(({ programmed }) => {
       if (programmed === undefined) return [];
-      const { data: _, ...key } = programmed;
+      const { responses: _, ...key } = programmed;
       return [key];
     }),
   });
   return {
-    settings,
+    settings: (changed: z.output<typeof settings>) => void Object.assign(chosen, changed),
+    /** With `forget`, the old keys are deleted at once, instead of kept for messages in transit. */
     rotateKeys,
+    /** Returns the shipments in their current states, oldest first. */
     shipments: async () => (await shipments.all()).map(seen),
-    control: async (id, wanted) => {
+    /** Returns the changed shipment; undefined if it was deleted. Rejects for an unknown id. */
+    control: async (id: string, wanted: z.input<typeof change>) => {
       const { state, ship, tracked, purge, delete: gone, sabotage } = change.parse(wanted);
       if (gone) {
         shipments.remove(id);
@@ -90,34 +80,13 @@ export function createDeliveryControls(
 
 async function refuseWithoutPair(shipments: Shipments, id: string) {
   const credentials = keysOf(await shipments.current(id)).flatMap(({ order }) => order.credentials);
-  if (credentials.length < 2) throw new DeliveryError("conflict", "only two credentials or more can be swapped");
+  if (credentials.length < 2) throw codedRefusal("conflict", "only two credentials or more can be swapped");
 }
 
 /** Returns the `/_control/` routes of {@link DeliveryControls}. */
-export async function deliveryControlRoutes(
-  controls: DeliveryControls,
-  { method, path, body }: HttpCall,
-): Promise<HttpAnswer | undefined> {
-  const [, id] = path.match(/^\/_control\/shipments\/([^/]+)$/) ?? [];
-  if (method === "POST" && id !== undefined)
-    return withControlBody(change, body, async wanted => {
-      const shipment = await controls.control(id, wanted);
-      return shipment === undefined ? { status: 204 } : { status: 200, body: shipment };
-    });
-  switch (`${method} ${path}`) {
-    case "GET /_control/shipments":
-      return { status: 200, body: await controls.shipments() };
-    case "POST /_control/settings":
-      return withControlBody(settings, body, changed => {
-        controls.settings(changed);
-        return { status: 204 };
-      });
-    case "POST /_control/rotate-keys":
-      return withControlBody(rotation, body, async options => {
-        await controls.rotateKeys(options);
-        return { status: 204 };
-      });
-    default:
-      return undefined;
-  }
-}
+export const deliveryControlRoutes = (controls: DeliveryControls): ControlRoutes => ({
+  "GET shipments": controls.shipments,
+  "POST shipments/:id": withBody(change, (wanted, id) => controls.control(id, wanted)),
+  "POST settings": withBody(settings, controls.settings),
+  "POST rotate-keys": withBody(rotation, controls.rotateKeys),
+});

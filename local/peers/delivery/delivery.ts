@@ -1,21 +1,14 @@
-import { type Peer, startPeer } from "../peer.ts";
-import { type KeyMaker, openKeyMaker } from "../security-key/key-maker.ts";
+import { startPeer } from "../peer.ts";
+import { openKeyMaker } from "../security-key/key-maker.ts";
 import { emptyKeyring, rotate } from "../security-key/keyring.ts";
 import { openState } from "../state-file.ts";
-import { createDeliveryControls, type DeliveryControls, deliveryControlRoutes } from "./control.ts";
-import { deliveryRoutes, refusing, SIGN_JWKS, TRANSPORT_JWKS } from "./routes.ts";
+import { createDeliveryControls, deliveryControlRoutes } from "./control.ts";
+import { deliveryRoutes, SIGN_JWKS, TRANSPORT_JWKS } from "./routes.ts";
 import { createShipments, type DeliveryState } from "./shipments.ts";
 
-export interface Delivery extends Peer, DeliveryControls {
-  readonly transportJwksUrl: string;
-  readonly signJwksUrl: string;
-  /** PEM of the root that verifiers of the keys' attestations trust. */
-  readonly attestationRoot: string;
-  /** The key maker, for peers that use the same one. */
-  readonly maker: KeyMaker;
-}
+export type Delivery = Awaited<ReturnType<typeof startDelivery>>;
 
-export interface DeliveryOptions {
+interface DeliveryOptions {
   readonly port?: number | undefined;
   readonly statePath?: string | undefined;
   /** The bearer token of callers. */
@@ -25,7 +18,7 @@ export interface DeliveryOptions {
 }
 
 /** Starts a delivery service with the API of docs/peers/delivery.md and the formats of docs/peers/exchange-format.md. */
-export async function startDelivery(options: DeliveryOptions): Promise<Delivery> {
+export async function startDelivery(options: DeliveryOptions) {
   const file = openState<DeliveryState>(options.statePath, {
     keyring: emptyKeyring,
     nextSerial: 30_000_001,
@@ -33,16 +26,11 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   });
   const maker = await openKeyMaker(file);
   const { keyring } = maker;
-  const rotateKeys: Delivery["rotateKeys"] = async rotation => {
-    await rotate(keyring, rotation);
-    file.save();
-  };
   const chosen = { shipAfterMs: options.shipAfterMs ?? 2000, search: true };
   const shipments = createShipments(file, maker, () => chosen.shipAfterMs);
-  const controls = createDeliveryControls(shipments, {
-    settings: ({ shipAfterMs = chosen.shipAfterMs, search = chosen.search }) =>
-      void Object.assign(chosen, { shipAfterMs, search }),
-    rotateKeys,
+  const controls = createDeliveryControls(shipments, chosen, async rotation => {
+    await rotate(keyring, rotation);
+    file.save();
   });
   const service = {
     // Read at each call, so that a test can revoke it.
@@ -55,15 +43,17 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   };
   const peer = await startPeer("delivery", {
     port: options.port,
-    handle: call => refusing(() => deliveryRoutes(service, call)),
-    control: call => refusing(() => deliveryControlRoutes(controls, call)),
+    handle: call => deliveryRoutes(service, call),
+    control: deliveryControlRoutes(controls),
   });
   return {
     ...peer,
     ...controls,
     transportJwksUrl: peer.url + TRANSPORT_JWKS,
     signJwksUrl: peer.url + SIGN_JWKS,
+    /** PEM of the root that verifiers of the keys' attestations trust. */
     attestationRoot: maker.authenticators.hardware.rootCertificate,
+    /** The key maker, for peers that use the same one. */
     maker,
   };
 }

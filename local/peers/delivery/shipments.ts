@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import type * as z from "zod";
-import { credentialRequest, openRequest, pinRequest } from "../security-key/exchange-format.ts";
+import { codedRefusal } from "../refusal.ts";
+import { openRequests } from "../security-key/exchange-format.ts";
 import type { KeyMaker, KeyMakerState } from "../security-key/key-maker.ts";
 import { openingKeys, signingKey } from "../security-key/keyring.ts";
-import { type KeyOrder, programKey } from "../security-key/program.ts";
+import { programKey } from "../security-key/program.ts";
 import type { State } from "../state-file.ts";
 import { keysOf, type Reprogram, SHIPPED, type Shipment, shipmentView } from "./view.ts";
-import { DeliveryError, type ShipmentBody } from "./wire.ts";
+import type { ShipmentBody } from "./wire.ts";
 
 /** The state of the service. */
 export interface DeliveryState extends KeyMakerState {
@@ -14,21 +14,7 @@ export interface DeliveryState extends KeyMakerState {
   readonly shipments: Shipment[];
 }
 
-type ShipmentView = Awaited<ReturnType<typeof shipmentView>>;
-
-export interface Shipments {
-  /** Decrypts every request in `body` and returns the new shipment. Rejects with `DeliveryError` if one cannot be decrypted. */
-  create(body: ShipmentBody): Promise<ShipmentView>;
-  /** Returns a shipment, and programs its keys if they are due. Rejects with `DeliveryError` for an unknown id. */
-  current(id: string): Promise<Shipment>;
-  /** Returns all shipments, oldest first. */
-  all(): Promise<readonly Shipment[]>;
-  change(id: string, change: Partial<Pick<Shipment, "state" | "purged" | "untracked">> & Sabotaged): Promise<Shipment>;
-  /** Deletes a shipment in any state. */
-  remove(id: string): void;
-  stateOf(shipment: Shipment): number;
-  view(shipment: Shipment): Promise<ShipmentView>;
-}
+export type Shipments = ReturnType<typeof createShipments>;
 
 /** `null` ends the sabotage. */
 type Sabotaged = { readonly sabotage?: Shipment["sabotage"] | null };
@@ -41,7 +27,7 @@ export function createShipments(
   file: State<DeliveryState>,
   { keyring, authenticators }: KeyMaker,
   shipAfterMs: () => number,
-): Shipments {
+) {
   const state = file.value;
   const programming = new Map<string, Promise<void>>();
   const maker = () => ({ authenticator: authenticators.hardware, signKey: signingKey(keyring) });
@@ -78,27 +64,28 @@ export function createShipments(
     return shipment;
   };
 
-  const reprogram: Reprogram = (order, { serial, pin }, wrong) => programKey(order, { ...maker(), serial, pin }, wrong);
+  const reprogram: Reprogram = async (order, { serial, pin }, wrong) =>
+    (await programKey(order, { ...maker(), serial, pin }, wrong)).responses;
 
   const find = (id: string) => {
     const found = state.shipments.find(shipment => shipment.id === id);
-    if (found === undefined) throw new DeliveryError("not_found", `there is no shipment ${id}`);
+    if (found === undefined) throw codedRefusal("not_found", `there is no shipment ${id}`);
     return found;
   };
 
   return {
-    create: async ({ shipment_items, ...body }) => {
+    /** Decrypts every request in `body` and returns the new shipment. */
+    create: async ({ shipment_items, ...body }: ShipmentBody) => {
       const items = await Promise.all(
         shipment_items.map(async ({ product_customizations, ...item }, at) => ({
           ...item,
           keys: await Promise.all(
-            product_customizations.map(async (customization, key) => ({
-              order: await openOrder(
-                { productId: item.product_id, path: `shipment_items.${at}.product_customizations.${key}` },
-                customization,
-                openingKeys(keyring),
-              ),
-            })),
+            product_customizations.map(async ({ fido_pin_request, fido_credential_requests }, key) => {
+              const prefix = `shipment_items.${at}.product_customizations.${key}.fido_`;
+              const sealed = { credentials: fido_credential_requests, pin: fido_pin_request };
+              const requests = await openRequests(prefix, sealed, openingKeys(keyring));
+              return { order: { productId: item.product_id, ...requests } };
+            }),
           ),
         })),
       );
@@ -107,9 +94,14 @@ export function createShipments(
       file.save();
       return shipmentView(shipment, RECEIVED, reprogram);
     },
-    current: async id => upToDate(find(id)),
+    /** Returns a shipment, and programs its keys if they are due. */
+    current: async (id: string) => upToDate(find(id)),
+    /** Returns all shipments, oldest first. */
     all: () => Promise.all(state.shipments.map(upToDate)),
-    change: async (id, { sabotage, ...change }) => {
+    change: async (
+      id: string,
+      { sabotage, ...change }: Partial<Pick<Shipment, "state" | "purged" | "untracked">> & Sabotaged,
+    ) => {
       const shipment = find(id);
       Object.assign(shipment, change);
       if (sabotage === null) delete shipment.sabotage;
@@ -117,32 +109,12 @@ export function createShipments(
       file.save();
       return upToDate(shipment);
     },
-    remove: id => {
+    /** Deletes a shipment in any state. */
+    remove: (id: string) => {
       state.shipments.splice(state.shipments.indexOf(find(id)), 1);
       file.save();
     },
     stateOf,
-    view: shipment => shipmentView(shipment, stateOf(shipment), reprogram),
+    view: (shipment: Shipment) => shipmentView(shipment, stateOf(shipment), reprogram),
   };
 }
-
-async function openOrder(
-  { productId, path }: { readonly productId: number; readonly path: string },
-  { fido_pin_request, fido_credential_requests }: Customization,
-  keys: ReturnType<typeof openingKeys>,
-): Promise<KeyOrder> {
-  const open = async <S extends z.ZodType>(schema: S, jwe: string, field: string) => {
-    try {
-      return await openRequest(schema, jwe, keys);
-    } catch (error) {
-      throw new DeliveryError("validation_error", `${path}.${field}: ${(error as Error).message}`);
-    }
-  };
-  const credentials = await Promise.all(
-    fido_credential_requests.map((jwe, at) => open(credentialRequest, jwe, `fido_credential_requests.${at}`)),
-  );
-  if (fido_pin_request === undefined) return { productId, credentials };
-  return { productId, credentials, pin: await open(pinRequest, fido_pin_request, "fido_pin_request") };
-}
-
-type Customization = ShipmentBody["shipment_items"][number]["product_customizations"][number];

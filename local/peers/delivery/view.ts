@@ -1,9 +1,6 @@
-import type { KeyOrder, ProgrammedKey, WrongAnswer } from "../security-key/program.ts";
-import { type ProductData, SHIPMENT_STATES, type ShipmentBody } from "./wire.ts";
-
-/** `garbage`: not a JWE. `swapped`: every response at the position of another credential. */
-export const SABOTAGES = ["wrong-signature", "wrong-key", "other-request", "garbage", "swapped"] as const;
-export type Sabotage = (typeof SABOTAGES)[number];
+import { FIRMWARE, type KeyOrder, type ProgrammedKey } from "../security-key/program.ts";
+import { type KeyResponses, type Sabotage, sabotaged, type WrongAnswer } from "../security-key/sabotage.ts";
+import { SHIPMENT_STATES, type ShipmentBody } from "./wire.ts";
 
 export interface ShipmentKey {
   readonly order: KeyOrder;
@@ -28,8 +25,8 @@ export interface Shipment {
 
 export const keysOf = (shipment: Shipment): readonly ShipmentKey[] => shipment.items.flatMap(({ keys }) => keys);
 
-/** Programs a key again, so that its response is wrong in one way. */
-export type Reprogram = (order: KeyOrder, programmed: ProgrammedKey, wrong: WrongAnswer) => Promise<ProgrammedKey>;
+/** Programs a key again, so that its responses are wrong in one way. */
+export type Reprogram = (order: KeyOrder, programmed: ProgrammedKey, wrong: WrongAnswer) => Promise<KeyResponses>;
 
 /** Returns a shipment as the API shows it in a state (docs/peers/delivery.md). */
 export async function shipmentView(shipment: Shipment, state: number, reprogram: Reprogram) {
@@ -61,40 +58,21 @@ const trackingOf = ({ id }: Shipment) => {
 };
 
 /** Returns the keys in order; none until all are programmed. */
-async function productData(shipment: Shipment, reprogram: Reprogram): Promise<ProductData[]> {
+async function productData(shipment: Shipment, reprogram: Reprogram) {
+  const { purged, sabotage } = shipment;
   const keys = keysOf(shipment).flatMap(({ order, programmed }) =>
     programmed === undefined ? [] : [{ order, programmed }],
   );
   if (keys.length < keysOf(shipment).length) return [];
-  const honest = keys.map(({ programmed }) => programmed.data);
-  if (shipment.purged)
-    return honest.map(({ fido_pin_response: _, ...data }) => ({ ...data, fido_credential_responses: [] }));
-  switch (shipment.sabotage) {
-    case undefined:
-      return honest;
-    case "garbage":
-      return replaced(honest, () => "garbage");
-    case "swapped":
-      return swapped(honest);
-    default: {
-      const { sabotage } = shipment;
-      const wrong = await Promise.all(keys.map(key => reprogram(key.order, key.programmed, sabotage)));
-      return wrong.map(({ data }) => data);
-    }
-  }
-}
-
-const swapped = (keys: readonly ProductData[]) => {
-  const pins = rotated(keys.flatMap(({ fido_pin_response }) => fido_pin_response ?? []));
-  const credentials = rotated(keys.flatMap(({ fido_credential_responses }) => fido_credential_responses));
-  return replaced(keys, kind => (kind === "pin" ? pins : credentials).shift() ?? "");
-};
-
-const replaced = (keys: readonly ProductData[], response: (kind: "pin" | "credential") => string): ProductData[] =>
-  keys.map(key => ({
-    ...key,
-    fido_credential_responses: key.fido_credential_responses.map(() => response("credential")),
-    ...(key.fido_pin_response === undefined ? {} : { fido_pin_response: response("pin") }),
+  const honest = keys.map(({ programmed }) => programmed.responses);
+  const responses = await sabotaged(honest, sabotage, (at, wrong) => {
+    const { order, programmed } = keys[at] as (typeof keys)[number];
+    return reprogram(order, programmed, wrong);
+  });
+  return responses.map(({ credentials, pin }, at) => ({
+    serial_number: keys[at]?.programmed.serial,
+    firmware_version: FIRMWARE,
+    fido_pin_response: purged ? undefined : pin,
+    fido_credential_responses: purged ? [] : credentials,
   }));
-
-const rotated = (values: readonly string[]) => [...values.slice(1), ...values.slice(0, 1)];
+}

@@ -73,23 +73,3 @@ export const shipmentBody = z.strictObject({
 });
 
 export type ShipmentBody = z.output<typeof shipmentBody>;
-
-/** One programmed key in a response. */
-export interface ProductData {
-  readonly serial_number: string;
-  readonly firmware_version: string;
-  readonly fido_pin_response?: string;
-  readonly fido_credential_responses: readonly string[];
-}
-
-export type DeliveryErrorCode = "validation_error" | "not_found" | "unauthorized" | "conflict";
-
-/** A refusal of the delivery service: 400, 404, 401 and 409 by code. */
-export class DeliveryError extends Error {
-  readonly code: DeliveryErrorCode;
-
-  constructor(code: DeliveryErrorCode, message: string) {
-    super(message);
-    this.code = code;
-  }
-}

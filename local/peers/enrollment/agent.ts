@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { type ResponseKey, sealResponse } from "../security-key/exchange-format.ts";
+import { codedRefusal } from "../refusal.ts";
+import { sealResponse } from "../security-key/exchange-format.ts";
 import { generatedPin } from "../security-key/generated-pin.ts";
 import type { KeyMaker } from "../security-key/key-maker.ts";
 import { signingKey } from "../security-key/keyring.ts";
-import { FIRMWARE } from "../security-key/program.ts";
+import { credentialResponse, FIRMWARE, pinResponse } from "../security-key/program.ts";
+import type { KeyResponses } from "../security-key/sabotage.ts";
 import { type AuthenticatorRequest, type AuthenticatorRequests, type End, stateOf } from "./requests.ts";
-import { AUTHENTICATOR_KINDS, EnrollmentError } from "./wire.ts";
+import { AUTHENTICATOR_KINDS } from "./wire.ts";
 
 /** What the administrator and the user choose at an enrollment. */
 export const enrollment = z.strictObject({
@@ -21,7 +23,7 @@ export const enrollment = z.strictObject({
 });
 
 /** The result of an enrollment, as the administrator sees it. */
-export interface Enrolled {
+interface Enrolled {
   readonly state: End["state"];
   readonly serialNumber?: string | undefined;
   readonly errorMessage?: string | undefined;
@@ -29,22 +31,7 @@ export interface Enrolled {
   readonly shownPin?: string | undefined;
 }
 
-/** The app with which an administrator enrolls on site. Its functions reject with `EnrollmentError`. */
-export interface Agent {
-  /** Programs an authenticator without sending its responses. A request has one enrollment at a time. */
-  begin(request: AuthenticatorRequest, by?: z.input<typeof enrollment>): Begun;
-  /** Declines a request, or fails it because it cannot be enrolled. */
-  giveUp(request: AuthenticatorRequest, end: Exclude<End, { state: "completed" }>): void;
-  isAt(request: AuthenticatorRequest): boolean;
-  /** Returns whether the authenticator that was enrolled for a request accepts a PIN. */
-  opens(request: AuthenticatorRequest, pin: string): boolean;
-}
-
-interface Begun {
-  /** Sends the responses. If they are refused, no PIN is shown and the authenticator is reset. */
-  finish(): Promise<Enrolled>;
-  letGo(): void;
-}
+export type Agent = ReturnType<typeof createAgent>;
 
 interface Authenticator {
   readonly serialNumber: string | undefined;
@@ -55,16 +42,15 @@ interface Authenticator {
 
 type Credential = ReturnType<KeyMaker["authenticators"]["hardware"]["create"]>;
 
-/** @param nextSerial returns a new serial number for each physical key */
-export function createAgent(requests: AuthenticatorRequests, maker: KeyMaker, nextSerial: () => string): Agent {
+/** The app with which an administrator enrolls on site. @param nextSerial returns a new serial number for each physical key */
+export function createAgent(requests: AuthenticatorRequests, maker: KeyMaker, nextSerial: () => string) {
   const busy = new Set<AuthenticatorRequest>();
   /** Digests of the PINs, because only the authenticator has the PIN itself. */
   const pins = new WeakMap<AuthenticatorRequest, string>();
 
   const refuseUnlessFree = (request: AuthenticatorRequest) => {
-    if (stateOf(request) !== "waiting")
-      throw new EnrollmentError("conflict", `${request.id} is ${stateOf(request)} already`);
-    if (busy.has(request)) throw new EnrollmentError("conflict", `another agent is at ${request.id}`);
+    if (stateOf(request) !== "waiting") throw codedRefusal("conflict", `${request.id} is ${stateOf(request)} already`);
+    if (busy.has(request)) throw codedRefusal("conflict", `another agent is at ${request.id}`);
   };
 
   const program = (request: AuthenticatorRequest, by: z.output<typeof enrollment>): Authenticator => {
@@ -91,10 +77,9 @@ export function createAgent(requests: AuthenticatorRequests, maker: KeyMaker, ne
       return { state: "failed", errorMessage };
     }
     const delivery = request.wish.pin?.entry_method === "generated" ? request.wish.pin.delivery_method : undefined;
-    const sealed = await sealAll(request, made, maker);
     requests.end(request, {
-      ...sealed,
       state: "completed",
+      responses: await sealAll(request, made, maker),
       ...(serialNumber && { serialNumber, firmwareVersion: FIRMWARE }),
       ...(errorMessage && { errorMessage }),
       credentialIds: made.credentials.map(credential => credential?.id ?? null),
@@ -106,42 +91,46 @@ export function createAgent(requests: AuthenticatorRequests, maker: KeyMaker, ne
   };
 
   return {
-    begin: (request, by = {}) => {
+    /** Programs an authenticator without sending its responses. A request has one enrollment at a time. */
+    begin: (request: AuthenticatorRequest, by: z.input<typeof enrollment> = {}) => {
       refuseUnlessFree(request);
       const made = program(request, enrollment.parse(by));
       busy.add(request);
       return {
+        /** Sends the responses. If they are refused, no PIN is shown and the authenticator is reset. */
         finish: () => handIn(request, made).finally(() => busy.delete(request)),
         letGo: () => void busy.delete(request),
       };
     },
-    giveUp: (request, end) => {
+    /** Declines a request, or fails it because it cannot be enrolled. */
+    giveUp: (request: AuthenticatorRequest, end: Exclude<End, { state: "completed" }>) => {
       refuseUnlessFree(request);
       requests.end(request, end);
     },
-    isAt: request => busy.has(request),
-    opens: (request, pin) => pins.get(request) === digest(pin),
+    isAt: (request: AuthenticatorRequest) => busy.has(request),
+    /** Returns whether the authenticator that was enrolled for a request accepts a PIN. */
+    opens: (request: AuthenticatorRequest, pin: string) => pins.get(request) === digest(pin),
   };
 }
 
 const digest = (pin: string) => createHash("sha256").update(pin).digest("hex");
 
 /** A PIN leaves the enrollment services only if the connector emails it. */
-async function sealAll(request: AuthenticatorRequest, { credentials, pin }: Authenticator, { keyring }: KeyMaker) {
+async function sealAll(
+  request: AuthenticatorRequest,
+  { credentials, pin }: Authenticator,
+  { keyring }: KeyMaker,
+): Promise<KeyResponses> {
   const signKey = signingKey(keyring);
-  const seal = (recipient: ResponseKey, payload: Readonly<Record<string, unknown>>) =>
-    sealResponse({ v: 1, ...payload }, { recipient, signKey });
-  const credentialResponses = await Promise.all(
-    request.credentials.map(async ({ response_key }, at) => {
-      const credential = credentials[at];
-      if (!credential) return null;
-      const { id, ...response } = credential;
-      return seal(response_key, { type: "credential_response", id, response, client_extension_results: {} });
-    }),
-  );
-  if (request.pin === undefined) return { credentialResponses };
-  const pinResponse = await seal(request.pin.response_key, { type: "pin_response", pin });
-  return { credentialResponses, pinResponse };
+  const sealed = request.credentials.map(({ response_key: recipient }, at) => {
+    const credential = credentials[at];
+    return credential ? sealResponse(credentialResponse(credential), { recipient, signKey }) : null;
+  });
+  const recipient = request.pin?.response_key;
+  return {
+    credentials: await Promise.all(sealed),
+    pin: recipient && (await sealResponse(pinResponse(pin), { recipient, signKey })),
+  };
 }
 
 function pinFor(wish: AuthenticatorRequest["wish"]["pin"], { pin, insistsOn }: z.output<typeof enrollment>) {
@@ -150,6 +139,6 @@ function pinFor(wish: AuthenticatorRequest["wish"]["pin"], { pin, insistsOn }: z
   if (wish.entry_method === "generated") return generatedPin(least);
   const length = [...(pin ?? "")].length;
   if (pin === undefined || length < least || length > 63)
-    throw new EnrollmentError("validation_error", `pin: the user enters ${least} to 63 characters`);
+    throw codedRefusal("validation_error", `pin: the user enters ${least} to 63 characters`);
   return pin;
 }

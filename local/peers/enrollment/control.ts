@@ -1,9 +1,8 @@
 import * as z from "zod";
-import { withControlBody } from "../control-body.ts";
-import { SABOTAGES } from "../delivery/view.ts";
-import type { HttpAnswer, HttpCall } from "../peer.ts";
+import { type ControlRoutes, withBody } from "../control.ts";
 import { generatedPin } from "../security-key/generated-pin.ts";
-import { type Agent, type Enrolled, enrollment } from "./agent.ts";
+import { SABOTAGES } from "../security-key/sabotage.ts";
+import { type Agent, enrollment } from "./agent.ts";
 import { OWN_TENANT } from "./enrollment.ts";
 import { type AuthenticatorRequest, type AuthenticatorRequests, stateOf } from "./requests.ts";
 
@@ -25,21 +24,7 @@ const settings = z.strictObject({
   eager: z.boolean(),
 });
 
-/** A request as the agent shows it. */
-type Listed = ReturnType<typeof listed>;
-
-/** What a test or a user of the local system can do at the agent, also by calls under `/_control/`. Rejects with `EnrollmentError`. */
-export interface RfprControls {
-  /** Returns the requests of the local system's tenant, oldest first. */
-  authenticatorRequests(): readonly Listed[];
-  enroll(id: string, by?: z.input<typeof enrollment>): Promise<Enrolled>;
-  /** Programs an authenticator; `finish` sends its responses. */
-  begin(id: string, by?: z.input<typeof enrollment>): ReturnType<Agent["begin"]>;
-  control(id: string, change: z.input<typeof requestChange>): void;
-  /** Returns whether the authenticator that was enrolled for `id` accepts a PIN; unknown after a restart. */
-  opens(id: string, pin: string): boolean;
-  settings(changed: z.input<typeof settings>): void;
-}
+type RfprControls = Omit<ReturnType<typeof createRfprControls>, "beforeView">;
 
 interface Behind {
   readonly requests: AuthenticatorRequests;
@@ -47,18 +32,18 @@ interface Behind {
   save(): void;
 }
 
-export function createRfprControls({ requests, agent, save }: Behind): RfprControls & {
-  /** Enrolls waiting requests if the agent is eager. */
-  beforeView(id: string): Promise<void>;
-} {
+/** What a test or a user of the local system can do at the agent, also by calls under `/_control/`. */
+export function createRfprControls({ requests, agent, save }: Behind) {
   let eager = false;
   const find = (id: string) => requests.find(OWN_TENANT, id);
-  const begin: RfprControls["begin"] = (id, by) => agent.begin(find(id), by);
+  /** Programs an authenticator; `finish` sends its responses. */
+  const begin = (id: string, by?: z.input<typeof enrollment>) => agent.begin(find(id), by);
   return {
+    /** Returns the requests of the local system's tenant, oldest first. */
     authenticatorRequests: () => requests.all(OWN_TENANT).map(request => listed(request, agent)),
     begin,
-    enroll: async (id, by) => begin(id, by).finish(),
-    control: (id, wanted) => {
+    enroll: async (id: string, by?: z.input<typeof enrollment>) => begin(id, by).finish(),
+    control: (id: string, wanted: z.input<typeof requestChange>) => {
       const { decline, fail, expire, forget, sabotage } = requestChange.parse(wanted);
       const request = find(id);
       if (decline !== undefined) agent.giveUp(request, { state: "cancelled", errorMessage: decline || undefined });
@@ -69,11 +54,13 @@ export function createRfprControls({ requests, agent, save }: Behind): RfprContr
       save();
       if (forget) requests.forget(request);
     },
-    opens: (id, pin) => agent.opens(find(id), pin),
-    settings: changed => {
-      eager = settings.parse(changed).eager;
+    /** Returns whether the authenticator that was enrolled for `id` accepts a PIN; unknown after a restart. */
+    opens: (id: string, pin: string) => agent.opens(find(id), pin),
+    settings: (changed: z.output<typeof settings>) => {
+      eager = changed.eager;
     },
-    beforeView: async id => {
+    /** Enrolls waiting requests if the agent is eager. */
+    beforeView: async (id: string) => {
       if (!eager) return;
       const request = find(id);
       if (stateOf(request) !== "waiting" || agent.isAt(request)) return;
@@ -111,28 +98,10 @@ function listed(request: AuthenticatorRequest, agent: Agent) {
   };
 }
 
-/** Returns the `/_control/` routes of {@link RfprControls}. */
-export async function rfprControlRoutes(
-  controls: RfprControls,
-  { method, path, body }: HttpCall,
-): Promise<HttpAnswer | undefined> {
-  const [, id, enroll] = path.match(/^\/_control\/authenticator-requests\/([^/]+)(\/enroll)?$/) ?? [];
-  if (method === "POST" && id !== undefined && enroll !== undefined)
-    return withControlBody(enrollment, body, async by => ({ status: 200, body: await controls.enroll(id, by) }));
-  if (method === "POST" && id !== undefined)
-    return withControlBody(requestChange, body, wanted => {
-      controls.control(id, wanted);
-      return { status: 204 };
-    });
-  switch (`${method} ${path}`) {
-    case "GET /_control/authenticator-requests":
-      return { status: 200, body: controls.authenticatorRequests() };
-    case "POST /_control/settings":
-      return withControlBody(settings, body, changed => {
-        controls.settings(changed);
-        return { status: 204 };
-      });
-    default:
-      return undefined;
-  }
-}
+/** Returns the `/_control/` routes of the controls. */
+export const rfprControlRoutes = (controls: RfprControls): ControlRoutes => ({
+  "GET authenticator-requests": controls.authenticatorRequests,
+  "POST authenticator-requests/:id/enroll": withBody(enrollment, (by, id) => controls.enroll(id, by)),
+  "POST authenticator-requests/:id": withBody(requestChange, (wanted, id) => controls.control(id, wanted)),
+  "POST settings": withBody(settings, controls.settings),
+});

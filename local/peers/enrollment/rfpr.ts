@@ -1,23 +1,23 @@
-import { type Peer, startPeer } from "../peer.ts";
+import { startPeer } from "../peer.ts";
 import type { KeyMaker } from "../security-key/key-maker.ts";
 import { openState } from "../state-file.ts";
 import { createAgent } from "./agent.ts";
-import { createRfprControls, type RfprControls, rfprControlRoutes } from "./control.ts";
+import { createRfprControls, rfprControlRoutes } from "./control.ts";
 import type { Enrollment } from "./enrollment.ts";
 import { createAuthenticatorRequests, type RfprState } from "./requests.ts";
-import { refusing, rfprRoutes } from "./routes.ts";
+import { rfprRoutes } from "./routes.ts";
 
 /** The pre-registration API with the agent that enrolls its requests. */
-export interface Rfpr extends Peer, RfprControls {}
+export type Rfpr = Awaited<ReturnType<typeof startRfpr>>;
 
-export interface RfprOptions extends Pick<Enrollment, "tenantOf"> {
+interface RfprOptions extends Pick<Enrollment, "tenantOf"> {
   readonly port?: number | undefined;
   readonly statePath?: string | undefined;
   readonly maker: KeyMaker;
 }
 
 /** Starts the API of docs/peers/enrollment.md. */
-export async function startRfpr({ port, statePath, maker, tenantOf }: RfprOptions): Promise<Rfpr> {
+export async function startRfpr({ port, statePath, maker, tenantOf }: RfprOptions) {
   // Different from the serial numbers of shipped keys.
   const file = openState<RfprState>(statePath, { nextSerial: 40_000_001, requests: {}, deleted: {} });
   const requests = createAuthenticatorRequests(file, maker);
@@ -26,8 +26,8 @@ export async function startRfpr({ port, statePath, maker, tenantOf }: RfprOption
   const api = { requests, maker, tenantOf, beforeView };
   const peer = await startPeer("rfpr", {
     port,
-    handle: call => refusing(() => rfprRoutes(api, call)),
-    control: call => refusing(() => rfprControlRoutes(controls, call)),
+    handle: call => rfprRoutes(api, call),
+    control: rfprControlRoutes(controls),
   });
   return { ...peer, ...controls };
 }

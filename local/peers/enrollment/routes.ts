@@ -1,9 +1,12 @@
+import * as z from "zod";
 import type { HttpAnswer, HttpCall } from "../peer.ts";
+import { readBody } from "../read-body.ts";
+import { codedRefusal } from "../refusal.ts";
 import type { KeyMaker } from "../security-key/key-maker.ts";
 import { OWN_TENANT } from "./enrollment.ts";
 import { type AuthenticatorRequests, stateOf } from "./requests.ts";
 import { requestView } from "./view.ts";
-import { EnrollmentError, requestId } from "./wire.ts";
+import { requestId } from "./wire.ts";
 
 interface PreRegistration {
   readonly requests: AuthenticatorRequests;
@@ -20,13 +23,13 @@ export async function rfprRoutes(api: PreRegistration, call: HttpCall): Promise<
   if (id === undefined) return undefined;
   const [, token = ""] = /^Bearer (.+)$/.exec(call.headers.authorization ?? "") ?? [];
   const tenant = api.tenantOf(token);
-  if (tenant === undefined) throw new EnrollmentError("unauthorized", "the token is missing, wrong or expired");
+  if (tenant === undefined) throw codedRefusal("unauthorized", "the token is missing, wrong or expired");
   const { requests, maker } = api;
   const shown = async () => ({ status: 200, body: await requestView(requests.find(tenant, id), maker) });
   switch (`${call.method}${cancel ?? ""}`) {
     case "PUT": {
-      if (!requestId.safeParse(id).success) throw new EnrollmentError("validation_error", "the id is invalid");
-      const { created, request } = await requests.put(tenant, id, jsonOf(call.body));
+      if (!requestId.safeParse(id).success) throw invalid("the id is invalid");
+      const { created, request } = await requests.put(tenant, id, readBody(z.unknown(), call.body, invalid));
       return { status: created ? 201 : 200, body: { id, state: stateOf(request) } };
     }
     case "GET":
@@ -45,20 +48,4 @@ export async function rfprRoutes(api: PreRegistration, call: HttpCall): Promise<
   }
 }
 
-/** Runs `work`, and responds to its refusal with the error format of the API. */
-export async function refusing(work: () => Promise<HttpAnswer | undefined>): Promise<HttpAnswer | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof EnrollmentError) return error.answer;
-    throw error;
-  }
-}
-
-function jsonOf(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    throw new EnrollmentError("validation_error", "the body is not JSON");
-  }
-}
+const invalid = (reason: string) => codedRefusal("validation_error", reason);

@@ -38,20 +38,3 @@ export const requestBody = z
   );
 
 export type RequestBody = z.output<typeof requestBody>;
-
-/** Statuses of the refusals (docs/peers/enrollment.md). */
-const STATUS = { validation_error: 400, unauthorized: 401, not_found: 404, conflict: 409, gone: 410 } as const;
-
-/** A refusal of the pre-registration API. */
-export class EnrollmentError extends Error {
-  readonly code: keyof typeof STATUS;
-
-  constructor(code: keyof typeof STATUS, message: string) {
-    super(message);
-    this.code = code;
-  }
-
-  get answer() {
-    return { status: STATUS[this.code], body: { code: this.code, message: this.message } };
-  }
-}

@@ -1,88 +1,60 @@
 import * as z from "zod";
-import { type AccountsState, createAccounts, folded } from "../idp/accounts.ts";
-import { type IdpControls, idpControlRoutes } from "../idp/control.ts";
-import type { IdpClient } from "../idp/tokens.ts";
-import { type Peer, startPeer } from "../peer.ts";
-import { openState } from "../state-file.ts";
+import { type IdpOptions, startIdp } from "../idp/idp.ts";
 import { asGraph } from "./errors.ts";
-import { createFidoMethods, type FidoMethodsState, METHOD_IDS, type MethodIds } from "./methods.ts";
-import { type PolicySettings, policySettings } from "./policy.ts";
+import { createFidoMethods, type FidoMethodsState, METHOD_IDS } from "./methods.ts";
+import { policySettings } from "./policy.ts";
 import { graphRoutes } from "./routes.ts";
-import { createEntraTokens } from "./tokens.ts";
-import { createEntraUsers } from "./users.ts";
+import { entraTokens } from "./tokens.ts";
 
 const settings = z.strictObject({
   /** Lifetime of new access tokens in seconds. */
-  expiresIn: z.int().nonnegative().optional(),
+  expiresIn: z.int().nonnegative(),
   /** The ids with which keys are listed. */
-  methodIds: z.enum(METHOD_IDS).optional(),
+  methodIds: z.enum(METHOD_IDS),
   /** The longest challenge that the tenant grants in the beta, in minutes. */
-  grantedMinutes: z.int().min(5).max(43_200).optional(),
+  grantedMinutes: z.int().min(5).max(43_200),
   /** Whether the application may read users (User.Read.All). */
-  readsUsers: z.boolean().optional(),
+  readsUsers: z.boolean(),
   /** Whether the application may read policies (Policy.Read.AuthenticationMethod). */
-  readsPolicies: z.boolean().optional(),
+  readsPolicies: z.boolean(),
   /** Members of the passkey policy that differ from an open one. */
-  policy: policySettings.optional(),
+  policy: policySettings,
 });
 
-/** A tenant of Entra ID: its token endpoint and Graph, both under `url`. */
-export interface Entra extends Peer, IdpControls<z.input<typeof settings>> {}
+export type EntraSettings = z.output<typeof settings>;
 
-export interface EntraOptions extends IdpClient {
+const initial: EntraSettings = {
+  expiresIn: 3600,
+  methodIds: "credential",
+  grantedMinutes: 43_200,
+  readsUsers: true,
+  readsPolicies: true,
+  policy: {},
+};
+
+export interface EntraOptions extends IdpOptions {
   readonly tenantId: string;
-  readonly port?: number | undefined;
-  readonly statePath?: string | undefined;
-  /** PEM of the only key maker that this tenant trusts. */
-  readonly attestationRoot: string;
 }
 
-interface EntraState extends FidoMethodsState, AccountsState {
-  readonly tokens: Record<string, number>;
-}
+/** A tenant of Entra ID: its token endpoint and Graph. */
+export type Entra = Awaited<ReturnType<typeof startEntra>>;
 
 /** Starts an Entra ID that registers keys of users on their behalf and enforces attestation. */
-export async function startEntra(options: EntraOptions): Promise<Entra> {
-  const file = openState<EntraState>(options.statePath, { tokens: {}, accounts: [], challenges: {}, methods: [] });
-  let expiresIn = 3600;
-  let methodIds: MethodIds = "credential";
-  let grantedMinutes = 43_200;
-  let rights = { readsUsers: true, readsPolicies: true };
-  let policy: PolicySettings = {};
-  const tokens = createEntraTokens(options, file, () => expiresIn);
-  const accounts = createAccounts(file);
-  const users = createEntraUsers(accounts);
-  const methods = createFidoMethods(file, options.attestationRoot, { ids: () => methodIds, policy: () => policy });
-  const controls: IdpControls<z.input<typeof settings>> = {
-    registrations: of =>
-      file.value.methods
-        .filter(({ userId }) => of === undefined || folded(userId) === folded(of))
-        .map(({ userId, credentialId, displayName }) => ({ userId, credentialId, displayName })),
-    expireChallenges: methods.expireChallenges,
-    revokeTokens: tokens.revokeAll,
-    settings: changed => {
-      expiresIn = changed.expiresIn ?? expiresIn;
-      methodIds = changed.methodIds ?? methodIds;
-      grantedMinutes = changed.grantedMinutes ?? grantedMinutes;
-      rights = {
-        readsUsers: changed.readsUsers ?? rights.readsUsers,
-        readsPolicies: changed.readsPolicies ?? rights.readsPolicies,
+export const startEntra = (options: EntraOptions) =>
+  startIdp<FidoMethodsState, EntraSettings>(options, {
+    name: "entra",
+    empty: { challenges: {}, methods: [] },
+    settings: initial,
+    changes: settings.partial(),
+    tokenPath: `/${options.tenantId}/oauth2/v2.0/token`,
+    tokenRules: entraTokens,
+    open: ({ file, tokens, accounts, chosen }) => {
+      const methods = createFidoMethods(file, options.attestationRoot, chosen);
+      return {
+        registrations: () =>
+          file.value.methods.map(({ userId, credentialId, displayName }) => ({ userId, credentialId, displayName })),
+        expireChallenges: methods.expireChallenges,
+        handle: call => asGraph(call, () => graphRoutes({ tokens, accounts, methods, chosen }, call)),
       };
-      policy = changed.policy ?? policy;
     },
-    setUser: accounts.set,
-  };
-  const peer = await startPeer("entra", {
-    port: options.port,
-    handle: call => {
-      const [, tenantId] = call.path.match(/^\/([^/]+)\/oauth2\/v2\.0\/token$/) ?? [];
-      if (tenantId === options.tenantId && call.method === "POST") return tokens.grant(call);
-      const clientRequestId = call.headers["client-request-id"];
-      return asGraph(typeof clientRequestId === "string" ? clientRequestId : undefined, () =>
-        graphRoutes({ tokens, users, methods, grantedMinutes, rights, policy }, call),
-      );
-    },
-    control: call => idpControlRoutes(controls, settings, call),
   });
-  return { ...peer, ...controls };
-}

@@ -1,34 +1,23 @@
 import { randomUUID } from "node:crypto";
-import type { HttpAnswer } from "../peer.ts";
+import type { HttpAnswer, HttpCall } from "../peer.ts";
+import { PeerRefusal, refusing } from "../refusal.ts";
 
-/** A refusal of Graph, in its error format. */
-export class GraphError extends Error {
-  readonly status: number;
-  readonly code: string;
+/** Returns a refusal of Graph. */
+export const graphRefusal = (status: number, code: string, message: string): PeerRefusal =>
+  new PeerRefusal(message, { status, body: { error: { code, message } } });
 
-  constructor(status: number, code: string, message: string) {
-    super(message);
-    this.status = status;
-    this.code = code;
-  }
-}
+export const badRequest = (message: string) => graphRefusal(400, "BadRequest", message);
 
-/** Runs `work`, and responds to its refusal as Graph does. @param clientRequestId the caller's id, which is returned to it */
+/** Runs `work`, and adds the ids of the call to its response, and to the body of its refusal, as Graph does. */
 export async function asGraph(
-  clientRequestId: string | undefined,
+  { headers }: HttpCall,
   work: () => Promise<HttpAnswer | undefined>,
 ): Promise<HttpAnswer | undefined> {
   const requestId = randomUUID();
-  const ids = { "request-id": requestId, "client-request-id": clientRequestId ?? requestId };
-  try {
-    const answer = await work();
-    return answer && { ...answer, headers: { ...answer.headers, ...ids } };
-  } catch (error) {
-    if (!(error instanceof GraphError)) throw error;
-    const { status, code, message } = error;
-    const innerError = { date: new Date().toISOString().slice(0, 19), ...ids };
-    return { status, headers: ids, body: { error: { code, message, innerError } } };
-  }
+  const ids = { "request-id": requestId, "client-request-id": String(headers["client-request-id"] ?? requestId) };
+  const answer = await refusing(work);
+  if (answer === undefined || answer.status < 400) return answer && { ...answer, headers: ids };
+  const { error } = answer.body as { readonly error: object };
+  const innerError = { date: new Date().toISOString().slice(0, 19), ...ids };
+  return { ...answer, headers: ids, body: { error: { ...error, innerError } } };
 }
-
-export const badRequest = (message: string) => new GraphError(400, "BadRequest", message);

@@ -2,8 +2,10 @@ import { createHash, randomBytes } from "node:crypto";
 import { decodeAttestationObject } from "@simplewebauthn/server/helpers";
 import { type RegisteredCredential, verifyAttestation } from "../security-key/authenticator-verify.ts";
 import type { State } from "../state-file.ts";
-import { badRequest, GraphError } from "./errors.ts";
-import { type PolicySettings, refuseByPolicy } from "./policy.ts";
+import { uuidOf } from "../uuid-of.ts";
+import type { EntraSettings } from "./entra.ts";
+import { badRequest, graphRefusal } from "./errors.ts";
+import { refuseByPolicy } from "./policy.ts";
 import { type Registration, readRegistration } from "./registration.ts";
 
 const RP = { id: "login.microsoft.com", name: "Microsoft" };
@@ -28,35 +30,22 @@ export interface FidoMethodsState {
   readonly methods: FidoMethod[];
 }
 
-export interface FidoMethods {
-  creationOptions(userId: string, minutes: number): Record<string, unknown>;
-  /** Verifies a key with a challenge that was issued for this user. Rejects with `GraphError`. */
-  register(userId: string, body: Buffer): Promise<FidoMethod>;
-  of(userId: string): readonly FidoMethod[];
-  /** Throws `GraphError` 404 if the user has no method with this id. */
-  remove(userId: string, methodId: string): void;
-  idOf(method: FidoMethod): string;
-  expireChallenges(): void;
-}
+export type FidoMethods = ReturnType<typeof createFidoMethods>;
 
-export function createFidoMethods(
-  file: State<FidoMethodsState>,
-  attestationRoot: string,
-  { ids, policy }: { readonly ids: () => MethodIds; readonly policy: () => PolicySettings },
-): FidoMethods {
+export function createFidoMethods(file: State<FidoMethodsState>, attestationRoot: string, chosen: EntraSettings) {
   const { challenges, methods } = file.value;
   const of = (userId: string) => methods.filter(method => isSameUser(method.userId, userId));
   /** A challenge is used up by the registration that succeeds with it. */
   const refuseUnlessNew = (userId: string, { id, challenge }: Registration) => {
     if (methods.some(({ credentialId }) => credentialId === id))
-      throw new GraphError(409, "Conflict", "A passkey with this credential id is already registered.");
+      throw graphRefusal(409, "Conflict", "A passkey with this credential id is already registered.");
     const issued = challenges[digestOf(challenge)];
     if (issued === undefined || !isSameUser(issued.userId, userId)) throw badRequest("The challenge is not valid.");
     if (issued.expiresAt <= Date.now()) throw badRequest("The challenge has expired.");
   };
 
   return {
-    creationOptions: (userId, minutes) => {
+    creationOptions: (userId: string, minutes: number) => {
       const challenge = randomBytes(CHALLENGE_BYTES).toString("base64url");
       const expiresAt = Math.floor(Date.now() / 1000 + minutes * 60) * 1000;
       for (const [digest, old] of Object.entries(challenges))
@@ -71,7 +60,8 @@ export function createFidoMethods(
         publicKey: { ...publicKeyOf(userId, challenge), excludeCredentials: of(userId).map(excluded) },
       };
     },
-    register: async (userId, body) => {
+    /** Verifies a key with a challenge that was issued for this user. */
+    register: async (userId: string, body: Buffer): Promise<FidoMethod> => {
       const registration = readRegistration(body);
       refuseUnlessNew(userId, registration);
       const verified = await verifyAttestation({
@@ -82,7 +72,7 @@ export function createFidoMethods(
       }).catch((error: unknown) => {
         throw badRequest(`The attestation was refused: ${(error as Error).message}`);
       });
-      refuseByPolicy(policy(), verified.aaguid);
+      refuseByPolicy(chosen.policy, verified.aaguid);
       // Another call may have been faster.
       refuseUnlessNew(userId, registration);
       const method: FidoMethod = {
@@ -99,13 +89,13 @@ export function createFidoMethods(
       return method;
     },
     of,
-    remove: (userId, wanted) => {
-      const found = of(userId).find(method => methodId(method, ids()) === wanted);
-      if (found === undefined) throw new GraphError(404, "ResourceNotFound", "The method does not exist.");
+    remove: (userId: string, wanted: string) => {
+      const found = of(userId).find(method => methodId(method, chosen.methodIds) === wanted);
+      if (found === undefined) throw graphRefusal(404, "ResourceNotFound", "The method does not exist.");
       methods.splice(methods.indexOf(found), 1);
       file.save();
     },
-    idOf: method => methodId(method, ids()),
+    idOf: (method: FidoMethod) => methodId(method, chosen.methodIds),
     expireChallenges: () => {
       for (const challenge of Object.values(challenges)) challenge.expiresAt = 0;
       file.save();
@@ -115,19 +105,13 @@ export function createFidoMethods(
 
 /** The id with which Graph lists a key: its credential id, or a GUID as in the documentation of version 1.0. */
 export const METHOD_IDS = ["credential", "guid"] as const;
-export type MethodIds = (typeof METHOD_IDS)[number];
 
 /**
  * Returns the id with which Graph lists a key: the credential id in base64url and, as one more digit, the number of omitted
  * padding characters (Microsoft's sample `-2_GRUg2-HYz6_1YG4YRAQ2` is 16 bytes); or a GUID without relation to it.
  */
-const methodId = ({ credentialId }: FidoMethod, ids: MethodIds): string =>
-  ids === "guid"
-    ? createHash("sha256")
-        .update(credentialId)
-        .digest("hex")
-        .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, "$1-$2-$3-$4-$5")
-    : `${credentialId}${(4 - (credentialId.length % 4)) % 4}`;
+const methodId = ({ credentialId }: FidoMethod, ids: EntraSettings["methodIds"]): string =>
+  ids === "guid" ? uuidOf(credentialId) : `${credentialId}${(4 - (credentialId.length % 4)) % 4}`;
 
 const isSameUser = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
 const digestOf = (challenge: string) =>

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { wrongFields } from "../security-key/exchange-format.ts";
+import { jsonOf, readBody } from "../read-body.ts";
 import { badRequest } from "./errors.ts";
 
 const binary = z.string().regex(/^[A-Za-z0-9_-]+$/, "must be base64url without padding");
@@ -15,30 +15,13 @@ const registration = z.object({
 
 const clientData = z.looseObject({ challenge: binary });
 
-export interface Registration {
-  readonly displayName: string | undefined;
-  readonly id: string;
-  readonly clientDataJSON: string;
-  readonly attestationObject: string;
-  /** As in the client data. */
-  readonly challenge: string;
-}
+export type Registration = ReturnType<typeof readRegistration>;
 
-/** Parses the body that registers a key. Throws `GraphError` 400. */
-export function readRegistration(body: Buffer): Registration {
-  const parsed = registration.safeParse(jsonOf(body));
-  if (!parsed.success) throw badRequest(wrongFields(parsed.error));
-  const { displayName, publicKeyCredential } = parsed.data;
+/** Parses the body that registers a key. The challenge is that of the client data. */
+export function readRegistration(body: Buffer) {
+  const { displayName, publicKeyCredential } = readBody(registration, body, badRequest);
   const { id, response } = publicKeyCredential;
-  const data = clientData.safeParse(jsonOf(Buffer.from(response.clientDataJSON, "base64url")));
-  if (!data.success) throw badRequest("The client data has no challenge.");
-  return { displayName, id, ...response, challenge: data.data.challenge };
-}
-
-function jsonOf(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    throw badRequest("Unable to read JSON request payload.");
-  }
+  const { data } = clientData.safeParse(jsonOf(Buffer.from(response.clientDataJSON, "base64url")));
+  if (data === undefined) throw badRequest("The client data has no challenge.");
+  return { displayName, id, ...response, challenge: data.challenge };
 }

@@ -1,45 +1,47 @@
+import type { Accounts } from "../idp/accounts.ts";
 import type { IdpTokens } from "../idp/tokens.ts";
 import type { HttpAnswer, HttpCall } from "../peer.ts";
-import { badRequest, GraphError } from "./errors.ts";
+import type { EntraSettings } from "./entra.ts";
+import { badRequest, graphRefusal } from "./errors.ts";
 import type { FidoMethod, FidoMethods } from "./methods.ts";
-import { type PolicySettings, policyView } from "./policy.ts";
-import type { EntraUsers } from "./users.ts";
+import { policyView } from "./policy.ts";
 
 interface Graph {
   readonly tokens: IdpTokens;
-  readonly users: EntraUsers;
+  readonly accounts: Accounts;
   readonly methods: FidoMethods;
-  /** The longest challenge that the tenant grants. */
-  readonly grantedMinutes: number;
-  readonly rights: { readonly readsUsers: boolean; readonly readsPolicies: boolean };
-  readonly policy: PolicySettings;
+  readonly chosen: EntraSettings;
 }
 
 const USERS =
   /^\/(?<version>beta|v1\.0)\/users(?:\/(?<id>[^/]+)|\('(?<quoted>[^']+)'\))(?<methods>\/authentication\/fido2Methods(?:\/(?:(?<rest>creationOptions.*)|(?<methodId>[^/]+)))?)?$/;
 const POLICY = /^\/(?:beta|v1\.0)\/policies\/authenticationMethodsPolicy\/authenticationMethodConfigurations\/fido2$/;
 
-/** Returns the routes of Microsoft Graph for the keys of users. They throw `GraphError`. */
+/** Returns the routes of Microsoft Graph for the keys of users. */
 export async function graphRoutes(
-  { tokens, users, methods, grantedMinutes, rights, policy }: Graph,
+  { tokens, accounts, methods, chosen }: Graph,
   call: HttpCall,
 ): Promise<HttpAnswer | undefined> {
   const path = USERS.exec(call.path)?.groups ?? {};
   const { version, id, quoted, rest, methodId } = path;
   const userId = id ?? quoted;
   if (userId === undefined && !POLICY.test(call.path)) return undefined;
-  if (!tokens.isValid(call.headers.authorization?.replace(/^Bearer /, "") ?? ""))
-    throw new GraphError(401, "InvalidAuthenticationToken", "Access token is missing, malformed or expired.");
+  if (!tokens.accepts(call))
+    throw graphRefusal(401, "InvalidAuthenticationToken", "Access token is missing, malformed or expired.");
   if (userId === undefined) {
     if (call.method !== "GET") throw methodNotAllowed();
-    if (!rights.readsPolicies) throw accessDenied();
-    return { status: 200, body: policyView(policy) };
+    if (!chosen.readsPolicies) throw accessDenied();
+    return { status: 200, body: policyView(chosen.policy) };
   }
-  users.refuseUnlessKnown(userId);
+  const accountStatus = accounts.statusOf(userId);
+  if (accountStatus === "unknown")
+    throw graphRefusal(404, "Request_ResourceNotFound", `Resource '${userId}' does not exist.`);
+  if (accountStatus === "forbidden") throw graphRefusal(403, "accessDenied", "Request Authorization failed");
   if (path.methods === undefined) {
     if (call.method !== "GET") throw methodNotAllowed();
-    if (!rights.readsUsers) throw accessDenied();
-    return { status: 200, body: users.view(userId) };
+    if (!chosen.readsUsers) throw accessDenied();
+    const userType = accountStatus === "guest" ? "Guest" : "Member";
+    return { status: 200, body: { accountEnabled: accountStatus !== "disabled", userType } };
   }
   const shown = (method: FidoMethod) => ({
     "@odata.type": "#microsoft.graph.fido2AuthenticationMethod",
@@ -56,14 +58,15 @@ export async function graphRoutes(
   if (rest === undefined) {
     if (method === "GET") return { status: 200, body: { value: methods.of(userId).map(shown) } };
     if (method !== "POST") throw methodNotAllowed();
-    users.refuseBlocked(userId);
-    users.refuseGuest(userId);
+    if (accountStatus === "blocked") throw blocked();
+    // Guests get creation options but no keys.
+    if (accountStatus === "guest") throw badRequest("Guest users cannot register passkeys.");
     return { status: 201, body: shown(await methods.register(userId, call.body)) };
   }
   // Graph does not find the function if the call has a query.
   if (method !== "GET" || call.query.size > 0) throw methodNotAllowed();
-  const minutes = Math.min(minutesOf(rest, version === "beta"), grantedMinutes);
-  users.refuseBlocked(userId);
+  const minutes = Math.min(minutesOf(rest, version === "beta"), chosen.grantedMinutes);
+  if (accountStatus === "blocked") throw blocked();
   return { status: 200, body: methods.creationOptions(userId, minutes) };
 }
 
@@ -77,9 +80,10 @@ function minutesOf(call: string, beta: boolean): number {
   return minutes;
 }
 
+const blocked = () => badRequest("User or group restriction policy failed.");
 const accessDenied = () =>
-  new GraphError(403, "Authorization_RequestDenied", "Insufficient privileges to complete the operation.");
-const methodNotAllowed = () => new GraphError(405, "methodNotAllowed", "Specified HTTP method is not allowed.");
+  graphRefusal(403, "Authorization_RequestDenied", "Insufficient privileges to complete the operation.");
+const methodNotAllowed = () => graphRefusal(405, "methodNotAllowed", "Specified HTTP method is not allowed.");
 
 const view = (method: FidoMethod) => ({
   displayName: method.displayName,

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createIdpTokens, type IdpClient, type IdpTokens, type IdpTokensState } from "../idp/tokens.ts";
-import type { State } from "../state-file.ts";
+import type { TokenRules } from "../idp/tokens.ts";
 
 /** Code and text of Entra's errors. */
 const errors: Readonly<Record<string, readonly [code: number, text: string]>> = {
@@ -9,21 +8,19 @@ const errors: Readonly<Record<string, readonly [code: number, text: string]>> = 
   invalid_scope: [1002012, "The provided value for scope is not valid."],
 };
 
-export const createEntraTokens = (client: IdpClient, file: State<IdpTokensState>, expiresIn: () => number): IdpTokens =>
-  createIdpTokens(client, file, {
-    expiresIn,
-    algorithms: ["PS256", "RS256"],
-    requiredClaims: ["exp", "jti"],
-    refuseScope: scope => (scope?.endsWith("/.default") ? undefined : "invalid_scope"),
-    errorBody: error => {
-      const [code = 0, text = ""] = errors[error] ?? [];
-      return {
-        error,
-        error_description: `AADSTS${code}: ${text}`,
-        error_codes: [code],
-        timestamp: new Date().toISOString(),
-        trace_id: randomUUID(),
-        correlation_id: randomUUID(),
-      };
-    },
-  });
+export const entraTokens: TokenRules = {
+  algorithms: ["PS256", "RS256"],
+  requiredClaims: ["exp", "jti"],
+  refuseScope: scope => (scope?.endsWith("/.default") ? undefined : "invalid_scope"),
+  errorBody: error => {
+    const [code = 0, text = ""] = errors[error] ?? [];
+    return {
+      error,
+      error_description: `AADSTS${code}: ${text}`,
+      error_codes: [code],
+      timestamp: new Date().toISOString(),
+      trace_id: randomUUID(),
+      correlation_id: randomUUID(),
+    };
+  },
+};

@@ -20,20 +20,18 @@ export interface AccountsState {
   readonly accounts: [user: string, accountStatus: AccountStatus][];
 }
 
-export interface Accounts {
-  statusOf(user: string): AccountStatus;
-  set(user: string, accountStatus: AccountStatus): void;
-}
+export type Accounts = ReturnType<typeof createAccounts>;
 
 /** Every user exists, unless a control call changes it or the name begins with one of these words. */
 const WORDS = ["unknown", "blocked", "guest", "disabled"] as const;
 
-export function createAccounts(file: State<AccountsState>): Accounts {
+export function createAccounts(file: State<AccountsState>) {
   const { accounts } = file.value;
   const positionOf = (user: string) => accounts.findIndex(([known]) => known === folded(user));
   return {
-    statusOf: user => accounts[positionOf(user)]?.[1] ?? WORDS.find(word => folded(user).startsWith(word)) ?? "known",
-    set: (user, accountStatus) => {
+    statusOf: (user: string): AccountStatus =>
+      accounts[positionOf(user)]?.[1] ?? WORDS.find(word => folded(user).startsWith(word)) ?? "known",
+    set: (user: string, accountStatus: AccountStatus) => {
       const at = positionOf(user);
       accounts.splice(at === -1 ? accounts.length : at, 1, [folded(user), accountStatus]);
       file.save();

@@ -11,15 +11,13 @@ export interface IdpClient {
   readonly clientKey?: JWK | undefined;
 }
 
-export interface IdpTokensState {
-  /** End of each token in ms since 1970. */
-  readonly tokens: Record<string, number>;
+/** Issued access tokens, with their owners and their ends in ms since 1970. */
+export interface TokensState {
+  readonly tokens: Record<string, { readonly owner: string; readonly end: number }>;
 }
 
 /** What the token endpoints of the vendors differ in. */
-interface TokenRules {
-  /** Lifetime of new tokens in seconds. */
-  readonly expiresIn: () => number;
+export interface TokenRules {
   /** Signature algorithms of assertions. */
   readonly algorithms: readonly string[];
   readonly requiredClaims: readonly string[];
@@ -28,39 +26,57 @@ interface TokenRules {
   readonly errorBody: (error: string) => object;
 }
 
-export interface IdpTokens {
-  /** Handles client credentials (RFC 6749 section 4.4), with secret or assertion in the form. */
-  grant(call: HttpCall): Promise<HttpAnswer>;
-  isValid(token: string): boolean;
-  revokeAll(): void;
+/** The access tokens of one peer. */
+export function createTokens(file: State<TokensState>) {
+  const { tokens } = file.value;
+  return {
+    /** Returns the response that grants a new token. @param more further members */
+    grant: (owner: string, expiresInSeconds: number, more: object = {}): HttpAnswer => {
+      for (const [token, { end }] of Object.entries(tokens)) if (end <= Date.now()) delete tokens[token];
+      const token = randomBytes(32).toString("base64url");
+      tokens[token] = { owner, end: Date.now() + expiresInSeconds * 1000 };
+      file.save();
+      const body = { access_token: token, token_type: "Bearer", expires_in: expiresInSeconds, ...more };
+      return { status: 200, headers: { "cache-control": "no-store" }, body };
+    },
+    /** Returns the owner of a valid token. */
+    ownerOf: (token: string): string | undefined => {
+      const known = Object.hasOwn(tokens, token) ? tokens[token] : undefined;
+      return known !== undefined && known.end > Date.now() ? known.owner : undefined;
+    },
+    revokeAll: () => {
+      for (const token of Object.keys(tokens)) delete tokens[token];
+      file.save();
+    },
+  };
 }
 
-const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+export type IdpTokens = ReturnType<typeof createIdpTokens>;
 
-export function createIdpTokens(client: IdpClient, file: State<IdpTokensState>, rules: TokenRules): IdpTokens {
-  const { tokens } = file.value;
+/** The token endpoint of a simulated IdP, and its tokens. */
+export function createIdpTokens(
+  client: IdpClient,
+  file: State<TokensState>,
+  rules: TokenRules,
+  expiresInSeconds: () => number,
+) {
+  const { grant, ownerOf, revokeAll } = createTokens(file);
   const refused = (status: number, error: string): HttpAnswer => ({ status, body: rules.errorBody(error) });
   return {
-    grant: async ({ body, url }) => {
+    /** Handles client credentials (RFC 6749 section 4.4), with secret or assertion in the form. */
+    grant: async ({ body, url }: Pick<HttpCall, "body" | "url">): Promise<HttpAnswer> => {
       const form = new URLSearchParams(body.toString("utf8"));
       const scope = form.get("scope");
       if (form.get("grant_type") !== "client_credentials") return refused(400, "unsupported_grant_type");
       if (!(await isClient(client, form, url.href, rules))) return refused(401, "invalid_client");
       const error = rules.refuseScope?.(scope);
       if (error !== undefined) return refused(400, error);
-      for (const [token, end] of Object.entries(tokens)) if (end <= Date.now()) delete tokens[token];
-      const token = randomBytes(32).toString("base64url");
-      tokens[token] = Date.now() + rules.expiresIn() * 1000;
-      file.save();
-      const granted = { access_token: token, token_type: "Bearer", expires_in: rules.expiresIn() };
-      const headers = { "cache-control": "no-store" };
-      return { status: 200, headers, body: { ...granted, ...(scope && { scope }) } };
+      return grant(client.clientId, expiresInSeconds(), scope ? { scope } : {});
     },
-    isValid: token => (tokens[token] ?? 0) > Date.now(),
-    revokeAll: () => {
-      for (const token of Object.keys(tokens)) delete tokens[token];
-      file.save();
-    },
+    /** Whether a call has a valid token in a header. */
+    accepts: ({ headers }: HttpCall, header = "authorization"): boolean =>
+      ownerOf(String(headers[header]).replace(/^Bearer /, "")) !== undefined,
+    revokeAll,
   };
 }
 
@@ -89,3 +105,5 @@ async function isClient(
     return false;
   }
 }
+
+const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";

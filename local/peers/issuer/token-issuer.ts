@@ -1,18 +1,10 @@
-import { withControlBody } from "../control-body.ts";
-import { type Peer, startPeer } from "../peer.ts";
+import { withBody } from "../control.ts";
+import { startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
 import { type KeyRing, newSigningKey, publicKeys } from "./token-keys.ts";
 import { type Mint, mintOptions, mintToken } from "./token-mint.ts";
 
-export interface TokenIssuer extends Peer {
-  /** Default `iss` of the tokens. */
-  readonly issuer: string;
-  readonly tenantId: string;
-  readonly jwksUri: string;
-  mint(options: Mint): Promise<string>;
-  /** Signs with a new key from now on. The old key stays published, as in a planned rotation. */
-  rotate(): Promise<void>;
-}
+export type TokenIssuer = Awaited<ReturnType<typeof startTokenIssuer>>;
 
 const tenantId = "7f1c2d4e-5a6b-4c8d-9e0f-a1b2c3d4e5f6";
 
@@ -20,14 +12,9 @@ const tenantId = "7f1c2d4e-5a6b-4c8d-9e0f-a1b2c3d4e5f6";
  * Starts a simulated token issuer: OpenID configuration, published keys, and tokens on demand that look like those of an
  * Entra tenant for an application. `POST /_control/tokens` mints over HTTP, `POST /_control/rotate` rotates.
  */
-export async function startTokenIssuer({
-  port,
-  statePath,
-}: {
-  port?: number;
-  statePath?: string;
-} = {}): Promise<TokenIssuer> {
+export async function startTokenIssuer({ port, statePath }: { port?: number; statePath?: string } = {}) {
   const state = openState<KeyRing>(statePath, { keys: [] });
+  /** Signs with a new key from now on. The old key stays published, as in a planned rotation. */
   const rotate = async () => {
     state.value.keys = [await newSigningKey(), ...state.value.keys].slice(0, 2);
     state.save();
@@ -42,9 +29,9 @@ export async function startTokenIssuer({
     return state.value;
   };
 
-  const mint = async (options: Mint) => mintToken(options, { keys: await keys(), issuer, tenantId });
+  const mint = async (options: Mint): Promise<string> => mintToken(options, { keys: await keys(), issuer, tenantId });
   const peer = await startPeer("token-issuer", {
-    ...(port === undefined ? {} : { port }),
+    port,
     handle: async ({ method, path }) => {
       if (method !== "GET") return undefined;
       if (path === "/discovery/v2.0/keys") return { status: 200, body: { keys: publicKeys(await keys()) } };
@@ -52,11 +39,9 @@ export async function startTokenIssuer({
         return { status: 200, body: configuration };
       return undefined;
     },
-    control: ({ method, path, body }) => {
-      if (method === "POST" && path === "/_control/tokens")
-        return withControlBody(mintOptions, body, async input => ({ status: 200, body: { token: await mint(input) } }));
-      if (method === "POST" && path === "/_control/rotate") return rotate().then(() => ({ status: 204 }));
-      return undefined;
+    control: {
+      "POST tokens": withBody(mintOptions, async input => ({ token: await mint(input) })),
+      "POST rotate": rotate,
     },
   });
 

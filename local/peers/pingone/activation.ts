@@ -1,22 +1,13 @@
 import * as z from "zod";
-import type { AttestationCheck } from "../security-key/authenticator-verify.ts";
-import { wrongFields } from "../security-key/exchange-format.ts";
+import { jsonOf, readBody } from "../read-body.ts";
 import { invalid } from "./errors.ts";
 
 const padded = z.base64("must be padded standard base64").min(1);
-const json = (text: string) => {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-};
-
 const activation = z.object({
   origin: z.string().min(1),
   attestation: z
     .string("must be JSON in a string")
-    .transform(json)
+    .transform(jsonOf)
     .pipe(
       z
         .object({
@@ -32,13 +23,9 @@ const activation = z.object({
 
 const base64url = (text: string) => Buffer.from(text, "base64").toString("base64url");
 
-/** Parses the body that activates a device; binary values become base64url. Throws `PingOneError` 400. */
-export function readActivation(
-  body: Buffer,
-): Pick<AttestationCheck, "id" | "origin" | "clientDataJSON" | "attestationObject"> {
-  const read = activation.safeParse(json(body.toString("utf8")));
-  if (!read.success) throw invalid("attestation", wrongFields(read.error));
-  const { origin, attestation } = read.data;
+/** Parses the body that activates a device; binary values become base64url. */
+export function readActivation(body: Buffer) {
+  const { origin, attestation } = readBody(activation, body, reason => invalid("attestation", reason));
   const { clientDataJSON, attestationObject } = attestation.response;
   return {
     id: attestation.id,

@@ -3,6 +3,7 @@ import { verifyAttestation } from "../security-key/authenticator-verify.ts";
 import type { State } from "../state-file.ts";
 import { readActivation } from "./activation.ts";
 import { invalid, notFound, tooManyDevices } from "./errors.ts";
+import type { PingOneSettings } from "./pingone.ts";
 
 interface Device {
   readonly id: string;
@@ -26,30 +27,12 @@ export interface PingOneDevicesState {
 
 /** How binary values of creation options are written. */
 export const PING_BYTES = ["signed", "base64"] as const;
-export type PingBytes = (typeof PING_BYTES)[number];
 
-/** The settings of the simulation. */
-export interface PingOneBehaviour {
-  /** Maximum number of devices of a user, including pending ones. */
-  readonly maxDevices: number;
-  readonly bytes: PingBytes;
-  /** Required according to the documentation. */
-  readonly policyRequired: boolean;
-}
+export type PingOneDevices = ReturnType<typeof createPingOneDevices>;
 
-export interface PingOneDevices {
-  /** All functions throw or reject with `PingOneError`. */
-  begin(
-    user: { readonly id: string; readonly name: string },
-    wanted: Pick<Device, "rp" | "nickname"> & { readonly policyId?: string | undefined },
-  ): Record<string, unknown>;
-  activate(userId: string, deviceId: string, body: Buffer): Promise<Record<string, unknown>>;
-  rename(userId: string, deviceId: string, nickname: string): Record<string, unknown>;
-  one(userId: string, deviceId: string): Record<string, unknown>;
-  of(userId: string): readonly Record<string, unknown>[];
-  remove(userId: string, deviceId: string): void;
-  active(): readonly { userId: string; credentialId: string; nickname: string }[];
-  expireChallenges(): void;
+interface User {
+  readonly id: string;
+  readonly name: string;
 }
 
 const DEFAULT_POLICY = "b1d4c3a2-6f5e-4c7d-8a9b-0c1d2e3f4a5b";
@@ -61,8 +44,8 @@ const LIFE_MS = 30 * 86_400_000;
 export function createPingOneDevices(
   file: State<PingOneDevicesState>,
   attestationRoot: string,
-  behaviour: () => PingOneBehaviour,
-): PingOneDevices {
+  chosen: PingOneSettings,
+) {
   const { devices } = file.value;
   const of = (userId: string) => devices.filter(device => device.userId === userId);
   const one = (userId: string, deviceId: string) => {
@@ -78,8 +61,11 @@ export function createPingOneDevices(
   };
 
   return {
-    begin: (user, { rp, nickname, policyId }) => {
-      const { maxDevices, bytes, policyRequired } = behaviour();
+    begin: (
+      user: User,
+      { rp, nickname, policyId }: Pick<Device, "rp" | "nickname"> & { readonly policyId?: string | undefined },
+    ) => {
+      const { maxDevices, bytes, policyRequired } = chosen;
       if (policyRequired && policyId === undefined) throw invalid("policy", "The policy is required.");
       if (of(user.id).length >= maxDevices) throw tooManyDevices();
       const challenge = randomBytes(32).toString("base64url");
@@ -101,7 +87,7 @@ export function createPingOneDevices(
       const options = optionsOf(device, user, taken, bytes);
       return { ...view(device), publicKeyCredentialCreationOptions: JSON.stringify(options) };
     },
-    activate: async (userId, deviceId, body) => {
+    activate: async (userId: string, deviceId: string, body: Buffer) => {
       const device = one(userId, deviceId);
       const { id, origin, clientDataJSON, attestationObject } = readActivation(body);
       if (!isOriginOf(device.rp.id, origin)) throw invalid("origin", "The origin is not one of the relying party.");
@@ -120,22 +106,22 @@ export function createPingOneDevices(
       file.save();
       return view(device);
     },
-    rename: (userId, deviceId, nickname) => {
+    rename: (userId: string, deviceId: string, nickname: string) => {
       const device = one(userId, deviceId);
       device.nickname = nickname;
       device.updatedAt = new Date().toISOString();
       file.save();
       return view(device);
     },
-    one: (userId, deviceId) => view(one(userId, deviceId)),
-    of: userId => of(userId).map(view),
-    remove: (userId, deviceId) => {
+    one: (userId: string, deviceId: string) => view(one(userId, deviceId)),
+    of: (userId: string) => of(userId).map(view),
+    remove: (userId: string, deviceId: string) => {
       devices.splice(devices.indexOf(one(userId, deviceId)), 1);
       file.save();
     },
     active: () =>
       devices.flatMap(({ userId, credentialId, nickname = "" }) =>
-        credentialId === undefined ? [] : { userId, credentialId, nickname },
+        credentialId === undefined ? [] : { userId, credentialId, displayName: nickname },
       ),
     expireChallenges: () => {
       for (const device of devices) device.expiresAt = 0;
@@ -149,8 +135,13 @@ function isOriginOf(rpId: string, origin: string): boolean {
   return url?.protocol === "https:" && url.origin === origin && `.${url.hostname}`.endsWith(`.${rpId}`);
 }
 
-const view = (device: Device): Record<string, unknown> => ({
-  ...core(device),
+const view = (device: Device) => ({
+  id: device.id,
+  user: { id: device.userId },
+  type: "FIDO2",
+  status: device.credentialId === undefined ? "ACTIVATION_REQUIRED" : "ACTIVE",
+  rp: device.rp,
+  nickname: device.nickname,
   _links: {
     self: { href: link(device, "") },
     "device.activate": { href: link(device, "") },
@@ -162,21 +153,7 @@ const view = (device: Device): Record<string, unknown> => ({
   updatedAt: device.updatedAt,
 });
 
-const core = ({ id, userId, rp, nickname, credentialId }: Device) => ({
-  id,
-  user: { id: userId },
-  type: "FIDO2",
-  status: credentialId === undefined ? "ACTIVATION_REQUIRED" : "ACTIVE",
-  rp,
-  ...(nickname !== undefined && { nickname }),
-});
-
-function optionsOf(
-  { rp, challenge }: Device,
-  user: { readonly id: string; readonly name: string },
-  taken: readonly string[],
-  bytes: PingOneBehaviour["bytes"],
-) {
+function optionsOf({ rp, challenge }: Device, user: User, taken: readonly string[], bytes: PingOneSettings["bytes"]) {
   const written = (base64url: string) => {
     const value = Buffer.from(base64url, "base64url");
     return bytes === "signed" ? [...new Int8Array(value)] : value.toString("base64");

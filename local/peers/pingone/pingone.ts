@@ -1,100 +1,71 @@
 import * as z from "zod";
-import { type AccountsState, createAccounts, folded } from "../idp/accounts.ts";
-import { type IdpControls, idpControlRoutes } from "../idp/control.ts";
-import type { IdpClient, IdpTokensState } from "../idp/tokens.ts";
-import { type Peer, startPeer } from "../peer.ts";
-import { openState } from "../state-file.ts";
-import { createPingOneDevices, PING_BYTES, type PingBytes, type PingOneDevicesState } from "./devices.ts";
-import { asPingOne } from "./errors.ts";
+import { type IdpOptions, startIdp } from "../idp/idp.ts";
+import { idOfUser } from "../uuid-of.ts";
+import { createPingOneDevices, PING_BYTES, type PingOneDevicesState } from "./devices.ts";
 import { pingOneRoutes } from "./routes.ts";
-import { createPingTokens } from "./tokens.ts";
-import { idOfUser } from "./user-id.ts";
+import { pingTokens } from "./tokens.ts";
 
 const settings = z.strictObject({
   /** Lifetime of new access tokens in seconds. */
-  expiresIn: z.int().nonnegative().optional(),
-  maxDevices: z.int().nonnegative().optional(),
-  bytes: z.enum(PING_BYTES).optional(),
-  policyRequired: z.boolean().optional(),
+  expiresIn: z.int().nonnegative(),
+  /** Maximum number of devices of a user, including pending ones. */
+  maxDevices: z.int().nonnegative(),
+  bytes: z.enum(PING_BYTES),
+  /** Whether a new device needs a policy, as the documentation says. */
+  policyRequired: z.boolean(),
   /** Whether the application may read the MFA settings. */
-  readsSettings: z.boolean().optional(),
+  readsSettings: z.boolean(),
 });
 
-/** An environment of PingOne: its token endpoint and its API, both under `url`. */
-export interface PingOne extends Peer, IdpControls<z.input<typeof settings>> {}
+export type PingOneSettings = z.output<typeof settings>;
 
-export interface PingOneOptions extends IdpClient {
-  readonly port?: number | undefined;
-  readonly statePath?: string | undefined;
+const initial: PingOneSettings = {
+  expiresIn: 3600,
+  maxDevices: 5,
+  bytes: "signed",
+  policyRequired: false,
+  readsSettings: true,
+};
+
+export interface PingOneOptions extends IdpOptions {
   readonly environmentId: string;
-  /** PEM of the only key maker that this environment trusts. */
-  readonly attestationRoot: string;
 }
 
-interface PingOneState extends PingOneDevicesState, IdpTokensState, AccountsState {
+interface PingOneState extends PingOneDevicesState {
   /** By id: all users that were looked up by name. */
   readonly names: Record<string, string>;
 }
 
+/** An environment of PingOne: its token endpoint and its API. */
+export type PingOne = Awaited<ReturnType<typeof startPingOne>>;
+
 /** Starts a PingOne that pairs keys with users on their behalf and enforces attestation. */
-export async function startPingOne(options: PingOneOptions): Promise<PingOne> {
-  const empty: PingOneState = { tokens: {}, accounts: [], names: {}, devices: [] };
-  const file = openState(options.statePath, empty);
-  const { names } = file.value;
-  let chosen = {
-    expiresIn: 3600,
-    maxDevices: 5,
-    bytes: "signed" as PingBytes,
-    policyRequired: false,
-    readsSettings: true,
-  };
-  const tokens = createPingTokens(options, file, () => chosen.expiresIn);
-  const accounts = createAccounts(file);
-  const devices = createPingOneDevices(file, options.attestationRoot, () => chosen);
-  const withId = (id: string) => ({ id, name: names[id] ?? id });
-  const named = (name: string) => {
-    const id = idOfUser(name);
-    if (names[id] === undefined) {
-      names[id] = name;
-      file.save();
-    }
-    return withId(id);
-  };
-  const controls: IdpControls<z.input<typeof settings>> = {
-    registrations: of =>
-      devices
-        .active()
-        .map(({ userId, credentialId, nickname }) => ({
-          userId: withId(userId).name,
-          credentialId,
-          displayName: nickname,
-        }))
-        .filter(({ userId }) => of === undefined || folded(userId) === folded(of)),
-    expireChallenges: devices.expireChallenges,
-    revokeTokens: tokens.revokeAll,
-    settings: ({ expiresIn, maxDevices, bytes, policyRequired, readsSettings }) => {
-      chosen = {
-        expiresIn: expiresIn ?? chosen.expiresIn,
-        maxDevices: maxDevices ?? chosen.maxDevices,
-        bytes: bytes ?? chosen.bytes,
-        policyRequired: policyRequired ?? chosen.policyRequired,
-        readsSettings: readsSettings ?? chosen.readsSettings,
+export const startPingOne = (options: PingOneOptions) =>
+  startIdp<PingOneState, PingOneSettings>(options, {
+    name: "pingone",
+    empty: { names: {}, devices: [] },
+    settings: initial,
+    changes: settings.partial(),
+    tokenPath: `/${options.environmentId}/as/token`,
+    tokenRules: pingTokens,
+    open: ({ file, tokens, accounts, chosen }) => {
+      const { names } = file.value;
+      const devices = createPingOneDevices(file, options.attestationRoot, chosen);
+      /** Returns the user with an id. The name of a user that was never looked up by name is the id. */
+      const withId = (id: string) => ({ id, name: names[id] ?? id });
+      /** Returns the user of a name, and gives it an id. */
+      const named = (name: string) => {
+        const id = idOfUser(name);
+        names[id] ??= name;
+        file.save();
+        return withId(id);
+      };
+      const environment = { id: options.environmentId, tokens, accounts, devices, chosen, named, withId };
+      return {
+        registrations: () =>
+          devices.active().map(({ userId, ...registered }) => ({ userId: withId(userId).name, ...registered })),
+        expireChallenges: devices.expireChallenges,
+        handle: call => pingOneRoutes(environment, call),
       };
     },
-    setUser: accounts.set,
-  };
-  const environment = {
-    ...{ id: options.environmentId, tokens, accounts, devices, named, withId },
-    maxDevices: () => chosen.maxDevices,
-    readsSettings: () => chosen.readsSettings,
-  };
-  const peer = await startPeer("pingone", {
-    port: options.port,
-    handle: call =>
-      call.method === "POST" && call.path === `/${options.environmentId}/as/token`
-        ? tokens.grant(call)
-        : asPingOne(() => pingOneRoutes(environment, call)),
-    control: call => idpControlRoutes(controls, settings, call),
   });
-  return { ...peer, ...controls };
-}

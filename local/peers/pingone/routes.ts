@@ -2,20 +2,18 @@ import * as z from "zod";
 import type { AccountStatus, Accounts } from "../idp/accounts.ts";
 import type { IdpTokens } from "../idp/tokens.ts";
 import type { HttpAnswer, HttpCall } from "../peer.ts";
+import { readBody } from "../read-body.ts";
 import type { PingOneDevices } from "./devices.ts";
-import { invalid, notFound, PingOneError } from "./errors.ts";
+import { invalid, notFound, pingOneRefusal } from "./errors.ts";
+import type { PingOneSettings } from "./pingone.ts";
 
 interface Environment {
   readonly id: string;
   readonly tokens: IdpTokens;
   readonly accounts: Accounts;
   readonly devices: PingOneDevices;
-  /** The limit of a user's devices, and whether the application may read it. */
-  maxDevices(): number;
-  readsSettings(): boolean;
-  /** Returns the user of a name, and gives it an id. */
+  readonly chosen: PingOneSettings;
   named(name: string): { readonly id: string; readonly name: string };
-  /** Returns the user with an id. The name of a user that was never looked up by name is the id. */
   withId(id: string): { readonly id: string; readonly name: string };
 }
 
@@ -31,17 +29,17 @@ const newDevice = z.object({
 });
 const naming = z.object({ nickname: z.string().min(1) });
 
-/** Returns the routes of PingOne's API for users and their FIDO devices. They throw `PingOneError`. */
+/** Returns the routes of PingOne's API for users and their FIDO devices. */
 export async function pingOneRoutes(of: Environment, call: HttpCall): Promise<HttpAnswer | undefined> {
   const path = PATH.exec(call.path)?.groups;
   if (path === undefined) return undefined;
-  if (!of.tokens.isValid(call.headers.authorization?.replace(/^Bearer /, "") ?? ""))
-    throw new PingOneError(401, "ACCESS_FAILED", "The request could not be completed. You do not have access.");
+  if (!of.tokens.accepts(call))
+    throw pingOneRefusal(401, "ACCESS_FAILED", "The request could not be completed. You do not have access.");
   if (path.environment !== of.id) throw notFound();
   if (path.settings !== undefined) {
     if (call.method !== "GET") throw notAllowed();
-    if (!of.readsSettings()) throw new PingOneError(403, "ACCESS_FAILED", "You do not have access.");
-    return { status: 200, body: { _links: {}, pairing: { maxAllowedDevices: of.maxDevices() } } };
+    if (!of.chosen.readsSettings) throw pingOneRefusal(403, "ACCESS_FAILED", "You do not have access.");
+    return { status: 200, body: { _links: {}, pairing: { maxAllowedDevices: of.chosen.maxDevices } } };
   }
   if (path.user === undefined) {
     if (call.method !== "GET") throw notAllowed();
@@ -50,7 +48,7 @@ export async function pingOneRoutes(of: Environment, call: HttpCall): Promise<Ht
   const user = of.withId(path.user);
   const accountStatus = of.accounts.statusOf(user.name);
   if (accountStatus === "unknown") throw notFound();
-  if (accountStatus === "forbidden") throw new PingOneError(403, "ACCESS_FAILED", "You do not have access.");
+  if (accountStatus === "forbidden") throw pingOneRefusal(403, "ACCESS_FAILED", "You do not have access.");
   const { method, body } = call;
   const { device } = path;
   if (path.devices === undefined) {
@@ -64,12 +62,12 @@ export async function pingOneRoutes(of: Environment, call: HttpCall): Promise<Ht
     }
     if (method !== "POST") throw notAllowed();
     if (accountStatus === "blocked") throw invalid("policy", "The policy allows this user no FIDO2 device.");
-    const { rp, policy, nickname } = read(newDevice, body);
+    const { rp, policy, nickname } = readBody(newDevice, body, wrongBody);
     return { status: 201, body: of.devices.begin(user, { rp, policyId: policy?.id, ...(nickname && { nickname }) }) };
   }
   if (path.nickname !== undefined) {
     if (method !== "PUT") throw notAllowed();
-    return { status: 200, body: of.devices.rename(user.id, device, read(naming, body).nickname) };
+    return { status: 200, body: of.devices.rename(user.id, device, readBody(naming, body, wrongBody).nickname) };
   }
   switch (method) {
     case "GET":
@@ -80,7 +78,7 @@ export async function pingOneRoutes(of: Environment, call: HttpCall): Promise<Ht
     case "POST":
       // The media type selects the operation of a device.
       if (call.headers["content-type"] !== ACTIVATION)
-        throw new PingOneError(415, "UNSUPPORTED_MEDIA_TYPE", "The content type names no operation.");
+        throw pingOneRefusal(415, "UNSUPPORTED_MEDIA_TYPE", "The content type names no operation.");
       if (accountStatus === "blocked") throw invalid("policy", "The policy allows this user no FIDO2 device.");
       return { status: 200, body: await of.devices.activate(user.id, device, body) };
     default:
@@ -91,7 +89,7 @@ export async function pingOneRoutes(of: Environment, call: HttpCall): Promise<Ht
 /** Finds at most one user, by user name only (RFC 7644 section 3.4.2.2). */
 function search(of: Environment, filter: string | null): object {
   const [, literal] = /^username eq ("(?:[^"\\]|\\.)*")$/.exec(filter ?? "") ?? [];
-  if (literal === undefined) throw new PingOneError(400, "INVALID_FILTER", "The filter is not valid.");
+  if (literal === undefined) throw pingOneRefusal(400, "INVALID_FILTER", "The filter is not valid.");
   const name = JSON.parse(literal) as string;
   const accountStatus = of.accounts.statusOf(name);
   const users = accountStatus === "unknown" ? [] : [shown(of.named(name), accountStatus)];
@@ -109,12 +107,6 @@ const shown = ({ id, name }: { readonly id: string; readonly name: string }, acc
   updatedAt: "2026-01-31T10:00:00.000Z",
 });
 
-function read<S extends z.ZodType>(schema: S, body: Buffer): z.output<S> {
-  try {
-    return schema.parse(JSON.parse(body.toString("utf8")));
-  } catch {
-    throw invalid("body", "The body is not what this operation takes.");
-  }
-}
+const wrongBody = (reason: string) => invalid("body", reason);
 
-const notAllowed = () => new PingOneError(405, "INVALID_REQUEST", "The method is not allowed here.");
+const notAllowed = () => pingOneRefusal(405, "INVALID_REQUEST", "The method is not allowed here.");

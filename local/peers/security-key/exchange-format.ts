@@ -1,6 +1,8 @@
 import { Buffer } from "node:buffer";
 import { CompactEncrypt, CompactSign, compactDecrypt, decodeProtectedHeader, type JWK } from "jose";
 import * as z from "zod";
+import { wrongFields } from "../read-body.ts";
+import { codedRefusal } from "../refusal.ts";
 
 const ALGORITHMS = ["ECDH-ES+A256KW", "ECDH-ES"];
 const ENCRYPTION = "A256GCM";
@@ -23,7 +25,7 @@ const text = z.string().min(1);
 const parameter = z.object({ type: z.literal("public-key"), alg: z.int() });
 
 /** The payloads of docs/peers/exchange-format.md that the key maker reads. */
-export const credentialRequest = z.strictObject({
+const credentialRequest = z.strictObject({
   v: version,
   type: z.literal("credential_request"),
   response_key: responseKey,
@@ -36,7 +38,7 @@ export const credentialRequest = z.strictObject({
   }),
 });
 
-export const pinRequest = z.strictObject({
+const pinRequest = z.strictObject({
   v: version,
   type: z.literal("pin_request"),
   response_key: responseKey,
@@ -44,11 +46,32 @@ export const pinRequest = z.strictObject({
 });
 
 export type ResponseKey = z.output<typeof responseKey>;
-export type CredentialRequest = z.output<typeof credentialRequest>;
-export type PinRequest = z.output<typeof pinRequest>;
+
+/** The decrypted requests for one key. */
+export interface KeyRequests {
+  readonly credentials: readonly z.output<typeof credentialRequest>[];
+  readonly pin?: z.output<typeof pinRequest>;
+}
+
+/** Decrypts the requests for one key. Throws a refusal with the field that is wrong. @param prefix of the fields' names */
+export async function openRequests(
+  prefix: string,
+  { credentials, pin }: { readonly credentials: readonly string[]; readonly pin: string | undefined },
+  transportKeys: readonly JWK[],
+): Promise<KeyRequests> {
+  const open = <S extends z.ZodType>(schema: S, jwe: string, field: string) =>
+    openRequest(schema, jwe, transportKeys).catch((error: Error) => {
+      throw codedRefusal("validation_error", `${prefix}${field}: ${error.message}`);
+    });
+  const opened = credentials.map((jwe, at) => open(credentialRequest, jwe, `credential_requests.${at}`));
+  return {
+    credentials: await Promise.all(opened),
+    ...(pin !== undefined && { pin: await open(pinRequest, pin, "pin_request") }),
+  };
+}
 
 /** Decrypts a request with the private key that its `kid` names. Rejects with a reason that the caller may see. */
-export async function openRequest<S extends z.ZodType>(
+async function openRequest<S extends z.ZodType>(
   schema: S,
   jwe: string,
   transportKeys: readonly JWK[],
@@ -96,12 +119,3 @@ async function decrypted(jwe: string, key: JWK): Promise<unknown> {
     throw new Error("cannot be decrypted", { cause });
   }
 }
-
-/** Returns one sentence that names every wrong field. */
-export const wrongFields = (error: z.ZodError): string =>
-  error.issues
-    .map(issue => {
-      const reason = issue.code === "unrecognized_keys" ? `${issue.keys.join(", ")} unknown` : issue.message;
-      return `${issue.path.join(".")}: ${reason}`;
-    })
-    .join("; ");

@@ -1,28 +1,22 @@
 import { randomBytes } from "node:crypto";
 import type { JWK } from "jose";
-import type { ProductData } from "../delivery/wire.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { type CredentialRequest, type PinRequest, type ResponseKey, sealResponse } from "./exchange-format.ts";
+import { type KeyRequests, type ResponseKey, sealResponse } from "./exchange-format.ts";
 import { generatedPin } from "./generated-pin.ts";
 import { newKey, publicHalf } from "./keyring.ts";
+import type { KeyResponses, WrongAnswer } from "./sabotage.ts";
 
 /** The decrypted requests for one physical key. */
-export interface KeyOrder {
+export interface KeyOrder extends KeyRequests {
   readonly productId: number;
-  readonly pin?: PinRequest;
-  readonly credentials: readonly CredentialRequest[];
 }
 
 export interface ProgrammedKey {
   readonly serial: string;
   readonly pin?: string;
   readonly credentialIds: readonly string[];
-  /** The key in the response of the service, with encrypted responses. */
-  readonly data: ProductData;
+  readonly responses: KeyResponses;
 }
-
-/** A kind of wrong response, which a reader must refuse. */
-export type WrongAnswer = "wrong-signature" | "wrong-key" | "other-request";
 
 interface Maker {
   readonly authenticator: Authenticator;
@@ -45,18 +39,23 @@ export async function programKey(order: KeyOrder, maker: Maker, wrong?: WrongAns
     const challenge = wrong === "other-request" ? randomBytes(32).toString("base64url") : public_key.challenge;
     return { response_key, credential: maker.authenticator.create({ ...public_key, challenge }, origin) };
   });
-  const fido_credential_responses = await Promise.all(
-    made.map(({ response_key, credential: { id, ...response } }) =>
-      seal(response_key, { v: 1, type: "credential_response", id, response, client_extension_results: {} }),
-    ),
+  const credentials = await Promise.all(
+    made.map(({ response_key, credential }) => seal(response_key, credentialResponse(credential))),
   );
   const key = { serial: maker.serial, credentialIds: made.map(({ credential }) => credential.id) };
-  const data = { serial_number: maker.serial, firmware_version: FIRMWARE, fido_credential_responses };
-  if (order.pin === undefined) return { ...key, data };
+  if (order.pin === undefined) return { ...key, responses: { credentials } };
   const pin = maker.pin ?? generatedPin(Math.max(order.pin.pin.length, minimumPinLength(order.productId)));
-  const fido_pin_response = await seal(order.pin.response_key, { v: 1, type: "pin_response", pin });
-  return { ...key, pin, data: { ...data, fido_pin_response } };
+  return { ...key, pin, responses: { credentials, pin: await seal(order.pin.response_key, pinResponse(pin)) } };
 }
+
+export const credentialResponse = ({ id, ...response }: ReturnType<Authenticator["create"]>) => ({
+  v: 1,
+  type: "credential_response",
+  id,
+  response,
+  client_extension_results: {},
+});
+export const pinResponse = (pin: string | undefined) => ({ v: 1, type: "pin_response", pin });
 
 /** Wrong keys have the `kid` of the right key, so that only the cryptography shows the difference. */
 const sealer = (signKey: JWK, wrong?: WrongAnswer) => async (to: ResponseKey, payload: Record<string, unknown>) =>

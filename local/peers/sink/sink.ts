@@ -1,5 +1,5 @@
 import { Webhook } from "standardwebhooks";
-import { type HttpAnswer, type HttpCall, type Peer, startPeer } from "../peer.ts";
+import { type HttpAnswer, type HttpCall, startPeer } from "../peer.ts";
 
 /** An event as the sink received it. */
 export interface ReceivedEvent {
@@ -10,11 +10,7 @@ export interface ReceivedEvent {
   readonly body: string;
 }
 
-export interface Sink extends Peer {
-  /** Received events, oldest first, repeated ones too. */
-  events(): readonly ReceivedEvent[];
-  clearEvents(): void;
-}
+export type Sink = Awaited<ReturnType<typeof startSink>>;
 
 interface SinkOptions {
   readonly port?: number;
@@ -32,8 +28,10 @@ const maxEvents = 10_000;
  * Starts a simulated receiver of events. Its rules of `/_control/faults` decide what the connector gets;
  * `GET /_control/events` returns what it accepted, and `DELETE` empties the list.
  */
-export async function startSink({ port, secrets }: SinkOptions = {}): Promise<Sink> {
-  let received: ReceivedEvent[] = [];
+export async function startSink({ port, secrets }: SinkOptions = {}) {
+  let received: readonly ReceivedEvent[] = [];
+  /** Returns the received events, oldest first, repeated ones too. */
+  const events = () => received;
   const clearEvents = () => {
     received = [];
   };
@@ -49,19 +47,9 @@ export async function startSink({ port, secrets }: SinkOptions = {}): Promise<Si
   const peer = await startPeer("sink", {
     port,
     handle: receive,
-    control: ({ method, path }) => {
-      switch (`${method} ${path}`) {
-        case "GET /_control/events":
-          return { status: 200, body: received };
-        case "DELETE /_control/events":
-          clearEvents();
-          return { status: 204 };
-        default:
-          return undefined;
-      }
-    },
+    control: { "GET events": events, "DELETE events": clearEvents },
   });
-  return { ...peer, events: () => received, clearEvents };
+  return { ...peer, events, clearEvents };
 }
 
 /** Returns whether a body has a signature of the secret that is at most 5 minutes old, by the library of the scheme. */

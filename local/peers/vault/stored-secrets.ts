@@ -1,88 +1,81 @@
-import type * as z from "zod";
+import { randomBytes } from "node:crypto";
+import * as z from "zod";
 import { openState } from "../state-file.ts";
-import {
-  changed,
-  isPurged,
-  markDeleted,
-  newVersion,
-  type Secret,
-  type SecretVersion,
-  type secretChange,
-} from "./secrets.ts";
+
+/** Times are in whole seconds since 1970, as on the wire. */
+export interface SecretVersion {
+  readonly version: string;
+  readonly value: string;
+  readonly created: number;
+  updated: number;
+  enabled: boolean;
+  nbf?: number | undefined;
+  exp?: number | undefined;
+  contentType?: string | undefined;
+  tags?: Tags | undefined;
+}
+
+type Tags = Readonly<Record<string, string>>;
+
+const secretAttributes = z.object({
+  enabled: z.boolean().optional(),
+  nbf: z.int().nullish(),
+  exp: z.int().nullish(),
+});
+
+export const secretChange = z.object({
+  attributes: secretAttributes.optional(),
+  contentType: z.string().nullish(),
+  tags: z
+    .record(z.string().max(256), z.string().max(256))
+    .refine(tags => Object.keys(tags).length <= 15, "has more than 15 tags")
+    .nullish(),
+});
+
+/** The real service also refuses a value of more than 25 KB. */
+export const newSecret = secretChange.extend({
+  value: z.string().refine(value => Buffer.byteLength(value) <= 25_600, "is longer than 25600 bytes"),
+});
 
 /** Returns whether Key Vault accepts a name for a secret. */
 export const isSecretName = (name: string): boolean => /^[0-9a-zA-Z-]{1,127}$/.test(name);
 
-type Tags = Readonly<Record<string, string>>;
+const now = () => Math.floor(Date.now() / 1000);
 
-/** The secrets of a vault. Names are compared without regard to case. */
-export interface StoredSecrets {
-  names(): readonly string[];
-  find(name: string): Secret | undefined;
-  /** Returns a deleted secret that can still be recovered. */
-  findDeleted(name: string): Secret | undefined;
-  add(name: string, version: SecretVersion): SecretVersion;
-  change(version: SecretVersion, change: z.output<typeof secretChange>): void;
-  remove(name: string): void;
-  recover(deleted: Secret): void;
-  /** Writes a new version. */
-  set(name: string, value: string, tags?: Tags): void;
-  /** Returns the value of the latest version. */
-  get(name: string): string | undefined;
-  /** Returns the values of the enabled versions, the oldest first. */
-  enabled(name: string): readonly string[];
-  /** Returns the tags of every version, including disabled ones. */
-  tags(name: string): readonly Tags[];
-}
+/** Opens the secrets of a vault. Names are compared without regard to case. */
+export function openStoredSecrets(statePath: string | undefined) {
+  /** The versions of each secret, oldest first. */
+  const state = openState<Record<string, SecretVersion[]>>(statePath, {});
+  const versionsOf = (name: string): readonly SecretVersion[] => state.value[name.toLowerCase()] ?? [];
 
-export function openStoredSecrets(statePath: string | undefined): StoredSecrets {
-  const state = openState<Record<string, Secret>>(statePath, {});
-  const kept = (name: string): Secret | undefined => {
-    const secret = state.value[name.toLowerCase()];
-    return secret === undefined || isPurged(secret) ? undefined : secret;
-  };
-  const find = (name: string): Secret | undefined => {
-    const secret = kept(name);
-    return secret?.deletedAt === undefined ? secret : undefined;
-  };
-  const findDeleted = (name: string): Secret | undefined => {
-    const secret = kept(name);
-    return secret?.deletedAt === undefined ? undefined : secret;
-  };
-
-  const versionsOf = (name: string) => find(name)?.versions ?? [];
-  const add = (name: string, version: SecretVersion) => {
-    const secret = find(name) ?? { name, versions: [] };
-    secret.versions.push(version);
-    state.value[name.toLowerCase()] = secret;
+  /** Changes a version in place. Members of `change` that are absent or null stay unchanged. */
+  const change = (secret: SecretVersion, { attributes = {}, contentType, tags }: z.output<typeof secretChange>) => {
+    const { enabled, nbf, exp } = attributes;
+    const given = Object.entries({ enabled, nbf, exp, contentType, tags }).filter(([, value]) => value != null);
+    Object.assign(secret, Object.fromEntries(given), { updated: now() });
     state.save();
-    return version;
+  };
+  const add = (name: string, { value, ...more }: z.output<typeof newSecret>): SecretVersion => {
+    const version = randomBytes(16).toString("hex");
+    const added = { version, value, created: now(), updated: now(), enabled: true };
+    state.value[name.toLowerCase()] = [...versionsOf(name), added];
+    change(added, more);
+    return added;
   };
   return {
-    names: () => Object.keys(state.value),
-    find,
-    findDeleted,
+    versionsOf,
+    change,
     add,
-    change(version, change) {
-      changed(version, change);
-      state.save();
-    },
-    remove(name) {
-      const secret = find(name);
-      if (secret !== undefined) markDeleted(secret);
-      state.save();
-    },
-    recover(deleted) {
-      deleted.deletedAt = undefined;
-      state.save();
-    },
-    set(name, value, tags) {
+    /** Writes a new version. */
+    set: (name: string, value: string, tags?: Tags) => {
       if (!isSecretName(name)) throw new Error(`${name} cannot be the name of a secret`);
-      if (findDeleted(name) !== undefined) throw new Error(`${name} is deleted and can be recovered`);
-      add(name, newVersion({ value, tags }));
+      add(name, { value, tags });
     },
-    get: name => versionsOf(name).at(-1)?.value,
-    enabled: name => versionsOf(name).flatMap(({ enabled, value }) => (enabled ? [value] : [])),
-    tags: name => versionsOf(name).map(({ tags = {} }) => tags),
+    /** Returns the value of the latest version. */
+    get: (name: string) => versionsOf(name).at(-1)?.value,
+    /** Returns the values of the enabled versions, the oldest first. */
+    enabled: (name: string) => versionsOf(name).flatMap(({ enabled, value }) => (enabled ? [value] : [])),
+    /** Returns the tags of every version, including disabled ones. */
+    tags: (name: string) => versionsOf(name).map(({ tags = {} }) => tags),
   };
 }

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { LoadedRequest } from "../../../lib/connector/model/loaded-request.ts";
-import { idOfUser } from "../../../local/peers/pingone/user-id.ts";
+import { idOfUser } from "../../../local/peers/uuid-of.ts";
 import type { Body } from "../../lib/connector/api/v2/bodies.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../support/connector/on-site.ts";
 import type { HostProcess } from "../../support/host/host-process.ts";

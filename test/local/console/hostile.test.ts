@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { startConsole } from "../../../local/console/console.ts";
+import type { ControlRoutes } from "../../../local/peers/control.ts";
 import { mailPage } from "../../../local/peers/mail/mail-page.ts";
 import type { Mail } from "../../../local/peers/mail/message.ts";
 import type { HttpAnswer, HttpCall } from "../../../local/peers/peer.ts";
@@ -93,28 +94,24 @@ const manyMails: readonly Mail[] = Array.from({ length: 1000 }, (_, at) => ({
   at: new Date(at * 1000).toISOString(),
 }));
 
-function hostilePeer({ method, path, query }: HttpCall): HttpAnswer | undefined {
-  const html = mailHtml(system.host.url);
-  const mail: Mail = {
-    id: "1",
-    operationId: "",
-    from: probe,
-    to: [probe],
-    subject: probe,
-    text: probe,
-    html,
-    at: probe,
-  };
-  if (`${method} ${path}` === "GET /_control/mails")
-    return { status: 200, body: mailPage([...manyMails, mail], query) };
-  if (path === "/_control/mails/1") return { status: 200, body: mail };
-  if (path === "/_control/authenticator-requests") return { status: 200, body: [authenticatorRequest] };
-  const asked = { method: "GET", path: probe, at: 0, status: 200 };
-  if (path === "/_control/requests") return { status: 200, body: { total: 1, hanging: 0, requests: [asked] } };
-  if (path === "/_control/faults")
-    return { status: 200, body: [{ kind: probe, times: 1, method: probe, path: probe }] };
-  return undefined;
-}
+const hostilePeer: ControlRoutes = {
+  "GET mails": ({ query }) => mailPage([...manyMails, hostileMail()], query),
+  "GET mails/1": () => hostileMail(),
+  "GET authenticator-requests": () => [authenticatorRequest],
+  "GET requests": () => ({ total: 1, hanging: 0, requests: [{ method: "GET", path: probe, at: 0, status: 200 }] }),
+  "GET faults": () => [{ kind: probe, times: 1, method: probe, path: probe }],
+};
+
+const hostileMail = (): Mail => ({
+  id: "1",
+  operationId: "",
+  from: probe,
+  to: [probe],
+  subject: probe,
+  text: probe,
+  html: mailHtml(system.host.url),
+  at: probe,
+});
 
 /** Nothing that a text tells has become an element or has run. */
 async function expectText(page: Page, view: string): Promise<void> {

@@ -1,4 +1,5 @@
 import { type Console, startConsole } from "../../../local/console/console.ts";
+import type { ControlRoutes } from "../../../local/peers/control.ts";
 import { type HttpAnswer, type HttpCall, type Peer, startPeer } from "../../../local/peers/peer.ts";
 import { createStores } from "../../../local/start/system.ts";
 import { freshStorage } from "../../support/storage/fresh-storage.ts";
@@ -20,10 +21,10 @@ export const tokens = { core: "core_token", connector: "connector_token" };
 /** @param answer what the host says; 404 where undefined @param control what the peer's controls say */
 export async function startStubSystem({
   answer = () => ({ status: 200, body: {} }),
-  control = () => undefined,
+  control = {},
 }: {
   answer?: (call: HttpCall) => HttpAnswer | undefined;
-  control?: (call: HttpCall) => HttpAnswer | undefined;
+  control?: ControlRoutes;
 } = {}): Promise<StubSystem> {
   const { connectionString } = freshStorage();
   await createStores(connectionString);

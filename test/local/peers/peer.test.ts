@@ -19,7 +19,7 @@ beforeEach(async () => {
         ? { status: 200, headers: { "x-peer": "thing" }, body: { path, q: query.get("q"), body: body.toString() } }
         : undefined;
     },
-    control: ({ path }) => (path === "/_control/own" ? { status: 200, body: ["own"] } : undefined),
+    control: { "GET own": () => ["own"] },
   });
 });
 
@@ -204,8 +204,8 @@ describe("a fault", () => {
   });
 
   test("can be set, listed, released and cleared over HTTP", async () => {
-    expect((await control("POST", "faults", { kind: "hang" })).status).toBe(201);
-    expect((await control("POST", "faults", { kind: "refuse" })).status).toBe(201);
+    expect((await control("POST", "faults", { kind: "hang" })).status).toBe(200);
+    expect((await control("POST", "faults", { kind: "refuse" })).status).toBe(200);
     const call = get("/thing");
     await peer.untilHanging();
     expect(await (await control("GET", "requests")).json()).toMatchObject({ total: 1, hanging: 1 });

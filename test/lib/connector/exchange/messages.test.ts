@@ -21,12 +21,7 @@ import {
 } from "../../../../lib/connector/exchange/messages.ts";
 import type { PublicKey } from "../../../../lib/connector/peers/jwks.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
-import {
-  credentialRequest,
-  openRequest,
-  pinRequest,
-  sealResponse,
-} from "../../../../local/peers/security-key/exchange-format.ts";
+import { openRequests, sealResponse } from "../../../../local/peers/security-key/exchange-format.ts";
 
 const random = (bytes: number) => randomBytes(bytes);
 const publicOf = ({ kty, crv, x, y, kid }: JWK) => ({ kty, crv, x, y, kid }) as PublicKey;
@@ -75,16 +70,14 @@ describe("requests", () => {
     const asked = fc.asyncProperty(options, fc.integer({ min: 4, max: 63 }), async (made, length) => {
       const origin = `https://${made.rp.id}`;
       const order = { options: made, origin, responseKey: ours.publicJwk };
-      const opened = await openRequest(
-        credentialRequest,
-        await encodeCredentialRequest(order, transportKeys, random),
-        transport,
-      );
-      const response_key = { ...ours.publicJwk, use: "enc", alg: "ECDH-ES+A256KW" };
-      expect(opened).toEqual({ v: 1, type: "credential_request", response_key, origin, public_key: made });
+      const credential = await encodeCredentialRequest(order, transportKeys, random);
       const pin = await encodePinRequest({ length, responseKey: ours.publicJwk }, transportKeys, random);
-      const pinOpened = await openRequest(pinRequest, pin, transport);
-      expect(pinOpened).toEqual({ v: 1, type: "pin_request", response_key, pin: { type: "generate", length } });
+      const opened = await openRequests("", { credentials: [credential], pin }, transport);
+      const response_key = { ...ours.publicJwk, use: "enc", alg: "ECDH-ES+A256KW" };
+      expect(opened).toEqual({
+        credentials: [{ v: 1, type: "credential_request", response_key, origin, public_key: made }],
+        pin: { v: 1, type: "pin_request", response_key, pin: { type: "generate", length } },
+      });
     });
     await fc.assert(asked, { numRuns: 25 });
   });
@@ -105,12 +98,9 @@ describe("requests", () => {
 
   test("never contain the private response key", async () => {
     const leaky = { length: 6, responseKey: ours.privateJwk };
-    const { response_key } = await openRequest(
-      pinRequest,
-      await encodePinRequest(leaky, transportKeys, random),
-      transport,
-    );
-    expect(response_key).not.toHaveProperty("d");
+    const pin = await encodePinRequest(leaky, transportKeys, random);
+    const opened = await openRequests("", { credentials: [], pin }, transport);
+    expect(opened.pin?.response_key).not.toHaveProperty("d");
   });
 
   test("are rejected without a transport key", async () => {

@@ -1,7 +1,8 @@
-import { randomUUID } from "node:crypto";
+import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { decodeJwt, exportJWK, type JWK, UnsecuredJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
 import { aic } from "../../../../lib/connector/idp/aic/aic.ts";
@@ -31,10 +32,11 @@ interface SimulatedIdp extends Peer {
   revokeTokens(): void;
 }
 
-/** A simulated IdP that keeps its state in a file, and that a new one continues on its port. */
+/** Where a simulated IdP keeps its state, its port, and the public key of its client. */
 interface Kept {
   readonly statePath?: string;
   readonly port?: number;
+  readonly clientKey?: JWK;
 }
 
 interface Subject {
@@ -51,9 +53,60 @@ interface Subject {
   /** The setting with the address that registers security keys. */
   readonly api: string;
   readonly hasReadBack: boolean;
+  /** Whether creation options leave something behind at the IdP. */
+  readonly keepsState: boolean;
   /** Path of the call that removes a security key. */
   readonly removal: string;
+  /** Calls that the simulated IdP refuses: what is wrong, the address of the call, its change, and the failure. */
+  readonly refused: readonly (readonly [string, RegExp, Change, PeerFailureKind])[];
 }
+
+/** A call of the connector, and how a test changes it. */
+interface Sent {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+type Change = (sent: Sent) => Partial<Sent>;
+
+const url =
+  (pattern: RegExp | string, by: string): Change =>
+  sent => ({ url: sent.url.replace(pattern, by) });
+const headers =
+  (changed: Readonly<Record<string, string>>): Change =>
+  sent => ({ headers: { ...sent.headers, ...changed } });
+/** The members of bodies that a test changes. */
+interface Body {
+  readonly displayName: string;
+  readonly publicKeyCredential: object;
+  readonly attestation: string;
+  readonly authId: string;
+  readonly callbacks: readonly { readonly input: readonly { value: string }[] }[];
+}
+const body =
+  (changed: (members: Body) => object): Change =>
+  sent =>
+    sent.body === "" ? {} : { body: JSON.stringify(changed(JSON.parse(sent.body))) };
+const wrongToken = headers({ authorization: "Bearer wrong" });
+const credential = (changed: object) =>
+  body(({ publicKeyCredential, ...rest }) => ({
+    ...rest,
+    publicKeyCredential: { ...publicKeyCredential, ...changed },
+  }));
+const attestation = (changed: object) =>
+  body(({ attestation, ...rest }) => ({
+    ...rest,
+    attestation: JSON.stringify({ ...JSON.parse(attestation), ...changed }),
+  }));
+/** Changes the outcome of a journey, which is a text of several parts in JSON. */
+const outcome = (changed: (parts: string[]) => string) =>
+  body(step => {
+    const input = step.callbacks.at(-1)?.input[0];
+    if (input?.value.includes("legacyData")) input.value = changed(JSON.parse(input.value).legacyData.split("::"));
+    return step;
+  });
+const asJson = (...parts: readonly string[]) =>
+  JSON.stringify({ authenticatorAttachment: "cross-platform", legacyData: parts.join("::") });
 
 /** What an activation can meet, and the kind of failure that it is at every IdP. */
 const failures: readonly (readonly [string, FaultRule, PeerFailureKind])[] = [
@@ -93,8 +146,21 @@ const subjects: Record<string, Subject> = {
     api: "graph-endpoint",
     options: { method: "GET", path: "creationOptions" },
     token: "/oauth2/",
+    keepsState: false,
     hasReadBack: true,
     removal: "/fido2Methods/[^/]+$",
+    refused: [
+      ["another tenant", /oauth2/, url("tenant.example", "other.example"), "unauthorized"],
+      ["a wrong token", /fido2Methods/, wrongToken, "unauthorized"],
+      ["a parameter in the query", /creationOptions/, url(/\((.*)\)$/, "?$1"), "refused"],
+      ["less than five minutes", /creationOptions/, url(/\d+\)$/, "4)"), "refused"],
+      ["more than 30 days", /creationOptions/, url(/\d+\)$/, "43201)"), "refused"],
+      ["a parameter of version 1.0", /creationOptions/, url("/beta/", "/v1.0/"), "refused"],
+      ["a name of 31 characters", /fido2Methods$/, body(sent => ({ ...sent, displayName: "x".repeat(31) })), "refused"],
+      ["no credential", /fido2Methods$/, body(({ displayName }) => ({ displayName })), "refused"],
+      ["an id in base64", /fido2Methods$/, credential({ id: "a+b/==" }), "refused"],
+      ["no attestation", /fido2Methods$/, credential({ response: { clientDataJSON: "AAAA" } }), "refused"],
+    ],
   },
   pingone: {
     start: (attestationRoot, kept) => startPingOne({ environmentId, clientId, clientSecret, attestationRoot, ...kept }),
@@ -110,8 +176,21 @@ const subjects: Record<string, Subject> = {
     api: "api-base-url",
     options: { method: "POST", path: "/devices$" },
     token: "/as/token$",
+    keepsState: true,
     hasReadBack: true,
     removal: "/devices/[^/]+$",
+    refused: [
+      ["another environment", /\/v1\//, url(environmentId, "other"), "missing"],
+      ["a wrong token", /\/v1\//, wrongToken, "unauthorized"],
+      ["a search for an address", /users\?/, url("username+eq", "email+eq"), "refused"],
+      ["a search for two names", /users\?/, url("%22&", "%22+or+username+eq+%22b%22&"), "refused"],
+      ["a device of another type", /devices$/, body(sent => ({ ...sent, type: "SMS" })), "refused"],
+      ["a relying party without id", /devices$/, body(sent => ({ ...sent, rp: { id: "", name: "x" } })), "refused"],
+      ["another media type", /devices\/[^/]+$/, headers({ "content-type": "application/json" }), "refused"],
+      ["ids that differ", /devices\/[^/]+$/, attestation({ rawId: "AAAA" }), "refused"],
+      ["base64url", /devices\/[^/]+$/, attestation({ response: { clientDataJSON: "-_8" } }), "refused"],
+      ["no text", /devices\/[^/]+$/, body(sent => ({ ...sent, attestation: JSON.parse(sent.attestation) })), "refused"],
+    ],
   },
   aic: {
     start: (attestationRoot, kept) =>
@@ -130,8 +209,27 @@ const subjects: Record<string, Subject> = {
     api: "api-base-url",
     options: { method: "POST", path: "/authenticate$" },
     token: "/access_token$",
+    keepsState: false,
     hasReadBack: false,
     removal: "/webauthn/[^/]+$",
+    refused: [
+      ["another realm", /access_token$/, url("alpha", "bravo"), "unauthorized"],
+      ["a wrong token", /authenticate/, wrongToken, "unauthorized"],
+      ["another journey", /authenticate/, url("Register+Key", "Other"), "unauthorized"],
+      ["another version of the API", /authenticate/, headers({ "accept-api-version": "" }), "unauthorized"],
+      ["an unreadable authId", /authenticate/, body(sent => ({ ...sent, authId: "x" })), "refused"],
+      [
+        "an authId that it did not sign",
+        /authenticate/,
+        body(sent => ({ ...sent, authId: new UnsecuredJWT(decodeJwt(sent.authId)).encode() })),
+        "refused",
+      ],
+      ["callbacks of another form", /authenticate/, body(sent => ({ ...sent, callbacks: "x" })), "refused"],
+      ["an outcome without id", /authenticate/, outcome(parts => asJson(...parts.slice(0, 2))), "refused"],
+      ["an outcome with more parts", /authenticate/, outcome(parts => asJson(...parts, "a", "b")), "refused"],
+      ["an outcome that is not JSON", /authenticate/, outcome(parts => parts.join("::")), "refused"],
+      ["no bytes", /authenticate/, outcome(([data = "", , id = ""]) => asJson(data, "163,99", id)), "refused"],
+    ],
   },
 };
 
@@ -179,6 +277,9 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
       { userId: user, credentialId: response.credentialId, displayName: "Desk key: 30000001" },
     ]);
     expect(await found()).toBe(answerOf(true));
+    const before = peer.requests().length;
+    if (!subject.keepsState) await idp.compensate(challenge.idpState, signal);
+    expect(peer.requests()).toHaveLength(before);
     const again = await askFor(idp);
     expect(again.options.excludeCredentials).toEqual([{ type: "public-key", id: response.credentialId }]);
     expect(grants()).toBe(1);
@@ -225,6 +326,8 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     expect(activations()).toBe(subject.before + failures.length);
     expect(await kindOf(activate(connect({ [subject.api]: deadAddress }), challenge, response))).toBe("unreachable");
     expect(await kindOf(activate(idp, { ...challenge, idpState: {} }, response))).toBe("refused");
+    if (subject.hasReadBack)
+      expect(await kindOf(idp.isRegistered({}, queryFor(response.credentialId), signal))).toBe("refused");
     expect(activations()).toBe(subject.before + failures.length);
     await activate(idp, challenge, response);
   });
@@ -316,6 +419,17 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     expect(await left).toBe("unanswered");
   });
 
+  test("authenticates with a client secret or a private key", async () => {
+    const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    await peer.close();
+    peer = await subject.start(keys.rootCertificate, { clientKey: await exportJWK(publicKey) });
+    const { connect } = subject.tools(peer.url);
+    const pem = String(privateKey.export({ type: "pkcs8", format: "pem" }));
+    for (const secret of [clientSecret, pem]) await askFor(connect({}, { secret: async () => secret }));
+    const failure = await failureOf(askFor(connect({}, { secret: async () => "wrong" })));
+    expect(failure).toMatchObject({ peer: "IdP main", kind: "unauthorized", code: "invalid_client" });
+  });
+
   test("caches its token until a minute before it expires", async () => {
     await askFor(idp);
     tools.advance(3_539_000);
@@ -332,6 +446,19 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     tools.advance(10_000);
     expect(await askFor(idp)).toBeDefined();
     expect(grants()).toBe(2);
+  });
+
+  test.each(subject.refused)("is simulated strictly: refuses %s", async (_, address, change, kind) => {
+    const changed: typeof fetch = async (input, init) => {
+      const headers = Object.fromEntries(new Headers(init?.headers));
+      const sent = { url: String(input), headers, body: String(init?.body ?? "") };
+      const { url, ...rest } = address.test(sent.url) ? { ...sent, ...change(sent) } : sent;
+      return fetch(url, { ...init, headers: rest.headers, ...(init?.body && { body: rest.body }) });
+    };
+    const idp = connect({}, { fetch: changed });
+    const registration = askFor(idp).then(challenge => activate(idp, challenge, answerBy(authenticator, challenge)));
+    expect(await kindOf(registration)).toBe(kind);
+    expect(peer.registrations()).toEqual([]);
   });
 
   test("is simulated strictly: registers no credential that was not made for its challenge", async () => {

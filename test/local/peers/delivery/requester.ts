@@ -43,8 +43,8 @@ interface ShipmentAnswer {
 }
 
 /** A customer of the delivery service, written against the documents alone. */
-export function createRequester(delivery: Delivery) {
-  const call = (method: string, path: string, body?: unknown, token = TOKEN) =>
+export function createRequester(delivery: Delivery, ownToken = TOKEN) {
+  const call = (method: string, path: string, body?: unknown, token = ownToken) =>
     fetch(`${delivery.url}/v1/fpr/shipments${path}`, {
       method,
       headers: { authorization: `Bearer ${token}` },

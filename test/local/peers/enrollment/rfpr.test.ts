@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +6,7 @@ import { type Delivery, startDelivery } from "../../../../local/peers/delivery/d
 import { type Rfpr, startRfpr } from "../../../../local/peers/enrollment/rfpr.ts";
 import { verifyAttestation } from "../../../../local/peers/security-key/authenticator-verify.ts";
 import { ORIGIN, RP_ID, type Sent } from "../delivery/requester.ts";
-import { createRfprCaller, type Put } from "./requester.ts";
+import { createRfprCaller } from "./requester.ts";
 
 const byMail = { min_length: 6, entry_method: "generated", delivery_method: "email" } as const;
 let directory: string;
@@ -42,43 +41,13 @@ async function verified(jwe: string | null | undefined, sent: Sent | undefined) 
     root: delivery.attestationRoot,
   });
 }
-const pinOf = async (put: Put) => {
-  const { pin_response = "" } = await api.read(put.id);
-  if (put.pin === undefined) throw new Error("no PIN was asked for");
-  return (await api.open(pin_response, put.pin)).pin as string;
-};
 const listed = (id: string) => rfpr.authenticatorRequests().find(each => each.id === id);
 
 describe("putting an authenticator request (docs/peers/enrollment.md)", () => {
-  test("the same content again is the same request; another content is a conflict and changes nothing", async () => {
-    const drafted = await api.draft(byMail, 2);
-    expect(await api.call("PUT", drafted.id, drafted.body)).toEqual({
-      status: 201,
-      body: { id: drafted.id, state: "waiting" },
-    });
-    const turned = Object.fromEntries(Object.entries(drafted.body).reverse());
-    expect(await api.call("PUT", drafted.id, turned)).toEqual({
-      status: 200,
-      body: { id: drafted.id, state: "waiting" },
-    });
-    const other = await api.call("PUT", drafted.id, { ...drafted.body, name: "Other" });
-    expect([other.status, other.body.code]).toEqual([409, "conflict"]);
-    await rfpr.enroll(drafted.id);
-    expect((await api.call("PUT", drafted.id, drafted.body)).body.state).toBe("completed");
-    expect(listed(drafted.id)?.name).toBe("Jan's Key");
-  });
-
   test("two at once are one", async () => {
     const drafted = await api.draft();
     const answers = await Promise.all([1, 2].map(() => api.call("PUT", drafted.id, drafted.body)));
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 201]);
-  });
-
-  test("a delete that comes first keeps a late put out", async () => {
-    const drafted = await api.draft();
-    expect((await api.call("DELETE", drafted.id)).status).toBe(204);
-    const late = await api.call("PUT", drafted.id, drafted.body);
-    expect([late.status, late.body.code]).toEqual([410, "gone"]);
   });
 
   test.each<[string, Record<string, unknown>, RegExp]>([
@@ -148,12 +117,6 @@ describe("an enrolled authenticator", () => {
     expect((await rfpr.enroll(wished.id, { authenticator: "hardware" })).serialNumber).toBeDefined();
   });
 
-  test("that insists on a longer PIN gets one", async () => {
-    const put = await api.put(byMail);
-    await rfpr.enroll(put.id, { insistsOn: 9 });
-    expect(await pinOf(put)).toMatch(/^\d{9}$/);
-  });
-
   test("with a PIN for the app shows it at the agent until the request is deleted, and sends none", async () => {
     const put = await api.put({ ...byMail, delivery_method: "app" });
     const { shownPin = "" } = await rfpr.enroll(put.id);
@@ -183,58 +146,6 @@ describe("an enrolled authenticator", () => {
     expect(rfpr.opens(put.id, "geheim-8")).toBe(true);
     expect(JSON.stringify([await api.read(put.id), listed(put.id)])).not.toContain("geheim-8");
     expect(readFileSync(join(directory, "rfpr.json"), "utf8")).not.toContain("geheim-8");
-  });
-
-  test("that fails to make a credential says which; one that makes none has failed", async () => {
-    const put = await api.put(undefined, 3);
-    await rfpr.enroll(put.id, { fails: [1] });
-    const answer = await api.read(put.id);
-    expect(answer).toMatchObject({ state: "completed", error_message: expect.stringMatching(/^Credential 2 /) });
-    expect(answer.credential_responses?.map(response => response === null)).toEqual([false, true, false]);
-    const none = await api.put();
-    expect((await rfpr.enroll(none.id, { fails: [0] })).state).toBe("failed");
-    expect(await api.read(none.id)).toMatchObject({ state: "failed", error_message: expect.any(String) });
-  });
-});
-
-describe("how a request ends otherwise", () => {
-  test("the connector cancels it, once and again, and cannot cancel what is over", async () => {
-    const { id } = await api.put();
-    for (const _ of [1, 2])
-      expect(await api.call("POST", `${id}/cancel`)).toEqual({ status: 200, body: { id, state: "cancelled" } });
-    await expect(rfpr.enroll(id)).rejects.toThrow("cancelled already");
-    const done = await api.put();
-    await rfpr.enroll(done.id);
-    expect((await api.call("POST", `${done.id}/cancel`)).body.code).toBe("conflict");
-    expect((await api.call("POST", `${randomUUID()}/cancel`)).status).toBe(404);
-  });
-
-  test("the administrator declines it, or finds that it cannot be enrolled, and says why", async () => {
-    const [declined, failed] = [await api.put(), await api.put()];
-    rfpr.control(declined.id, { decline: "Left the company." });
-    rfpr.control(failed.id, { fail: "No such key in the drawer." });
-    expect(await api.read(declined.id)).toMatchObject({ state: "cancelled", error_message: "Left the company." });
-    expect(await api.read(failed.id)).toMatchObject({ state: "failed", error_message: "No such key in the drawer." });
-  });
-
-  test("its time is over", async () => {
-    const late = await api.put(undefined, 1, { expires_at: "2020-01-01T00:00:00.000Z" });
-    expect(await api.read(late.id)).toMatchObject({ state: "failed", error_message: expect.any(String) });
-    const { id } = await api.put();
-    rfpr.control(id, { expire: true });
-    await expect(rfpr.enroll(id)).rejects.toThrow("failed already");
-  });
-
-  test("it is deleted, in every state and again; then it is gone", async () => {
-    const { id } = await api.put();
-    await rfpr.enroll(id);
-    for (const _ of [1, 2]) expect((await api.call("DELETE", id)).status).toBe(204);
-    for (const [method, path] of [
-      ["GET", id],
-      ["POST", `${id}/cancel`],
-    ] as const)
-      expect((await api.call(method, path)).body.code).toBe("gone");
-    expect((await api.call("GET", randomUUID())).body.code).toBe("not_found");
   });
 });
 
@@ -269,13 +180,6 @@ describe("between the agent and the connector the first one wins", () => {
   });
 });
 
-test("a request that is forgotten was never put", async () => {
-  const put = await api.put();
-  rfpr.control(put.id, { forget: true });
-  expect((await api.call("GET", put.id)).status).toBe(404);
-  expect((await api.call("PUT", put.id, put.body)).status).toBe(201);
-});
-
 describe("the agent over HTTP", () => {
   test("lists, enrolls and declines, and says what it refuses", async () => {
     const put = await api.put({ ...byMail, min_length: 8, entry_method: "user_entered" }, 2);
@@ -308,22 +212,4 @@ describe("the agent over HTTP", () => {
     onTestFinished(() => rfpr.settings({ eager: false }));
     expect([(await api.read(mailed.id)).state, (await api.read(entered.id)).state]).toEqual(["completed", "completed"]);
   });
-});
-
-test("requests, answers and deleted ids outlive a restart", async () => {
-  const statePath = join(directory, "restarted.json");
-  const first = await startRfpr({ tenantOf, maker: delivery.maker, statePath });
-  const before = createRfprCaller(delivery, first, () => "own-token");
-  const [waiting, done, gone] = [await before.put(), await before.put(byMail), await before.put()];
-  await first.enroll(done.id);
-  const answer = await before.read(done.id);
-  await before.call("DELETE", gone.id);
-  await first.close();
-  const second = await startRfpr({ tenantOf, maker: delivery.maker, statePath });
-  onTestFinished(() => second.close());
-  const after = createRfprCaller(delivery, second, () => "own-token");
-  expect(await after.read(done.id)).toEqual(answer);
-  expect((await after.call("GET", gone.id)).status).toBe(410);
-  expect((await after.call("PUT", waiting.id, waiting.body)).status).toBe(200);
-  expect((await second.enroll(waiting.id)).serialNumber).not.toBe(answer.serial_number);
 });

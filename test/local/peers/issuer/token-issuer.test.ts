@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTokenIssuer, type TokenIssuer } from "../../../../local/peers/issuer/token-issuer.ts";
@@ -14,9 +11,9 @@ beforeAll(async () => {
 afterAll(() => issuer.close());
 
 const audience = "api://service";
-const verify = (token: string, keysOf = issuer, issuedBy = keysOf) =>
-  jwtVerify(token, createRemoteJWKSet(new URL(keysOf.jwksUri)), {
-    issuer: issuedBy.issuer,
+const verify = (token: string) =>
+  jwtVerify(token, createRemoteJWKSet(new URL(issuer.jwksUri)), {
+    issuer: issuer.issuer,
     audience,
     algorithms: ["RS256"],
   });
@@ -65,36 +62,16 @@ test("the OpenID configuration names issuer and keys, and no private key is publ
   for (const key of keys) expect(Object.keys(key).sort()).toEqual(["alg", "e", "kid", "kty", "n", "use"]);
 });
 
-test("tokens are minted over HTTP, bad options named", async () => {
-  const post = (body: unknown) =>
-    fetch(`${issuer.url}/_control/tokens`, { method: "POST", body: JSON.stringify(body) });
-  const { token } = (await (await post({ audience, roles: ["Connector.Call"] })).json()) as { token: string };
-  expect((await verify(token)).payload.roles).toEqual(["Connector.Call"]);
-  const bad = await post({ role: "Core.Admin" });
-  expect(bad.status).toBe(400);
-  expect(await bad.text()).toMatch(/audience.*role: unknown field/);
-});
-
-test("after a rotation old tokens verify still, and keys outlive the process", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "issuer-"));
-  const statePath = join(folder, "issuer.json");
-  try {
-    const first = await startTokenIssuer({ statePath });
-    const old = await first.mint({ audience });
-    await first.rotate();
-    const young = await first.mint({ audience });
-    expect(decodeProtectedHeader(young).kid).not.toBe(decodeProtectedHeader(old).kid);
-    await verify(old, first);
-    await verify(young, first);
-    await first.close();
-    const second = await startTokenIssuer({ statePath });
-    await verify(old, second, first);
-    await verify(young, second, first);
-    await fetch(`${second.url}/_control/rotate`, { method: "POST" });
-    await expect(verify(old, second, first)).rejects.toMatchObject({ code: "ERR_JWKS_NO_MATCHING_KEY" });
-    await verify(young, second, first);
-    await second.close();
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+test("tokens are minted over HTTP, and verify until the second rotation of the keys", async () => {
+  const post = async (path: string, body: object = {}) =>
+    (await fetch(`${issuer.url}/_control/${path}`, { method: "POST", body: JSON.stringify(body) })).text();
+  const mint = async () => JSON.parse(await post("tokens", { audience, roles: ["Connector.Call"] })).token as string;
+  const old = await mint();
+  await post("rotate");
+  const young = await mint();
+  expect(decodeProtectedHeader(young).kid).not.toBe(decodeProtectedHeader(old).kid);
+  expect((await verify(old)).payload.roles).toEqual(["Connector.Call"]);
+  await post("rotate");
+  await expect(verify(old)).rejects.toMatchObject({ code: "ERR_JWKS_NO_MATCHING_KEY" });
+  await verify(young);
 });

@@ -1,7 +1,4 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { EmailClient, type EmailMessage } from "@azure/communication-email";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type MailService, startMail } from "../../../../local/peers/mail/mail.ts";
@@ -27,7 +24,7 @@ const message: EmailMessage = {
 };
 
 /** Looks up an operation through the client, without sending. Returns the response of the service. */
-async function lookUp(operationId: string, of = client) {
+async function lookUp(operationId: string) {
   let said: { status: number; body: { status?: string; error?: unknown } } | undefined;
   const resumeFrom = JSON.stringify({
     state: {
@@ -41,7 +38,7 @@ async function lookUp(operationId: string, of = client) {
   const onResponse = (raw: { status: number; parsedBody?: unknown }) => {
     said = { status: raw.status, body: raw.parsedBody as { status?: string } };
   };
-  await of.beginSend(message, { resumeFrom, onResponse }).catch(() => undefined);
+  await client.beginSend(message, { resumeFrom, onResponse }).catch(() => undefined);
   return said;
 }
 
@@ -133,30 +130,8 @@ describe("the mail service", () => {
     expect(mail.mails()).toEqual([]);
   });
 
-  test("refuses an operation id that is not a UUID, and names invalid controls", async () => {
+  test("refuses an operation id that is not a UUID", async () => {
     expect((await signedAgain(body => body, { "operation-id": "one" })).status).toBe(400);
-    const answer = await fetch(`${mail.url}/_control/outcomes`, { method: "POST", body: '{"status":"Lost"}' });
-    expect(answer.status).toBe(400);
-    expect(await answer.text()).toContain("status");
-  });
-
-  test("keeps mails and operations in a state file", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "mail-"));
-    const statePath = join(folder, "mail.json");
-    try {
-      const first = await startMail({ accessKey, statePath });
-      const operationId = randomUUID();
-      await clientOf(first.connectionString).beginSend(message, { operationId });
-      await first.close();
-      await mail.close();
-      mail = await startMail({ accessKey, statePath });
-      expect(mail.mails()).toHaveLength(1);
-      expect(await lookUp(operationId, clientOf(mail.connectionString))).toMatchObject({
-        body: { status: "Succeeded" },
-      });
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
   });
 });
 

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { SecretClient } from "@azure/keyvault-secrets";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startVault, type Vault } from "../../../../local/peers/vault/vault.ts";
@@ -43,31 +40,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => vault.close());
-test("the list names every secret and no value, page by page", async () => {
-  for (let n = 0; n < 60; n++) vault.set(`key-${n}`, "hidden");
-  const found = await Array.fromAsync(client.listPropertiesOfSecrets());
-  expect(found).toHaveLength(61);
-  expect(found.map(({ name }) => name)).toContain("key-59");
-  expect(vault.count("GET", /^\/secrets\/?$/)).toBe(4);
-  expect(JSON.stringify(found)).not.toContain("hidden");
-});
-
-test("a deleted secret can be recovered, and until then its name cannot be used (soft delete, purge protection)", async () => {
-  await client.setSecret("key", "one", { tags: { a: "b" } });
-  const { recoveryId } = await (await client.beginDeleteSecret("key"))
-    .pollUntilDone()
-    .then(({ properties }) => properties);
-  expect(recoveryId).toMatch(/\/deletedsecrets\/key$/);
-  await expect(client.getSecret("key")).rejects.toMatchObject({ statusCode: 404 });
-  await expect(client.setSecret("key", "two")).rejects.toMatchObject({ statusCode: 409, code: "Conflict" });
-  expect(() => vault.set("key", "two")).toThrow();
-  expect((await Array.fromAsync(client.listPropertiesOfSecrets())).map(({ name }) => name)).toEqual(["given"]);
-  expect((await Array.fromAsync(client.listDeletedSecrets())).map(({ name }) => name)).toEqual(["key"]);
-  await expect(client.purgeDeletedSecret("key")).rejects.toMatchObject({ statusCode: 403 });
-  await (await client.beginRecoverDeletedSecret("key")).pollUntilDone();
-  expect((await client.getSecret("key")).properties.tags).toEqual({ a: "b" });
-  expect((await client.setSecret("key", "two")).value).toBe("two");
-});
 
 test("versions are listed page by page with their tags, and a version that is disabled stays so", async () => {
   for (let n = 0; n < 30; n++) await client.setSecret("key", "hidden", { tags: { n: String(n) } });
@@ -99,20 +71,4 @@ test("a bad name and a bad body are refused", async () => {
   expect((await put("a-b", { value: "x".repeat(25_601) })).status).toBe(400);
   expect((await put("a-b", { value: "x".repeat(25_600) })).status).toBe(200);
   expect(() => vault.set("a_b", "x")).toThrow();
-});
-
-test("secrets outlive the process where a state file is given", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "vault-"));
-  const statePath = join(folder, "vault.json");
-  try {
-    const first = await startVault({ statePath, secrets: { key: "one" } });
-    const { properties } = await clientOf(first.url).setSecret("key", "two");
-    await first.close();
-    const second = await startVault({ statePath, secrets: { key: "not again" } });
-    expect((await clientOf(second.url).getSecret("key")).properties.version).toBe(properties.version);
-    expect(second.get("key")).toBe("two");
-    await second.close();
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 });

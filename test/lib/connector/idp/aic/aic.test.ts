@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { decodeJwt, exportJWK, type JWK, UnsecuredJWT } from "jose";
+import { decodeJwt, UnsecuredJWT } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/bind-response.ts";
 import { aic as kind } from "../../../../../lib/connector/idp/aic/aic.ts";
@@ -16,19 +16,18 @@ import { answerBy, askFor, type IdpTools, idpTools, signal, user } from "../idp-
 const authenticator = createAuthenticator(await createAuthenticatorKeys());
 let aic: Aic;
 let connect: IdpTools["connect"];
-let queryFor: IdpTools["queryFor"];
 let tools: IdpTools["tools"];
 let idp: Idp;
 
 beforeEach(async () => {
   aic = await start();
-  ({ connect, queryFor, tools } = idpTools(kind, least));
+  ({ connect, tools } = idpTools(kind, least));
   idp = connect();
 });
 
 afterEach(() => aic.close());
 
-const start = (changes: { clientKey?: JWK; authenticationHeader?: string } = {}) =>
+const start = (changes: { authenticationHeader?: string } = {}) =>
   startAic({
     realm: "alpha",
     journey: "Register Key",
@@ -304,14 +303,6 @@ describe("an IdP of kind C", () => {
       const { odd } = await answering(nameStep, credentialStep(), end);
       expect(await kindOf(odd.activate((await ask(odd)).idpState, attestation, "k", { signal }))).toBe("unanswered");
     }
-  });
-
-  test("has no read-back, and stores nothing that would have to be compensated", async () => {
-    const { idpState: handle } = await ask();
-    const before = aic.requests().length;
-    expect(await idp.isRegistered(handle, queryFor("aWQ"), signal)).toBeUndefined();
-    await idp.compensate(handle, signal);
-    expect(aic.requests()).toHaveLength(before);
   });
 });
 
@@ -623,7 +614,7 @@ describe("a failure of an IdP of kind C", () => {
 });
 
 describe("the client's own credentials at Advanced Identity Cloud", () => {
-  test("are a client secret or a private key, for the configured scope", async () => {
+  test("are for the configured scope", async () => {
     const forms: URLSearchParams[] = [];
     const url = await oddServer(async (request, response) => {
       let body = "";
@@ -639,15 +630,6 @@ describe("the client's own credentials at Advanced Identity Cloud", () => {
       scope: "fido register",
     });
     expect(forms.at(-1)?.has("scope")).toBe(false);
-
-    const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-    await aic.close();
-    aic = await start({ clientKey: await exportJWK(publicKey) });
-    const secret = async () => String(privateKey.export({ type: "pkcs8", format: "pem" }));
-    expect(await ask(connect({}, { secret }))).toBeDefined();
-    expect(await failureOf(ask(connect({}, { secret: async () => "wrong" })))).toMatchObject({
-      code: "invalid_client",
-    });
   });
 
   test("are an assertion for the address with its port, as the tenant compares it, also if that is the port of https", async () => {

@@ -7,10 +7,8 @@ import { plus } from "../../../../../lib/platform/time.ts";
 import { type Entra, startEntra } from "../../../../../local/peers/entra/entra.ts";
 import { createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
 import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
-import { certifiedKey } from "../../../../support/connector/certified-key.ts";
 import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
 import { measureCpu } from "../../../../support/cpu-time.ts";
-import { deadAddress } from "../../../../support/dead-address.ts";
 import { answerBy, askFor, type IdpTools, idpTools, signal, user } from "../idp-tools.ts";
 
 const tenantId = "tenant.example";
@@ -18,7 +16,6 @@ const clientId = "3f2b";
 
 const maker = await createAuthenticatorKeys();
 const authenticator = createAuthenticator(maker);
-const client = await certifiedKey("connector");
 let entra: Entra;
 let connect: IdpTools["connect"];
 let queryFor: IdpTools["queryFor"];
@@ -26,9 +23,7 @@ let tools: IdpTools["tools"];
 let idp: Idp;
 
 beforeEach(async () => {
-  const clientKey = client.publicKey;
-  const attestationRoot = maker.rootCertificate;
-  entra = await startEntra({ tenantId, clientId, clientSecret: "secret", clientKey, attestationRoot });
+  entra = await startEntra({ tenantId, clientId, clientSecret: "secret", attestationRoot: maker.rootCertificate });
   ({ connect, queryFor, tools } = idpTools(kind, least));
   idp = connect();
 });
@@ -52,7 +47,6 @@ const answerTo = (challenge: Challenge): Attestation => answerBy(authenticator, 
 
 const graphCalls = () => entra.requests().filter(({ path }) => /fido2Methods/.test(path));
 const grants = () => entra.count("POST", /oauth2/);
-const posts = () => entra.count("POST", /fido2Methods$/);
 
 describe("an IdP of kind B", () => {
   test("does not show another security key in the read-back", async () => {
@@ -175,11 +169,6 @@ describe("an IdP of kind B", () => {
     ).toBeUndefined();
   });
 
-  test("stores nothing that would have to be compensated", async () => {
-    await idp.compensate((await ask()).idpState, signal);
-    expect(graphCalls()).toHaveLength(1);
-  });
-
   test("is called in the form of its API version", async () => {
     await ask();
     await ask(connect({ "api-version": "v1.0" }));
@@ -256,32 +245,9 @@ describe("a failure of an IdP of kind B", () => {
     expect(await failureOf(ask(idp, userId))).toMatchObject({ peer: "IdP main", kind, status, code });
   });
 
-  test("is a refusal with Graph's code and message for an expired challenge and for the same security key twice", async () => {
-    const challenge = await ask();
-    const attestation = answerTo(challenge);
-    entra.expireChallenges();
-    const expired = await failureOf(idp.activate(challenge.idpState, attestation, "k", { signal }));
-    expect(expired).toMatchObject({ kind: "refused", status: 400, detail: "The challenge has expired." });
-    const second = await ask();
-    const registered = answerTo(second);
-    await idp.activate(second.idpState, registered, "k", { signal });
-    const twice = await failureOf(idp.activate(second.idpState, registered, "k", { signal }));
-    expect(twice).toMatchObject({ kind: "refused", status: 409 });
-  });
-
   test("ends a call at the time limit, which includes the token of the managed identity", async () => {
     const stuck = connect(identity, { timeLimitMs: 50, managedIdentityToken: () => new Promise(() => {}) });
     expect(await kindOf(ask(stuck))).toBe("unreachable");
-  });
-
-  test("is a refusal if the stored state has no user", async () => {
-    expect(await failureOf(idp.activate({}, answerTo(await ask()), "k", { signal }))).toMatchObject({
-      kind: "refused",
-    });
-    expect(await failureOf(idp.isRegistered({ userId: 7 }, queryFor("aWQ"), signal))).toMatchObject({
-      kind: "refused",
-    });
-    expect(posts()).toBe(0);
   });
 
   test("is not thrown for a deleted user, who has no keys, but for an address that is not Graph's", async () => {
@@ -296,14 +262,6 @@ describe("a failure of an IdP of kind B", () => {
 });
 
 describe("the client's own credentials", () => {
-  test("are a client secret, or a private key with certificate", async () => {
-    expect(await ask(connect({}, { secret: async () => client.privateKey + client.certificate }))).toBeDefined();
-    expect(await failureOf(ask(connect({}, { secret: async () => "wrong" })))).toMatchObject({
-      kind: "unauthorized",
-      code: "invalid_client",
-    });
-  });
-
   test("are the managed identity if it is configured, and no secret is read", async () => {
     const seen: unknown[] = [];
     const graph = await oddServer((request, response) => {
@@ -318,25 +276,6 @@ describe("the client's own credentials", () => {
     expect(grants()).toBe(0);
     const away = connect(identity, { managedIdentityToken: () => Promise.reject(new Error("away")) });
     expect(await kindOf(ask(away))).toBe("unreachable");
-  });
-
-  test("are renewed once for an activation whose token Graph refuses", async () => {
-    const challenge = await ask();
-    entra.revokeTokens();
-    tools.advance(10_000);
-    await idp.activate(challenge.idpState, answerTo(challenge), "k", { signal });
-    expect(entra.registrations()).toHaveLength(1);
-    expect(grants()).toBe(2);
-  });
-
-  test("prevent any call to Graph without a token", async () => {
-    const attestation = answerTo(await ask());
-    entra.resetRequests();
-    const cut = connect({ "online-endpoint": deadAddress });
-    expect(await kindOf(cut.activate({ userId: user }, attestation, "k", { signal }))).toBe("unreachable");
-    entra.fail({ kind: "refuse", status: 500, path: "oauth2", times: 9 });
-    expect(await kindOf(connect().activate({ userId: user }, attestation, "k", { signal }))).toBe("unreachable");
-    expect(graphCalls()).toEqual([]);
   });
 });
 
