@@ -2,31 +2,20 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { maxSinks, sinkSecretName } from "../../lib/connector/event-settings.ts";
-import { type Aic, startAic } from "./aic/aic.ts";
-import { type Delivery, startDelivery } from "./delivery/delivery.ts";
-import { type Enrollment, startEnrollment } from "./enrollment/enrollment.ts";
-import { type Rfpr, startRfpr } from "./enrollment/rfpr.ts";
-import { type Entra, startEntra } from "./entra/entra.ts";
-import { startTokenIssuer, type TokenIssuer } from "./issuer/token-issuer.ts";
-import { type MailService, startMail } from "./mail/mail.ts";
+import { startAic } from "./aic/aic.ts";
+import { startDelivery } from "./delivery/delivery.ts";
+import { startEnrollment } from "./enrollment/enrollment.ts";
+import { startRfpr } from "./enrollment/rfpr.ts";
+import { startEntra } from "./entra/entra.ts";
+import { startTokenIssuer } from "./issuer/token-issuer.ts";
+import { startMail } from "./mail/mail.ts";
 import type { PeerName } from "./peer-names.ts";
-import { type PingOne, startPingOne } from "./pingone/pingone.ts";
-import { type Sink, startSink } from "./sink/sink.ts";
-import { startVault, type Vault } from "./vault/vault.ts";
+import { startPingOne } from "./pingone/pingone.ts";
+import { startSink } from "./sink/sink.ts";
+import { startVault } from "./vault/vault.ts";
 
 /** Every simulated peer of one system. */
-export interface Peers {
-  readonly vault: Vault;
-  readonly issuer: TokenIssuer;
-  readonly delivery: Delivery;
-  readonly enrollment: Enrollment;
-  readonly rfpr: Rfpr;
-  readonly entra: Entra;
-  readonly pingone: PingOne;
-  readonly aic: Aic;
-  readonly mail: MailService;
-  readonly sink: Sink;
-}
+export type Peers = Awaited<ReturnType<typeof startPeers>>;
 
 /** Audience of tenant tokens for this system. */
 export const audience = "api://local";
@@ -47,10 +36,7 @@ const aicTenant = {
  * @param directory where the peers keep their state; in memory if absent
  * @param ports ports by name of the peer; a free one where absent or 0
  */
-export async function startPeers(
-  directory?: string,
-  ports: Readonly<Partial<Record<PeerName, number>>> = {},
-): Promise<Peers> {
+export async function startPeers(directory?: string, ports: Readonly<Partial<Record<PeerName, number>>> = {}) {
   const place = (name: PeerName) => ({
     port: ports[name] ?? 0,
     ...(directory !== undefined && { statePath: join(directory, `${name}.json`) }),
@@ -116,17 +102,8 @@ export const idpFile = ({ issuer, entra, pingone, aic }: Peers): string =>
   });
 
 /** Returns the settings that make a host use these peers, with one IdP. */
-export function peerSettings({
-  vault,
-  issuer,
-  delivery,
-  enrollment,
-  rfpr,
-  entra,
-  pingone,
-  aic,
-  mail,
-}: Peers): Record<string, string> {
+export function peerSettings(peers: Peers): Record<string, string> {
+  const { vault, issuer, delivery, enrollment, rfpr, entra, pingone, aic, mail } = peers;
   return {
     CLOUD_TENANT_ID: issuer.tenantId,
     CLOUD_KEY_VAULT_ENDPOINT: vault.url,

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
 import type { HttpAnswer, HttpCall } from "../../commands/http-exchange.ts";
-import type { Watch } from "./watch.ts";
+import type { createWatch } from "./watch.ts";
 
 /** A way in which a simulated peer misbehaves, `times` times. */
 export const faultRule = z.strictObject({
@@ -32,7 +32,7 @@ type ParsedRule = z.output<typeof faultRule>;
 type Fate = "go" | "drop" | "cut" | HttpAnswer;
 
 /** The faults of one peer. */
-export function createFaults(watch: Watch) {
+export function createFaults(watch: ReturnType<typeof createWatch>) {
   let rules: ParsedRule[] = [];
   const inProgress = new Set<HttpCall>();
   const hung = new Set<(fate: "go" | "drop") => void>();

@@ -17,28 +17,7 @@ export interface PeerRequest {
 }
 
 /** A simulated external system on its own port, which records its calls and can be set to fail. */
-export interface Peer {
-  readonly name: string;
-  /** `http://127.0.0.1:<port>`, without a slash at the end. */
-  readonly url: string;
-  /** Adds a fault. Throws if the rule is invalid. */
-  fail(rule: FaultRule): void;
-  /** Removes all rules and drops the connections of hanging calls. */
-  clearFaults(): void;
-  requests(): readonly PeerRequest[];
-  count(method: string, path: RegExp): number;
-  resetRequests(): void;
-  /** Returns the number of hanging calls. A call whose caller has disconnected does not count, and its work is not done. */
-  hanging(): number;
-  /** Resolves as soon as `n` calls hang. */
-  untilHanging(n?: number): Promise<void>;
-  /** Resolves as soon as `n` matching calls have arrived. */
-  untilRequested(method: string, path: RegExp, n?: number): Promise<void>;
-  /** Lets hanging calls continue: with their work if the rule is `before`, with the response if it is `after`. */
-  release(): void;
-  /** Stops the peer and closes its connections. */
-  close(): Promise<void>;
-}
+export type Peer = Awaited<ReturnType<typeof startPeer>>;
 
 interface PeerOptions {
   /** The routes of the peer; undefined becomes 404. */
@@ -50,7 +29,7 @@ interface PeerOptions {
 }
 
 /** Starts a peer on 127.0.0.1. Calls under `/_control/` steer it; they are not recorded, and faults do not affect them. */
-export async function startPeer(name: string, { handle, control = {}, port = 0 }: PeerOptions): Promise<Peer> {
+export async function startPeer(name: string, { handle, control = {}, port = 0 }: PeerOptions) {
   const watch = createWatch();
   const faults = createFaults(watch);
   const requests: { -readonly [K in keyof PeerRequest]: PeerRequest[K] }[] = [];
@@ -110,7 +89,6 @@ export async function startPeer(name: string, { handle, control = {}, port = 0 }
   url = `http://127.0.0.1:${await listen(server, name, port)}`;
 
   const resetRequests = () => void requests.splice(0);
-  const release = () => ({ released: faults.end("go") });
   /** The HTTP form of {@link Peer}, for other processes. */
   const controls: ControlRoutes = {
     "GET faults": faults.list,
@@ -125,7 +103,7 @@ export async function startPeer(name: string, { handle, control = {}, port = 0 }
       requests: requests.slice(Math.max(0, requests.length - Number(query.get("top") ?? requests.length))),
     }),
     "DELETE requests": resetRequests,
-    "POST release": release,
+    "POST release": () => ({ released: faults.end("go") }),
     ...control,
   };
   const count = (method: string, path: RegExp) =>
@@ -133,16 +111,24 @@ export async function startPeer(name: string, { handle, control = {}, port = 0 }
 
   return {
     name,
+    /** `http://127.0.0.1:<port>`, without a slash at the end. */
     url,
-    fail: rule => faults.add(faultRule.parse(rule)),
+    /** Adds a fault. Throws if the rule is invalid. */
+    fail: (rule: FaultRule) => faults.add(faultRule.parse(rule)),
+    /** Removes all rules and drops the connections of hanging calls. */
     clearFaults: faults.clear,
-    requests: () => requests.map(request => ({ ...request })),
+    requests: (): readonly PeerRequest[] => requests.map(request => ({ ...request })),
     count,
     resetRequests,
+    /** Returns the number of hanging calls. A call whose caller has disconnected does not count, and its work is not done. */
     hanging: faults.hanging,
+    /** Resolves as soon as `n` calls hang. */
     untilHanging: (n = 1) => watch.until(() => faults.hanging() >= n),
-    untilRequested: (method, path, n = 1) => watch.until(() => count(method, path) >= n),
-    release,
+    /** Resolves as soon as `n` matching calls have arrived. */
+    untilRequested: (method: string, path: RegExp, n = 1) => watch.until(() => count(method, path) >= n),
+    /** Lets hanging calls continue: with their work if the rule is `before`, with the response if it is `after`. */
+    release: () => void faults.end("go"),
+    /** Stops the peer and closes its connections. */
     close: async () => {
       if (closed) return;
       closed = true;

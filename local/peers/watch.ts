@@ -1,19 +1,14 @@
 /** Lets callers wait, without polling, for a condition on state that other code changes. */
-export interface Watch {
-  /** Reports that the state may have changed. */
-  changed(): void;
-  /** Resolves as soon as `condition` is true. */
-  until(condition: () => boolean): Promise<void>;
-}
-
-export function createWatch(): Watch {
+export function createWatch() {
   const waiting = new Set<() => void>();
   return {
+    /** Reports that the state may have changed. */
     changed: () => {
       for (const check of waiting) check();
     },
-    until: condition =>
-      new Promise(resolve => {
+    /** Resolves as soon as `condition` is true. */
+    until: (condition: () => boolean) =>
+      new Promise<void>(resolve => {
         const check = () => {
           if (!condition()) return;
           waiting.delete(check);

@@ -1,5 +1,5 @@
-/** How the registration node sends its options: as data, as data of older versions, as data of the vendor's mock, or as a script. */
-export const AIC_FORMS = ["metadata", "plain", "mock", "script"] as const;
+/** How the registration node sends its options: as data, as data of older versions, or as a script. */
+export const AIC_FORMS = ["metadata", "plain", "script"] as const;
 export type AicForm = (typeof AIC_FORMS)[number];
 
 export interface AicOptions {
@@ -21,9 +21,7 @@ export const askForName = () => ({
 /** Returns the callbacks of the registration node; the last one receives the outcome. */
 export function askForCredential(form: AicForm, options: AicOptions): readonly object[] {
   if (form === "script") return [textOutput(script(options)), textOutput("document.body.focus();"), hidden("IDToken3")];
-  const data = { metadata: { ...plain(options), ...parsed(options) }, plain: plain(options), mock: mock(options) }[
-    form
-  ];
+  const data = { ...plain(options), ...(form === "metadata" && parsed(options)) };
   return [{ type: "MetadataCallback", output: [{ name: "data", value: data }] }, hidden("IDToken2")];
 }
 
@@ -66,15 +64,6 @@ const plain = ({ rpId, userName, userId, challenge, taken }: AicOptions) => ({
   pubKeyCredParams: parameters,
   excludeCredentials: excluded(taken),
   timeout: "60000",
-});
-
-/** Returns options whose members without an underscore are values, and whose relying party id has no prefix. */
-const mock = (options: AicOptions) => ({
-  ...plain(options),
-  relyingPartyId: options.rpId,
-  pubKeyCredParams: PARAMETERS,
-  authenticatorSelection: SELECTION,
-  excludeCredentials: options.taken.map(id => ({ type: "public-key", id: signed(id) })),
 });
 
 const parsed = ({ rpId, taken }: AicOptions) => ({

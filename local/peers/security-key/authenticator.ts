@@ -10,23 +10,7 @@ interface AuthenticatorOptions {
   readonly pubKeyCredParams: readonly { readonly type: string; readonly alg: number }[];
 }
 
-/** All values base64url without padding. */
-interface NewCredential {
-  readonly id: string;
-  readonly clientDataJSON: string;
-  readonly attestationObject: string;
-}
-
-export interface Authenticator {
-  readonly aaguid: string;
-  /** PEM of the root that verifiers trust. */
-  readonly rootCertificate: string;
-  /**
-   * Creates a credential on a new key, with user presence and user verification. Ignores `excludeCredentials`, because a new key
-   * has none of them. Throws if ES256 is not offered.
-   */
-  create(options: AuthenticatorOptions, origin: string): NewCredential;
-}
+export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 const ES256 = -7;
 /** User present, user verified, attested credential data included (WebAuthn Level 3, section 6.1). */
@@ -38,7 +22,7 @@ const BACKED_UP = 0x08 | 0x10;
 export function createAuthenticator(
   { rootCertificate, batches }: AuthenticatorKeys,
   kind: AuthenticatorKind = "hardware",
-): Authenticator {
+) {
   const batchKey = createPrivateKey({
     key: Buffer.from(batches[kind].key, "base64"),
     format: "der",
@@ -47,8 +31,13 @@ export function createAuthenticator(
   const x5c = [Buffer.from(batches[kind].certificate, "base64")];
   return {
     aaguid: AAGUIDS[kind],
+    /** PEM of the root that verifiers trust. */
     rootCertificate,
-    create: ({ rp, challenge, pubKeyCredParams }, origin) => {
+    /**
+     * Creates a credential on a new key, with user presence and user verification. Returns base64url without padding.
+     * Ignores `excludeCredentials`, because a new key has none of them. Throws if ES256 is not offered.
+     */
+    create: ({ rp, challenge, pubKeyCredParams }: AuthenticatorOptions, origin: string) => {
       if (!pubKeyCredParams.some(({ type, alg }) => type === "public-key" && alg === ES256))
         throw new Error("the authenticator makes ES256 credentials only, and that is not offered");
       const id = randomBytes(32);

@@ -1,6 +1,6 @@
 import type { State } from "../state-file.ts";
-import { type Authenticator, createAuthenticator } from "./authenticator.ts";
-import { type AuthenticatorKeys, type AuthenticatorKind, createAuthenticatorKeys } from "./authenticator-keys.ts";
+import { createAuthenticator } from "./authenticator.ts";
+import { type AuthenticatorKeys, createAuthenticatorKeys } from "./authenticator-keys.ts";
 import { type Keyring, rotate } from "./keyring.ts";
 
 /** The state of the maker of authenticators. */
@@ -10,17 +10,12 @@ export interface KeyMakerState {
 }
 
 /** The maker behind the delivery service and the enrollment services: requests are encrypted for it, and it signs the responses. */
-export interface KeyMaker {
-  /** Changed in place when keys are rotated. */
-  readonly keyring: Keyring;
-  /** Authenticators with one attestation root. */
-  readonly authenticators: Readonly<Record<AuthenticatorKind, Authenticator>>;
-}
+export type KeyMaker = Awaited<ReturnType<typeof openKeyMaker>>;
 
 let newMakersKeys: Promise<AuthenticatorKeys> | undefined;
 
 /** Returns the maker whose state is in `file`. Creates what the file lacks and saves it. */
-export async function openKeyMaker(file: State<KeyMakerState>): Promise<KeyMaker> {
+export async function openKeyMaker(file: State<KeyMakerState>) {
   const { keyring } = file.value;
   if (keyring.transport.length === 0) await rotate(keyring);
   // A file of an earlier version has no batches.
@@ -32,7 +27,9 @@ export async function openKeyMaker(file: State<KeyMakerState>): Promise<KeyMaker
   const keys = file.value.authenticator;
   file.save();
   return {
+    /** Changed in place when keys are rotated. */
     keyring,
+    /** Authenticators with one attestation root. */
     authenticators: { hardware: createAuthenticator(keys), software: createAuthenticator(keys, "software") },
   };
 }

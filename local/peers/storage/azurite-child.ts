@@ -4,10 +4,9 @@
  * needs time to close.
  */
 import { createRequire } from "node:module";
-import { rememberPositions } from "./collection-positions.ts";
 import { decodeJsonBodies } from "./decode-json-bodies.ts";
 import { lockDirectory } from "./directory-lock.ts";
-import { reportFailedSaves } from "./failed-saves.ts";
+import { rememberPositions, reportFailedSaves } from "./lokijs.ts";
 import { leaveOutUnusedPackages } from "./unused-packages.ts";
 
 /** Longer than a large database takes to write; only a connection that never ends exceeds it. */

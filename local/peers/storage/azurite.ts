@@ -3,21 +3,13 @@ import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 
-export interface AzuriteOptions {
+interface AzuriteOptions {
   /** Directory of the data; in memory if absent. */
   readonly directory: string | undefined;
   /** The value of `AZURITE_ACCOUNTS`. */
   readonly accounts: string;
   /** 0 for a free port. */
   readonly ports: { readonly blob: number; readonly table: number };
-}
-
-export interface Azurite {
-  readonly blobUrl: string;
-  readonly tableUrl: string;
-  readonly pid: number;
-  /** Resolves when all data is written and the process has ended. */
-  close(): Promise<void>;
 }
 
 const listening = /Azurite (Blob|Table) service is successfully listening at (http:\S+)/;
@@ -27,7 +19,7 @@ const listening = /Azurite (Blob|Table) service is successfully listening at (ht
  * start (a port or the directory is in use). It has its own process group, so that a signal to the group of the caller does not
  * end it with unwritten data. It stops when the caller ends.
  */
-export async function startAzurite({ directory, accounts, ports }: AzuriteOptions): Promise<Azurite> {
+export async function startAzurite({ directory, accounts, ports }: AzuriteOptions) {
   if (directory !== undefined) mkdirSync(directory, { recursive: true });
   const { AZURITE_DB: _, NODE_OPTIONS: __, ...environment } = process.env;
   const child = fork(
@@ -60,6 +52,7 @@ export async function startAzurite({ directory, accounts, ports }: AzuriteOption
   return {
     ...urls,
     pid: child.pid ?? 0,
+    /** Resolves when all data is written and the process has ended. */
     close: async () => {
       closing = true;
       if (child.connected) child.disconnect();

@@ -6,17 +6,7 @@ export interface StorageAccount {
   readonly key: string;
 }
 
-export interface Storage {
-  /** Connection string of the first account. */
-  readonly connectionString: string;
-  /** Throws if there is no such account. */
-  connectionStringOf(account: string): string;
-  readonly blobUrl: string;
-  readonly tableUrl: string;
-  readonly pid: number;
-  /** Resolves when all data is on disk. */
-  close(): Promise<void>;
-}
+export type Storage = Awaited<ReturnType<typeof startStorage>>;
 
 /** The account of every storage emulator, with the key that its documentation publishes. */
 export const emulatorAccount: StorageAccount = {
@@ -37,18 +27,21 @@ export async function startStorage({
   directory?: string | undefined;
   accounts?: readonly StorageAccount[];
   ports?: { readonly blob: number; readonly table: number };
-} = {}): Promise<Storage> {
+} = {}) {
   const azurite = await startAzurite({
     directory,
     accounts: accounts.map(({ name, key }) => `${name}:${key}`).join(";"),
     ports,
   });
+  /** Throws if there is no such account. */
   const connectionStringOf = (name: string) => {
     const account = accounts.find(known => known.name === name);
     if (account === undefined) throw new Error(`there is no storage account ${name}`);
     return storageConnectionString(account, azurite);
   };
-  return { ...azurite, connectionStringOf, connectionString: connectionStringOf(accounts[0]?.name ?? "") };
+  /** Connection string of the first account. */
+  const connectionString = connectionStringOf(accounts[0]?.name ?? "");
+  return { ...azurite, connectionStringOf, connectionString };
 }
 
 /** Returns a connection string with path-style addresses, whose first segment is the account. */

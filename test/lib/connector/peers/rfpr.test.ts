@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   encodeCredentialRequest,
@@ -12,7 +11,7 @@ import { connectRfpr, type Rfpr, type RfprOptions } from "../../../../lib/connec
 import type { AuthenticatorOrder } from "../../../../lib/connector/peers/rfpr-wire.ts";
 import { days, plus } from "../../../../lib/platform/time.ts";
 import { closePeers, type Peers, startPeers } from "../../../../local/peers/all.ts";
-import { failureOf, kindOf, oddServer, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
+import { failureOf, kindOf, oddPeer, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 import { resetPeers } from "../../../support/connector/reset-peers.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
 
@@ -67,10 +66,9 @@ async function newOrder(changes: Partial<AuthenticatorOrder> = {}): Promise<Auth
 }
 
 test("an authenticator is not read from an answer with another one", async () => {
-  const baseUrl = await oddServer((_, response) => void response.end(JSON.stringify({ id: "a", state: "cancelled" })));
-  const odd = connect({ baseUrl });
-  expect(await odd.get("a")).toMatchObject({ state: "cancelled" });
-  expect(await failureOf(odd.get("b"))).toMatchObject({
+  peers.rfpr.fail({ kind: "nonsense", body: { id: "a", state: "cancelled" }, times: 4 });
+  expect(await rfpr.get("a")).toMatchObject({ state: "cancelled" });
+  expect(await failureOf(rfpr.get("b"))).toMatchObject({
     kind: "unanswered",
     detail: "The response cannot be read: id",
   });
@@ -78,27 +76,24 @@ test("an authenticator is not read from an answer with another one", async () =>
 
 describe("the enrollment service", () => {
   test("exchanges the credential in a form, never in a URL, with or without a slash in the address", async () => {
-    const seen: { url: string; type: string | undefined; body: string }[] = [];
-    const url = await oddServer(async (request, response) => {
-      seen.push({ url: request.url ?? "", type: request.headers["content-type"], body: await text(request) });
-      response.end(JSON.stringify({ access_token: "t", expires_in: "900" }));
-    });
+    const { url, calls } = await oddPeer(() => ({ access_token: "t", expires_in: "900" }));
     for (const baseUrl of [`${url}/base`, `${url}/base/`]) await connect({}, baseUrl).authenticate();
     const form = {
       grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
       subject_token: peers.vault.get("enrollment-credential"),
       subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
     };
-    expect(seen.map(({ url, type, body }) => [url, type, Object.fromEntries(new URLSearchParams(body))])).toEqual(
-      Array(2).fill(["/base/v1/token", "application/x-www-form-urlencoded", form]),
-    );
+    for (const { url, headers, body } of calls) {
+      expect(url.pathname + url.search).toBe("/base/v1/token");
+      expect(headers["content-type"]).toBe("application/x-www-form-urlencoded");
+      expect(Object.fromEntries(new URLSearchParams(String(body)))).toEqual(form);
+    }
+    expect(calls).toHaveLength(2);
   });
 
   test("prevents the call if it does not accept the credential or is unavailable", async () => {
-    const other = await oddServer((_, response) => {
-      response.writeHead(400).end(JSON.stringify({ error: "invalid_grant", error_description: "Who are you?" }));
-    });
-    const failure = await failureOf(connect({}, other).get(newId()));
+    peers.enrollment.fail({ kind: "refuse", status: 400, body: { error: "invalid_grant" } });
+    const failure = await failureOf(rfpr.get(newId()));
     expect(failure).toMatchObject({ peer: "enrollment service", kind: "unauthorized", code: "invalid_grant" });
     expect(await kindOf(connect({}, deadAddress).get(newId()))).toBe("unreachable");
     expect(peers.rfpr.requests()).toEqual([]);
@@ -204,25 +199,26 @@ describe("the pre-registration API", () => {
     expect(await kindOf(connect({ timeLimitMs: 300 }).get(newId()))).toBe("unanswered");
   });
 
-  const answering = async (body: unknown) => {
-    const baseUrl = await oddServer((_, response) => void response.end(JSON.stringify(body)));
-    return connect({ baseUrl });
-  };
+  const answer = (body: unknown, times = 1) => peers.rfpr.fail({ kind: "nonsense", body, times });
 
   test.each([
     [{ state: "unheard-of" }],
     [{ credential_responses: [] }],
     [{ state: "completed", credential_responses: "none" }],
     [[]],
-    [null],
+    ["null"],
   ])("is unanswered for the body %j", async body => {
-    expect(await kindOf((await answering(body)).get("id"))).toBe("unanswered");
+    answer(body, 3);
+    expect(await kindOf(rfpr.get("id"))).toBe("unanswered");
   });
 
   test("has removed nothing if it answers 200 with an error, as a gateway may", async () => {
-    const odd = await answering({ code: "unavailable", message: "Try again." });
-    expect(await kindOf(odd.remove("id"))).toBe("unanswered");
-    for (const body of [{}, { id: "id", state: "cancelled" }]) await (await answering(body)).remove("id");
+    answer({ code: "unavailable", message: "Try again." }, 3);
+    expect(await kindOf(rfpr.remove("id"))).toBe("unanswered");
+    for (const body of [{}, { id: "id", state: "cancelled" }]) {
+      answer(body);
+      await rfpr.remove("id");
+    }
   });
 
   test("may send numbers as text, null for absent members, and messages, which are put on one line", async () => {
@@ -234,7 +230,8 @@ describe("the pre-registration API", () => {
       credential_responses: [null, 7, "a.b"],
       error_message: `Broken\r\n${"x".repeat(600)}`,
     };
-    const { responses, message = "" } = await (await answering(body)).get("id");
+    answer(body);
+    const { responses, message = "" } = await rfpr.get("id");
     expect(responses).toEqual({ serial: "4711", credentials: ["", "", "a.b"] });
     expect([message.slice(0, 8), message.length, /[\r\n]/.test(message)]).toEqual(["Broken x", 499, false]);
   });

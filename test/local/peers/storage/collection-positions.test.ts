@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { describe, expect, test } from "vitest";
-import { rememberPositions } from "../../../../local/peers/storage/collection-positions.ts";
+import { rememberPositions } from "../../../../local/peers/storage/lokijs.ts";
 
 interface Collection {
   name: string;
@@ -23,7 +23,7 @@ const fromAzurite = createRequire(createRequire(import.meta.url).resolve("azurit
 const Loki = fromAzurite("lokijs") as new (name: string, options: object) => Database;
 
 class Patched extends (Loki as new (name: string, options: object) => object) {}
-rememberPositions(Patched.prototype as Database);
+rememberPositions(Patched.prototype as never);
 
 const open = (Type: new (name: string, options: object) => object) =>
   new Type("test.json", { persistenceMethod: "memory" }) as Database;

@@ -151,7 +151,7 @@ describe("the settings of an IdP of kind C", () => {
 });
 
 describe("an IdP of kind C", () => {
-  test.each(["metadata", "plain", "mock"] as const)(
+  test.each(["metadata", "plain"] as const)(
     "is asked for a challenge and gets the key registered, in the form of %s",
     async form => {
       aic.settings({ form });

@@ -59,6 +59,15 @@ describe("creation options of a step", () => {
     });
   });
 
+  test("may have values without an underscore, as in the vendor's mock", () => {
+    const pubKeyCredParams = [{ type: "public-key", alg: -7 }];
+    const values = { relyingPartyId: "keys.example", pubKeyCredParams };
+    expect(parsed({ ...values, _relyingPartyId: undefined, _pubKeyCredParams: undefined })).toMatchObject({
+      rp: { id: "keys.example" },
+      pubKeyCredParams,
+    });
+  });
+
   test("are not usable without a user handle, or with one of more than 64 bytes", () => {
     expect(parsed({ userId: "" })).toBeUndefined();
     expect(parsed({ userId: "a".repeat(65) })).toBeUndefined();
