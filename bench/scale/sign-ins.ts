@@ -78,7 +78,6 @@ export async function runSignIns(
     },
     sealer: undefined as never,
     otpPeers: {},
-    hashUsernameForLog: async () => undefined,
     deviceTokens: createDeviceTokens(pepper, "device tokens"),
     changeTokens: createDeviceTokens(pepper, "password change tokens"),
     keyedHash: createKeyedHash(pepper),

@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { parseAttributeKey, parseAttributeValue } from "../../lib/auth/attributes/attributes.ts";
-import { readOtp } from "../../lib/auth/otpkeys/kinds/read-otp.ts";
-import { parsePrefixOrOtp } from "../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { parsePrefixOrOtp, readOtp } from "../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { noSuchKey } from "../../lib/auth/otpkeys/manage-otpkeys.ts";
 import { parsePrefix, prefixMaxLength } from "../../lib/auth/otpkeys/prefix.ts";
 import type { Validity } from "../../lib/auth/otpkeys/validity.ts";
 import type { Parsed } from "../../lib/auth/parsed.ts";
-import type { UserRef } from "../../lib/auth/store.ts";
-import { parseUsername, parseUserReference } from "../../lib/auth/users/username.ts";
+import { noSuchUser } from "../../lib/auth/users/manage-users.ts";
+import { parseUsername, parseUserReference, type UserRef } from "../../lib/auth/users/username.ts";
 import { timeField } from "../../lib/platform/http/parse/time-field.ts";
 import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
 import type { Instant } from "../../lib/platform/time.ts";
@@ -31,20 +31,28 @@ const dotWarning =
   "Check it before it becomes part of a path: `.` and `..` are removed by HTTP clients and by the host, so that " +
   "`DELETE …/users/bob/attributes/..` deletes the user bob.";
 
-/** `<id-or-username>` of a path. Undefined for a segment that cannot name a user, which gives 404. */
+/** `<id-or-username>` of a path. Throws Fault `not_found` for a segment that cannot name a user. */
 const user = z
   .string()
-  .transform((segment): UserRef | undefined => parseUserReference(segment))
+  .transform((segment): UserRef => {
+    const userRef = parseUserReference(segment);
+    if (userRef === undefined) throw noSuchUser();
+    return userRef;
+  })
   .meta({
     description:
       "The user's numeric id, or the username percent-encoded once, with `%` as `%25`. In Azure a username with `%` and " +
       "two hexadecimal digits is 400 here: use the id.",
   });
 
-/** `<prefix>` of a path. Undefined for a segment that cannot be a prefix, which gives 404. */
+/** `<prefix>` of a path. Throws Fault `not_found` for a segment that cannot be a prefix. */
 const prefix = z
   .string()
-  .transform((segment): string | undefined => parsePrefix(segment))
+  .transform((segment): string => {
+    const prefix = parsePrefix(segment);
+    if (prefix === undefined) throw noSuchKey();
+    return prefix;
+  })
   .meta({ description: `The prefix of the otpkey. ${dotWarning}` });
 
 /** The prefix of an OTP key as a field. */

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Attributes } from "../../lib/auth/attributes/attributes.ts";
 import { importedSchemes } from "../../lib/auth/passwords/imported-hash.ts";
-import type { LastRefusal } from "../../lib/auth/sign-in/throttle.ts";
+import type { Lock } from "../../lib/auth/sign-in/throttle.ts";
 import type { OtpKey } from "../../lib/auth/store.ts";
 import { type Caller, hasRole } from "../../lib/platform/caller.ts";
 
@@ -36,10 +36,7 @@ export const lastRefusal = z
 /** Reasons that say together whether the password was right. */
 const ofCredentials = new Set(["wrong_password", "wrong_code", "wrong_otp", "out_of_step", "no_otp", "must_change"]);
 /** Returns the last refused sign-in as a caller may see it: a role that only reads must not learn whether a guess was right. */
-export const toLastRefusal = (
-  last: LastRefusal | undefined,
-  caller: Caller,
-): z.output<typeof lastRefusal> | undefined =>
+export const toLastRefusal = (last: Lock["lastRefusal"], caller: Caller): z.output<typeof lastRefusal> | undefined =>
   last && ofCredentials.has(last.reason) && !hasRole(caller, "support")
     ? { at: last.at, reason: "wrong_credentials" }
     : last;

@@ -4,14 +4,13 @@ import { days, type Now, seconds } from "../platform/time.ts";
 import { authLimits } from "./limits.ts";
 import type { OtpPeers, OtpWindows } from "./otpkeys/kinds/contract.ts";
 import type { PasswordHasher } from "./passwords/password-hash.ts";
-import type { DeviceTokens } from "./sessions/device-token.ts";
+import type { createDeviceTokens } from "./sessions/device-token.ts";
 import { type AuthSettings, passwordMinLength } from "./settings.ts";
-import { type AddressLimits, parseAllowList } from "./sign-in/address-limit.ts";
+import { type countAttempt, parseAllowList } from "./sign-in/address-limit.ts";
 import type { SignInRules } from "./sign-in/policy.ts";
 import type { ThrottleLimits } from "./sign-in/throttle.ts";
 import type { KeyedHash } from "./storage/keyed-hash.ts";
 import type { AuthStore } from "./storage/store.table.ts";
-import type { HashUsernameForLog } from "./users/hash-username-for-log.ts";
 
 /** Rules and limits, from the settings and `authLimits`. All durations are in milliseconds. */
 interface AuthRules extends SignInRules {
@@ -21,7 +20,7 @@ interface AuthRules extends SignInRules {
   readonly passwordMinLength: number;
   readonly throttle: ThrottleLimits;
   readonly address: {
-    readonly limits: AddressLimits;
+    readonly limits: Parameters<typeof countAttempt>[2];
     /** Whether an address is on the allow-list. */
     readonly isExempt: (address: string) => boolean;
   };
@@ -45,10 +44,9 @@ export interface AuthDeps extends AuthStore {
   readonly hasher: PasswordHasher;
   readonly sealer: Sealer;
   readonly otpPeers: OtpPeers;
-  readonly hashUsernameForLog: HashUsernameForLog;
-  readonly deviceTokens: DeviceTokens;
+  readonly deviceTokens: ReturnType<typeof createDeviceTokens>;
   /** Tokens that set a new password (`changeRequired`). */
-  readonly changeTokens: DeviceTokens;
+  readonly changeTokens: ReturnType<typeof createDeviceTokens>;
   readonly keyedHash: KeyedHash;
   readonly rules: AuthRules;
   readonly log: Log;

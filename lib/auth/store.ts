@@ -4,14 +4,11 @@ import type { Attributes } from "./attributes/attributes.ts";
 import type { KeyForm } from "./otpkeys/kinds/contract.ts";
 import type { OtpKindName } from "./otpkeys/kinds/kinds.ts";
 import type { TemporaryCode } from "./otpkeys/kinds/temporary-code.ts";
-import type { PasswordCode } from "./password-change/password-code.ts";
-import type { ImportedScheme } from "./passwords/imported-hash.ts";
+import type { ImportedParameters } from "./passwords/imported-hash.ts";
+import type { PasswordCode } from "./passwords/password-code.ts";
 import type { StoredPassword } from "./passwords/password-hash.ts";
-import type { AddressCount } from "./sign-in/address-limit.ts";
 import type { Throttle } from "./sign-in/throttle.ts";
-import type { UserReference } from "./users/username.ts";
-
-export type UserRef = UserReference;
+import type { UserRef } from "./users/username.ts";
 
 export interface UserSummary {
   readonly id: number;
@@ -43,7 +40,7 @@ export const maxAssignedKeys = 256;
 export interface UserView extends UserSummary {
   readonly enabled: boolean;
   /** How another server hashed the password; absent after the first sign-in. */
-  readonly importedScheme?: ImportedScheme;
+  readonly importedScheme?: ImportedParameters["scheme"];
   readonly attributes: Attributes;
   /** Prefixes of the assigned OTP keys. */
   readonly otpkeys: readonly string[];
@@ -67,15 +64,6 @@ export interface ThrottleState {
   /** Id to which the name led then. Its next owner does not inherit the throttle. */
   readonly ownerId?: number;
   readonly value: Throttle;
-  /** Absent if no row exists. */
-  readonly version?: string;
-}
-
-/** The count of a caller address as read. */
-export interface AddressState {
-  /** See `addressGroup`. */
-  readonly group: string;
-  readonly value?: AddressCount;
   /** Absent if no row exists. */
   readonly version?: string;
 }
@@ -166,15 +154,4 @@ export interface OtpKeySummary {
 export interface KeyHolders {
   readonly key: Stored<OtpKey>;
   readonly userIds: readonly number[];
-}
-
-/** The number of rows that a clean-up deleted. */
-export interface CleanedUp {
-  readonly sessions: number;
-  readonly throttles: number;
-  readonly addresses: number;
-  readonly spentOtps: number;
-  readonly temporaryCodes: number;
-  /** Notices that were processed: what unfinished calls have left is removed. */
-  readonly notices: number;
 }

@@ -1,4 +1,4 @@
-import { base32ToBytes } from "../../../lib/auth/otpkeys/kinds/encoding/base32.ts";
+import { base32ToBytes } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { checkKey, numberOf, type ParsedLine } from "./parsed-lines.ts";
 
 /** The columns that are read, and those that carry no state of an OTP key. */

@@ -1,4 +1,4 @@
-import { modhexPattern } from "../../../lib/auth/otpkeys/kinds/encoding/modhex.ts";
+import { modhexPattern } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { checkKey, hashByLength, numberOf, type ParsedLine } from "./parsed-lines.ts";
 
 /** Returns whether a line describes an OTP key without a keyboard: its third column is a kind, or its second a secret. */

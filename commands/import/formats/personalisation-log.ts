@@ -1,17 +1,9 @@
 import { parse } from "csv-parse/sync";
-import { modhexPattern, modhexToHex } from "../../../lib/auth/otpkeys/kinds/encoding/modhex.ts";
+import { modhexPattern, modhexToHex } from "../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { parseUsername } from "../../../lib/auth/users/username.ts";
 import { type EntraColumns, entraColumns, readEntraLine } from "./entra-csv.ts";
 import { isOathLine, readOathLine } from "./oath-csv.ts";
-import {
-  checkKey,
-  collectLines,
-  notText,
-  notTextReason,
-  numberOf,
-  type ParsedFile,
-  type ParsedLine,
-} from "./parsed-lines.ts";
+import { checkKey, collectLines, notText, notTextReason, numberOf, type ParsedFile, type ParsedLine } from "./parsed-lines.ts";
 
 /** Values that a log does not contain and the administrator knows. */
 export interface LogOptions {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { readOtp } from "../../../lib/auth/otpkeys/kinds/read-otp.ts";
+import { readOtp } from "../../../lib/auth/otpkeys/kinds/split-otp.ts";
 import type { LiveSession } from "../../../lib/auth/sessions/manage-sessions.ts";
 import { assignOwnKey } from "../../../lib/auth/sign-in/assign-own-key.ts";
 import { ok } from "../../../lib/platform/http/call.ts";

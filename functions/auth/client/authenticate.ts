@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { changeRequired } from "../../../lib/auth/password-change/change-token.ts";
 import { presentedDeviceToken } from "../../../lib/auth/sessions/cookies.ts";
+import { changeRequired } from "../../../lib/auth/sign-in/change-password.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";

@@ -1,8 +1,7 @@
 import * as z from "zod";
-import { changePassword as change } from "../../../lib/auth/password-change/change-password.ts";
-import { setPasswordByToken } from "../../../lib/auth/password-change/change-token.ts";
 import { presentedDeviceToken } from "../../../lib/auth/sessions/cookies.ts";
 import { type LiveSession, sessionRequired } from "../../../lib/auth/sessions/manage-sessions.ts";
+import { changePassword as change, setPasswordByToken } from "../../../lib/auth/sign-in/change-password.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { type CallContext, type Endpoint, endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";

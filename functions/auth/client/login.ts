@@ -1,6 +1,4 @@
 import * as z from "zod";
-import { invalidCredentials } from "../../../lib/auth/password-change/change-password.ts";
-import { changeRequired } from "../../../lib/auth/password-change/change-token.ts";
 import {
   deviceCookie,
   presentedDeviceToken,
@@ -8,6 +6,7 @@ import {
   sessionCookie,
 } from "../../../lib/auth/sessions/cookies.ts";
 import { rememberDevice } from "../../../lib/auth/sessions/remember-device.ts";
+import { changeRequired, invalidCredentials } from "../../../lib/auth/sign-in/change-password.ts";
 import { signIn } from "../../../lib/auth/sign-in/sign-in.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../context.ts";

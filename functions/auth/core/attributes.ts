@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { AttributeOwner, UserRef } from "../../../lib/auth/store.ts";
-import { noSuchUser } from "../../../lib/auth/users/manage-users.ts";
+import type { AttributeOwner } from "../../../lib/auth/store.ts";
+import type { UserRef } from "../../../lib/auth/users/username.ts";
 import { Fault, invalidRequest } from "../../../lib/platform/fault.ts";
 import { noContent, ok } from "../../../lib/platform/http/call.ts";
 import { endpoint, type RoleEndpoint } from "../../../lib/platform/http/endpoint.ts";
@@ -41,16 +41,10 @@ interface Owner {
   readonly bases: readonly string[];
 }
 
-/** Returns the owner of a path's attributes. A path with user and OTP key means the OTP key's attributes (A14). Throws Fault `not_found`. */
-function ownerOf(params: OwnerParams): AttributeOwner {
-  const { user, prefix } = params;
-  const isImpossible = ("user" in params && user === undefined) || ("prefix" in params && prefix === undefined);
-  if (isImpossible) throw noSuchOwner();
-  if (user === undefined) {
-    if (prefix === undefined) throw noSuchUser();
-    return { otpkey: prefix };
-  }
-  return prefix === undefined ? { user } : { user, otpkey: prefix };
+/** Returns the owner of a path's attributes. A path with user and OTP key means the OTP key's attributes (A14). */
+function ownerOf({ user, prefix: otpkey }: OwnerParams): AttributeOwner {
+  if (user === undefined) return { otpkey: String(otpkey) };
+  return otpkey === undefined ? { user } : { user, otpkey };
 }
 
 /** Returns the owner as audit events name it. The value of an attribute is never logged (A12). */

@@ -1,13 +1,15 @@
 import { type AuthSettings, authSettings } from "../../../lib/auth/settings.ts";
 import { authBackedUp } from "../../../lib/auth/storage/backup-items.table.ts";
 import { lowerThreadPoolPriority } from "../../../lib/platform/functions-host/thread-priority.ts";
+import type { Job } from "../../../lib/platform/http/job.ts";
+import { minutes } from "../../../lib/platform/time.ts";
 import { callerCheck, tokenHashesOf } from "../../caller-check.ts";
 import type { Deployment } from "../../deployment.ts";
 import { backUpJobs } from "../../maintenance.ts";
 import { registerApi, registerJobs, registerRefusing, registerRefusingTasks, registerTasks } from "../../register.ts";
 import { bearer, type Service, servingOf } from "../../service.ts";
 import { identifySession } from "../client/identify-session.ts";
-import { authJobs } from "../jobs.ts";
+import type { AuthContext } from "../context.ts";
 import { client, core } from "../routes.ts";
 import { clientPreflight } from "./client-preflight.ts";
 import { authTasks } from "./maintenance-tasks.ts";
@@ -54,3 +56,11 @@ function register(deployment: Deployment, settings: AuthSettings, auth: ReturnTy
     registerJobs(authJobs(settings), auth, log);
   }
 }
+
+/** The timer of the Client API, which deletes expired rows (A19). */
+export const authJobs = (settings: AuthSettings): Readonly<Record<string, Job<AuthContext>>> => ({
+  sessionCleanup: {
+    schedule: settings.CRON_SESSION_CLEANUP_SCHEDULE,
+    run: async ({ cleanUp }) => ({ ...(await cleanUp(AbortSignal.timeout(minutes(8)))) }),
+  },
+});

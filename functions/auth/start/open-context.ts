@@ -1,12 +1,11 @@
 import { toAuthRules } from "../../../lib/auth/deps.ts";
 import { authLimits } from "../../../lib/auth/limits.ts";
-import { createValidationClient } from "../../../lib/auth/otpkeys/kinds/validation/validation-client.ts";
+import { createValidationClient } from "../../../lib/auth/otpkeys/kinds/validation-client.ts";
 import { createPasswordHasher } from "../../../lib/auth/passwords/password-hash.ts";
 import { createDeviceTokens } from "../../../lib/auth/sessions/device-token.ts";
 import type { AuthSettings } from "../../../lib/auth/settings.ts";
 import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { authStore } from "../../../lib/auth/storage/store.table.ts";
-import { createUsernameHashForLog } from "../../../lib/auth/users/hash-username-for-log.ts";
 import { callerAddress } from "../../../lib/platform/http/authenticate/caller-address.ts";
 import { isInAzure } from "../../../lib/platform/settings/deployment-settings.ts";
 import { keyRing } from "../../../lib/platform/vault/key-ring.ts";
@@ -39,7 +38,6 @@ export function openAuthContext(deployment: Deployment, settings: AuthSettings):
     sealer,
     deviceTokens: createDeviceTokens(pepper, "device tokens"),
     changeTokens: createDeviceTokens(pepper, "password change tokens"),
-    hashUsernameForLog: createUsernameHashForLog(pepper),
     otpPeers:
       clientId === undefined
         ? {}

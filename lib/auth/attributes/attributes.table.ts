@@ -8,9 +8,10 @@ import { accepted, type Parsed } from "../parsed.ts";
 import { attributeHint, readHint, removeHint, writeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey, newWriteId } from "../storage/tables.table.ts";
-import type { AttributeOwner, UserRef } from "../store.ts";
+import type { AttributeOwner } from "../store.ts";
 import { isMeant, locateUser, readUser } from "../users/names.table.ts";
 import { readUserRows, userIn } from "../users/user-rows.table.ts";
+import type { UserRef } from "../users/username.ts";
 import { attributeColumns, attributesIn, attributesRow } from "./attribute-rows.table.ts";
 import { type Attributes, attributeOf, withAttribute, withoutAttribute } from "./attributes.ts";
 

@@ -1,6 +1,6 @@
 import { invalidRequest } from "../../platform/fault.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { UserRef } from "../store.ts";
+import type { UserRef } from "../users/username.ts";
 import { looksLikeOtp, type PrefixOrOtp, possiblePrefixes, splitOtp } from "./kinds/split-otp.ts";
 import { assignKey } from "./manage-otpkeys.ts";
 import { parsePrefix } from "./prefix.ts";

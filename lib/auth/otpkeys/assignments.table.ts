@@ -7,12 +7,13 @@ import type { Row } from "../../platform/tables/tables.ts";
 import { holderHint, holderPrefix, readHint, removeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../storage/tables.table.ts";
-import { maxAssignedKeys, type User, type UserRef } from "../store.ts";
-import { barUser, isMeant, locateUser, newPatience, type Patience, readUser } from "../users/names.table.ts";
+import { maxAssignedKeys, type User } from "../store.ts";
+import { barUser, isMeant, locateUser, newPatience, readUser } from "../users/names.table.ts";
 import { replaceUser, touchAction, userIn, userRow } from "../users/user-rows.table.ts";
+import type { UserRef } from "../users/username.ts";
 import { keyPartition, keyRow } from "./key-rows.table.ts";
 
-export interface AssignOptions {
+interface AssignOptions {
   /** Returns `taken` if another user has the OTP key. */
   readonly onlyIfFree?: boolean;
   /** Returns `no_user` if the user's credential epoch is another. */
@@ -102,7 +103,7 @@ async function freeKey(
   tables: AuthTables,
   holders: readonly Row[],
   key: { readonly prefix: string; readonly id: number },
-  wait: Patience,
+  wait: ReturnType<typeof newPatience>,
 ): Promise<boolean> {
   if (holders.length > maxChecked) return false;
   const found = await Promise.all(

@@ -5,11 +5,10 @@ import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { SealError } from "../../platform/seal.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { NewOtpKey, OtpKey } from "../store.ts";
-import { type ImportedKey, type PreparedKey, prepare } from "./imported-key.ts";
-import type { KeyDraft, KeyForm, KeySecret } from "./kinds/contract.ts";
+import { type ImportedKey, prepare } from "./imported-key.ts";
+import type { KeyDraft, KeyForm, KeySecret, KeyState } from "./kinds/contract.ts";
 import { sameSecret, secretContext, secretFromText, secretToText } from "./kinds/key-secret.ts";
 import { otpKind } from "./kinds/kinds.ts";
-import { raiseCounter } from "./kinds/raise-counter.ts";
 import { newKey } from "./manage-otpkeys.ts";
 import { changeValidity, hasSameValidity, logValiditySet } from "./validity.ts";
 
@@ -94,7 +93,7 @@ function requireHarmless(there: OtpKey, next: NewOtpKey, { rules: { windows }, n
 async function mergeImport(
   there: OtpKey,
   { kind, replace, prefix, counter, drift, validity, ...given }: ImportedKey,
-  prepared: PreparedKey,
+  prepared: ReturnType<typeof prepare>,
   deps: AuthDeps,
 ): Promise<{ readonly key: NewOtpKey; readonly event?: string } | undefined> {
   if (kind === undefined) {
@@ -154,3 +153,10 @@ async function hasSecret(
 
 const sealedSecret = async (prefix: string, secret: KeySecret | undefined, { sealer }: AuthDeps) =>
   secret === undefined ? {} : { sealedSecret: await sealer.seal(secretToText(secret), secretContext(prefix)) };
+
+/** Returns the state with its counter raised to at least that of `minimum`. The counter never decreases, the drift stays (A10). */
+export function raiseCounter(state: KeyState, minimum: KeyState): KeyState {
+  const counter = Math.max(state.counter, minimum.counter);
+  const { resync, ...kept } = state;
+  return { ...kept, counter, ...(resync !== undefined && resync >= counter && { resync }) };
+}

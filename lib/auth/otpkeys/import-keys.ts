@@ -1,11 +1,11 @@
 import pLimit from "p-limit";
-import { Fault, type Problem } from "../../platform/fault.ts";
+import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
 import { attempt, throwOutage } from "../batch.ts";
 import type { AuthDeps } from "../deps.ts";
-import type { UserRef } from "../store.ts";
-import { assignImported } from "./assign-imported.ts";
+import type { UserRef } from "../users/username.ts";
 import { checkImport, importKey, toNewKey } from "./import-key.ts";
-import { type ImportedKey, requireValidImport } from "./imported-key.ts";
+import { type ImportedKey, requireValidImport, unknownUsername } from "./imported-key.ts";
+import { assignKey } from "./manage-otpkeys.ts";
 
 /** An OTP key of a batch. */
 export interface BatchKey extends ImportedKey {
@@ -16,7 +16,7 @@ export interface BatchKey extends ImportedKey {
 }
 
 /** What became of an OTP key. `isNew` is true if there was none, or one without a secret. A Fault: nothing of it was imported. */
-export type BatchResult = { readonly isNew: boolean } | Fault;
+type BatchResult = { readonly isNew: boolean } | Fault;
 
 /** Number of existing or assigned OTP keys that are changed at once. */
 const concurrency = 16;
@@ -91,4 +91,18 @@ function takeTurns() {
     last.set(name, next);
     return next;
   };
+}
+
+/**
+ * Assigns an imported OTP key to a user. Imports it again if it was deleted meanwhile. Throws Fault `invalid` if the
+ * user was deleted since the check; `forbidden` if another user has the key and `mayShare` is false.
+ */
+export async function assignImported(imported: ImportedKey, owner: UserRef, deps: AuthDeps): Promise<void> {
+  const create = () => importKey(imported, deps);
+  try {
+    await assignKey(owner, imported.prefix, deps, { onlyIfFree: !imported.mayShare, create });
+  } catch (error) {
+    if (!(error instanceof Fault && error.kind === "not_found")) throw error;
+    throw invalidRequest([unknownUsername]);
+  }
 }

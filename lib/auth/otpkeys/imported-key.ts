@@ -20,7 +20,7 @@ export interface ImportedKey extends KeyDraft {
   readonly mayShare: boolean;
 }
 
-export interface PreparedKey {
+interface PreparedKey {
   readonly form: KeyForm;
   readonly secret?: KeySecret;
 }

@@ -1,8 +1,9 @@
 import { Fault, invalidRequest } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { AuthDeps } from "../deps.ts";
-import { maxAssignedKeys, type NewOtpKey, type UserRef } from "../store.ts";
+import { maxAssignedKeys, type NewOtpKey } from "../store.ts";
 import { noSuchUser } from "../users/manage-users.ts";
+import type { UserRef } from "../users/username.ts";
 import type { KeyForm } from "./kinds/contract.ts";
 import type { OtpKindName } from "./kinds/kinds.ts";
 

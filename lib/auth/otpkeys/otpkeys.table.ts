@@ -1,23 +1,26 @@
+import * as z from "zod";
 import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
+import { storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../attributes/attributes.ts";
-import { indexExpiry, type Processed, readPointed } from "../storage/expiry.table.ts";
+import { indexExpiry, readPointed, type removeExpired, saveExpiring } from "../storage/expiry.table.ts";
 import { holderPrefix, nonePartition } from "../storage/hints.table.ts";
 import { newKeyId } from "../storage/ids.ts";
-import { type AuthTables, idAtEnd, newWriteId } from "../storage/tables.table.ts";
-import type { KeyHolders, NewOtpKey, OtpKey, OtpKeyFilter, OtpKeySummary, Page, Range, UserRef } from "../store.ts";
+import { type AuthTables, idAtEnd, newWriteId, schemaVersion } from "../storage/tables.table.ts";
+import type { KeyHolders, NewOtpKey, OtpKey, OtpKeyFilter, OtpKeySummary, Page, Range } from "../store.ts";
 import { readUser } from "../users/names.table.ts";
-import { type AssignOptions, addAssignment, removeAssignment } from "./assignments.table.ts";
+import type { UserRef } from "../users/username.ts";
+import { addAssignment, removeAssignment } from "./assignments.table.ts";
 import { keyIn, keyPartition, keyRow, otpKeyColumns, readKeyRows } from "./key-rows.table.ts";
 import { withoutHash } from "./kinds/temporary-code.ts";
 import { listKeys } from "./list-keys.table.ts";
 import { removeKey } from "./remove-key.table.ts";
-import { spendOtp } from "./spent-otps.table.ts";
 
 /** Storage of OTP keys. */
 export function otpKeyTable(tables: AuthTables) {
@@ -120,7 +123,7 @@ export function otpKeyTable(tables: AuthTables) {
     list: (range: Range<string>, filter: OtpKeyFilter = {}): Promise<Page<OtpKeySummary, string>> =>
       listKeys(tables, range, filter),
 
-    assign: (userRef: UserRef, prefix: string, options?: AssignOptions) =>
+    assign: (userRef: UserRef, prefix: string, options?: Parameters<typeof addAssignment>[3]) =>
       addAssignment(tables, userRef, prefix, options),
 
     /** Returns false if there is no such user, or the OTP key is not assigned to the user. */
@@ -135,7 +138,7 @@ const toStored = <T>(value: T, version: string | undefined): Stored<T> | undefin
   version === undefined ? undefined : { value, version };
 
 /** Deletes the hash of a temporary code, if it has expired. The OTP key stays. */
-export async function removeExpiredCode(tables: AuthTables, indexRow: Row): Promise<Processed> {
+export async function removeExpiredCode(tables: AuthTables, indexRow: Row): ReturnType<typeof removeExpired> {
   const row = await readPointed(tables, "temporarycode", indexRow);
   if (row === undefined) return "passed";
   const { value: key, version } = keyIn(row);
@@ -148,4 +151,22 @@ export async function removeExpiredCode(tables: AuthTables, indexRow: Row): Prom
   }
   const columns = otpKeyColumns.toColumns({ ...key, temporaryCode: withoutHash(code) });
   return (await tables.otpkeys.replace({ partitionKey, rowKey, ...columns }, version)) ? "removed" : "changed";
+}
+
+/** The row of an OTP that was used, under its prefix and its hash. */
+export const spentColumns = rowColumns<{ ends: Instant }>({ kind: "spent OTP", version: schemaVersion }, () =>
+  z.object({ ends: storedInstant }),
+);
+
+/**
+ * Records an OTP of kind `remote` as used (A8). Returns false if it was used before.
+ * @param otpHash SHA-256 in base64url
+ * @param ends when the record may be deleted
+ */
+export async function spendOtp(tables: AuthTables, prefix: string, otpHash: string, ends: Instant): Promise<boolean> {
+  const writeId = newWriteId(tables);
+  const row = { partitionKey: prefix, rowKey: otpHash, ...spentColumns.toColumns({ ends }), ends, writeId };
+  if ((await saveExpiring(tables, "spentotp", row, undefined)) !== undefined) return true;
+  // The row is this call's own if the response to an earlier try was lost.
+  return (await tables.spentOtps.get(prefix, otpHash))?.writeId === writeId;
 }

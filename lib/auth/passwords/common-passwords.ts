@@ -1,7 +1,3 @@
-import { comparableText } from "./comparable-text.ts";
-import { isRun, type Keyboard } from "./is-run.ts";
-import { repeatedUnit } from "./repeated-unit.ts";
-
 /** Maximum length of a unit whose repetition is always refused. A longer unit must be common itself. */
 const shortUnitLength = 4;
 
@@ -29,4 +25,62 @@ export async function isCommonPassword(password: string): Promise<boolean> {
 async function load(): Promise<Known> {
   const { dictionary, adjacencyGraphs } = await import("@zxcvbn-ts/language-common");
   return { passwords: new Set(dictionary["passwords-common"]), keyboards: Object.values(adjacencyGraphs) };
+}
+
+/** More than NFKC makes of the longest username: it expands one character to at most 18. */
+const maxLength = 4096;
+
+/**
+ * Returns the form in which a new password is compared with the username and with common passwords: NFKC, lower case, without
+ * invisible characters and outer white space, and truncated if it is much longer than any password (A4).
+ */
+export const comparableText = (text: string): string =>
+  text
+    .normalize("NFKC")
+    .slice(0, maxLength)
+    .replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}]+/gu, "")
+    .trim()
+    .toLowerCase()
+    .normalize("NFKC");
+
+/** The neighbours of each key of a keyboard by direction. A key is named by its characters without and with shift. */
+type Keyboard = Readonly<Record<string, readonly (string | null)[] | undefined>>;
+
+/**
+ * Returns whether each character follows the one before it in the same way: up or down by one, also around the end of the digits
+ * and of the alphabet (`89012`, `yzabc`), or to the next key in one direction of a keyboard.
+ */
+const isRun = (characters: readonly string[], keyboards: readonly Keyboard[]): boolean =>
+  isSequence(characters) || isSequence(characters.toReversed()) || keyboards.some(keys => isLine(characters, keys));
+
+const isSequence = (characters: readonly string[]): boolean =>
+  characters.every((to, index) => index === 0 || followingCode(characters[index - 1] ?? "") === to.codePointAt(0));
+
+const ends: Readonly<Record<string, number>> = { "9": 0x30, z: 0x61 };
+const followingCode = (character: string): number => ends[character] ?? (character.codePointAt(0) ?? 0) + 1;
+
+const isLine = ([first = "", ...others]: readonly string[], keys: Keyboard): boolean => {
+  let from = first;
+  let directions = [...(keys[first] ?? []).keys()];
+  return others.every(to => {
+    directions = directions.filter(direction => keys[from]?.[direction]?.includes(to));
+    from = to;
+    return directions.length > 0;
+  });
+};
+
+/**
+ * Returns the shortest unit that a text repeats at least twice, the last time perhaps in part: `1234` of `123412341`. Returns
+ * undefined if there is none. Takes time in proportion to the length (the failure function of Knuth, Morris and Pratt).
+ */
+function repeatedUnit(characters: readonly string[]): readonly string[] | undefined {
+  const borders = [0];
+  let border = 0;
+  for (let end = 1; end < characters.length; end++) {
+    while (border > 0 && characters[border] !== characters[end]) border = borders[border - 1] ?? 0;
+    if (characters[border] === characters[end]) border += 1;
+    borders[end] = border;
+  }
+  const period = characters.length - border;
+  return period * 2 <= characters.length ? characters.slice(0, period) : undefined;
 }

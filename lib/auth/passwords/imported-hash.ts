@@ -10,7 +10,7 @@ export const importedSchemes = [
   "sha512-crypt",
 ] as const;
 
-export type ImportedScheme = (typeof importedSchemes)[number];
+type ImportedScheme = (typeof importedSchemes)[number];
 
 /** How another server hashed a password: its hash without the tag. */
 export interface ImportedParameters {

@@ -21,7 +21,7 @@ export interface StoredPassword {
 }
 
 /** The user whose password is checked. Without a password none is right. */
-export interface PasswordOwner {
+interface PasswordOwner {
   readonly id: number;
   readonly password?: StoredPassword;
 }

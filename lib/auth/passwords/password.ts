@@ -1,11 +1,11 @@
+import { invalidRequest } from "../../platform/fault.ts";
 import { accepted, type Parsed, refused } from "../parsed.ts";
 import { isLongerThan, isTooLongToNormalize } from "../users/username.ts";
-import { isCommonPassword } from "./common-passwords.ts";
-import { comparableText } from "./comparable-text.ts";
+import { comparableText, isCommonPassword } from "./common-passwords.ts";
 
 const passwordMaxCodePoints = 1024;
 
-export interface PasswordRules {
+interface PasswordRules {
   /** Minimum number of code points. */
   readonly minLength: number;
   /** Whether an empty password means "no password" (create, reset) or is refused (change). */
@@ -36,4 +36,18 @@ export async function parseNewPassword(
     return refused("must not be a common password, a repetition, or a run such as abcdefgh");
   }
   return accepted(password);
+}
+
+/**
+ * Returns a new password as `parseNewPassword` does. Throws Fault `invalid`, which names the field and the rule.
+ * @param field name of the field in the request
+ */
+export async function checkNewPassword(
+  text: string,
+  { field, username, empty }: { readonly field: string; readonly username: string } & Pick<PasswordRules, "empty">,
+  { rules }: { readonly rules: { readonly passwordMinLength: number } },
+): Promise<string | undefined> {
+  const parsed = await parseNewPassword(text, username, { minLength: rules.passwordMinLength, empty });
+  if (parsed.ok) return parsed.value;
+  throw invalidRequest([{ path: field, reason: parsed.reason }]);
 }

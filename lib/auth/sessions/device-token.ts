@@ -16,12 +16,6 @@ export interface Device {
   readonly issuedAt: Instant;
 }
 
-export interface DeviceTokens {
-  issue(device: Device): Promise<string>;
-  /** Returns the device of a token; undefined for a text that is not one, or that is older than `maxAgeMs`. */
-  open(token: string, now: Instant, maxAgeMs: number): Promise<Device | undefined>;
-}
-
 /**
  * Number of device throttles of a user. Devices of a user may share one, so that a caller who signs in often gets many tokens but no
  * more guesses.
@@ -40,14 +34,14 @@ const tokenLength = Math.ceil(((bodyBytes + tagBytes) * 4) / 3);
 export function createDeviceTokens(
   pepper: Pick<KeyRing, "current">,
   purpose: "device tokens" | "password change tokens",
-): DeviceTokens {
+) {
   const key = derivedKey(pepper, purpose);
   const tagOf = async (body: Uint8Array): Promise<Buffer> =>
     createHmac("sha256", await key())
       .update(body)
       .digest();
   return {
-    async issue({ userId, epoch, number, issuedAt }) {
+    async issue({ userId, epoch, number, issuedAt }: Device): Promise<string> {
       const body = Buffer.alloc(bodyBytes);
       body.writeUInt8(format);
       body.writeUInt32BE(Math.floor(Date.parse(issuedAt) / 1000), 1);
@@ -56,7 +50,8 @@ export function createDeviceTokens(
       body.writeUInt8(number, 21);
       return Buffer.concat([body, await tagOf(body)]).toString("base64url");
     },
-    async open(token, now, maxAgeMs) {
+    /** Returns the device of a token; undefined for a text that is not one, or that is older than `maxAgeMs`. */
+    async open(token: string, now: Instant, maxAgeMs: number): Promise<Device | undefined> {
       if (token.length !== tokenLength || !/^[\w-]+$/.test(token)) return undefined;
       const bytes = Buffer.from(token, "base64url");
       const body = bytes.subarray(0, bodyBytes);

@@ -8,7 +8,7 @@ export interface AddressCount {
   readonly attempts: number;
 }
 
-export interface AddressLimits {
+interface AddressLimits {
   /** Maximum number of attempts in a window; 0: no limit. */
   readonly attempts: number;
   readonly windowMs: number;

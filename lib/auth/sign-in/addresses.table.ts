@@ -4,7 +4,6 @@ import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Instant } from "../../platform/time.ts";
 import { saveExpiring } from "../storage/expiry.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";
-import type { AddressState } from "../store.ts";
 import type { AddressCount } from "./address-limit.ts";
 
 const countRow = "count";
@@ -12,6 +11,15 @@ const countRow = "count";
 export const addressColumns = rowColumns<AddressCount>({ kind: "address", version: schemaVersion }, () =>
   schemaOf<AddressCount>()(z.object({ since: storedInstant, attempts: z.int().nonnegative() })),
 );
+
+/** The count of a caller address as read. */
+interface AddressState {
+  /** See `addressGroup`. */
+  readonly group: string;
+  readonly value?: AddressCount;
+  /** Absent if no row exists. */
+  readonly version?: string;
+}
 
 /** Storage of the counts of caller addresses. The addresses are hashed, because they are personal data. */
 export function addressTable(tables: AuthTables) {

@@ -1,11 +1,13 @@
+import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import type { Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { HashSlot } from "../passwords/hash-queue.ts";
-import type { AssignedKey, OtpKey } from "../store.ts";
+import { isPasswordCode, usableCode } from "../passwords/password-code.ts";
+import type { AssignedKey, OtpKey, User } from "../store.ts";
 import { checkOtp, type OtpResult } from "./check-otp.ts";
-import { checkPasswordCode } from "./check-password-code.ts";
-import type { Credentials, Identified } from "./identify.ts";
+import type { Credentials, Evidence, Identified } from "./identify.ts";
+import { type Attempt, padTiming } from "./limit-attempts.ts";
 import { isPasswordSatisfied, type SignInFacts } from "./policy.ts";
-import { type Evidence, readSecondFactor } from "./read-evidence.ts";
 
 export interface Checked {
   readonly facts: SignInFacts;
@@ -54,4 +56,54 @@ export async function checkFactors(
     },
     ...(result && { otp: result }),
   };
+}
+
+/**
+ * Returns whether a typed code is the one of the user's reset. Uses up a try by a write before the comparison, so that
+ * parallel guesses cannot pass together. Without a usable code does a dummy write, so that timing does not reveal whether
+ * the user has one.
+ */
+async function checkPasswordCode(
+  code: string,
+  user: Stored<User> | undefined,
+  attempt: Attempt,
+  deps: AuthDeps,
+): Promise<boolean> {
+  let current = user;
+  return retryOnConflict(async () => {
+    const usable = usableCode(current?.value.passwordCode, deps.now());
+    if (current === undefined || usable === undefined) {
+      await padTiming(attempt, deps);
+      return false;
+    }
+    const { value } = current;
+    const passwordCode = { ...usable, triesLeft: usable.triesLeft - 1 };
+    if ((await deps.users.save(current, { passwordCode })) !== undefined)
+      return isPasswordCode(code, usable.hash, value.id, deps);
+    current = await deps.users.find({ by: "id", id: value.id });
+    return conflict;
+  });
+}
+
+/**
+ * Returns whether the user has an OTP key that is enabled, also if it is stopped, or that has a temporary code. Without
+ * an OTP key reads one that cannot exist, so that timing does not reveal whether the user has one.
+ */
+async function readSecondFactor(
+  assigned: readonly AssignedKey[],
+  named: string,
+  { otpkeys, rules }: AuthDeps,
+): Promise<boolean> {
+  if (rules.otpPolicy !== "when-assigned") return false;
+  if (assigned.length === 0) {
+    await otpkeys.findNone(named);
+    return false;
+  }
+  const own = await Promise.all(assigned.map(({ prefix }) => otpkeys.find(prefix)));
+  // A user with a temporary code, also one that is used up, needs a second factor: otherwise the password alone would
+  // be sufficient.
+  const isSecondFactor = ({ enabled, temporaryCode }: OtpKey) => enabled || temporaryCode !== undefined;
+  return own.some(
+    key => key !== undefined && isSecondFactor(key.value) && assigned.some(({ id }) => id === key.value.id),
+  );
 }

@@ -6,6 +6,7 @@ import type { AuthDeps } from "../deps.ts";
 import { OverloadFault } from "../passwords/hash-queue.ts";
 import { createUserSession, endSession } from "../sessions/manage-sessions.ts";
 import type { User, UserSummary } from "../store.ts";
+import { hashUsernameForLog } from "../users/username.ts";
 import type { Checked } from "./check-factors.ts";
 import type { Credentials, Identified } from "./identify.ts";
 import { BusyFault, concludeAttempt, padTiming, recordOnName, type Taken, uncountAddress } from "./limit-attempts.ts";
@@ -32,16 +33,11 @@ export interface Progress extends Taken {
   user?: UserSummary | undefined;
 }
 
-/** Creates a session in the write that concludes a granted attempt. */
-export interface SessionRequest {
-  /** The session that the caller presents, which ends. */
-  readonly replaces?: string | undefined;
-}
-
 interface Concluding {
   readonly identified: Identified;
   readonly user: Stored<User> | undefined;
-  readonly newSession: SessionRequest | undefined;
+  /** Present: a granted attempt creates a session in the write that concludes it. `replaces` ends, which the caller presents. */
+  readonly newSession: { readonly replaces?: string | undefined } | undefined;
 }
 
 /**
@@ -157,16 +153,12 @@ export function outcomeOfError(error: unknown): Outcome {
  * caller's address and the request id. Logs an unknown username only as a keyed hash, because people type passwords and
  * OTPs into the wrong field (G10).
  */
-export async function audit(
-  { given, identified, user }: Progress,
-  outcome: Outcome,
-  { log, hashUsernameForLog }: AuthDeps,
-): Promise<void> {
+export async function audit({ given, identified, user }: Progress, outcome: Outcome, deps: AuthDeps): Promise<void> {
   const { username } = given;
   const factors = (["password", "code", "otp"] as const).filter(factor => given[factor] !== undefined);
   const who =
     user === undefined
-      ? { usernameHash: username === undefined ? undefined : await hashUsernameForLog(username) }
+      ? { usernameHash: username === undefined ? undefined : await hashUsernameForLog(username, deps) }
       : { userId: user.id, username: user.name };
-  log.info("authentication", { ...outcome, device: identified?.isOnDevice || undefined, ...who, factors });
+  deps.log.info("authentication", { ...outcome, device: identified?.isOnDevice || undefined, ...who, factors });
 }

@@ -1,9 +1,12 @@
+import { chunksOf } from "../../platform/chunks.ts";
+import type { Stored } from "../../platform/stored.ts";
 import type { AuthDeps } from "../deps.ts";
 import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
 import type { Device } from "../sessions/device-token.ts";
 import { isDeviceOf } from "../sessions/remember-device.ts";
 import type { KeyHolders, ThrottleKey, ThrottleState, User, UserSummary } from "../store.ts";
 import { foldUsername, parseUsername, type Username } from "../users/username.ts";
+import { type OtpCandidates, readCandidates } from "./check-otp.ts";
 import { type Attempt, newAttempt, readThrottle } from "./limit-attempts.ts";
 import { lockAt } from "./throttle.ts";
 
@@ -114,3 +117,53 @@ async function identifyByOtp(otp: string, deps: AuthDeps): Promise<Identified | 
 
 /** Returns the throttle of sign-ins that name the user by an OTP of this prefix (A6). */
 const prefixThrottle = (prefix: string): ThrottleKey => ({ kind: "prefix", text: prefix });
+
+/** What is read from storage to decide an attempt. */
+export interface Evidence {
+  /** Absent: there is no such user. */
+  readonly user?: Stored<User> | undefined;
+  /** OTP keys that the OTP may belong to. */
+  readonly candidates: OtpCandidates;
+}
+
+/** Reads the user and the OTP keys in parallel. */
+export async function readEvidence(identified: Identified, { otp }: Credentials, deps: AuthDeps): Promise<Evidence> {
+  const { byOtp } = identified;
+  const [user, candidates] = await Promise.all([
+    byOtp === undefined ? readNamedUser(identified, deps) : findHolder(byOtp.key, identified.named, deps),
+    byOtp?.found.map(({ key }) => key) ?? (otp === undefined ? [] : readCandidates(otp, deps)),
+  ]);
+  return { user, candidates };
+}
+
+/**
+ * Reads the user who has the name. Without an id reads a user who cannot exist, so that timing does not reveal whether
+ * the name leads to one.
+ */
+async function readNamedUser({ named, user }: Identified, { users }: AuthDeps): Promise<Stored<User> | undefined> {
+  const found = await (user === undefined ? users.findNone(named) : users.find({ by: "id", id: user.id }));
+  return found !== undefined && foldUsername(found.value.name) === named ? found : undefined;
+}
+
+/** Number of users that are read in parallel. */
+const batchSize = 8;
+
+/** Returns the user whom an OTP key identifies: it is enabled and assigned to that user only. */
+async function findHolder(
+  holders: KeyHolders | undefined,
+  named: string,
+  { users }: AuthDeps,
+): Promise<Stored<User> | undefined> {
+  const { key, userIds = [] } = holders ?? {};
+  const found: Stored<User>[] = [];
+  // Two holders are enough to know that the key identifies no user.
+  for (const some of chunksOf(userIds, batchSize)) {
+    if (found.length >= 2) break;
+    const read = await Promise.all(some.map(id => users.find({ by: "id", id })));
+    const isHolding = (user: Stored<User>) => user.value.otpkeys.some(({ id }) => id === key?.value.id);
+    found.push(...read.filter(user => user !== undefined).filter(isHolding));
+  }
+  // Without an id does a dummy read, so that timing does not reveal whether the key is assigned.
+  if (userIds.length === 0) await users.findNone(named);
+  return key?.value.enabled === true && found.length === 1 ? found[0] : undefined;
+}

@@ -65,11 +65,3 @@ export const isPasswordSatisfied = (
 function needsOtp({ otpPolicy }: SignInRules, { userHasSecondFactor }: SignInFacts): boolean {
   return otpPolicy === "always" || (otpPolicy === "when-assigned" && userHasSecondFactor);
 }
-
-/** Returns the id of the user whom an OTP key identifies: it is enabled and assigned to that user only (A6). */
-export function identifyByKey(key: {
-  readonly enabled: boolean;
-  readonly users: readonly number[];
-}): number | undefined {
-  return key.enabled && key.users.length === 1 ? key.users[0] : undefined;
-}

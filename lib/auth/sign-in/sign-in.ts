@@ -3,18 +3,9 @@ import type { HashSlot } from "../passwords/hash-queue.ts";
 import { presentedDevice } from "../sessions/remember-device.ts";
 import { checkFactors } from "./check-factors.ts";
 import { checkOtp, readCandidates } from "./check-otp.ts";
-import {
-  audit,
-  conclude,
-  type Progress,
-  type SessionRequest,
-  type SignInResult,
-  unknownUser,
-  withdraw,
-} from "./conclude.ts";
-import { type Credentials, identify } from "./identify.ts";
+import { audit, conclude, type Progress, type SignInResult, unknownUser, withdraw } from "./conclude.ts";
+import { type Credentials, identify, readEvidence } from "./identify.ts";
 import { countAddress, reserveSlot } from "./limit-attempts.ts";
-import { readEvidence } from "./read-evidence.ts";
 
 export interface SignInOptions {
   /** The caller's address, if it is known. */
@@ -23,8 +14,8 @@ export interface SignInOptions {
   readonly deviceToken?: string | undefined;
   /** Whether the caller has a session. */
   readonly hasSession?: boolean;
-  /** Present: a granted attempt creates a session. */
-  readonly newSession?: SessionRequest;
+  /** Present: a granted attempt creates a session, and ends the one that the caller presents. */
+  readonly newSession?: { readonly replaces?: string | undefined };
 }
 
 /**

@@ -11,7 +11,7 @@ export interface Throttle {
   readonly lastRefusal?: LastRefusal;
 }
 
-export interface LastRefusal {
+interface LastRefusal {
   readonly at: Instant;
   readonly reason: string;
 }

@@ -1,6 +1,7 @@
 import type { AuthDeps } from "../deps.ts";
-import type { User, UserRef } from "../store.ts";
+import type { User } from "../store.ts";
 import { noSuchUser } from "../users/manage-users.ts";
+import type { UserRef } from "../users/username.ts";
 import { checkOtp, type OtpCandidates, readCandidates } from "./check-otp.ts";
 import { outcomeOfError } from "./conclude.ts";
 

@@ -8,7 +8,7 @@ import type { Instant } from "../../platform/time.ts";
 import { attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";
 import type { Attributes } from "../attributes/attributes.ts";
 import { keyIn, keyRowsIn } from "../otpkeys/key-rows.table.ts";
-import { spentColumns } from "../otpkeys/spent-otps.table.ts";
+import { spentColumns } from "../otpkeys/otpkeys.table.ts";
 import type { OtpKey, User } from "../store.ts";
 import { lastLoginIn, loginRow, userIn, userRow } from "../users/user-rows.table.ts";
 import { holderPrefix } from "./hints.table.ts";
@@ -23,7 +23,7 @@ export const authBackedUp: BackupScope = {
   containers: [],
 };
 
-export interface AuthWork {
+interface AuthWork {
   key(item: KeyItem): Promise<void>;
   user(item: UserItem): Promise<void>;
   spent(item: { readonly prefix: string; readonly hash: string; readonly ends: Instant }): Promise<void>;

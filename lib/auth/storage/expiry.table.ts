@@ -7,7 +7,7 @@ import type { Instant } from "../../platform/time.ts";
 import { type AuthTables, schemaVersion } from "./tables.table.ts";
 
 /** Kinds of rows that expire, one queue each. Sessions need none: their partition keys begin with the hour. */
-export type ExpiringQueue = "throttle" | "address" | "spentotp" | "temporarycode";
+type ExpiringQueue = "throttle" | "address" | "spentotp" | "temporarycode";
 
 /** A row whose column `ends` says when it may be deleted. */
 type ExpiringRow = Entity & { readonly ends: Instant };
@@ -47,7 +47,7 @@ export async function saveExpiring(
 }
 
 /** Whether a row was removed, needs nothing now, or was changed by another writer meanwhile: then the next run looks again. */
-export type Processed = "removed" | "passed" | "changed";
+type Processed = "removed" | "passed" | "changed";
 
 /**
  * Processes the rows of a queue whose hour has passed, and removes those that are done with. Returns the number of

@@ -5,18 +5,18 @@ import { keyPartition, keyRow, otpKeyColumns } from "../otpkeys/key-rows.table.t
 import type { KeyForm, OtpWindows } from "../otpkeys/kinds/contract.ts";
 import { otpKind } from "../otpkeys/kinds/kinds.ts";
 import { withoutHash } from "../otpkeys/kinds/temporary-code.ts";
-import { spendOtp } from "../otpkeys/spent-otps.table.ts";
-import { endedCode } from "../password-change/password-code.ts";
+import { spendOtp } from "../otpkeys/otpkeys.table.ts";
+import { endedCode } from "../passwords/password-code.ts";
 import type { OtpKey, User, UserSummary } from "../store.ts";
 import { nameColumns } from "../users/names.table.ts";
 import { isGone, userParts, userRow } from "../users/user-rows.table.ts";
 import { foldUsername, usernameMaxCodePoints } from "../users/username.ts";
-import { type AuthWork, forEachAuthItem, type UserItem } from "./backup-items.table.ts";
+import { forEachAuthItem, type UserItem } from "./backup-items.table.ts";
 import { indexHints, listHint, nameHint, writeHint } from "./hints.table.ts";
 import { newEpoch } from "./ids.ts";
 import { type AuthTables, idKey, schemaVersion } from "./tables.table.ts";
 
-export interface AuthRestored {
+interface AuthRestored {
   readonly users: number;
   readonly otpkeys: number;
   /** Users who got another name, because a user who was read later had theirs. */
@@ -39,30 +39,33 @@ export async function restoreAuth(
   const list = createBatchWriter(tables.index);
   const renamed: UserSummary[] = [];
   let users = 0;
-  const work: AuthWork = {
-    key: async ({ key: given, attributes }) => {
-      const key = revokeCode(advanceCounter(given, uses, { now: tables.now(), windows }));
-      keyIds.set(key.prefix, key.id);
-      const partitionKey = keyPartition(key.prefix);
-      await upsertAll(tables.otpkeys, [
-        { partitionKey, rowKey: keyRow, ...otpKeyColumns.toColumns(key) },
-        { partitionKey, rowKey: attributesRow, ...attributeColumns(attributes) },
-      ]);
+  await forEachAuthItem(
+    backup,
+    {
+      key: async ({ key: given, attributes }) => {
+        const key = revokeCode(advanceCounter(given, uses, { now: tables.now(), windows }));
+        keyIds.set(key.prefix, key.id);
+        const partitionKey = keyPartition(key.prefix);
+        await upsertAll(tables.otpkeys, [
+          { partitionKey, rowKey: keyRow, ...otpKeyColumns.toColumns(key) },
+          { partitionKey, rowKey: attributesRow, ...attributeColumns(attributes) },
+        ]);
+      },
+      user: async item => {
+        const user = restoredUser(item.user, owners, keyIds, newEpoch(tables.random));
+        users++;
+        if (user.name !== item.user.name) {
+          renamed.push({ id: user.id, name: user.name });
+          tables.log.info("user_renamed", { userId: user.id, username: user.name });
+        }
+        const { partitionKey, rowKey } = listHint(foldUsername(user.name), user.id);
+        await list.add({ partitionKey, rowKey, schema: schemaVersion });
+        await restoreUser(tables, { ...item, user });
+      },
+      spent: async ({ prefix, hash, ends }) => void (await spendOtp(tables, prefix, hash, ends)),
     },
-    user: async item => {
-      const user = restoredUser(item.user, owners, keyIds, newEpoch(tables.random));
-      users++;
-      if (user.name !== item.user.name) {
-        renamed.push({ id: user.id, name: user.name });
-        tables.log.info("user_renamed", { userId: user.id, username: user.name });
-      }
-      const { partitionKey, rowKey } = listHint(foldUsername(user.name), user.id);
-      await list.add({ partitionKey, rowKey, schema: schemaVersion });
-      await restoreUser(tables, { ...item, user });
-    },
-    spent: async ({ prefix, hash, ends }) => void (await spendOtp(tables, prefix, hash, ends)),
-  };
-  await forEachAuthItem(backup, work, tables.log);
+    tables.log,
+  );
   await list.flush();
   return { users, otpkeys: keyIds.size, renamed: renamed.toSorted((one, other) => one.id - other.id) };
 }

@@ -4,7 +4,6 @@ import { otpKeyTable } from "../otpkeys/otpkeys.table.ts";
 import { sessionTable } from "../sessions/sessions.table.ts";
 import { addressTable } from "../sign-in/addresses.table.ts";
 import { throttleTable } from "../sign-in/throttles.table.ts";
-import type { CleanedUp } from "../store.ts";
 import { userTable } from "../users/users.table.ts";
 import { removeExpiredRows } from "./clean-up.table.ts";
 import { openAuthTables, type StorageDeps } from "./tables.table.ts";
@@ -23,6 +22,6 @@ export function authStore(tables: Tables, deps: StorageDeps) {
     throttles: throttleTable(opened),
     addresses: addressTable(opened),
     /** Deletes expired rows and what unfinished calls have left. Stops at the signal; the next run continues. */
-    cleanUp: (signal?: AbortSignal): Promise<CleanedUp> => removeExpiredRows(opened, signal),
+    cleanUp: (signal?: AbortSignal) => removeExpiredRows(opened, signal),
   };
 }

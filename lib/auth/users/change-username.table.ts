@@ -5,7 +5,7 @@ import { listHint, nameHint, readHint, removeHint, writeHint } from "../storage/
 import { newEpoch } from "../storage/ids.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import type { AuthTables } from "../storage/tables.table.ts";
-import type { User, UserRef } from "../store.ts";
+import type { User } from "../store.ts";
 import {
   isMeant,
   locateUser,
@@ -17,7 +17,7 @@ import {
   writeName,
 } from "./names.table.ts";
 import { replaceUser } from "./user-rows.table.ts";
-import { foldUsername, type Username } from "./username.ts";
+import { foldUsername, type Username, type UserRef } from "./username.ts";
 
 /**
  * Renames a user, and ends the sessions: the epoch is new. One write of the row `user` by its version is the commit. The

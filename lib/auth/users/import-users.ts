@@ -24,7 +24,7 @@ export interface ImportedUser {
 }
 
 /** The result for a user. `isNew` is false if the same user existed. With a Fault, nothing of the user was imported. */
-export type UserImportResult = { readonly id: number; readonly isNew: boolean } | Fault;
+type UserImportResult = { readonly id: number; readonly isNew: boolean } | Fault;
 
 /** Number of users that are imported at once. Each has at most one slot in the queue of hashes. */
 const concurrency = 8;

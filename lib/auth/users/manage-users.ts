@@ -1,10 +1,11 @@
 import { Fault, invalidRequest } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
-import { parseNewPassword } from "../passwords/password.ts";
-import type { ThrottleKey, User, UserRef } from "../store.ts";
-import { hashNewPassword } from "./new-password.ts";
-import { foldUsername, parseUsername, type Username } from "./username.ts";
+import { checkNewPassword, parseNewPassword } from "../passwords/password.ts";
+import { createPasswordCode } from "../passwords/password-code.ts";
+import type { ThrottleKey, User } from "../store.ts";
+import { foldUsername, hashUsernameForLog, parseUsername, type Username, type UserRef } from "./username.ts";
 
 export const noSuchUser = (): Fault => new Fault("not_found", "There is no such user.");
 
@@ -54,9 +55,9 @@ export async function resetPassword(
   const user = await deps.users.find(userRef);
   if (user === undefined) throw noSuchUser();
   const { id, name } = user.value;
-  const options = { field: "password", username: name, userId: id, empty: "none" } as const;
-  const hash = await hashNewPassword(password, options, deps);
-  const stored = hash && { ...hash, ...(mustChange && mustChangeOnce) };
+  const text = await checkNewPassword(password, { field: "password", username: name, empty: "none" }, deps);
+  const stored =
+    text === undefined ? undefined : { ...(await deps.hasher.hash(text, id)), ...(mustChange && mustChangeOnce) };
   const changed = await deps.users.renewEpoch(user, () => (stored === undefined ? {} : { password: stored }));
   if (changed === undefined) throw noSuchUser();
   // The password is changed now: it has its audit event also if the rest fails.
@@ -120,17 +121,36 @@ export async function setUserEnabled(userRef: UserRef, enabled: boolean, deps: A
 /** Returns the throttle of sign-ins with a username. */
 export const nameThrottleKey = (name: string): ThrottleKey => ({ kind: "name", text: foldUsername(name) });
 
-/**
- * Clears the throttle of a user or of an unknown username.
- * Throws Fault `not_found` for an unknown id, and for a text that cannot be a username.
- */
-export async function unlockUser(userRef: UserRef | undefined, deps: AuthDeps): Promise<void> {
-  const user = userRef && (await deps.users.find(userRef));
-  const name = userRef?.by === "name" ? userRef.folded : user?.value.name;
+/** Clears the throttle of a user or of an unknown username. Throws Fault `not_found` for an unknown id. */
+export async function unlockUser(userRef: UserRef, deps: AuthDeps): Promise<void> {
+  const user = await deps.users.find(userRef);
+  const name = userRef.by === "name" ? userRef.folded : user?.value.name;
   if (name === undefined) throw noSuchUser();
   await deps.throttles.clear(nameThrottleKey(name));
   // An unknown username may be a password that was typed into the wrong field (G10).
-  const isUnknownName = user === undefined && userRef?.by === "name";
-  const who = isUnknownName ? { usernameHash: await deps.hashUsernameForLog(userRef.folded) } : { user: userRef };
+  const isUnknownName = user === undefined && userRef.by === "name";
+  const who = isUnknownName ? { usernameHash: await hashUsernameForLog(userRef.folded, deps) } : { user: userRef };
   deps.log.info("user_unlocked", who);
+}
+
+/**
+ * Replaces a user's password by a one-time code, with which the user sets a new one. Ends all sessions and clears the
+ * throttle, as a reset with a password does. Only a keyed hash is stored, so the code cannot be shown again. Replaces an
+ * earlier code. Throws Fault `not_found`.
+ */
+export async function issuePasswordCode(
+  userRef: UserRef,
+  deps: AuthDeps,
+): Promise<{ readonly code: string; readonly validUntil: Instant }> {
+  const user = await deps.users.find(userRef);
+  if (user === undefined) throw noSuchUser();
+  const { code, stored: passwordCode } = await createPasswordCode(user.value.id, deps);
+  const changed = await deps.users.renewEpoch(user, () => ({ passwordCode }));
+  if (changed === undefined) throw noSuchUser();
+  const { id, name } = changed.value;
+  const { validUntil } = passwordCode;
+  // The password has ended now: the code has its audit event also if the rest fails.
+  deps.log.info("password_code_issued", { userId: id, validUntil });
+  await deps.throttles.clear(nameThrottleKey(name));
+  return { code, validUntil };
 }

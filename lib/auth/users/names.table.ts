@@ -6,9 +6,9 @@ import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { nameHint, namePartition, nameRow, readHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
-import type { User, UserRef } from "../store.ts";
+import type { User } from "../store.ts";
 import { goneColumns, userIn, userRow } from "./user-rows.table.ts";
-import { foldUsername } from "./username.ts";
+import { foldUsername, type UserRef } from "./username.ts";
 
 /** The row that leads from a name to a user. The user's own row decides whether the user has the name. */
 interface NameRow {
@@ -60,16 +60,14 @@ export async function readUser(tables: AuthTables, userRef: UserRef): Promise<St
 /** Least time that a call which has written a hint gets to make it true. */
 const finishMs = 100;
 
-/** Waits for the call that has written a version of a hint. Returns false if it has waited for that version before. */
-export type Patience = (version: string) => Promise<boolean>;
-
 /**
- * Returns the patience of one call. Of several calls that want one name, each would else displace the others in turn. The
+ * Returns the patience of one call: a function that waits for the call that has written a version of a hint, and returns
+ * false if it has waited for that version before. Of several calls that want one name, each would else displace the others in turn. The
  * times differ at random and grow, so that one of them finishes.
  */
-export function newPatience({ sleep, random }: AuthTables): Patience {
+export function newPatience({ sleep, random }: AuthTables) {
   const known = new Set<string>();
-  return async version => {
+  return async (version: string): Promise<boolean> => {
     if (known.has(version)) return false;
     known.add(version);
     const [share = 0] = random(1);
@@ -88,7 +86,7 @@ export async function releaseName(
   tables: AuthTables,
   folded: string,
   row: Stored<NameRow>,
-  wait: Patience,
+  wait: ReturnType<typeof newPatience>,
 ): Promise<Stored<User> | "free" | typeof conflict> {
   const { users } = tables;
   const { id } = row.value;

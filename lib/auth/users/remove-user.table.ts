@@ -7,7 +7,6 @@ import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { indexHints, removeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey, newWriteId } from "../storage/tables.table.ts";
-import type { UserRef } from "../store.ts";
 import { isMeant, locateUser, readName, removeName } from "./names.table.ts";
 import {
   goneColumns,
@@ -19,7 +18,7 @@ import {
   userIn,
   userRow,
 } from "./user-rows.table.ts";
-import { foldUsername } from "./username.ts";
+import { foldUsername, type UserRef } from "./username.ts";
 
 /**
  * Deletes a user with attributes, assignments and name; OTP keys stay. The commit makes the row `user` a deleted user,

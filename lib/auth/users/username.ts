@@ -1,4 +1,5 @@
 import { accepted, type Parsed, refused } from "../parsed.ts";
+import type { KeyedHash } from "../storage/keyed-hash.ts";
 
 /** A username as it is shown, and folded as it is looked up (A3). */
 export interface Username {
@@ -7,9 +8,7 @@ export interface Username {
 }
 
 /** A reference to a user from a path segment. */
-export type UserReference =
-  | { readonly by: "id"; readonly id: number }
-  | { readonly by: "name"; readonly folded: string };
+export type UserRef = { readonly by: "id"; readonly id: number } | { readonly by: "name"; readonly folded: string };
 
 export const usernameMaxCodePoints = 128;
 /** Maximum number of code points that NFC composes to one (U+1F82). */
@@ -61,7 +60,7 @@ export function parseUserId(text: string): number | undefined {
 }
 
 /** Parses a path segment: digits only are an id, any other text is a username. Returns undefined if it can be neither. */
-export function parseUserReference(segment: string): UserReference | undefined {
+export function parseUserReference(segment: string): UserRef | undefined {
   if (/^[0-9]+$/.test(segment)) {
     const id = parseUserId(segment);
     return id === undefined ? undefined : { by: "id", id };
@@ -81,3 +80,20 @@ export function isLongerThan(text: string, codePoints: number): boolean {
  */
 export const isTooLongToNormalize = (text: string, codePoints: number): boolean =>
   isLongerThan(text, codePoints * maxComposedCodePoints);
+
+const hashLength = 22;
+
+/**
+ * Returns the keyed hash by which the log names an unknown username, the same for all its spellings (G10); undefined while
+ * the pepper cannot be read.
+ */
+export async function hashUsernameForLog(
+  username: string,
+  { keyedHash }: { readonly keyedHash: KeyedHash },
+): Promise<string | undefined> {
+  const parsed = parseUsername(username);
+  const hash = await keyedHash("username in the log", parsed.ok ? parsed.value.folded : username).catch(
+    () => undefined,
+  );
+  return hash?.slice(0, hashLength);
+}

@@ -3,21 +3,21 @@ import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributesIn } from "../attributes/attribute-rows.table.ts";
-import { endedCode, usableCode } from "../password-change/password-code.ts";
+import { endedCode, usableCode } from "../passwords/password-code.ts";
 import { nonePartition } from "../storage/hints.table.ts";
 import { newEpoch } from "../storage/ids.ts";
 import { type AuthTables, idKey } from "../storage/tables.table.ts";
-import type { Page, Range, User, UserFilter, UserRef, UserSummary, UserView } from "../store.ts";
+import type { Page, Range, User, UserFilter, UserSummary, UserView } from "../store.ts";
 import { changeUsername } from "./change-username.table.ts";
 import { insertUser, type NewUser } from "./insert-user.table.ts";
 import { listUsers, listUsersByName } from "./list-users.table.ts";
 import { isMeant, locateUser, readName, readUser } from "./names.table.ts";
 import { removeUser } from "./remove-user.table.ts";
 import { lastLoginIn, loginColumns, loginRow, readUserRows, replaceUser, userIn, userRow } from "./user-rows.table.ts";
-import type { Username } from "./username.ts";
+import type { Username, UserRef } from "./username.ts";
 
 /** What may change in the write that gives a user a new epoch. */
-export type UserChange = Pick<User, "password" | "passwordCode"> & { readonly enabled?: boolean };
+type UserChange = Pick<User, "password" | "passwordCode"> & { readonly enabled?: boolean };
 
 /** Storage of users. */
 export function userTable(tables: AuthTables) {

@@ -1,14 +1,14 @@
 import type { AuthDeps } from "../deps.ts";
 import { type Lock, lockAt } from "../sign-in/throttle.ts";
-import type { UserRef, UserView } from "../store.ts";
+import type { UserView } from "../store.ts";
 import { nameThrottleKey, noSuchUser } from "./manage-users.ts";
+import type { UserRef } from "./username.ts";
 
 /** Returns a user and the lock of the username, which is read in parallel where the name is known. Throws Fault `not_found`. */
 export async function viewUser(
-  userRef: UserRef | undefined,
+  userRef: UserRef,
   { users, throttles, rules, now }: AuthDeps,
 ): Promise<UserView & { readonly lock: Lock }> {
-  if (userRef === undefined) throw noSuchUser();
   const viewing = users.view(userRef);
   const name = userRef.by === "name" ? userRef.folded : (await viewing)?.name;
   if (name === undefined) throw noSuchUser();
@@ -16,4 +16,15 @@ export async function viewUser(
   const [view, throttle] = await Promise.all([viewing, throttles.find(nameThrottleKey(name), owner)]);
   if (view === undefined) throw noSuchUser();
   return { ...view, lock: lockAt(throttle.value, now(), rules.throttle) };
+}
+
+/** Returns the lock of a user, or of an unknown username, as the next attempt would find it. Throws Fault `not_found` for an unknown id. */
+export async function readLock(userRef: UserRef, deps: AuthDeps): Promise<Lock> {
+  const { users, throttles, rules, now } = deps;
+  const user = userRef.by === "id" ? await users.find(userRef) : undefined;
+  const name = userRef.by === "name" ? userRef.folded : user?.value.name;
+  if (name === undefined) throw noSuchUser();
+  const key = nameThrottleKey(name);
+  const { value } = await throttles.find(key, user?.value.id ?? users.idOf(key.text));
+  return lockAt(value, now(), rules.throttle);
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createUsernameHashForLog } from "../../../lib/auth/users/hash-username-for-log.ts";
+import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
+import { hashUsernameForLog } from "../../../lib/auth/users/username.ts";
 import { hotpKey, newPrefix, stepAt, totpKey, yubicoKey } from "../../support/auth/software-key.ts";
 import { newPassword, replacing, testAuth, validationKey, withSession } from "../../support/auth/test-auth.ts";
 import { simulatedServer } from "../../support/auth/validation-server.ts";
@@ -153,7 +154,9 @@ describe("a username that no user has", () => {
 
   it("is hashed with a key from the vault: another pepper gives another hash", async () => {
     const pepper = (fill: number) => ({ current: async () => ({ version: "1", key: new Uint8Array(32).fill(fill) }) });
-    const [one, other] = await Promise.all([1, 2].map(fill => createUsernameHashForLog(pepper(fill))("nobody")));
+    const [one, other] = await Promise.all(
+      [1, 2].map(fill => hashUsernameForLog("nobody", { keyedHash: createKeyedHash(pepper(fill)) })),
+    );
     expect(one).toMatch(/^[\w-]{22}$/);
     expect(one).not.toBe(other);
     expect(one).not.toBe(createHash("sha256").update("nobody").digest("base64url").slice(0, 22));
@@ -162,11 +165,9 @@ describe("a username that no user has", () => {
   it("is left out where the key cannot be read, and the event is written all the same", async () => {
     const away = auth.anotherInstance({
       ports: () => ({
-        hashUsernameForLog: createUsernameHashForLog({
-          current: async () => {
-            throw new Error("the vault is away");
-          },
-        }),
+        keyedHash: async () => {
+          throw new Error("the vault is away");
+        },
       }),
     });
     expect(await audited({ username: "nobody", password: "x" }, "/client/login", {}, away)).toEqual({

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { authJobs } from "../../../functions/auth/jobs.ts";
+import { authJobs } from "../../../functions/auth/start/auth-service.ts";
 import { connectorJobs } from "../../../functions/connector/jobs.ts";
 import { backUpJobs } from "../../../functions/maintenance.ts";
 import { readAllSettings } from "../../../functions/read-all-settings.ts";

@@ -1,5 +1,4 @@
 import { assignGivenKey } from "../../../../lib/auth/otpkeys/assign-given.ts";
-import { noSuchUser } from "../../../../lib/auth/users/manage-users.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -22,7 +21,6 @@ export const assignOtpkey = endpoint({
   body: assignment,
   answers: { 204: { description: "Assigned." } },
   handle: async ({ params, body }, context: AuthContext) => {
-    if (params.user === undefined) throw noSuchUser();
     await assignGivenKey(params.user, body.otpkey, context);
     return noContent;
   },

@@ -1,4 +1,4 @@
-import { deleteKey, noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { deleteKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -15,7 +15,6 @@ export const deleteOtpkey = endpoint({
   params: keyParams,
   answers: { 204: { description: "Deleted." } },
   handle: async ({ params: { prefix } }, context: AuthContext) => {
-    if (prefix === undefined) throw noSuchKey();
     await deleteKey(prefix, context);
     return noContent;
   },

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { disableKeyAndEndSessions, noSuchKey, setKeyEnabled } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { disableKeyAndEndSessions, setKeyEnabled } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -19,7 +19,6 @@ export const enableOtpkey = endpoint({
   params: keyParams,
   answers: { 204: { description: "Enabled." } },
   handle: async ({ params }, context: AuthContext) => {
-    if (params.prefix === undefined) throw noSuchKey();
     await setKeyEnabled(params.prefix, true, context);
     return noContent;
   },
@@ -42,7 +41,6 @@ export const disableOtpkey = endpoint({
   }),
   answers: { 204: { description: "Disabled." } },
   handle: async ({ params, body }, context: AuthContext) => {
-    if (params.prefix === undefined) throw noSuchKey();
     if (body.end_sessions) await disableKeyAndEndSessions(params.prefix, context);
     else await setKeyEnabled(params.prefix, false, context);
     return noContent;

@@ -1,5 +1,5 @@
 import { noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
-import type { UserRef } from "../../../../lib/auth/store.ts";
+import type { UserRef } from "../../../../lib/auth/users/username.ts";
 import type { Caller } from "../../../../lib/platform/caller.ts";
 import { ok, type Reply } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
@@ -32,24 +32,21 @@ export const getUserOtpkey = endpoint({
     "to the user.",
   params: userKeyParams,
   answers: { 200: { description: "The otpkey.", schema: otpkeyView } },
-  handle: ({ params: { user, prefix } }, context: AuthContext, { caller }) => {
-    if (user === undefined) throw noSuchKey();
-    return view({ prefix, of: user, caller }, context);
-  },
+  handle: ({ params: { user, prefix } }, context: AuthContext, { caller }) =>
+    view({ prefix, of: user, caller }, context),
 });
 
 /** Maximum number of users in the view: each is read. */
 const maxUsers = 10;
 
 interface Viewing {
-  readonly prefix: string | undefined;
+  readonly prefix: string;
   /** The user whose OTP key it must be, if the path has one. */
   readonly of?: UserRef;
   readonly caller: Caller;
 }
 
 async function view({ prefix, of, caller }: Viewing, { otpkeys, users }: AuthContext): Promise<Reply> {
-  if (prefix === undefined) throw noSuchKey();
   const [found, holders] = await Promise.all([
     otpkeys.view(prefix, of),
     users.list({ top: maxUsers }, { attributes: new Map(), otpkey: prefix }),

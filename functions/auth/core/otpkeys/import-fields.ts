@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { BatchKey } from "../../../../lib/auth/otpkeys/import-keys.ts";
 import { importProblems } from "../../../../lib/auth/otpkeys/imported-key.ts";
 import { totpAlgorithms } from "../../../../lib/auth/otpkeys/kinds/contract.ts";
-import { base32ToBytes } from "../../../../lib/auth/otpkeys/kinds/encoding/base32.ts";
+import { base32ToBytes } from "../../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { otpKindNames } from "../../../../lib/auth/otpkeys/kinds/kinds.ts";
 import { type Caller, hasRole } from "../../../../lib/platform/caller.ts";
 import { Fault, type Problem } from "../../../../lib/platform/fault.ts";

@@ -1,5 +1,5 @@
-import { assignImported } from "../../../../lib/auth/otpkeys/assign-imported.ts";
 import { checkImport, importKey } from "../../../../lib/auth/otpkeys/import-key.ts";
+import { assignImported } from "../../../../lib/auth/otpkeys/import-keys.ts";
 import { requireValidImport } from "../../../../lib/auth/otpkeys/imported-key.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";

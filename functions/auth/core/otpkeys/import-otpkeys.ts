@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type BatchKey, type BatchResult, importKeys } from "../../../../lib/auth/otpkeys/import-keys.ts";
+import { type BatchKey, importKeys } from "../../../../lib/auth/otpkeys/import-keys.ts";
 import type { Caller } from "../../../../lib/platform/caller.ts";
 import { Fault, invalidRequest } from "../../../../lib/platform/fault.ts";
 import { ok } from "../../../../lib/platform/http/call.ts";
@@ -55,7 +55,7 @@ export const importOtpkeys = endpoint({
     const imported = await importKeys(keys, context);
     const resultOf = new Map(keys.map((key, index) => [key, imported[index]]));
     const results = entries.map(({ prefix, key }, index) => {
-      const result = key instanceof Fault ? key : (resultOf.get(key) as BatchResult);
+      const result = key instanceof Fault ? key : (resultOf.get(key) as (typeof imported)[number]);
       if (result instanceof Fault && result.kind === "forbidden") {
         context.log.info("otpkey_import_refused", { prefix, reason: result.reason });
       }

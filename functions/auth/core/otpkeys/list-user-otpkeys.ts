@@ -16,7 +16,7 @@ export const listUserOtpkeys = endpoint({
   params: userParams,
   answers: { 200: { description: "Prefixes of the otpkeys.", schema: z.array(z.string()) } },
   handle: async ({ params }, { users }: AuthContext) => {
-    const user = params.user && (await users.find(params.user));
+    const user = await users.find(params.user);
     if (user === undefined) throw noSuchUser();
     return ok(user.value.otpkeys.map(({ prefix }) => prefix));
   },

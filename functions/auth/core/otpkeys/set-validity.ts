@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import { setValidity as set } from "../../../../lib/auth/otpkeys/validity.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
@@ -20,7 +19,6 @@ export const setValidity = endpoint({
   body: z.object(validityFields),
   answers: { 204: { description: "Set." } },
   handle: async ({ params, body }, context: AuthContext) => {
-    if (params.prefix === undefined) throw noSuchKey();
     await set(params.prefix, toValidity(body), context);
     return noContent;
   },

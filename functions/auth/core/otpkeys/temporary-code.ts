@@ -3,7 +3,7 @@ import {
   issueTemporaryCode as issue,
   revokeTemporaryCode as revoke,
 } from "../../../../lib/auth/otpkeys/issue-temporary-code.ts";
-import { endKeySessions, noSuchKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { endKeySessions } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import { type Caller, hasRole } from "../../../../lib/platform/caller.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
@@ -49,7 +49,6 @@ export const issueTemporaryCode = endpoint({
   answers: { 201: { description: "The code.", schema: issued } },
   handle: async ({ params: { prefix }, body }, context: AuthContext, { caller }) => {
     if (context.rules.allowEmptyPassword) requireAdmin(caller);
-    if (prefix === undefined) throw noSuchKey();
     const { uses = 1, valid_until: validUntil, end_sessions } = body;
     const code = await issue(prefix, { uses, validUntil }, context);
     if (end_sessions) await endKeySessions(prefix, context);
@@ -76,7 +75,6 @@ export const revokeTemporaryCode = endpoint({
   params: keyParams,
   answers: { 204: { description: "Revoked." } },
   handle: async ({ params }, context: AuthContext) => {
-    if (params.prefix === undefined) throw noSuchKey();
     await revoke(params.prefix, context);
     return noContent;
   },

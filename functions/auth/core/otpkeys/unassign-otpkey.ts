@@ -1,4 +1,4 @@
-import { noSuchKey, unassignKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
+import { unassignKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -21,7 +21,6 @@ export const unassignOtpkey = endpoint({
   params: userKeyParams,
   answers: { 204: { description: "Unassigned." } },
   handle: async ({ params: { user, prefix } }, context: AuthContext) => {
-    if (user === undefined || prefix === undefined) throw noSuchKey();
     await unassignKey(user, prefix, context);
     return noContent;
   },

@@ -1,4 +1,4 @@
-import { noSuchUser, deleteUser as remove } from "../../../../lib/auth/users/manage-users.ts";
+import { deleteUser as remove } from "../../../../lib/auth/users/manage-users.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -17,7 +17,6 @@ export const deleteUser = endpoint({
   params: userParams,
   answers: { 204: { description: "Deleted." } },
   handle: async ({ params }, context: AuthContext) => {
-    if (params.user === undefined) throw noSuchUser();
     await remove(params.user, context);
     return noContent;
   },

@@ -1,4 +1,4 @@
-import { noSuchUser, setUserEnabled } from "../../../../lib/auth/users/manage-users.ts";
+import { setUserEnabled } from "../../../../lib/auth/users/manage-users.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -17,7 +17,6 @@ export const disableUser = endpoint({
   params: userParams,
   answers: { 204: { description: "Disabled." } },
   handle: async ({ params }, context: AuthContext) => {
-    if (params.user === undefined) throw noSuchUser();
     await setUserEnabled(params.user, false, context);
     return noContent;
   },
@@ -34,7 +33,6 @@ export const enableUser = endpoint({
   params: userParams,
   answers: { 204: { description: "The user can sign in." } },
   handle: async ({ params }, context: AuthContext) => {
-    if (params.user === undefined) throw noSuchUser();
     await setUserEnabled(params.user, true, context);
     return noContent;
   },

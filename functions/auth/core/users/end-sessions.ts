@@ -1,4 +1,4 @@
-import { endSessions as end, noSuchUser } from "../../../../lib/auth/users/manage-users.ts";
+import { endSessions as end } from "../../../../lib/auth/users/manage-users.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -17,7 +17,6 @@ export const endSessions = endpoint({
   params: userParams,
   answers: { 204: { description: "Ended." } },
   handle: async ({ params }, context: AuthContext) => {
-    if (params.user === undefined) throw noSuchUser();
     await end(params.user, context);
     return noContent;
   },

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { readLock } from "../../../../lib/auth/users/read-lock.ts";
+import { readLock } from "../../../../lib/auth/users/view-user.ts";
 import { ok } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import { omitUndefined } from "../../../../lib/platform/omit-undefined.ts";

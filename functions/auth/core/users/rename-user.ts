@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { noSuchUser, renameUser as rename } from "../../../../lib/auth/users/manage-users.ts";
+import { renameUser as rename } from "../../../../lib/auth/users/manage-users.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
 import { usernameField, userParams } from "../../inputs.ts";
@@ -21,7 +21,6 @@ export const renameUser = endpoint({
   answers: { 200: { description: "The user is renamed.", schema: userSummary } },
   refusals: ["conflict"],
   handle: async ({ params, body }, context: AuthContext) => {
-    if (params.user === undefined) throw noSuchUser();
     const { id, name } = await rename(params.user, body.username, context);
     return { status: 200, body: { id, name } };
   },

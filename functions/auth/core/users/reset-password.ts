@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { issuePasswordCode } from "../../../../lib/auth/password-change/issue-password-code.ts";
-import { noSuchUser, resetPassword as reset } from "../../../../lib/auth/users/manage-users.ts";
+import { issuePasswordCode, resetPassword as reset } from "../../../../lib/auth/users/manage-users.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -45,7 +44,6 @@ export const resetPassword = endpoint({
     }),
   answers: { 201: { description: "The code.", schema: issued }, 204: { description: "Changed." } },
   handle: async ({ params, body: { password = "", must_change: mustChange, issue_code } }, context: AuthContext) => {
-    if (params.user === undefined) throw noSuchUser();
     if (issue_code) {
       const { code, validUntil } = await issuePasswordCode(params.user, context);
       return { status: 201, body: { code, valid_until: validUntil } };

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { validateFactors } from "../../../../lib/auth/sign-in/validate-factors.ts";
-import { noSuchUser } from "../../../../lib/auth/users/manage-users.ts";
 import { ok } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
@@ -25,7 +24,6 @@ export const validateUser = endpoint({
     },
   },
   handle: async ({ params, body }, context: AuthContext) => {
-    if (params.user === undefined) throw noSuchUser();
     const { validPassword, validOtp } = await validateFactors(params.user, body, context);
     return ok({ valid_password: validPassword, valid_otp: validOtp });
   },

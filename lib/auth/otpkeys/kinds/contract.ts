@@ -119,15 +119,11 @@ export interface RemoteKind extends Kind {
   query(otp: string, peers: OtpPeers): Promise<ValidationResult>;
 }
 
-/** Client of the validation servers, by the validation protocol 2.0. */
-export interface ValidationClient {
-  /** Checks an OTP. Failures of the servers give `unavailable`, listed in `detail`. Rejects if the client key cannot be read. */
-  validate(otp: string): Promise<ValidationResult>;
-}
-
 /** External systems that kinds may call; absent if not configured. */
 export interface OtpPeers {
-  readonly validation?: ValidationClient;
+  /** Client of the validation servers, by the validation protocol 2.0. */
+  readonly validation?: {
+    /** Checks an OTP. Failures of the servers give `unavailable`, listed in `detail`. Rejects if the client key cannot be read. */
+    validate(otp: string): Promise<ValidationResult>;
+  };
 }
-
-export type OtpKind = LocalKind | RemoteKind;

@@ -1,8 +1,10 @@
-import type { OtpKind } from "./contract.ts";
+import type { LocalKind, RemoteKind } from "./contract.ts";
 import { hotp } from "./hotp.ts";
 import { remote } from "./remote.ts";
 import { totp } from "./totp.ts";
 import { yubico } from "./yubico.ts";
+
+type OtpKind = LocalKind | RemoteKind;
 
 /** All kinds of OTP keys, by their names in the API and in storage (A7). */
 export const otpKinds = { hotp, totp, yubico, remote } satisfies Readonly<Record<string, OtpKind>>;

@@ -1,10 +1,9 @@
 import { accepted, type Parsed, refused } from "../../parsed.ts";
 import { foldPrefix, isPrefix, parsePrefix, prefixMaxLength } from "../prefix.ts";
 import type { CodeForm } from "./contract.ts";
-import { readOtherLayouts } from "./encoding/keyboard-layouts.ts";
-import { modhexPattern } from "./encoding/modhex.ts";
+import { modhexPattern } from "./encodings.ts";
+import { readOtherLayouts } from "./keyboard-layouts.ts";
 import { type OtpKindName, otpKind, otpKindNames } from "./kinds.ts";
-import { readOtp } from "./read-otp.ts";
 import { splitTemporaryOtp } from "./temporary-code.ts";
 
 /** An OTP split into prefix and code. */
@@ -14,7 +13,7 @@ interface OtpSplit {
 }
 
 /** What decides which split matches an OTP key. A key without a kind has no secret yet, and every split matches (A9). */
-export interface KeyShape {
+interface KeyShape {
   readonly kind?: OtpKindName | undefined;
   readonly digits?: number | undefined;
 }
@@ -127,3 +126,16 @@ function matchesKey({ kind, digits }: KeyShape, form: CodeForm): boolean {
   if (kind === undefined) return true;
   return otpKind(kind).forms.some(own => isSame(own, form)) && (digits === undefined || digits === form.length);
 }
+
+/** More than any OTP has with a space between all its characters. Longer texts are no OTP, and reading them would be slow. */
+const maxTypedLength = 256;
+
+/** White space, line ends, and the invisible characters that a copied text may contain. */
+const ignored = /[\s\p{Cf}]/gu;
+
+/**
+ * Returns an OTP without white space. People type codes in groups, and devices end them with Enter. No kind of OTP contains
+ * white space, under any keyboard layout.
+ */
+export const readOtp = (text: string): string =>
+  text.length > maxTypedLength || text.search(ignored) === -1 ? text : text.replaceAll(ignored, "");

@@ -1,7 +1,7 @@
 import { createDecipheriv, timingSafeEqual } from "node:crypto";
 import type { Decision, LocalKind } from "./contract.ts";
 import { draftProblems } from "./draft-problems.ts";
-import { modhexToBytes } from "./encoding/modhex.ts";
+import { modhexToBytes } from "./encodings.ts";
 
 /** The use counter has 15 bits; the 16th bit is the state of caps lock. */
 const maxUses = 0x7fff;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
   decideSignIn,
-  identifyByKey,
   isPasswordSatisfied,
   otpPolicies,
   type SignInFacts,
@@ -124,14 +123,5 @@ describe("the password factor", () => {
       expect(isPasswordSatisfied(lenient, { password, userHasPassword: true })).toBe(false);
     }
     expect(isPasswordSatisfied(lenient, { password: "wrong", userHasPassword: false })).toBe(false);
-  });
-});
-
-describe("identification by OTP", () => {
-  it("needs an enabled key of exactly one user", () => {
-    expect(identifyByKey({ enabled: true, users: [7] })).toBe(7);
-    expect(identifyByKey({ enabled: false, users: [7] })).toBeUndefined();
-    expect(identifyByKey({ enabled: true, users: [] })).toBeUndefined();
-    expect(identifyByKey({ enabled: true, users: [7, 8] })).toBeUndefined();
   });
 });

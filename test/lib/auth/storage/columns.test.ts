@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { otpKeyColumns } from "../../../../lib/auth/otpkeys/key-rows.table.ts";
-import { spentColumns } from "../../../../lib/auth/otpkeys/spent-otps.table.ts";
+import { spentColumns } from "../../../../lib/auth/otpkeys/otpkeys.table.ts";
 import { sessionColumns } from "../../../../lib/auth/sessions/sessions.table.ts";
 import { addressColumns } from "../../../../lib/auth/sign-in/addresses.table.ts";
 import { throttleColumns } from "../../../../lib/auth/sign-in/throttles.table.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { authBackedUp, verifyAuth } from "../../../../lib/auth/storage/backup-items.table.ts";
-import { type AuthRestored, restoreAuth } from "../../../../lib/auth/storage/restore.table.ts";
+import { restoreAuth } from "../../../../lib/auth/storage/restore.table.ts";
 import { type AuthStore, authStore } from "../../../../lib/auth/storage/store.table.ts";
 import { authTables, openAuthTables } from "../../../../lib/auth/storage/tables.table.ts";
 import type { UserFilter } from "../../../../lib/auth/store.ts";
@@ -109,7 +109,7 @@ const inSmallPages = (around: Around) => {
 };
 
 /** What the last restore has reported. */
-let report: AuthRestored | undefined;
+let report: Awaited<ReturnType<typeof restoreAuth>> | undefined;
 
 /** Backs up two users and two keys, one of them assigned, while others write, restores that, and holds it against itself. */
 async function restoredBeside(

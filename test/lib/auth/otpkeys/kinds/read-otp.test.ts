@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readOtp } from "../../../../../lib/auth/otpkeys/kinds/read-otp.ts";
+import { readOtp } from "../../../../../lib/auth/otpkeys/kinds/split-otp.ts";
 
 describe("an OTP as people and devices send it", () => {
   it.each([

@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import {
-  type KeyShape,
   looksLikeOtp,
   parsePrefixOrOtp,
   possibleSplits,
@@ -10,6 +9,7 @@ import {
 import { parsePrefix } from "../../../../../lib/auth/otpkeys/prefix.ts";
 import { forAll } from "../../../../support/for-all.ts";
 
+type KeyShape = NonNullable<ReturnType<Parameters<typeof splitOtp>[1]>>;
 const modhex = "hknhfjbrjnlnldnhcujvddbikngjrtgh";
 const keys =
   (known: Readonly<Record<string, KeyShape>>) =>

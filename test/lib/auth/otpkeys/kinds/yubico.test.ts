@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Decision, KeyState } from "../../../../../lib/auth/otpkeys/kinds/contract.ts";
-import { modhexPattern, modhexToBytes, modhexToHex } from "../../../../../lib/auth/otpkeys/kinds/encoding/modhex.ts";
+import { modhexPattern, modhexToBytes, modhexToHex } from "../../../../../lib/auth/otpkeys/kinds/encodings.ts";
 import { crc16, yubico } from "../../../../../lib/auth/otpkeys/kinds/yubico.ts";
 import { forAll } from "../../../../support/for-all.ts";
 import { whereInstalled } from "../../../../support/where-installed.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parsePrefixOrOtp, possiblePrefixes, splitOtp } from "../../../../../../lib/auth/otpkeys/kinds/split-otp.ts";
+import { parsePrefixOrOtp, possiblePrefixes, splitOtp } from "../../../../../lib/auth/otpkeys/kinds/split-otp.ts";
 
 const us = "cbdefghijklnrtuv0123456789";
 /** The characters of each layout in the positions of `us`, copied from the layouts' tables. */

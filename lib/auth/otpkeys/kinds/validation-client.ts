@@ -1,10 +1,10 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
 import * as z from "zod";
-import { callPeer, type PeerTools } from "../../../../platform/peers/call-peer.ts";
-import { PeerFailure } from "../../../../platform/peers/peer-failure.ts";
-import type { ValidationClient, ValidationResult } from "../contract.ts";
-import { readSigned, sameText, signatureOf } from "./validation-message.ts";
+import { callPeer, type PeerTools } from "../../../platform/peers/call-peer.ts";
+import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
+import type { OtpPeers, ValidationResult } from "./contract.ts";
 
-export interface ValidationOptions extends PeerTools {
+interface ValidationOptions extends PeerTools {
   /** URLs of `verify`, tried in order until one gives a response that can be trusted. */
   readonly urls: readonly string[];
   /** Client id at those servers. */
@@ -27,7 +27,7 @@ const outcomesByStatus: ReadonlyMap<string, "replayed" | "invalid"> = new Map([
 const peer = "validation server";
 const operation = "verify";
 
-export function createValidationClient(options: ValidationOptions): ValidationClient {
+export function createValidationClient(options: ValidationOptions): Required<OtpPeers>["validation"] {
   const { urls, clientId, totalTimeLimitMs } = options;
   const access = { ...options, peer, maxResponseBytes: 8192 };
   return {
@@ -88,4 +88,39 @@ function addressOf(server: string, parameters: Readonly<Record<string, string>>)
   const address = new URL(server);
   for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
   return address.href;
+}
+
+/** The parameters of a request or response of the validation protocol 2.0, without its signature `h`. */
+type ValidationMessage = Readonly<Record<string, string>>;
+
+/** Returns the HMAC-SHA-1 in base64 of the unescaped parameters, sorted by name. */
+export const signatureOf = (message: ValidationMessage, key: Uint8Array): string =>
+  createHmac("sha1", key).update(textOf(message), "utf8").digest("base64");
+
+const textOf = (message: ValidationMessage): string =>
+  Object.keys(message)
+    .sort()
+    .map(name => `${name}=${message[name]}`)
+    .join("&");
+
+/**
+ * Parses a response and checks its signature. Returns undefined for a wrong signature or a malformed text: an unsigned response
+ * is no verdict, not even a negative one.
+ */
+export function readSigned(text: string, key: Uint8Array): ValidationMessage | undefined {
+  const pairs = text
+    .split("\n")
+    .map(line => line.trim())
+    .filter(line => line !== "")
+    .map(line => /^([a-z]+)=(.*)$/.exec(line)?.slice(1) ?? []);
+  const message = Object.fromEntries(pairs.map(([name = "", value = ""]) => [name, value]));
+  if (Object.keys(message).length !== pairs.length) return undefined;
+  const { h, ...rest } = message;
+  return h !== undefined && sameText(h, signatureOf(rest, key)) ? rest : undefined;
+}
+
+/** Compares two texts in constant time. */
+function sameText(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -2,25 +2,21 @@ import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { otpKind } from "../../../../../../lib/auth/otpkeys/kinds/kinds.ts";
+import { otpKind } from "../../../../../lib/auth/otpkeys/kinds/kinds.ts";
 import {
   createValidationClient,
-  type ValidationOptions,
-} from "../../../../../../lib/auth/otpkeys/kinds/validation/validation-client.ts";
-import {
   readSigned,
   signatureOf,
-  type ValidationMessage,
-} from "../../../../../../lib/auth/otpkeys/kinds/validation/validation-message.ts";
-import { testTools } from "../../../../../support/connector/peer-tools.ts";
-import { deadAddress } from "../../../../../support/dead-address.ts";
+} from "../../../../../lib/auth/otpkeys/kinds/validation-client.ts";
+import { testTools } from "../../../../support/connector/peer-tools.ts";
+import { deadAddress } from "../../../../support/dead-address.ts";
 
 const otp = "dteffujehknhfjbrjnlnldnhcujvddbikngjrtgh";
 const key = new Uint8Array(randomBytes(20));
 const now = "2031-01-01T00:00:00Z0123";
 
 /** What a server that keeps to the protocol answers. */
-const answer = (message: ValidationMessage, by = key) =>
+const answer = (message: Parameters<typeof signatureOf>[0], by = key) =>
   [`h=${signatureOf(message, by)}`, ...Object.entries(message).map(([name, value]) => `${name}=${value}`), ""].join(
     "\r\n",
   );
@@ -53,7 +49,10 @@ async function server(answering: Answering): Promise<Server> {
   return { url: `http://${host}/wsapi/2.0/verify`, host, asked };
 }
 
-const clientOf = (servers: readonly { readonly url: string }[], options: Partial<ValidationOptions> = {}) =>
+const clientOf = (
+  servers: readonly { readonly url: string }[],
+  options: Partial<Parameters<typeof createValidationClient>[0]> = {},
+) =>
   createValidationClient({
     urls: servers.map(({ url }) => url),
     clientId: "87",

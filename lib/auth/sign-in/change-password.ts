@@ -1,12 +1,13 @@
-import { Fault } from "../../platform/fault.ts";
+import { Fault, invalidRequest } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
+import { minutes } from "../../platform/time.ts";
 import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
+import { checkNewPassword } from "../passwords/password.ts";
 import type { StoredPassword } from "../passwords/password-hash.ts";
 import { type LiveSession, moveSessionToEpoch, sessionRequired } from "../sessions/manage-sessions.ts";
-import { type SignInOptions, signIn } from "../sign-in/sign-in.ts";
 import type { User } from "../store.ts";
-import { checkNewPassword } from "../users/new-password.ts";
+import { type SignInOptions, signIn } from "./sign-in.ts";
 
 interface PasswordChange {
   readonly newpass: string;
@@ -15,7 +16,7 @@ interface PasswordChange {
 }
 
 /** The user whom a caller names, and the code of a reset, in place of a session and the old password. */
-export interface CodeHolder {
+interface CodeHolder {
   readonly username: string;
   readonly code: string;
 }
@@ -57,7 +58,7 @@ export async function changePassword(
  * has changed the epoch first, because that ended what allowed this change.
  * @param change `owner` as read when the change was allowed; `by` what allowed it, a session if it is absent
  */
-export async function replacePassword(
+async function replacePassword(
   checked: Stored<User>,
   { owner, hash, by }: { readonly owner: User; readonly hash: StoredPassword; readonly by?: "code" | "token" },
   { users, log }: AuthDeps,
@@ -72,4 +73,40 @@ export async function replacePassword(
   // The password is changed now: it has its audit event also if the rest fails.
   log.info("password_changed", { userId: owner.id, by });
   return changed.value;
+}
+
+/** The time in which a person chooses a new password. */
+const tokenMs = minutes(10);
+
+/**
+ * Returns the refusal of a user whose credentials are right and whose password must be changed first. Its token sets a
+ * new password and nothing else. It names the credential epoch, so every change of the credentials ends it.
+ */
+export async function changeRequired(
+  { id: userId, epoch }: User,
+  { changeTokens, now }: Pick<AuthDeps, "changeTokens" | "now">,
+): Promise<Fault> {
+  const token = await changeTokens.issue({ userId, epoch, number: 0, issuedAt: now() });
+  const data = { reason: "password_change_required", token };
+  return new Fault("unauthenticated", "The password must be changed.", { data });
+}
+
+/**
+ * Sets the password of a user who has a token of `changeRequired`. The first use ends the token.
+ * Throws Fault `unauthenticated` for a token that has ended, `invalid` for a new password that breaks the rules or is the
+ * present one, `unavailable`.
+ */
+export async function setPasswordByToken(
+  { newpass, token }: { readonly newpass: string; readonly token: string },
+  deps: AuthDeps,
+): Promise<void> {
+  const opened = await deps.changeTokens.open(token, deps.now(), tokenMs);
+  const user = opened && (await deps.users.find({ by: "id", id: opened.userId }));
+  if (user === undefined || user.value.epoch !== opened?.epoch) throw invalidCredentials();
+  const { name: username } = user.value;
+  const password = await checkNewPassword(newpass, { field: "newpass", username, empty: "refused" }, deps);
+  if (password === undefined || (await deps.hasher.verify(password, user.value)))
+    throw invalidRequest([{ path: "newpass", reason: "must not be the present password" }]);
+  const hash = await deps.hasher.hash(password, user.value.id);
+  await replacePassword(user, { owner: user.value, hash, by: "token" }, deps);
 }

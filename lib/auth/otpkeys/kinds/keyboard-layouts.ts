@@ -1,4 +1,4 @@
-import { foldPrefix } from "../../prefix.ts";
+import { foldPrefix } from "../prefix.ts";
 
 /**
  * OTP keys send positions on a keyboard, as if its layout were the US one. Each layout has the characters that appear

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { hours, type Instant, type Now, plus } from "../../platform/time.ts";
-import { createTypedCode, readTypedCode } from "../passwords/typed-code.ts";
 import type { KeyedHash } from "../storage/keyed-hash.ts";
+import { createTypedCode, readTypedCode } from "./typed-code.ts";
 
 /**
  * The stored one-time code of a reset, in place of a password. Without `hash` no code is accepted; the user then needs
