@@ -2,42 +2,13 @@ import type { Log } from "../platform/log.ts";
 import type { Sealer } from "../platform/seal.ts";
 import { days, type Now, seconds } from "../platform/time.ts";
 import { authLimits } from "./limits.ts";
-import type { OtpPeers, OtpWindows } from "./otpkeys/kinds/contract.ts";
+import type { OtpPeers } from "./otpkeys/kinds/contract.ts";
 import type { PasswordHasher } from "./passwords/password-hash.ts";
 import type { createDeviceTokens } from "./sessions/device-token.ts";
 import { type AuthSettings, passwordMinLength } from "./settings.ts";
-import { type countAttempt, parseAllowList } from "./sign-in/address-limit.ts";
-import type { SignInRules } from "./sign-in/policy.ts";
-import type { ThrottleLimits } from "./sign-in/throttle.ts";
+import { parseAllowList } from "./sign-in/address-limit.ts";
 import type { KeyedHash } from "./storage/keyed-hash.ts";
 import type { AuthStore } from "./storage/store.table.ts";
-
-/** Rules and limits, from the settings and `authLimits`. All durations are in milliseconds. */
-interface AuthRules extends SignInRules {
-  readonly identifyByOtp: boolean;
-  /** Whether users may assign unassigned OTP keys to themselves. */
-  readonly selfAssign: boolean;
-  readonly passwordMinLength: number;
-  readonly throttle: ThrottleLimits;
-  readonly address: {
-    readonly limits: Parameters<typeof countAttempt>[2];
-    /** Whether an address is on the allow-list. */
-    readonly isExempt: (address: string) => boolean;
-  };
-  /** Time that an attempt waits for a free slot in the throttle. */
-  readonly slotWaitMs: number;
-  /** Number of wrong OTPs in a row that stops an OTP key. */
-  readonly keyStopFailures: number;
-  readonly windows: OtpWindows;
-  readonly spentOtpMs: number;
-  readonly session: { readonly idleMs: number; readonly absoluteMs: number; readonly touchMs: number };
-  /** Maximum age of a device token; 0: there are none. */
-  readonly deviceMs: number;
-  readonly secureCookie: boolean;
-  readonly allowedOrigins: readonly string[];
-  /** Whether validation servers are configured. New OTP keys are then of kind `remote`. */
-  readonly usesValidationServers: boolean;
-}
 
 /** What the operations of the authentication server depend on. */
 export interface AuthDeps extends AuthStore {
@@ -48,15 +19,18 @@ export interface AuthDeps extends AuthStore {
   /** Tokens that set a new password (`changeRequired`). */
   readonly changeTokens: ReturnType<typeof createDeviceTokens>;
   readonly keyedHash: KeyedHash;
-  readonly rules: AuthRules;
+  readonly rules: ReturnType<typeof toAuthRules>;
   readonly log: Log;
   readonly now: Now;
   readonly random: (bytes: number) => Uint8Array;
   readonly sleep: (ms: number) => Promise<void>;
 }
 
-/** @param replaced replaces constants of `authLimits`, for tests */
-export function toAuthRules(settings: AuthSettings, replaced: object = {}): AuthRules {
+/**
+ * Returns rules and limits, from the settings and `authLimits`. All durations are in milliseconds.
+ * @param replaced replaces constants of `authLimits`, for tests
+ */
+export function toAuthRules(settings: AuthSettings, replaced: object = {}) {
   const limits = { ...authLimits, ...replaced };
   const maxWaitMs = seconds(settings.AUTH_THROTTLE_LONGEST_WAIT_SECONDS);
   const idleMs = seconds(settings.SESSION_IDLE_SECONDS);
@@ -75,6 +49,7 @@ export function toAuthRules(settings: AuthSettings, replaced: object = {}): Auth
     },
     address: {
       limits: { attempts: settings.AUTH_ADDRESS_LIMIT, windowMs: limits.addressWindowMs },
+      /** Whether an address is on the allow-list. */
       isExempt: parseAllowList(settings.AUTH_ADDRESS_ALLOW_LIST),
     },
     slotWaitMs: limits.slotWaitMs,
@@ -90,9 +65,11 @@ export function toAuthRules(settings: AuthSettings, replaced: object = {}): Auth
       absoluteMs: seconds(settings.SESSION_ABSOLUTE_SECONDS),
       touchMs: Math.min(limits.sessionTouchMs, idleMs / 2),
     },
+    /** Maximum age of a device token; 0: there are none. */
     deviceMs: days(settings.AUTH_DEVICE_DAYS),
     secureCookie: settings.SESSION_COOKIE_SECURE,
     allowedOrigins: settings.CLIENT_ALLOWED_ORIGINS,
+    /** Whether validation servers are configured. New OTP keys are then of kind `remote`. */
     usesValidationServers: settings.OTP_VALIDATION_URLS.length > 0,
   };
 }

@@ -38,7 +38,7 @@ export interface HashQueueOptions {
 }
 
 /** Who wants a slot. Nothing of it says whether a user exists. */
-export interface HashCaller {
+interface HashCaller {
   /** Whether a session or an API token identifies the caller. */
   readonly isKnown: boolean;
   /** User id in the device token that the caller presents, if any. */

@@ -4,7 +4,7 @@ import type { KeyRing } from "../../platform/seal.ts";
 import type { Instant } from "../../platform/time.ts";
 import { argon2, argon2id } from "./argon2.ts";
 import { computeTag, isPossible } from "./compute-tag.ts";
-import { createHashQueue, type HashCaller, type HashQueueOptions, type HashSlot } from "./hash-queue.ts";
+import { createHashQueue, type HashQueueOptions, type HashSlot } from "./hash-queue.ts";
 import type { ImportedHash, ImportedParameters } from "./imported-hash.ts";
 import { normalPassword } from "./password.ts";
 
@@ -43,34 +43,6 @@ export interface PasswordHashOptions extends HashQueueOptions {
   readonly cost?: HashCost;
 }
 
-/** Hashes and checks passwords, in the order of the calls. Throws `OverloadFault` if the queue is full, and what the key ring throws. */
-export interface PasswordHasher {
-  /** Acquires a slot for a later hash, so that an attempt which cannot be served is refused before any other work. */
-  acquireHashSlot(caller: HashCaller): HashSlot;
-  /**
-   * Hashes the password of a user. The id is part of the hashed text, so that a hash that is moved to another user is
-   * wrong there.
-   * @param slot released after the hash; by default that of a known caller
-   */
-  hash(password: string, userId: number, slot?: HashSlot): Promise<StoredPassword>;
-  /** Hashes the tag of an imported hash as `hash` does a password, so that the tables alone allow no guesses at the password. */
-  hashImported(imported: ImportedHash, userId: number): Promise<StoredPassword>;
-  /** Returns whether the stored password is this imported hash. */
-  isImported(imported: ImportedHash, owner: PasswordOwner): Promise<boolean>;
-  /** Returns whether the stored password was imported and `importedUntil` is over. */
-  hasEnded(stored: StoredPassword | undefined): boolean;
-  /**
-   * Returns whether the password is the stored one. For an imported hash computes that hash too. Without a stored password
-   * (unknown user, user without one, or an imported hash that has ended) returns false after the time of a hash, so that
-   * timing does not reveal it. An empty password is always wrong, and takes no time for any user.
-   * @param owner id and stored password of the user; absent for an unknown user
-   * @param slot released after the hash; by default that of a known caller
-   */
-  verify(password: string, owner: PasswordOwner | undefined, slot?: HashSlot): Promise<boolean>;
-  /** Returns whether the hash is imported or has another cost or pepper than the current one, so that a granted sign-in should replace it. */
-  isOutdated(stored: StoredPassword): Promise<boolean>;
-}
-
 /** First choice of OWASP and of ASVS appendix C. */
 export const defaultCost: HashCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
@@ -79,7 +51,10 @@ const tagBytes = 32;
 /** Maximum number of remembered pepper versions that the vault does not have: versions come from stored rows. */
 const maxProven = 1000;
 
-export function createPasswordHasher(options: PasswordHashOptions): PasswordHasher {
+export type PasswordHasher = ReturnType<typeof createPasswordHasher>;
+
+/** Hashes and checks passwords, in the order of the calls. Throws `OverloadFault` if the queue is full, and what the key ring throws. */
+export function createPasswordHasher(options: PasswordHashOptions) {
   const { pepper, random, now, importedUntil, cost = defaultCost } = options;
   const queue = createHashQueue(options);
   const parameters = { ...cost, algorithm: argon2id, outputLen: tagBytes };
@@ -98,6 +73,7 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
     };
   };
 
+  /** Returns whether the stored password was imported and `importedUntil` is over. */
   const hasEnded = (stored: StoredPassword | undefined): boolean =>
     stored?.imported !== undefined && importedUntil !== undefined && now() >= importedUntil;
 
@@ -133,27 +109,43 @@ export function createPasswordHasher(options: PasswordHashOptions): PasswordHash
   };
 
   return {
+    /** Acquires a slot for a later hash, so that an attempt which cannot be served is refused before any other work. */
     acquireHashSlot: queue.acquireSlot,
-    async hash(password, userId, slot) {
+    /**
+     * Hashes the password of a user. The id is part of the hashed text, so that a hash that is moved to another user is
+     * wrong there.
+     * @param slot released after the hash; by default that of a known caller
+     */
+    async hash(password: string, userId: number, slot?: HashSlot): Promise<StoredPassword> {
       using _ = slot ?? queue.acquireSlot({ isKnown: true });
       return await newHash(password, userId, random(saltBytes));
     },
-    async hashImported({ parameters, tag }, userId) {
+    /** Hashes the tag of an imported hash as `hash` does a password, so that the tables alone allow no guesses at the password. */
+    async hashImported({ parameters, tag }: ImportedHash, userId: number): Promise<StoredPassword> {
       using _ = queue.acquireSlot({ isKnown: true });
       return { ...(await newHash(tag, userId, random(saltBytes))), imported: parameters };
     },
-    async isImported({ parameters, tag }, { id, password: stored }) {
+    /** Returns whether the stored password is this imported hash. */
+    async isImported({ parameters, tag }: ImportedHash, { id, password: stored }: PasswordOwner): Promise<boolean> {
       if (stored === undefined || !isDeepStrictEqual(stored.imported, parameters)) return false;
       using _ = queue.acquireSlot({ isKnown: true });
       return await matches(() => tag, id, stored);
     },
     hasEnded,
-    async verify(password, owner, slot) {
+    /**
+     * Returns whether the password is the stored one. For an imported hash computes that hash too. Without a stored password
+     * (unknown user, user without one, or an imported hash that has ended) returns false after the time of a hash, so that
+     * timing does not reveal it. An empty password is always wrong, and takes no time for any user.
+     * @param owner id and stored password of the user; absent for an unknown user
+     * @param slot released after the hash; by default that of a known caller
+     */
+    async verify(password: string, owner: PasswordOwner | undefined, slot?: HashSlot): Promise<boolean> {
       if (password === "") return false;
       using _ = slot ?? queue.acquireSlot({ isKnown: true });
       return await isRight(password, owner);
     },
-    async isOutdated(stored) {
+    /** Returns whether the hash is imported or has another cost or pepper than the current one, so that a granted sign-in should replace it. */
+    async isOutdated(stored: StoredPassword): Promise<boolean> {
       const { version } = await pepper.current();
       const { parseOptions } = await argon2();
       const used = parseOptions(stored.hash);

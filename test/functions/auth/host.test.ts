@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { getPriority } from "node:os";
 import { afterAll, describe, expect, it } from "vitest";
 import { createAuthResources } from "../../support/auth/auth-resources.ts";
-import { hotpKey } from "../../support/auth/software-key.ts";
 import { startMain } from "../main-process.ts";
 
 const app = "https://app.example.com";
@@ -80,24 +79,6 @@ describe("the deployed app over HTTP", () => {
     ]);
     const bad = await post("/client/authenticate", { username: "trillian", password: "wrong" });
     expect([bad.status, await bad.text()]).toEqual([200, "false"]);
-  });
-
-  it("signs in with an imported key, over multipart and JSON too", async () => {
-    const key = hotpKey();
-    secrets.push(String(key.fields.secret));
-    await create("marvin", "a brain as a planet");
-    expect((await post("/core/otpkeys", key.fields)).status).toBe(201);
-    expect((await post("/core/user/marvin/otpkeys", { otpkey: key.prefix })).status).toBe(204);
-    const fields = { username: "marvin", password: "a brain as a planet" };
-    const form = new FormData();
-    for (const [name, value] of Object.entries({ ...fields, otp: key.otp(0) })) form.set(name, value);
-    expect(await (await call("POST", "/client/authenticate", { body: form })).json()).toBe(true);
-    const body = JSON.stringify({ ...fields, otp: key.otp(1) });
-    const headers = { "content-type": "application/json" };
-    expect(await (await call("POST", "/client/authenticate", { body, headers })).json()).toBe(true);
-    const inQuery = new URLSearchParams({ ...fields, otp: key.otp(2) });
-    expect(await (await call("GET", `/client/authenticate?${inQuery}`)).json()).toBe(true);
-    secrets.push(...[0, 1, 2].map(key.otp));
   });
 
   it("refuses a repeated field, which the host alone would join", async () => {

@@ -46,11 +46,6 @@ describe("hotp by RFC 4226 appendix D", () => {
       expect(decide(hotp, rfcSecret, state, value)).toEqual({ outcome: "replayed" });
     }
   });
-
-  it("takes eight digits of a key that has eight", () => {
-    expect(decide(hotp, rfcSecret, { counter: 0 }, "84755224")).toMatchObject({ outcome: "valid" });
-    expect(decide(hotp, rfcSecret, { counter: 0 }, "00755224")).toEqual({ outcome: "invalid" });
-  });
 });
 
 describe("totp by RFC 6238 appendix B", () => {
@@ -62,17 +57,6 @@ describe("totp by RFC 6238 appendix B", () => {
     [2000000000, "69279037"],
     [20000000000, "65353130"],
   ];
-
-  it.each(sha1)("takes the value of second %i, once", (seconds, value) => {
-    const key = { secret: { secret: rfcSecret }, form: { digits: 8, state: { counter: 0 } } };
-    const moment = { now: instant(seconds * 1000), windows };
-    const decision = totp.decide(key, value, moment);
-    const nextState = { counter: Math.floor(seconds / 30) + 1 };
-    expect(decision).toEqual({ outcome: "valid", nextState });
-    expect(totp.decide({ ...key, form: { digits: 8, state: nextState } }, value, moment)).toEqual({
-      outcome: "replayed",
-    });
-  });
 
   const seconds = sha1.map(([second]) => second);
   it.each([
