@@ -1,4 +1,3 @@
-import { attributeColumns, attributesRow } from "../../../lib/auth/attributes/attribute-rows.table.ts";
 import { attributeHint, holderHint, listHint, nameHint } from "../../../lib/auth/storage/hints.table.ts";
 import { idKey } from "../../../lib/auth/storage/tables.table.ts";
 import { nameColumns } from "../../../lib/auth/users/names.table.ts";
@@ -42,14 +41,6 @@ export async function addUsers(
   };
   await Promise.all(Array.from({ length: 16 }, worker));
 }
-
-/** Gives a user these attributes in one call, in place of others, without index rows. */
-export const addAttributes = (
-  tables: AuthStorage["tables"],
-  id: number,
-  attributes: Readonly<Record<string, string>>,
-): Promise<string> =>
-  tables.table("users").upsert({ partitionKey: idKey(id), rowKey: attributesRow, ...attributeColumns(attributes) });
 
 async function inBatches(tables: AuthStorage["tables"], table: string, partition: string, actions: Action[]) {
   for (let start = 0; start < actions.length; start += 100) {

@@ -4,7 +4,7 @@ import { createKeyedHash } from "../../../lib/auth/storage/keyed-hash.ts";
 import { type AuthStore, authStore } from "../../../lib/auth/storage/store.table.ts";
 import { authTables, type StorageDeps } from "../../../lib/auth/storage/tables.table.ts";
 import type { NewOtpKey } from "../../../lib/auth/store.ts";
-import { type UserRef, foldUsername } from "../../../lib/auth/users/username.ts";
+import { foldUsername, type UserRef } from "../../../lib/auth/users/username.ts";
 import { createLog } from "../../../lib/platform/log.ts";
 import { openTables, type Row, type Tables } from "../../../lib/platform/tables/tables.ts";
 import { type Instant, instant, plus } from "../../../lib/platform/time.ts";

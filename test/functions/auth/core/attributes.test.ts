@@ -1,5 +1,4 @@
 import { describe, expect, it, test } from "vitest";
-import { addAttributes } from "../../../support/auth/store-crowd.ts";
 import { testAuth } from "../../../support/auth/test-auth.ts";
 
 const auth = await testAuth();
@@ -57,20 +56,6 @@ describe("attributes through user and key", () => {
 
 describe("the rules of attributes", () => {
   const base = () => `/core/users/${user.id}/attributes`;
-
-  it("an owner has at most 200 attributes, and overwriting is no addition", async () => {
-    const { id } = await auth.makeUser();
-    const path = `/core/users/${id}/attributes`;
-    const almost = Object.fromEntries(Array.from({ length: 199 }, (_, n) => [`k${n}`, "v"]));
-    await addAttributes(auth.deployment.tables, id, almost);
-    expect((await auth.post(path, { key: "last", value: "v" })).status).toBe(204);
-    const { status, body } = await auth.post(path, { key: "one-more", value: "v" });
-    expect({ status, body }).toEqual({ status: 400, body: { error: "value would be more than 200 attributes" } });
-    expect((await auth.post(path, { key: "k0", value: "w" })).status).toBe(204);
-    await auth.call("DELETE", `${path}/k1`);
-    expect((await auth.post(path, { key: "one-more", value: "v" })).status).toBe(204);
-    expect(Object.keys((await auth.get(path)).body as object)).toHaveLength(200);
-  });
 
   it("an owner has at most 262,144 code units, keys counted", async () => {
     const { id } = await auth.makeUser();
