@@ -52,14 +52,8 @@ describe.each(["GET", "POST"] as const)("%s /client/authenticate (specification 
     ["a bad OTP beside what is sufficient", { username: "NAME", password: "PASSWORD", otp: "cccccccccccc123456" }],
     ["an OTP that is none", { username: "NAME", password: "PASSWORD", otp: "'" }],
     ["a user's id for a name", { username: "1", password: "PASSWORD" }],
-    ["a name of digits", { username: "4711", password: "PASSWORD" }],
-    ["a name with a slash", { username: "a/b", password: "PASSWORD" }],
-    ["a name of blanks", { username: "  ", password: "PASSWORD" }],
-    ["a name with a control character", { username: "a\u0000b", password: "PASSWORD" }],
-    ["a name of 1 KiB", { username: "x".repeat(1024), password: "PASSWORD" }],
     ["a password of 10 KiB", { username: "NAME", password: "x".repeat(10_240) }],
     ["an OTP of 10 KiB", { username: "NAME", password: "PASSWORD", otp: "c".repeat(10_240) }],
-    ["__proto__", { username: "__proto__", password: "PASSWORD", otp: "__proto__" }],
   ])("is false for %s: 200 all the same", async (_, fields) => {
     const given = Object.fromEntries(
       Object.entries(fields).map(([key, value]) => [
