@@ -3,7 +3,15 @@ import { modhexPattern, modhexToHex } from "../../../lib/auth/otpkeys/kinds/enco
 import { parseUsername } from "../../../lib/auth/users/username.ts";
 import { type EntraColumns, entraColumns, readEntraLine } from "./entra-csv.ts";
 import { isOathLine, readOathLine } from "./oath-csv.ts";
-import { checkKey, collectLines, notText, notTextReason, numberOf, type ParsedFile, type ParsedLine } from "./parsed-lines.ts";
+import {
+  checkKey,
+  collectLines,
+  notText,
+  notTextReason,
+  numberOf,
+  type ParsedFile,
+  type ParsedLine,
+} from "./parsed-lines.ts";
 
 /** Values that a log does not contain and the administrator knows. */
 export interface LogOptions {

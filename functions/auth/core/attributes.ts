@@ -43,8 +43,9 @@ interface Owner {
 
 /** Returns the owner of a path's attributes. A path with user and OTP key means the OTP key's attributes (A14). */
 function ownerOf({ user, prefix: otpkey }: OwnerParams): AttributeOwner {
-  if (user === undefined) return { otpkey: String(otpkey) };
-  return otpkey === undefined ? { user } : { user, otpkey };
+  if (otpkey !== undefined) return user === undefined ? { otpkey } : { user, otpkey };
+  if (user !== undefined) return { user };
+  throw noSuchOwner();
 }
 
 /** Returns the owner as audit events name it. The value of an attribute is never logged (A12). */
