@@ -53,8 +53,8 @@ const whole = (min: number, max: number) =>
   ]);
 
 /** The range of `COSEAlgorithmIdentifier` and of `timeout` (WebAuthn Level 3 sections 5.8.5 and 5.4). */
-const algorithm = whole(-(2 ** 31), 2 ** 31 - 1);
-const timeout = whole(0, 2 ** 32 - 1);
+const algorithm = z.lazy(() => whole(-(2 ** 31), 2 ** 31 - 1));
+const timeout = z.lazy(() => whole(0, 2 ** 32 - 1));
 
 /** A list without the entries of other types than `public-key`, which must be ignored (WebAuthn Level 3 sections 5.4 and 5.8.3). */
 const publicKeys = <T extends z.ZodType>(entry: T) =>
@@ -63,7 +63,7 @@ const publicKeys = <T extends z.ZodType>(entry: T) =>
     .max(longestList)
     .transform(entries => entries.filter(isPublicKey))
     .pipe(z.array(entry));
-const typed = z.object({ type: z.unknown() });
+const typed = z.lazy(() => z.object({ type: z.unknown() }));
 const isPublicKey = (entry: unknown) => [undefined, "public-key"].includes(typed.safeParse(entry).data?.type as string);
 
 /** A member of a known set. Unknown values must be ignored (WebAuthn Level 3 sections 5.4 and 5.4.4). */
@@ -95,20 +95,22 @@ function withoutAnnotations(value: unknown, depth: number): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, withoutAnnotations(member, depth + 1)]));
 }
 
-const requirement = oneOf("discouraged", "preferred", "required");
+const requirement = () => oneOf("discouraged", "preferred", "required");
 const selection = optionMembers.transform(members => {
   const { data } = knownSelection.safeParse(members);
   return omitUndefined({ ...members, ...data });
 });
-const knownSelection = z.object({
-  authenticatorAttachment: oneOf("platform", "cross-platform"),
-  residentKey: requirement,
-  userVerification: requirement,
-  requireResidentKey: z
-    .union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")])
-    .optional()
-    .catch(undefined),
-});
+const knownSelection = z.lazy(() =>
+  z.object({
+    authenticatorAttachment: oneOf("platform", "cross-platform"),
+    residentKey: requirement(),
+    userVerification: requirement(),
+    requireResidentKey: z
+      .union([z.boolean(), z.enum(["true", "false"]).transform(text => text === "true")])
+      .optional()
+      .catch(undefined),
+  }),
+);
 
 /** Returns the schema of creation options in the binary forms of one kind of IdP. Nothing else checks what is passed on to the key maker. */
 export const creationOptionsSchema = ({ binary, userHandle = binary, credentialId = binary }: BinaryForms) =>

@@ -6,20 +6,26 @@ import type { KeyResponses } from "../model/credential.ts";
 import type { Tracking } from "../model/request.ts";
 import { blankToUndefined, type DeliveryShipment } from "./delivery-wire.ts";
 
-const number = z.union([
-  z.int(),
+const number = z.lazy(() =>
+  z.union([
+    z.int(),
+    z
+      .string()
+      .regex(/^\d{1,9}$/)
+      .transform(Number),
+  ]),
+);
+const someNumber = z.lazy(() => number.optional().catch(undefined));
+const someText = z.lazy(() =>
   z
-    .string()
-    .regex(/^\d{1,9}$/)
-    .transform(Number),
-]);
-const someNumber = number.optional().catch(undefined);
-const someText = z
-  .union([z.string(), z.number().transform(String)])
-  .transform(blankToUndefined)
-  .optional()
-  .catch(undefined);
-const someDate = z.string().transform(parseUtc).pipe(z.number().transform(instant)).optional().catch(undefined);
+    .union([z.string(), z.number().transform(String)])
+    .transform(blankToUndefined)
+    .optional()
+    .catch(undefined),
+);
+const someDate = z.lazy(() =>
+  z.string().transform(parseUtc).pipe(z.number().transform(instant)).optional().catch(undefined),
+);
 const list = <T extends z.ZodType>(element: T) =>
   z
     .array(element)
@@ -27,18 +33,20 @@ const list = <T extends z.ZodType>(element: T) =>
     .transform(values => values ?? []);
 
 /** A link that people follow: https, without control characters or spaces, and short. Any other text is dropped. */
-const trackingLink = z
-  .string()
-  .max(500)
-  .regex(/^https:\/\/[!-~]+$/)
-  .refine(link => URL.canParse(link))
-  .optional()
-  .catch(undefined);
+const trackingLink = z.lazy(() =>
+  z
+    .string()
+    .max(500)
+    .regex(/^https:\/\/[!-~]+$/)
+    .refine(link => URL.canParse(link))
+    .optional()
+    .catch(undefined),
+);
 
 /** The id is a segment of URLs and a key in storage, so its characters and length are limited. */
 const shipmentId = z.string().regex(/^[\w-][\w.~-]{0,127}$/);
 
-export const createdShipment = z.object({ shipment_id: shipmentId });
+export const createdShipment = z.lazy(() => z.object({ shipment_id: shipmentId }));
 
 const programmedKey = z.lazy(() =>
   z
@@ -153,7 +161,6 @@ function trackingOf(body: {
 }
 
 /** A shipment that is not readable is undefined: it must not hide the others. */
-export const shipmentList = z.object({
-  total_count: someNumber,
-  shipments: z.array(shipment.optional().catch(undefined)),
-});
+export const shipmentList = z.lazy(() =>
+  z.object({ total_count: someNumber, shipments: z.array(shipment.optional().catch(undefined)) }),
+);

@@ -15,10 +15,9 @@ export interface BackupScope {
 
 export const formatVersion = 2;
 
-const file = z.object({ name: z.string(), lines: z.int(), sha256: z.string() });
-
-export const contentSchema = z.lazy(() =>
-  z.object({
+export const contentSchema = z.lazy(() => {
+  const file = z.object({ name: z.string(), lines: z.int(), sha256: z.string() });
+  return z.object({
     schema: z.literal(formatVersion),
     startedAt: z.string(),
     endedAt: z.string(),
@@ -26,18 +25,18 @@ export const contentSchema = z.lazy(() =>
     tables: z.record(z.string(), z.array(file).readonly()),
     /** Files with name and hash of one blob in each line. */
     containers: z.record(z.string(), z.array(file).readonly()),
-  }),
-);
+  });
+});
 export type Content = z.output<typeof contentSchema>;
 
 /** The content of a backup with its hash. Written last, so a backup without a manifest is unfinished. */
-export const manifestSchema = z.object({ content: z.unknown(), sha256: z.string() });
+export const manifestSchema = z.lazy(() => z.object({ content: z.unknown(), sha256: z.string() }));
 
-export const rowSchema = z
-  .object({ partitionKey: z.string(), rowKey: z.string() })
-  .catchall(z.union([z.string(), z.number(), z.boolean()]));
+export const rowSchema = z.lazy(() =>
+  z.object({ partitionKey: z.string(), rowKey: z.string() }).catchall(z.union([z.string(), z.number(), z.boolean()])),
+);
 
-export const blobSchema = z.object({ name: z.string(), sha256: z.string() });
+export const blobSchema = z.lazy(() => z.object({ name: z.string(), sha256: z.string() }));
 export type BlobEntry = z.output<typeof blobSchema>;
 
 export const manifestName = "manifest.json";

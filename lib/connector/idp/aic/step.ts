@@ -1,15 +1,12 @@
 import { decodeJwt } from "jose";
 import * as z from "zod";
 
-const entry = z.looseObject({ name: z.string(), value: z.unknown() });
-const callback = z.looseObject({
-  type: z.string(),
-  output: z.array(entry).optional(),
-  input: z.array(entry).optional(),
-});
-
 /** A step of a journey. AM expects it back unchanged except for the inputs, so unknown members are kept. */
-export const step = z.looseObject({ authId: z.string().min(1), callbacks: z.array(callback).min(1) });
+export const step = z.lazy(() => {
+  const entries = z.array(z.looseObject({ name: z.string(), value: z.unknown() })).optional();
+  const callback = z.looseObject({ type: z.string(), output: entries, input: entries });
+  return z.looseObject({ authId: z.string().min(1), callbacks: z.array(callback).min(1) });
+});
 export type JourneyStep = z.output<typeof step>;
 export type Callback = JourneyStep["callbacks"][number];
 

@@ -96,8 +96,10 @@ export const mayBeCredential = (id: string, credentialId: string): boolean =>
   isGuid(id) || unpadded(id) === credentialId || spellings(credentialId).has(id);
 
 /** The options are parsed separately: a call whose response has invalid ones must not be repeated. */
-export const creationOptionsResponse = optionallyWrapped(
-  z.object({ challengeTimeoutDateTime: z.unknown().optional(), publicKey: z.record(z.string(), z.unknown()) }),
+export const creationOptionsResponse = z.lazy(() =>
+  optionallyWrapped(
+    z.object({ challengeTimeoutDateTime: z.unknown().optional(), publicKey: z.record(z.string(), z.unknown()) }),
+  ),
 );
 
 export const graphOptions = z.lazy(() =>
@@ -105,10 +107,12 @@ export const graphOptions = z.lazy(() =>
 );
 
 /** Graph's time of expiry; undefined if the response has none. */
-export const challengeTimeout = z.iso
-  .datetime({ offset: true })
-  .transform(text => new Date(text))
-  .nullish();
+export const challengeTimeout = z.lazy(() =>
+  z.iso
+    .datetime({ offset: true })
+    .transform(text => new Date(text))
+    .nullish(),
+);
 
 /** Has no `type`, `rawId` and `authenticatorAttachment`: every version of Graph accepts exactly these members. */
 export const registrationBody = (attestation: Attestation, displayName: string): object => ({
@@ -120,9 +124,11 @@ export const registrationBody = (attestation: Attestation, displayName: string):
   },
 });
 
-export const registrationResponse = optionallyWrapped(z.object({ id: z.string().min(1) }));
+export const registrationResponse = z.lazy(() => optionallyWrapped(z.object({ id: z.string().min(1) })));
 
-const method = z.object({ id: z.string(), displayName: z.string().nullish(), createdDateTime: z.string().nullish() });
+const method = z.lazy(() =>
+  z.object({ id: z.string(), displayName: z.string().nullish(), createdDateTime: z.string().nullish() }),
+);
 export type Method = z.output<typeof method>;
 
 export const graphUser = z.lazy(() =>
@@ -130,15 +136,14 @@ export const graphUser = z.lazy(() =>
 );
 export type GraphUser = z.output<typeof graphUser>;
 
-export const methodList = z.object({
-  value: z.array(method),
-  "@odata.nextLink": z.string().optional(),
-});
+export const methodList = z.lazy(() => z.object({ value: z.array(method), "@odata.nextLink": z.string().optional() }));
 
-const graphError = z.object({
-  error: z.object({ code: z.string().nullish(), message: z.string().nullish(), innerError: z.unknown().optional() }),
-});
-const innerError = z.object({ code: z.string().nullish(), innerError: z.unknown().optional() });
+const graphError = z.lazy(() =>
+  z.object({
+    error: z.object({ code: z.string().nullish(), message: z.string().nullish(), innerError: z.unknown().optional() }),
+  }),
+);
+const innerError = z.lazy(() => z.object({ code: z.string().nullish(), innerError: z.unknown().optional() }));
 
 /** Returns Graph's innermost error code, which is the most specific one, and its message. */
 export function errorOf(body: unknown): { code?: string | undefined; detail?: string | undefined } {

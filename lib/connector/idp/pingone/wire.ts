@@ -20,12 +20,14 @@ export const pingOneUser = z.lazy(() =>
 export type PingOneUser = z.output<typeof pingOneUser>;
 
 /** The users that a filter finds. A list without users may have no `_embedded`. */
-export const userList = z.union([
-  z.object({ _embedded: z.object({ users: z.array(pingOneUser) }) }).transform(list => list._embedded.users),
-  z
-    .object({ _embedded: z.null().optional(), count: z.literal(0).optional(), size: z.literal(0).optional() })
-    .transform(() => []),
-]);
+export const userList = z.lazy(() =>
+  z.union([
+    z.object({ _embedded: z.object({ users: z.array(pingOneUser) }) }).transform(list => list._embedded.users),
+    z
+      .object({ _embedded: z.null().optional(), count: z.literal(0).optional(), size: z.literal(0).optional() })
+      .transform(() => []),
+  ]),
+);
 
 export const newDeviceBody = (relyingPartyId: string, policyId: string | undefined, nickname: string): object => ({
   type: "FIDO2",
@@ -35,10 +37,9 @@ export const newDeviceBody = (relyingPartyId: string, policyId: string | undefin
 });
 
 /** The options are parsed separately, so that the device can be removed if they are invalid. */
-export const newDevice = z.object({
-  id: shortId,
-  publicKeyCredentialCreationOptions: z.unknown().optional(),
-});
+export const newDevice = z.lazy(() =>
+  z.object({ id: shortId, publicKeyCredentialCreationOptions: z.unknown().optional() }),
+);
 
 export const pingOneOptions = z.lazy(() => creationOptionsSchema({ binary: pingBinary }));
 
@@ -71,14 +72,14 @@ export const activationBody = (origin: string, attestation: Attestation): object
 
 const padded = (base64url: string) => Buffer.from(base64url, "base64url").toString("base64");
 
-export const device = z.object({ status: z.string() });
+export const device = z.lazy(() => z.object({ status: z.string() }));
 /** A device that is not readable is undefined: it must not hide the others. */
-const listedDevice = z
-  .object({ id: shortId, status: z.string(), nickname: z.string().nullish() })
-  .optional()
-  .catch(undefined);
-export const deviceList = z.lazy(() => z.object({ _embedded: z.object({ devices: z.array(listedDevice) }).nullish() }));
-export const activeDevice = z.object({ status: z.literal("ACTIVE") });
+const listedDevice = () =>
+  z.object({ id: shortId, status: z.string(), nickname: z.string().nullish() }).optional().catch(undefined);
+export const deviceList = z.lazy(() =>
+  z.object({ _embedded: z.object({ devices: z.array(listedDevice()) }).nullish() }),
+);
+export const activeDevice = z.lazy(() => z.object({ status: z.literal("ACTIVE") }));
 
 /** The code in the details of a refusal if the user has the maximum number of devices. Waiting does not help. */
 export const deviceCap = "LIMIT_EXCEEDED";

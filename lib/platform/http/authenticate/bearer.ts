@@ -9,19 +9,21 @@ import { badToken } from "./bad-token.ts";
 import { createTenantTokenCheck } from "./tenant-token.ts";
 
 /** The stored form of a static API token. The token itself is not stored (G3). */
-export const tokenHash = z.object({
-  id: z.string(),
-  name: z.string(),
-  /** SHA-256 of the whole token in base64url. */
-  sha256: z.string(),
-  createdAt: z.string(),
-  /** The token is accepted before this time. Absent: until it is revoked. */
-  expiresAt: z.string().exactOptional(),
-  /** Absent: the token may do everything. */
-  role: z.enum(callerRoles).exactOptional(),
-  /** The last day, in UTC, on which the token was accepted: `2026-01-31`. Absent: it was never used. */
-  lastUsedOn: z.string().exactOptional(),
-});
+export const tokenHash = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    name: z.string(),
+    /** SHA-256 of the whole token in base64url. */
+    sha256: z.string(),
+    createdAt: z.string(),
+    /** The token is accepted before this time. Absent: until it is revoked. */
+    expiresAt: z.string().exactOptional(),
+    /** Absent: the token may do everything. */
+    role: z.enum(callerRoles).exactOptional(),
+    /** The last day, in UTC, on which the token was accepted: `2026-01-31`. Absent: it was never used. */
+    lastUsedOn: z.string().exactOptional(),
+  }),
+);
 export type TokenHash = z.output<typeof tokenHash>;
 
 /** The static tokens of an API, as its hosts know them. */

@@ -17,12 +17,9 @@ interface TenantTokens {
 const algorithms = ["RS256", "PS256", "ES256"];
 
 /** The claims that identify a caller. Their length is limited, because they are written to log lines and rows. */
-const name = z.string().min(1).max(256);
-const claimsSchema = z.object({
-  azp: name.optional(),
-  appid: name.optional(),
-  oid: name.optional(),
-  sub: name.optional(),
+const claimsSchema = z.lazy(() => {
+  const name = z.string().min(1).max(256).optional();
+  return z.object({ azp: name, appid: name, oid: name, sub: name });
 });
 
 /**

@@ -20,9 +20,10 @@ export interface TokenContext {
 }
 
 // An empty text is refused: a script whose variable is not set must not create a token that never expires, or that may do everything.
-const expiry = z
-  .preprocess(value => value ?? undefined, timeField.optional())
-  .meta({ description: "The token is accepted before this time, ISO 8601; default: until it is revoked." });
+const expiry = () =>
+  z
+    .preprocess(value => value ?? undefined, timeField.optional())
+    .meta({ description: "The token is accepted before this time, ISO 8601; default: until it is revoked." });
 const roleTexts = {
   core:
     "What the token may do: `read`, `support` (also unlock, disable users and OTP keys, issue temporary codes, end " +
@@ -31,7 +32,7 @@ const roleTexts = {
     "What the token may do: `read`, `support` (also send PIN emails again, cancel, revoke, offboard), `call` (everything, " +
     "the default).",
 };
-const role = (api: RoleApi) =>
+const roleField = (api: RoleApi) =>
   z.preprocess(value => value ?? undefined, z.enum(apiRoles[api]).optional()).meta({ description: roleTexts[api] });
 
 /** Returns the view of a token. */
@@ -56,17 +57,15 @@ const tokenFields = () => ({
     .describe("The last day, in UTC, on which the token was accepted. Absent: it was never used."),
 });
 /** One line: the command that lists tokens prints names in a terminal. */
-const name = z
-  .string()
-  .trim()
-  .min(1, { error: "must not be blank" })
-  .max(100)
-  .refine(value => !hasControlCharacters(value), { error: "must not contain control characters" })
-  .refine(value => !hasHiddenCharacters(value), { error: "must not contain invisible or direction characters" });
-const newToken = z.object({
-  name: name.describe("Name of the application that will use the token."),
-  expires_at: expiry,
-});
+const nameField = () =>
+  z
+    .string()
+    .trim()
+    .min(1, { error: "must not be blank" })
+    .max(100)
+    .refine(value => !hasControlCharacters(value), { error: "must not contain control characters" })
+    .refine(value => !hasHiddenCharacters(value), { error: "must not contain invisible or direction characters" })
+    .describe("Name of the application that will use the token.");
 const tokenSchema = z.lazy(() => z.object(tokenFields()).meta({ id: "ApiToken" }));
 const newTokenSchema = z.lazy(() =>
   z
@@ -96,7 +95,7 @@ export function tokenEndpoints(api: RoleApi): Readonly<Record<string, RoleEndpoi
       description:
         "Creates a static token for an application that cannot get tokens of the tenant. The token is shown only " +
         "in this response; the service keeps a hash. Requires a tenant token with the role of the API.",
-      body: newToken.extend({ role: role(api) }),
+      body: z.lazy(() => z.object({ name: nameField(), expires_at: expiry(), role: roleField(api) })),
       answers: { 201: { description: "The new token.", schema: newTokenSchema } },
       refusals: ["conflict"],
       handle: async ({ body }, { tokenHashes: hashes, log, now, random }: TokenContext, { caller }) => {
