@@ -1,6 +1,6 @@
 import { responsesContainer } from "../../lib/connector/collect/responses.blob.ts";
 import type { LoadedRequest } from "../../lib/connector/model/loaded-request.ts";
-import type { Queue } from "../../lib/connector/model/request.ts";
+import type { Due } from "../../lib/connector/model/request.ts";
 import type { DueEntry } from "../../lib/connector/runs/due-index.table.ts";
 import { openBlobs } from "../../lib/platform/azure/blobs.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
@@ -9,9 +9,9 @@ import { storageTimeoutMs } from "../support/storage/fresh-storage.ts";
 import { until } from "../support/until.ts";
 import { type Order, processAll } from "./orders.ts";
 
-const queues: readonly Queue[] = ["reconcile", "poll", "key", "track", "replace", "purge", "clean"];
+const queues: readonly Due["queue"][] = ["reconcile", "poll", "key", "track", "replace", "purge", "clean"];
 /** What waits for days to pass: the end of a delivery, of a request and of the copies of its responses. */
-const atRest: readonly Queue[] = ["track", "purge", "clean"];
+const atRest: readonly Due["queue"][] = ["track", "purge", "clean"];
 
 /** Every row of the index. */
 async function indexRows({ store }: TestSystem): Promise<readonly DueEntry[]> {

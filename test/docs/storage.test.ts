@@ -9,8 +9,8 @@ import { goneColumns, loginColumns, userColumns } from "../../lib/auth/users/use
 import { claimColumns } from "../../lib/connector/create/claims.table.ts";
 import { deliveryColumns, eventColumns } from "../../lib/connector/events/event-rows.table.ts";
 import { sinkColumns } from "../../lib/connector/events/sink-states.table.ts";
+import { credentialSchema } from "../../lib/connector/model/security-key.ts";
 import { dueColumns } from "../../lib/connector/runs/due-index.table.ts";
-import { credentialSchema } from "../../lib/connector/storage/credential-schema.table.ts";
 import { listColumns } from "../../lib/connector/storage/lists.table.ts";
 import { requestColumns, securityKeyColumns } from "../../lib/connector/storage/request-columns.table.ts";
 import { shipmentColumns } from "../../lib/connector/storage/shipment-records.table.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import type { Stored } from "../../platform/stored.ts";
+import { type Stored, storedInstant } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import { schemaOf } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import { attributesRow } from "../attributes/attribute-rows.table.ts";
 import { type AuthTables, schemaVersion } from "../storage/tables.table.ts";

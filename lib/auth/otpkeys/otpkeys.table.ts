@@ -1,10 +1,9 @@
 import * as z from "zod";
-import type { Stored } from "../../platform/stored.ts";
+import { type Stored, storedInstant } from "../../platform/stored.ts";
 import { confirmWrite } from "../../platform/tables/confirm-write.ts";
 import { finishOrLog } from "../../platform/tables/finish-or-log.ts";
 import { mapConcurrently } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { attributeColumns, attributesIn, attributesRow } from "../attributes/attribute-rows.table.ts";

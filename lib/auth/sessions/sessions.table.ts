@@ -1,8 +1,8 @@
 import * as z from "zod";
-import type { Stored } from "../../platform/stored.ts";
+import { type Stored, storedInstant } from "../../platform/stored.ts";
 import { confirmRemoval } from "../../platform/tables/confirm-write.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import { schemaOf } from "../../platform/tables/row-schema.ts";
 import { type AuthTables, idKey, schemaVersion } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
 import { userIn, userRow } from "../users/user-rows.table.ts";

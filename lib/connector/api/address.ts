@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { MailingAddress } from "../model/request.ts";
+import type { ShipmentOrder } from "../model/request.ts";
 import { normalRegion, regionProblem } from "./regions.ts";
 import { nonEmptyLine, optionalLine, postalCode } from "./text-rules.ts";
 
@@ -27,7 +27,7 @@ export const regionByCountry =
 export const mailingAddressOf = (
   address: z.output<z.ZodObject<ReturnType<typeof addressFields>>>,
   countryCode: string,
-): MailingAddress =>
+): ShipmentOrder["mailingAddress"] =>
   omitUndefined({
     streetLine1: address.street_line1,
     streetLine2: address.street_line2,

@@ -1,5 +1,5 @@
 import type { RequestDraft } from "../model/draft.ts";
-import type { Origin } from "../model/request.ts";
+import type { CredentialRequest } from "../model/request.ts";
 
 /**
  * The field of a draft that a check against the settings refuses. A security key is given by its id, other elements by
@@ -13,7 +13,7 @@ export type DraftLocation =
 
 /** The format of the body of a create, which differs between the versions of the API (decision C4). */
 export interface BodyFormat<D extends RequestDraft = RequestDraft> {
-  readonly origin: Origin;
+  readonly origin: CredentialRequest["origin"];
   /** Returns the path of the field in the body as the caller wrote it. */
   pathOf(location: DraftLocation, draft: D): string;
 }

@@ -1,22 +1,9 @@
 import { createHash } from "node:crypto";
-import * as z from "zod";
 import type { Blobs } from "../../platform/azure/blobs.ts";
-import { schemaOf } from "../../platform/tables/row-schema.ts";
-import type { KeyResponses } from "../model/credential.ts";
+import { type KeyResponses, keyResponsesSchema } from "../model/credential.ts";
 
 /** The container of the responses of security keys, as received. */
 export const responsesContainer = "responses";
-
-const keyResponses = z.lazy(() =>
-  schemaOf<KeyResponses>()(
-    z.object({
-      serial: z.string().exactOptional(),
-      firmware: z.string().exactOptional(),
-      credentials: z.array(z.string()),
-      pin: z.string().exactOptional(),
-    }),
-  ),
-);
 
 /** The name of a blob ends with a hash of its content, so that no write changes what a row names. */
 const prefixOf = (requestId: string, keyId: string): string => `${requestId}/${keyId}.`;
@@ -36,7 +23,7 @@ export function responseBlobs(blobs: Blobs) {
     },
     async get(name: string): Promise<KeyResponses | undefined> {
       const bytes = await blobs.get(responsesContainer, name);
-      return bytes && keyResponses.parse(JSON.parse(Buffer.from(bytes).toString()));
+      return bytes && keyResponsesSchema.parse(JSON.parse(Buffer.from(bytes).toString()));
     },
     /** Removes all responses of a security key, including those that its row does not name. */
     removeOf: (requestId: string, keyId: string) => removeEach(blobs, prefixOf(requestId, keyId)),

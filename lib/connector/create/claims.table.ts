@@ -1,12 +1,9 @@
-import * as z from "zod";
-import { faultKinds } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite, isStoredAs } from "../../platform/tables/confirm-write.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
 import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
-import type { Claim } from "../model/idempotency.ts";
+import { type Claim, claimSchema } from "../model/idempotency.ts";
 import { schemaVersion } from "../storage/request-columns.table.ts";
 
 /** Table of the claims of Idempotency-Keys. */
@@ -25,28 +22,7 @@ const endsKey = ({ scope, endsAt }: Claim): string => `${endsPrefix}${endsAt}_${
 /** Returns the scope in the row key of the index. */
 const scopeIn = (rowKey: string): string => rowKey.slice(rowKey.lastIndexOf("_") + 1);
 
-export const claimColumns = rowColumns<Claim>({ kind: "claim", version: schemaVersion }, () => {
-  const text = z.string();
-  const created = z.object({ requestId: text, shipmentId: text.exactOptional() });
-  const refused = z.object({
-    kind: z.enum(faultKinds),
-    message: text,
-    data: z.record(text, z.unknown()).exactOptional(),
-    problems: z.array(z.object({ path: text, reason: text, code: text.exactOptional() })).exactOptional(),
-  });
-  return schemaOf<Claim>()(
-    z.object({
-      scope: text,
-      fingerprint: text,
-      requestId: text,
-      claimedAt: storedInstant,
-      endsAt: storedInstant,
-      answer: z
-        .union([z.object({ created }), z.object({ refused }), z.literal(["unreconciled", "erased"])])
-        .exactOptional(),
-    }),
-  );
-});
+export const claimColumns = rowColumns<Claim>({ kind: "claim", version: schemaVersion }, claimSchema);
 
 const claimRow = (claim: Claim) => ({ rowKey: claimKey(claim), ...claimColumns.toColumns(claim) });
 const endsRow = (claim: Claim) => ({ rowKey: endsKey(claim), schema: schemaVersion, scope: claim.scope });

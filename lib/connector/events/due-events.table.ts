@@ -1,7 +1,8 @@
 import * as z from "zod";
 import type { Log } from "../../platform/log.ts";
+import { storedInstant } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { readOrLog, schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import { readOrLog, schemaOf } from "../../platform/tables/row-schema.ts";
 import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant, Now } from "../../platform/time.ts";
 import { dueTable } from "../runs/due-index.table.ts";

@@ -1,11 +1,12 @@
 import * as z from "zod";
-import type { Stored } from "../../platform/stored.ts";
+import { type Stored, storedInstant } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import { schemaOf } from "../../platform/tables/row-schema.ts";
 import type { Row } from "../../platform/tables/tables.ts";
+import { leaseSchema, replacesSchema, trackingSchema } from "../model/request.ts";
+import { retrySchema } from "../model/retry.ts";
 import { eventTypes } from "../model/states.ts";
-import { retrySchema } from "../storage/credential-schema.table.ts";
-import { leaseSchema, replacesSchema, schemaVersion, trackingSchema } from "../storage/request-columns.table.ts";
+import { schemaVersion } from "../storage/request-columns.table.ts";
 import {
   deliveryFailures,
   type EventDelivery,

@@ -1,7 +1,7 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Instant } from "../../platform/time.ts";
 import { derivedGuid } from "../derived-guid.ts";
-import type { CredentialRequest, Lease, Replaces, Tracking } from "../model/request.ts";
+import type { CredentialRequest, Lease, Shipment } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
 import { type EventType, requestStates } from "../model/states.ts";
 
@@ -19,7 +19,7 @@ export interface Occurrence {
   /** The state in which the request ended, or why its shipment was not delivered. */
   readonly state?: (typeof endStates | typeof deliveryFailures)[number];
   /** The security key that the keys of the started request replace. */
-  readonly replaces?: Replaces;
+  readonly replaces?: NonNullable<CredentialRequest["replaces"]>;
 }
 
 export const endStates = requestStates.filter(state => state !== "received" && state !== "started");
@@ -32,7 +32,7 @@ export const deliveryFailures = ["lost", "exception"] as const;
 export interface EventNames {
   readonly customerReference?: string;
   readonly externalId?: string;
-  readonly tracking?: Tracking;
+  readonly tracking?: NonNullable<Shipment["tracking"]>;
   /** Serial numbers by security key. */
   readonly serials?: Readonly<Record<string, string>>;
 }

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
+import { storedInstant } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import { schemaOf } from "../../platform/tables/row-schema.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { dueTable } from "../runs/due-index.table.ts";

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import type { Attestation, Binding, Challenge } from "../model/webauthn.ts";
+import type { Credential } from "../model/security-key.ts";
+import type { Attestation, Challenge } from "../model/webauthn.ts";
 import { readAttestation } from "./read-attestation.ts";
 
 /** The first property of a response that does not match its request. */
@@ -15,7 +16,7 @@ type Mismatch =
   | "credential_id";
 
 /** Returns the values by which the response to a challenge is recognised. */
-export const bindingOf = ({ options, origin }: Challenge): Binding => ({
+export const bindingOf = ({ options, origin }: Challenge): NonNullable<Credential["binding"]> => ({
   challengeHash: sha256(Buffer.from(options.challenge, "base64url")).toString("base64url"),
   origin,
   relyingPartyId: options.rp.id,
@@ -27,7 +28,10 @@ export const bindingOf = ({ options, origin }: Challenge): Binding => ({
  * for another user. The attestation is verified by the IdP.
  * @returns undefined if the response belongs to the request
  */
-export function bindResponse(attestation: Attestation, expected: Binding): Mismatch | undefined {
+export function bindResponse(
+  attestation: Attestation,
+  expected: NonNullable<Credential["binding"]>,
+): Mismatch | undefined {
   const client = clientData(attestation.clientDataJson);
   const data = authenticatorData(attestation.attestationObject);
   if (client === undefined || data === undefined) return "unreadable";

@@ -1,3 +1,5 @@
+import * as z from "zod";
+import type { Immutable } from "../../platform/stored.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { Clock } from "./intervals.ts";
 import type { CredentialRequest } from "./request.ts";
@@ -55,9 +57,12 @@ export const credentialMessage = (
   errorMessage ?? retry?.lastError ?? (state === "processing" ? enrollment?.lastError : undefined);
 
 /** The responses of a security key as received from its peer, still encrypted. */
-export interface KeyResponses {
-  readonly serial?: string;
-  readonly firmware?: string;
-  readonly credentials: readonly string[];
-  readonly pin?: string;
-}
+export const keyResponsesSchema = z.lazy(() =>
+  z.object({
+    serial: z.string().exactOptional(),
+    firmware: z.string().exactOptional(),
+    credentials: z.array(z.string()),
+    pin: z.string().exactOptional(),
+  }),
+);
+export type KeyResponses = Immutable<z.output<typeof keyResponsesSchema>>;

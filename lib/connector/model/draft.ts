@@ -1,6 +1,6 @@
 import type { Caller } from "../../platform/caller.ts";
 import { type Instant, plus } from "../../platform/time.ts";
-import type { CredentialRequest, Origin, Recipient, Replaces, ShipmentOrder } from "./request.ts";
+import type { CredentialRequest, ShipmentOrder } from "./request.ts";
 import { hasPinMail, type SecurityKey } from "./security-key.ts";
 
 /** A credential as the caller requested it. */
@@ -25,11 +25,11 @@ export type SecurityKeyDraft = Pick<
 
 /** A parsed create body of either API version. */
 export interface RequestDraft {
-  readonly recipient: Recipient;
+  readonly recipient: CredentialRequest["recipient"];
   readonly emailsTo: readonly string[];
   readonly shipment?: ShipmentOrder;
   readonly keys: readonly SecurityKeyDraft[];
-  readonly replaces?: Replaces;
+  readonly replaces?: NonNullable<CredentialRequest["replaces"]>;
 }
 
 /** Returns a random version 4 UUID (RFC 9562 section 5.4). */
@@ -53,7 +53,7 @@ export function receivedRequest(
     defaultIdp,
   }: {
     id: string;
-    origin: Origin;
+    origin: CredentialRequest["origin"];
     claim?: string | undefined;
     createdBy?: Caller | undefined;
     now: Instant;

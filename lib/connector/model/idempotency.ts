@@ -1,12 +1,47 @@
 import { createHash, createHmac } from "node:crypto";
+import * as z from "zod";
 import type { Caller } from "../../platform/caller.ts";
-import type { Fault, FaultDetails } from "../../platform/fault.ts";
+import { type Fault, faultKinds } from "../../platform/fault.ts";
+import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { between, type Instant } from "../../platform/time.ts";
-import type { CreatedIds } from "./draft.ts";
-import type { CredentialRequest, Origin } from "./request.ts";
+import type { CredentialRequest } from "./request.ts";
 
-/** What of a refusal is stored, so that a repeat gets the same response. */
-type KeptRefusal = Pick<Fault, "kind" | "message"> & Pick<FaultDetails, "data" | "problems">;
+const text = z.string();
+
+/** Returns the schema of the columns of a claim: the use of an Idempotency-Key by one caller at one endpoint. */
+export const claimSchema = () =>
+  z.object({
+    /** SHA-256 of caller, endpoint and Idempotency-Key, none of which is stored in clear. */
+    scope: text,
+    fingerprint: text,
+    /** Chosen before the request is stored. */
+    requestId: text,
+    claimedAt: storedInstant,
+    /** The time from which the Idempotency-Key may be used again. */
+    endsAt: storedInstant,
+    /**
+     * The outcome of the create (C6). Absent while the call runs, and after a crash. `unreconciled`: the order was not answered, and the
+     * request's row decides. `erased`: the request was erased, and with it the answer.
+     */
+    answer: z
+      .union([
+        z.object({ created: z.object({ requestId: text, shipmentId: text.exactOptional() }) }),
+        /** What of a refusal is stored, so that a repeat gets the same response. */
+        z.object({
+          refused: z.object({
+            kind: z.enum(faultKinds),
+            message: text,
+            data: z.record(text, z.unknown()).exactOptional(),
+            problems: z.array(z.object({ path: text, reason: text, code: text.exactOptional() })).exactOptional(),
+          }),
+        }),
+        z.literal(["unreconciled", "erased"]),
+      ])
+      .exactOptional(),
+  });
+export type Claim = Immutable<z.output<ReturnType<typeof claimSchema>>>;
+export type KeptAnswer = NonNullable<Claim["answer"]>;
+type KeptRefusal = Extract<KeptAnswer, { readonly refused: unknown }>["refused"];
 
 /** Returns what is stored of a refusal. */
 export const toKeptRefusal = ({ kind, message, data, problems }: Fault): KeptRefusal => ({
@@ -25,31 +60,12 @@ export const withoutPeerText = ({ kind, data }: KeptRefusal): KeptRefusal => {
   return { kind, message, ...(data?.code !== undefined && { data: { code: data.code, message } }) };
 };
 
-/** The stored outcome of a create with an Idempotency-Key (C6). */
-export type KeptAnswer =
-  | { readonly created: CreatedIds }
-  | { readonly refused: KeptRefusal }
-  /** The order was not answered: the request's row decides. */
-  | "unreconciled"
-  /** The request was erased, and with it the answer. */
-  | "erased";
-
-/** The use of an Idempotency-Key by one caller at one endpoint. */
-export interface Claim {
-  /** SHA-256 of caller, endpoint and Idempotency-Key, none of which is stored in clear. */
-  readonly scope: string;
-  readonly fingerprint: string;
-  /** Chosen before the request is stored. */
-  readonly requestId: string;
-  readonly claimedAt: Instant;
-  /** The time from which the Idempotency-Key may be used again. */
-  readonly endsAt: Instant;
-  /** Absent while the call runs, and after a crash. */
-  readonly answer?: KeptAnswer;
-}
-
 /** Returns the scope of an Idempotency-Key: its caller and endpoint. Two subjects of one application are two callers (G3). */
-export const scopeOf = (origin: Origin, { kind, application, subject }: Caller, idempotencyKey: string): string =>
+export const scopeOf = (
+  origin: CredentialRequest["origin"],
+  { kind, application, subject }: Caller,
+  idempotencyKey: string,
+): string =>
   createHash("sha256")
     .update(JSON.stringify([origin, kind, application, subject ?? null, idempotencyKey]))
     .digest("hex");

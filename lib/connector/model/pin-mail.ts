@@ -1,4 +1,4 @@
-import type { PinMail } from "./security-key.ts";
+import type { SecurityKey } from "./security-key.ts";
 
 /** The languages of PIN emails, as BCP 47 tags. */
 export const pinMailLanguages = ["en", "de"] as const;
@@ -19,7 +19,7 @@ export function isMailable(email: string, domains: readonly string[]): boolean {
 }
 
 /** Returns the message of a PIN email in reads: why it was not sent, and which addresses were left out. */
-export function pinMailMessage({ retry, leftOut = [] }: PinMail): string | undefined {
+export function pinMailMessage({ retry, leftOut = [] }: SecurityKey["mail"]): string | undefined {
   const note = leftOut.length === 0 ? undefined : `PIN_MAIL_DOMAINS does not allow: ${leftOut.join(", ")}.`;
   return [retry?.lastError, note].filter(text => text !== undefined).join(" ") || undefined;
 }

@@ -1,15 +1,18 @@
+import * as z from "zod";
+import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 
 /** The attempts of one piece of work: how many failed, and when the next one is due. */
-export interface Retry {
+export const retrySchema = z.object({
   /** Failed attempts, for the back-off. */
-  readonly attempts: number;
-  readonly nextAt: Instant;
+  attempts: z.int(),
+  nextAt: storedInstant,
   /** The time before which the peer must not be called, from its Retry-After. An on-demand job waits for it too. */
-  readonly notBefore?: Instant;
+  notBefore: storedInstant.exactOptional(),
   /** Why the last attempt failed. */
-  readonly lastError?: string;
-}
+  lastError: z.string().exactOptional(),
+});
+export type Retry = Immutable<z.output<typeof retrySchema>>;
 
 /** The wait after a failed attempt in milliseconds. It doubles with each attempt from `minMs` up to `maxMs`. */
 export interface BackOff {

@@ -1,9 +1,12 @@
-import type { Caller } from "../../platform/caller.ts";
-import type { Instant } from "../../platform/time.ts";
-import type { Due, Lease } from "./request.ts";
-import type { Retry } from "./retry.ts";
-import type { CredentialState, RevocationReason, revocationStates, SecurityKeyState } from "./states.ts";
-import type { Binding } from "./webauthn.ts";
+import * as z from "zod";
+import { type Immutable, storedInstant } from "../../platform/stored.ts";
+import { callerSchema, dueSchema, leaseSchema } from "./request.ts";
+import { retrySchema } from "./retry.ts";
+import { credentialStates, revocationReasons, revocationStates, securityKeyStates } from "./states.ts";
+
+const text = z.string();
+const isSet = z.boolean();
+const count = z.int();
 
 /** Who chooses a PIN: the key maker (`generated`), or the user at enrollment (`user_entered`). */
 export const pinEntryMethods = ["generated", "user_entered"] as const;
@@ -12,114 +15,122 @@ export const pinDeliveryMethods = ["none", "app", "email"] as const;
 
 export const authenticatorTypes = ["hardware", "software"] as const;
 
-export interface PinRequest {
-  readonly length: number;
-  readonly entryMethod: (typeof pinEntryMethods)[number];
-  readonly deliveryMethod: (typeof pinDeliveryMethods)[number];
-}
-
-/** A credential on a security key. */
-export interface Credential {
-  readonly idpId: string;
-  /** The value of the caller, later that of the IdP's creation options. */
-  readonly relyingPartyId?: string;
-  readonly userId: string;
-  readonly state: CredentialState;
-  /** Why it ended, or why its response cannot be used. The reason for a further attempt is in `retry`. */
-  readonly errorMessage?: string;
-  /** The state that the IdP needs to activate, read back and compensate, sealed. */
-  readonly idpState?: string;
-  /** The values that a response must match. */
-  readonly binding?: Binding;
-  readonly challengeExpiresAt?: Instant;
-  /** The private response key, sealed. */
-  readonly responseKey?: string;
-  readonly credentialId?: string;
-  /** The model of the authenticator, as a UUID. Absent if the authenticator does not disclose it. */
-  readonly aaguid?: string;
-  /** When the IdP was known to have registered it. */
-  readonly activatedAt?: Instant;
-  readonly retryableUntil?: Instant;
-  /**
-   * Set before an activation is sent, removed by its answer. An unanswered attempt is read back before the next one.
-   */
-  readonly triedAt?: Instant;
-  /** A refusal after an unanswered attempt. It is accepted only after a second read-back. */
-  readonly refusal?: { readonly at: Instant; readonly reason: string };
-  /** The attempts to activate it, from its response to its end. */
-  readonly retry?: Retry;
-  /** The id under which the IdP lists it, if that follows neither from the credential id nor from the IdP state. */
-  readonly registrationId?: string;
-  readonly revocation?: Revocation;
-}
-
-/** The removal of an active credential at its IdP. */
-export interface Revocation {
-  readonly state: (typeof revocationStates)[number];
-  readonly reason: RevocationReason;
-  /** Who asked for it. Absent if a job did. */
-  readonly requestedBy?: Caller;
-  readonly requestedAt: Instant;
-  readonly revokedAt?: Instant;
-  /** The attempts. They are kept when it has ended. */
-  readonly retry: Retry;
-}
+/** A credential on a security key, in its row. */
+export const credentialSchema = z.lazy(() =>
+  z.object({
+    idpId: text,
+    /** The value of the caller, later that of the IdP's creation options. */
+    relyingPartyId: text.exactOptional(),
+    userId: text,
+    state: z.enum(credentialStates),
+    /** Why it ended, or why its response cannot be used. The reason for a further attempt is in `retry`. */
+    errorMessage: text.exactOptional(),
+    /** The state that the IdP needs to activate, read back and compensate, sealed. */
+    idpState: text.exactOptional(),
+    /** The values of a challenge that its response must match. The challenge itself is not stored. */
+    binding: z
+      .object({
+        /** base64url SHA-256 of the challenge's bytes. */
+        challengeHash: text,
+        origin: text,
+        relyingPartyId: text,
+        /** Whether the options require user verification, that is a PIN. */
+        userVerification: isSet,
+      })
+      .exactOptional(),
+    challengeExpiresAt: storedInstant.exactOptional(),
+    /** The private response key, sealed. */
+    responseKey: text.exactOptional(),
+    credentialId: text.exactOptional(),
+    /** The model of the authenticator, as a UUID. Absent if the authenticator does not disclose it. */
+    aaguid: text.exactOptional(),
+    /** When the IdP was known to have registered it. */
+    activatedAt: storedInstant.exactOptional(),
+    retryableUntil: storedInstant.exactOptional(),
+    /** Set before an activation is sent, removed by its answer. An unanswered attempt is read back before the next one. */
+    triedAt: storedInstant.exactOptional(),
+    /** A refusal after an unanswered attempt. It is accepted only after a second read-back. */
+    refusal: z.object({ at: storedInstant, reason: text }).exactOptional(),
+    /** The attempts to activate it, from its response to its end. */
+    retry: retrySchema.exactOptional(),
+    /** The id under which the IdP lists it, if that follows neither from the credential id nor from the IdP state. */
+    registrationId: text.exactOptional(),
+    /** The removal of an active credential at its IdP. */
+    revocation: z
+      .object({
+        state: z.enum(revocationStates),
+        reason: z.enum(revocationReasons),
+        /** Who asked for it. Absent if a job did. */
+        requestedBy: callerSchema.exactOptional(),
+        requestedAt: storedInstant,
+        revokedAt: storedInstant.exactOptional(),
+        /** The attempts. They are kept when it has ended. */
+        retry: retrySchema,
+      })
+      .exactOptional(),
+  }),
+);
+export type Credential = Immutable<z.output<typeof credentialSchema>>;
+export type Revocation = NonNullable<Credential["revocation"]>;
 
 /** The PIN email of a security key. */
-export interface PinMail {
-  readonly state: "waiting" | "due" | "sent" | "given_up" | "none";
-  /** The number of sends, 0 before the first. The operation id of a send is computed from it. */
-  readonly number: number;
-  /** Set before a send, removed by its outcome. */
-  readonly triedAt?: Instant;
-  /** The sends with the current number that the mail service has accepted, and whose outcome is not known. */
-  readonly accepted?: number;
-  readonly sentAt?: Instant;
-  readonly firstDueAt?: Instant;
-  /** The attempts to send it, from the time at which it is due. */
-  readonly retry?: Retry;
-  /** The mail service's error code of the last attempt, if it gave one. */
-  readonly errorCode?: string;
-  /** Addresses that the last attempt left out, because `PIN_MAIL_DOMAINS` no longer allows them. */
-  readonly leftOut?: readonly string[];
-  /** Times of resends within the last hour. */
-  readonly resentAt?: readonly Instant[];
-}
+const mailSchema = z.lazy(() =>
+  z.object({
+    state: z.enum(["waiting", "due", "sent", "given_up", "none"]),
+    /** The number of sends, 0 before the first. The operation id of a send is computed from it. */
+    number: count,
+    /** Set before a send, removed by its outcome. */
+    triedAt: storedInstant.exactOptional(),
+    /** The sends with the current number that the mail service has accepted, and whose outcome is not known. */
+    accepted: count.exactOptional(),
+    sentAt: storedInstant.exactOptional(),
+    firstDueAt: storedInstant.exactOptional(),
+    /** The attempts to send it, from the time at which it is due. */
+    retry: retrySchema.exactOptional(),
+    /** The mail service's error code of the last attempt, if it gave one. */
+    errorCode: text.exactOptional(),
+    /** Addresses that the last attempt left out, because `PIN_MAIL_DOMAINS` no longer allows them. */
+    leftOut: z.array(text).exactOptional(),
+    /** Times of resends within the last hour. */
+    resentAt: z.array(storedInstant).exactOptional(),
+  }),
+);
 
-/** A security key of a shipment, or an on-site authenticator. */
-export interface SecurityKey {
-  /**
-   * `s-01-001` is the first security key of shipment item 1; `a-01` is the first authenticator. Ids sort in the order
-   * of the request.
-   */
-  readonly id: string;
-  /** Whether the key maker programs and ships the security key, or the user enrolls an authenticator on site. */
-  readonly provisioning: "shipped" | "on_site";
-  /** The custom name, without the serial number. */
-  readonly name?: string;
-  readonly customizationId?: string;
-  readonly productId?: number;
-  readonly inventoryProductId?: number;
-  readonly preferredAuthenticatorType?: (typeof authenticatorTypes)[number];
-  readonly state: SecurityKeyState;
-  readonly serial?: string;
-  readonly firmware?: string;
-  readonly pinRequest?: PinRequest;
-  /** The private response key of the PIN, sealed. */
-  readonly pinResponseKey?: string;
-  /** The name of the blob with the responses as received, still encrypted. */
-  readonly responses?: string;
-  readonly credentials: readonly Credential[];
-  readonly mail: PinMail;
-  /** The latest request whose keys replace this one, and when it was created. */
-  readonly replacedBy?: { readonly requestId: string; readonly orderedAt: Instant };
-  /** The polls of an authenticator, from the start of the request to the end of the enrollment. */
-  readonly enrollment?: Retry;
-  /** Set for security keys of version 1 shipments, which process-shipments also activates and mails. */
-  readonly ofShipmentV1?: boolean;
-  readonly due?: Due;
-  readonly lease?: Lease;
-}
+/** Returns the schema of the columns of a security key: one of a shipment, or an on-site authenticator. */
+export const securityKeySchema = () =>
+  z.object({
+    /** `s-01-001` is the first security key of shipment item 1; `a-01` is the first authenticator. Ids sort in the order of the request. */
+    id: text,
+    /** Whether the key maker programs and ships the security key, or the user enrolls an authenticator on site. */
+    provisioning: z.enum(["shipped", "on_site"]),
+    /** The custom name, without the serial number. */
+    name: text.exactOptional(),
+    customizationId: text.exactOptional(),
+    productId: z.number().exactOptional(),
+    inventoryProductId: z.number().exactOptional(),
+    preferredAuthenticatorType: z.enum(authenticatorTypes).exactOptional(),
+    state: z.enum(securityKeyStates),
+    serial: text.exactOptional(),
+    firmware: text.exactOptional(),
+    pinRequest: z
+      .object({ length: count, entryMethod: z.enum(pinEntryMethods), deliveryMethod: z.enum(pinDeliveryMethods) })
+      .exactOptional(),
+    /** The private response key of the PIN, sealed. */
+    pinResponseKey: text.exactOptional(),
+    /** The name of the blob with the responses as received, still encrypted. */
+    responses: text.exactOptional(),
+    credentials: z.array(credentialSchema),
+    mail: mailSchema,
+    /** The latest request whose keys replace this one, and when it was created. */
+    replacedBy: z.object({ requestId: text, orderedAt: storedInstant }).exactOptional(),
+    /** The polls of an authenticator, from the start of the request to the end of the enrollment. */
+    enrollment: retrySchema.exactOptional(),
+    /** Set for security keys of version 1 shipments, which process-shipments also activates and mails. */
+    ofShipmentV1: isSet.exactOptional(),
+    due: dueSchema.exactOptional(),
+    lease: leaseSchema.exactOptional(),
+  });
+export type SecurityKey = Immutable<z.output<ReturnType<typeof securityKeySchema>>>;
 
 /** Whether the security key is programmed on site and not shipped. */
 export const isOnSite = ({ provisioning }: Pick<SecurityKey, "provisioning">): boolean => provisioning === "on_site";

@@ -1,35 +1,38 @@
+import * as z from "zod";
+import type { Immutable } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import { credentialMessage } from "./credential.ts";
 import { pinMailMessage } from "./pin-mail.ts";
-import type { CredentialRequest, Delivery, Shipment, Tracking } from "./request.ts";
+import type { CredentialRequest, Delivery, Shipment } from "./request.ts";
 import { isOnSite, type SecurityKey } from "./security-key.ts";
 
 /** The stored states of a shipment. `processing` is not stored, because it ends with a lease and without a write (C9). */
 export const shipmentStates = ["ongoing", "complete", "pending_pin_sending"] as const;
 
-/** A shipment's state and processing error (specification section 2). */
-export interface ShipmentStatus {
-  readonly state: (typeof shipmentStates)[number];
-  readonly errorMessage?: string;
-}
+/** Returns the schema of the record of a shipment id: the linked request, and a copy of the shipment's status. */
+export const shipmentRecordSchema = () =>
+  z.object({
+    requestId: z.string(),
+    state: z.enum(shipmentStates).exactOptional(),
+    errorMessage: z.string().exactOptional(),
+  });
+export type ShipmentRecord = Immutable<z.output<ReturnType<typeof shipmentRecordSchema>>>;
 
-/** The record of a shipment id: the linked request, and a copy of the status. */
-export interface ShipmentRecord extends Partial<ShipmentStatus> {
-  readonly requestId: string;
-}
+/** A shipment's state and processing error (specification section 2). */
+type ShipmentStatus = Omit<ShipmentRecord, "requestId">;
 
 /** Returns the status of a request's shipment from the rows of the request. The record of the shipment is only a copy. */
-export function shipmentStatusOf(request: CredentialRequest, keys: readonly SecurityKey[]): ShipmentStatus {
+export function shipmentStatusOf(request: CredentialRequest, keys: readonly SecurityKey[]) {
   const shipped = keys.filter(key => !isOnSite(key));
   const errorMessage = processingError(request, shipped);
   return { state: stateOf(shipped), ...(errorMessage !== undefined && { errorMessage }) };
 }
 
 /** Whether two statuses are equal. */
-export const isSameStatus = (one: Partial<ShipmentStatus>, other: Partial<ShipmentStatus>): boolean =>
+export const isSameStatus = (one: ShipmentStatus, other: ShipmentStatus): boolean =>
   one.state === other.state && one.errorMessage === other.errorMessage;
 
-function stateOf(keys: readonly SecurityKey[]): ShipmentStatus["state"] {
+function stateOf(keys: readonly SecurityKey[]): (typeof shipmentStates)[number] {
   if (!keys.every(({ state }) => state === "complete")) return "ongoing";
   const isUnsent = ({ mail }: SecurityKey) =>
     mail.state === "given_up" || (mail.state === "due" && mail.retry?.lastError !== undefined);
@@ -90,7 +93,7 @@ export const withDeliveryEnd = ({ shipment, ...delivery }: Delivery, now: Instan
 /** What the delivery service reports of a shipment on its way. */
 interface ShipmentReport {
   readonly state: { readonly id: number; readonly message?: string | undefined };
-  readonly tracking?: Tracking | undefined;
+  readonly tracking?: NonNullable<Shipment["tracking"]> | undefined;
 }
 
 /** Returns a shipment after a report. What is known of its tracking and missing in the report is kept. */

@@ -31,13 +31,3 @@ export interface Attestation {
   readonly attestationObject: string;
   readonly clientExtensionResults: Readonly<Record<string, unknown>>;
 }
-
-/** The stored values of a challenge that its response must match. The challenge itself is not stored. */
-export interface Binding {
-  /** base64url SHA-256 of the challenge's bytes. */
-  readonly challengeHash: string;
-  readonly origin: string;
-  readonly relyingPartyId: string;
-  /** Whether the options require user verification, that is a PIN. */
-  readonly userVerification: boolean;
-}

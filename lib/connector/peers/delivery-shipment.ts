@@ -3,7 +3,7 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { plainIdentifier, plainText } from "../../platform/peers/plain-text.ts";
 import { instant, parseUtc } from "../../platform/time.ts";
 import type { KeyResponses } from "../model/credential.ts";
-import type { Tracking } from "../model/request.ts";
+import type { Shipment } from "../model/request.ts";
 import { blankToUndefined, type DeliveryShipment } from "./delivery-wire.ts";
 
 const number = z.lazy(() =>
@@ -155,7 +155,7 @@ export const shipment = z.lazy(() =>
 function trackingOf(body: {
   readonly tracking_number?: string | undefined;
   readonly tracking_link?: string | undefined;
-}): Tracking | undefined {
+}): NonNullable<Shipment["tracking"]> | undefined {
   const tracking = omitUndefined({ number: plainIdentifier(body.tracking_number), link: body.tracking_link });
   return Object.keys(tracking).length === 0 ? undefined : tracking;
 }

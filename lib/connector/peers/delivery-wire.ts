@@ -1,6 +1,6 @@
 import type { Instant } from "../../platform/time.ts";
 import type { KeyResponses } from "../model/credential.ts";
-import type { MailingAddress, Recipient, ShipmentOrder, Tracking } from "../model/request.ts";
+import type { CredentialRequest, Shipment, ShipmentOrder } from "../model/request.ts";
 
 /** The security keys of one model in an order. */
 export interface OrderedItem {
@@ -18,7 +18,7 @@ export interface OrderedItem {
 /** A shipment to order, with all defaults set. */
 export interface DeliveryOrder extends ShipmentOrder {
   readonly customerReference: string;
-  readonly recipient: Omit<Recipient, "externalId">;
+  readonly recipient: Omit<CredentialRequest["recipient"], "externalId">;
   readonly items: readonly OrderedItem[];
 }
 
@@ -27,10 +27,10 @@ export interface DeliveryShipment {
   readonly shipmentId: string;
   readonly requestedAt?: Instant | undefined;
   readonly customerReference?: string | undefined;
-  readonly tracking?: Tracking | undefined;
+  readonly tracking?: NonNullable<Shipment["tracking"]> | undefined;
   readonly state: { readonly id: number; readonly message?: string | undefined };
   readonly recipient: Partial<Blankable<DeliveryOrder["recipient"]>>;
-  readonly mailingAddress: Partial<Blankable<MailingAddress>>;
+  readonly mailingAddress: Partial<Blankable<ShipmentOrder["mailingAddress"]>>;
   readonly items: readonly {
     readonly productId?: number | undefined;
     readonly inventoryProductId?: number | undefined;

@@ -3,18 +3,18 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { plainIdentifier, plainText } from "../../platform/peers/plain-text.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { KeyResponses } from "../model/credential.ts";
-import type { Recipient } from "../model/request.ts";
-import type { PinRequest, SecurityKey } from "../model/security-key.ts";
+import type { CredentialRequest } from "../model/request.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import { blankToUndefined } from "./delivery-wire.ts";
 
 /** An authenticator to enroll on site. */
 export interface AuthenticatorOrder extends Pick<SecurityKey, "customizationId"> {
-  readonly recipient: Pick<Recipient, "externalId" | "email" | "firstName" | "lastName">;
+  readonly recipient: Pick<CredentialRequest["recipient"], "externalId" | "email" | "firstName" | "lastName">;
   readonly emailsTo: readonly string[];
   readonly name: string;
   readonly preferredAuthenticatorType: NonNullable<SecurityKey["preferredAuthenticatorType"]>;
   readonly expiresAt: Instant;
-  readonly pin?: PinRequest;
+  readonly pin?: NonNullable<SecurityKey["pinRequest"]>;
   readonly pinRequest?: string;
   readonly credentialRequests: readonly string[];
 }

@@ -5,13 +5,13 @@ import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { mailService } from "../model/peer-names.ts";
 import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
-import type { PinMail, SecurityKey } from "../model/security-key.ts";
+import type { SecurityKey } from "../model/security-key.ts";
 import type { StepOutcome } from "../runs/step.ts";
 
 /** Returns the number of the current send, from 1. */
-export const sendNumber = ({ number }: PinMail): number => Math.max(1, number);
+export const sendNumber = ({ number }: SecurityKey["mail"]): number => Math.max(1, number);
 
-const changed = (change: (mail: PinMail) => PinMail): StepOutcome => ({
+const changed = (change: (mail: SecurityKey["mail"]) => SecurityKey["mail"]): StepOutcome => ({
   change: key => ({ ...key, mail: change(key.mail) }),
 });
 
@@ -27,7 +27,7 @@ export function sent(keyId: string, { now, log }: ConnectorDeps): StepOutcome {
 }
 
 /** The email waits until a time that the mail service has set. */
-export const mailAt = (at: Instant, change = (mail: PinMail): PinMail => mail): StepOutcome =>
+export const mailAt = (at: Instant, change = (mail: SecurityKey["mail"]): SecurityKey["mail"] => mail): StepOutcome =>
   changed(mail => change({ ...mail, retry: waitUntil(at, mail.retry) }));
 
 /** The email is not sent any more. One that was never sent counts as the first, so that a resend has another number. */

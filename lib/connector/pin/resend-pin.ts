@@ -7,7 +7,7 @@ import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/load
 import { mailService } from "../model/peer-names.ts";
 import { isMailable } from "../model/pin-mail.ts";
 import { firstAttempt } from "../model/retry.ts";
-import { type PinMail, queueOf, type SecurityKey } from "../model/security-key.ts";
+import { queueOf, type SecurityKey } from "../model/security-key.ts";
 import { loadUnleased } from "../runs/load-unleased.ts";
 import { isStopped } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, isPastDeadline, type Run, retryAfterLease, startRun } from "../runs/run.ts";
@@ -155,7 +155,7 @@ function resend({ loaded, keyId, run }: KeyInRun, deps: ConnectorDeps): Promise<
   return runStep({ loaded, keyId, run }, step, () => false, deps);
 }
 
-function nextMail(key: SecurityKey, at: Instant): PinMail {
+function nextMail(key: SecurityKey, at: Instant): SecurityKey["mail"] {
   const { leftOut, triedAt, accepted, errorCode, ...mail } = key.mail;
   return {
     ...mail,

@@ -1,12 +1,12 @@
 import type { Instant } from "../../platform/time.ts";
 import type { RequestValues } from "../model/loaded-request.ts";
-import type { CredentialRequest, Replaces } from "../model/request.ts";
+import type { CredentialRequest } from "../model/request.ts";
 import { foldName } from "../model/request-lists.ts";
 import type { Credential, SecurityKey } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
 
 /** Returns the replaced security key as reads and events name it. */
-export const replacesFields = ({ requestId, keyId, reason, revoke }: Replaces) => ({
+export const replacesFields = ({ requestId, keyId, reason, revoke }: NonNullable<CredentialRequest["replaces"]>) => ({
   credential_request_id: requestId,
   key_id: keyId,
   reason,

@@ -1,27 +1,30 @@
 import * as z from "zod";
 import type { Log } from "../../platform/log.ts";
+import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { changeRows } from "../../platform/tables/row-batches.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { readOrLog, schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import { readOrLog } from "../../platform/tables/row-schema.ts";
 import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant, Now } from "../../platform/time.ts";
-import type { Due, Lease, Queue } from "../model/request.ts";
-import { dueSchema, leaseSchema, schemaVersion } from "../storage/request-columns.table.ts";
+import { type Due, dueSchema, type Lease, leaseSchema } from "../model/request.ts";
+import { schemaVersion } from "../storage/request-columns.table.ts";
 
 /** Table of the index of due work. */
 export const dueTable = "due";
 
+const entrySchema = () =>
+  dueSchema.extend({
+    requestId: z.string(),
+    keyId: z.string().exactOptional(),
+    writtenAt: storedInstant,
+    /**
+     * Set by a run that has taken the row, so that other runs leave it out. Only saves them calls: what a run may do is
+     * decided by the lease in the row that it points to.
+     */
+    lease: leaseSchema.exactOptional(),
+  });
 /** One row of the index of due work. */
-export interface DueEntry extends Due {
-  readonly requestId: string;
-  readonly keyId?: string;
-  readonly writtenAt: Instant;
-  /**
-   * Set by a run that has taken the row, so that other runs leave it out. Only saves them calls: what a run may do is
-   * decided by the lease in the row that it points to.
-   */
-  readonly lease?: Lease;
-}
+export type DueEntry = Immutable<z.output<ReturnType<typeof entrySchema>>>;
 
 /** A row of the index of due work as read. */
 export interface DueRow extends DueEntry {
@@ -31,20 +34,12 @@ export interface DueRow extends DueEntry {
 /** The columns of a row. Its partition is the queue, and its row key begins with the time. */
 export const dueColumns = rowColumns<DueEntry, "queue" | "at">(
   { kind: "due", version: schemaVersion, keyed: ["queue", "at"] },
-  () =>
-    schemaOf<DueEntry>()(
-      dueSchema.extend({
-        requestId: z.string(),
-        keyId: z.string().exactOptional(),
-        writtenAt: storedInstant,
-        lease: leaseSchema.exactOptional(),
-      }),
-    ),
+  entrySchema,
 );
 
 /** Returns the entry in a row. */
 export const dueEntryIn = (row: Row): DueEntry =>
-  dueColumns.fromRow(row, { queue: row.partitionKey as Queue, at: row.rowKey.split("_")[0] ?? "" });
+  dueColumns.fromRow(row, { queue: row.partitionKey as Due["queue"], at: row.rowKey.split("_")[0] ?? "" });
 
 /** An item of due work: of a request, or of one of its security keys. */
 export interface DueItem {
@@ -68,7 +63,7 @@ export function dueIndex(tables: Tables, { now, log }: { readonly now: Now; read
     },
 
     /** Yields the due item of a queue in order of time: up to `until` and from the row `from` on, if they are given. */
-    async *entries(queue: Queue, until?: Instant, from?: DueEntry): AsyncGenerator<DueRow> {
+    async *entries(queue: Due["queue"], until?: Instant, from?: DueEntry): AsyncGenerator<DueRow> {
       const range = {
         ...(until !== undefined && { before: `${until}~` }),
         ...(from !== undefined && { from: rowKeyOf({ due: from, ...from }) }),

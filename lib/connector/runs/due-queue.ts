@@ -1,6 +1,6 @@
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { Queue } from "../model/request.ts";
+import type { Due } from "../model/request.ts";
 import type { DueEntry, DueRow } from "./due-index.table.ts";
 import { mustLeave } from "./peer-calls.ts";
 import { isDue, isLeasedByAnother, isPastDeadline, newLease, type Run } from "./run.ts";
@@ -37,7 +37,7 @@ const pageRows = 1000;
  * at once does without these leases: for a few requests a transaction would cost more than it saves. Leases of a host
  * that has stopped expire.
  */
-export function dueQueue(queue: Queue, run: Run, until: Instant | undefined, deps: ConnectorDeps): DueQueue {
+export function dueQueue(queue: Due["queue"], run: Run, until: Instant | undefined, deps: ConnectorDeps): DueQueue {
   const { requests, now, intervals } = deps;
   const open = (from?: DueRow) => requests.due(queue, until, from)[Symbol.asyncIterator]();
   let unread = open();

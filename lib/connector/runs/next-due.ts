@@ -2,7 +2,7 @@ import { between, earliest, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking, isWaiting } from "../model/credential.ts";
 import { deliveryService, idpName, mailService, preRegistrationApi } from "../model/peer-names.ts";
-import type { CredentialRequest, Due, Queue } from "../model/request.ts";
+import type { CredentialRequest, Due } from "../model/request.ts";
 import { type BackOff, firstAttempt, postpone } from "../model/retry.ts";
 import { isOnSite, queueOf, type SecurityKey } from "../model/security-key.ts";
 import { deliveryStateOf } from "../model/shipment.ts";
@@ -22,7 +22,7 @@ export function releaseLease({ lease, due, ...key }: SecurityKey, clock: Clock):
  */
 export function postponeRequest(
   { lease, ...request }: CredentialRequest,
-  queue: Queue,
+  queue: Due["queue"],
   backOff: BackOff,
   { now }: Pick<Clock, "now">,
   retryAfter?: number,

@@ -3,7 +3,7 @@ import { type Fields, withLogFields } from "../../platform/log.ts";
 import { between, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import type { Due, Queue } from "../model/request.ts";
+import type { Due } from "../model/request.ts";
 import type { DueEntry } from "./due-index.table.ts";
 import { type DueRequest, dueQueue } from "./due-queue.ts";
 import { takeEndOfPauses } from "./peer-calls.ts";
@@ -20,7 +20,7 @@ import { isStaleRow } from "./stale-row.ts";
  * must not be called
  */
 export async function forEachDue(
-  queue: Queue,
+  queue: Due["queue"],
   run: Run,
   deps: ConnectorDeps,
   work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<boolean>,

@@ -2,17 +2,17 @@ import { createHash } from "node:crypto";
 import * as z from "zod";
 import { chunksOf } from "../../platform/chunks.ts";
 import type { Log } from "../../platform/log.ts";
+import { type Immutable, storedInstant } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { readOrLog, schemaOf, storedInstant } from "../../platform/tables/row-schema.ts";
+import { readOrLog } from "../../platform/tables/row-schema.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
-import type { Instant, Now } from "../../platform/time.ts";
+import type { Now } from "../../platform/time.ts";
 import { type ListKey, type RequestList, sortKeyOf } from "../model/request-lists.ts";
 import { schemaVersion } from "./request-columns.table.ts";
 
-export interface ListEntry extends ListKey {
-  readonly writtenAt: Instant;
-}
+const entrySchema = () => z.object({ requestId: z.string(), createdAt: storedInstant, writtenAt: storedInstant });
+export type ListEntry = Immutable<z.output<ReturnType<typeof entrySchema>>>;
 
 /** An entry of a list of requests, with its list. */
 export interface ListedEntry extends ListEntry {
@@ -22,9 +22,7 @@ export interface ListedEntry extends ListEntry {
 /** Table of the lists of requests. */
 export const listsTable = "requestlists";
 
-export const listColumns = rowColumns<ListEntry>({ kind: "list", version: schemaVersion }, () =>
-  schemaOf<ListEntry>()(z.object({ requestId: z.string(), createdAt: storedInstant, writtenAt: storedInstant })),
-);
+export const listColumns = rowColumns<ListEntry>({ kind: "list", version: schemaVersion }, entrySchema);
 
 /** One partition for each state. All names share one, so that a request is added to their lists in one transaction. */
 const namesPartition = "names";

@@ -1,27 +1,14 @@
-import * as z from "zod";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { rowColumns } from "../../platform/tables/row-columns.ts";
-import { schemaOf } from "../../platform/tables/row-schema.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import {
-  isSameStatus,
-  type ShipmentRecord,
-  type ShipmentStatus,
-  shipmentStates,
-  shipmentStatusOf,
-} from "../model/shipment.ts";
+import { isSameStatus, type ShipmentRecord, shipmentRecordSchema, shipmentStatusOf } from "../model/shipment.ts";
 import { schemaVersion } from "./request-columns.table.ts";
 
-export const shipmentColumns = rowColumns<ShipmentRecord>({ kind: "shipment", version: schemaVersion }, () =>
-  schemaOf<ShipmentRecord>()(
-    z.object({
-      requestId: z.string(),
-      state: z.enum(shipmentStates).exactOptional(),
-      errorMessage: z.string().exactOptional(),
-    }),
-  ),
+export const shipmentColumns = rowColumns<ShipmentRecord>(
+  { kind: "shipment", version: schemaVersion },
+  shipmentRecordSchema,
 );
 
 /** Returns a shipment id as a row key, which does not allow every character. */
@@ -51,7 +38,7 @@ export function shipmentRecords(
     find,
 
     /** Links a shipment to a request. False if it is linked to another request. May be repeated. */
-    async link(shipmentId: string, requestId: string, status: ShipmentStatus): Promise<boolean> {
+    async link(shipmentId: string, requestId: string, status: Omit<ShipmentRecord, "requestId">): Promise<boolean> {
       const columns = shipmentColumns.toColumns({ requestId, ...status });
       if ((await table.insert({ ...keysOf(shipmentId), ...columns })) !== undefined) return true;
       return (await find(shipmentId))?.value.requestId === requestId;

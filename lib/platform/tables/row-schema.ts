@@ -1,4 +1,4 @@
-import * as z from "zod";
+import type * as z from "zod";
 import { isUnavailable } from "../fault.ts";
 import type { Log } from "../log.ts";
 import type { Row } from "./entity.ts";
@@ -38,9 +38,6 @@ export const schemaOf =
     schema: Same<z.output<S>, T> extends true ? S : `differs in ${Differing<z.output<S>, T>}`,
   ): z.ZodType<T> =>
     schema as z.ZodType as z.ZodType<T>;
-
-/** A time as `instant` writes it. */
-export const storedInstant = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 /** Throws a `RowError` for a row of another version than `version` or the one before it (G12). */
 export function checkVersion(kind: string, row: Row, version: number): void {

@@ -15,7 +15,7 @@ import type { KeysReport } from "../../../lib/connector/jobs/process-security-ke
 import { processShipments, type ShipmentsReport } from "../../../lib/connector/jobs/process-shipments.ts";
 import type { CreatedIds } from "../../../lib/connector/model/draft.ts";
 import type { LoadedRequest } from "../../../lib/connector/model/loaded-request.ts";
-import type { CredentialRequest, Queue } from "../../../lib/connector/model/request.ts";
+import type { CredentialRequest, Due } from "../../../lib/connector/model/request.ts";
 import type { SecurityKey } from "../../../lib/connector/model/security-key.ts";
 import type { DueEntry } from "../../../lib/connector/runs/due-index.table.ts";
 import type { Run } from "../../../lib/connector/runs/run.ts";
@@ -63,7 +63,7 @@ export interface TestConnector {
   requestRow(requestId: string): Promise<CredentialRequest>;
   keyRow(requestId: string, keyId?: string): Promise<SecurityKey>;
   /** Everything in a queue of the index. */
-  queue(queue: Queue): Promise<readonly DueEntry[]>;
+  queue(queue: Due["queue"]): Promise<readonly DueEntry[]>;
   /** A further connector on the same storage, peers and clock. */
   anotherInstance(options?: ConnectorOptions): TestConnector;
 }

@@ -4,7 +4,7 @@ import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import { credentialMessage, shownState } from "../../model/credential.ts";
 import { type LoadedRequest, valuesOf } from "../../model/loaded-request.ts";
 import { pinMailMessage } from "../../model/pin-mail.ts";
-import type { CredentialRequest, MailingAddress, Shipment } from "../../model/request.ts";
+import type { CredentialRequest, Shipment, ShipmentOrder } from "../../model/request.ts";
 import { externalIdOf } from "../../model/request-lists.ts";
 import { type Credential, displayName, type SecurityKey } from "../../model/security-key.ts";
 import { deliveryProblem, deliveryStateOf, deliveryStates } from "../../model/shipment.ts";
@@ -198,7 +198,7 @@ const readCredential = (credential: Credential, key: SecurityKey): z.output<type
     revocation: credential.revocation && readRevocation(credential.revocation),
   });
 
-const readAddress = (address: MailingAddress): z.output<typeof mailingAddressV2> =>
+const readAddress = (address: ShipmentOrder["mailingAddress"]): z.output<typeof mailingAddressV2> =>
   omitUndefined({
     street_line1: address.streetLine1,
     street_line2: address.streetLine2,

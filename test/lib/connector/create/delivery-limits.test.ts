@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { deliveryLimitViolations } from "../../../../lib/connector/create/delivery-limits.ts";
-import type { MailingAddress, Recipient, ShipmentOrder } from "../../../../lib/connector/model/request.ts";
+import type { CredentialRequest, ShipmentOrder } from "../../../../lib/connector/model/request.ts";
 
 const long = (length: number) => "x".repeat(length);
 
 function request(changes: {
-  recipient?: Partial<Recipient>;
+  recipient?: Partial<CredentialRequest["recipient"]>;
   shipment?: Partial<ShipmentOrder>;
-  address?: Partial<MailingAddress>;
+  address?: Partial<ShipmentOrder["mailingAddress"]>;
 }) {
   return {
     recipient: {

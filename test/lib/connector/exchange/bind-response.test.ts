@@ -3,7 +3,8 @@ import { decode, encode } from "cborg";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { aaguidOf, bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
-import type { Attestation, Binding, Challenge } from "../../../../lib/connector/model/webauthn.ts";
+import type { Credential } from "../../../../lib/connector/model/security-key.ts";
+import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
 import { AAGUIDS, createAuthenticatorKeys } from "../../../../local/peers/security-key/authenticator-keys.ts";
 
@@ -64,7 +65,7 @@ describe("the binding of a response to its request", () => {
       origin: "https://login.example",
       relyingPartyId: "login.example",
       userVerification: true,
-    } satisfies Binding);
+    } satisfies NonNullable<Credential["binding"]>);
   });
 
   test("rejects a response to another request by its challenge", () => {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
-import type { CredentialRequest, Queue } from "../../../../lib/connector/model/request.ts";
+import type { CredentialRequest, Due } from "../../../../lib/connector/model/request.ts";
 import type { Credential, SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { type DueEntry, dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
 import {
@@ -123,7 +123,7 @@ let count = 0;
 const newId = () => `request-${++count}`;
 const values = (loaded: LoadedRequest | undefined) =>
   loaded && { request: loaded.request.value, keys: loaded.keys.map(({ value }) => value) };
-const dueOf = async (id: string, queue: Queue) => {
+const dueOf = async (id: string, queue: Due["queue"]) => {
   const found: string[] = [];
   for await (const { requestId, at } of store.due(queue)) if (requestId === id) found.push(at);
   return found;
@@ -348,7 +348,8 @@ describe("a credential request in Table storage", () => {
 });
 
 describe("the index of due work", () => {
-  const all = (queue: Queue, until?: string): Promise<readonly DueEntry[]> => Array.fromAsync(store.due(queue, until));
+  const all = (queue: Due["queue"], until?: string): Promise<readonly DueEntry[]> =>
+    Array.fromAsync(store.due(queue, until));
   const at = (second: number) => `2026-02-01T00:00:0${second}.000Z`;
 
   test("is in order of time, up to and with a time, each queue for itself", async () => {
