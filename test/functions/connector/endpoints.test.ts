@@ -248,44 +248,6 @@ describe(create, () => {
     });
   });
 
-  it("names every wrong field, not only the first, and stores nothing", async () => {
-    const before = await countRequests();
-    const body = altered(orderBody([1, 1]), {
-      "recipient.email": "nobody",
-      "recipient.telephone": "call me",
-      "recipient.first_name": undefined,
-      "enrollment_contacts.emails_to[0]": "a@b",
-      "shipment.delivery_type": 3,
-      "shipment.mailing_address.country_code": "XX",
-      "shipment.mailing_address.postal_code": "",
-      "shipment.shipment_items[0].product_id": "one",
-      "shipment.shipment_items[0].name": "nineteen characters",
-      "shipment.shipment_items[1].pin_request.length": 3,
-      "shipment.shipment_items[1].credentials": [],
-      authenticators: [],
-    });
-    const { status, body: reply } = await call(create, { body });
-    expect(status).toBe(400);
-    expect(reply).toEqual(problem("validation", { fields: expect.any(Array) }));
-    expect(reply.error_data.fields.map(({ path }: Body) => path).toSorted()).toEqual(
-      [
-        "recipient.email",
-        "recipient.telephone",
-        "recipient.first_name",
-        "enrollment_contacts.emails_to[0]",
-        "shipment.delivery_type",
-        "shipment.mailing_address.country_code",
-        "shipment.mailing_address.postal_code",
-        "shipment.shipment_items[0].product_id",
-        "shipment.shipment_items[0].name",
-        "shipment.shipment_items[1].pin_request.length",
-        "shipment.shipment_items[1].credentials",
-        "authenticators",
-      ].toSorted(),
-    );
-    expect(await countRequests()).toBe(before);
-  });
-
   it("answers the delivery service's own limits as that service would, before anything is stored", async () => {
     const before = await countRequests();
     const body = altered(orderBody(), { "recipient.last_name": "Featherstonehaugh-Cholmondeley" });
@@ -296,15 +258,6 @@ describe(create, () => {
     });
     expect(await countRequests()).toBe(before);
     expect(peers.entra.count("GET", /creationOptions/)).toBe(0);
-  });
-
-  it("answers an identity provider's no without error_data", async () => {
-    const body = altered(orderBody(), { "shipment.shipment_items[0].credentials[0].user_id": "unknown@example.com" });
-    const { status, body: reply } = await call(create, { body });
-    expect({ status, reply }).toEqual({
-      status: 400,
-      reply: { error_code: "idp_error", error_message: expect.any(String) },
-    });
   });
 
   it("refuses unknown fields by name, and takes null for absent", async () => {

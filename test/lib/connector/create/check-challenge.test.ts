@@ -3,8 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import { createShipmentBodyV1, shipmentFormatV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
-import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { days, plus, seconds } from "../../../../lib/platform/time.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
 import { mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
@@ -16,7 +14,6 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
-import { shipmentBodyV1 } from "../api/v1/shipment-body.ts";
 import { altered } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
@@ -63,15 +60,24 @@ describe("a shipment whose challenge ends before its security keys can be progra
   const tooShort =
     /^The challenge of the identity provider entra ends at \d{4}-\d\d-\d\dT[\d:.]+Z, before a shipped security key can be programmed \(\d{4}-[^)]+Z\)\. Set api-version to beta/;
 
-  test("is refused with version 1.0 of Microsoft Graph, by version 2 of the API", async () => {
-    const connector = await withIdps(version1);
-    await expectRefused(connector, connector.order(), tooShort);
-  });
-
-  test("is refused with version 1.0 of Microsoft Graph, by version 1 of the API", async () => {
-    const connector = await withIdps(version1);
-    const draft = createShipmentBodyV1.parse(shipmentBodyV1());
-    await expectRefused(connector, createRequest(draft, shipmentFormatV1, connector.context), tooShort);
+  test.each([
+    ["version 1.0 of Microsoft Graph", "entra", version1, tooShort],
+    [
+      "a journey of 300 seconds, the default of AM",
+      "aic",
+      {},
+      /provider aic .* Raise the maximum duration of the journey/,
+    ],
+    [
+      "PingOne's time-out",
+      "pingone",
+      { pingone: { "pre-registration-timeout-days": 3 } },
+      /provider pingone .* Raise pre-registration-timeout-days/,
+    ],
+  ])("is refused with %s, also beside authenticators, which are not sent", async (_, idp, changes, message) => {
+    peers.aic.settings({ journeySeconds: 300 });
+    const connector = await withIdps(changes, idp);
+    await expectRefused(connector, connector.order(mixedBody()), message);
   });
 
   test("is refused if Microsoft Graph grants less than it is asked for, which is logged", async () => {
@@ -87,37 +93,12 @@ describe("a shipment whose challenge ends before its security keys can be progra
     ]);
   });
 
-  test("is refused by a journey of 300 seconds, the default of AM", async () => {
-    peers.aic.settings({ journeySeconds: 300 });
-    const connector = await withIdps({}, "aic");
-    await expectRefused(
-      connector,
-      connector.order(),
-      /identity provider aic .* Raise the maximum duration of the journey/,
-    );
-  });
-
-  test("is refused by PingOne's time-out, and its device is removed", async () => {
-    const connector = await withIdps({ pingone: { "pre-registration-timeout-days": 3 } }, "pingone");
-    await expectRefused(
-      connector,
-      connector.order(),
-      /identity provider pingone .* Raise pre-registration-timeout-days/,
-    );
-    expect(peers.pingone.count("DELETE", /devices\/[^/]+$/)).toBe(1);
-  });
-
   test("is refused if one of two IdPs on one security key is too short, and compensated at the other", async () => {
     const connector = await withIdps(version1, "pingone");
     const at = "shipment.shipment_items[0].credentials";
     const body = altered(orderBody([2]), { [`${at}[1].idp_id`]: "entra" });
     await expectRefused(connector, connector.order(body), tooShort);
     expect(peers.pingone.count("DELETE", /devices\/[^/]+$/)).toBe(1);
-  });
-
-  test("is refused together with its authenticators, which are not sent", async () => {
-    const connector = await withIdps(version1);
-    await expectRefused(connector, connector.order(mixedBody()), tooShort);
   });
 
   test.each([
@@ -184,62 +165,30 @@ describe("an authenticator on site", () => {
   });
 });
 
+// idp/creation-options.test.ts has the members that are refused.
 describe("creation options that are of no use for a shipped security key", () => {
-  /** A connector to whose Microsoft Graph and PingOne a test gives the options. */
-  const withOptions = (change: (options: Record<string, unknown>) => unknown, idp = "entra") =>
+  /** A connector whose Microsoft Graph answers with some other members. */
+  const publicKeyWith = (members: object) =>
     testConnector(peers, {
-      settings: { IDP_DEFAULT: idp },
       fetch: async (url, init) => {
         const response = await fetch(url, init);
         if (!String(url).includes("creationOptions")) return response;
-        return Response.json(change((await response.json()) as Record<string, unknown>));
+        const body = (await response.json()) as { readonly publicKey: object };
+        return Response.json({ ...body, publicKey: { ...body.publicKey, ...members } });
       },
     });
-  const publicKeyWith = (members: object) =>
-    withOptions(body => ({ ...body, publicKey: { ...(body.publicKey as object), ...members } }));
 
-  test.each([["https://login.microsoft.com"], ["localhost/../x"]])(
-    "have the relying party %s: 400 idp_error that names the member, nothing is ordered",
-    async id => {
-      const connector = await publicKeyWith({ rp: { id } });
-      await expectRefused(
-        connector,
-        connector.order(),
-        /^The creation options of the identity provider entra are not usable: rp\.id .*the relying party is no domain$/,
-      );
-      expect(peers.entra.count("GET", /creationOptions/)).toBe(1);
-    },
-  );
-
-  test.each([
-    [{ challenge: "a b" }, "challenge must be base64url"],
-    [{ user: { id: "", name: "jan" } }, "user.id must be base64url"],
-    [{ user: { id: "AQ", name: "jan\u0007" } }, "user.name must be one line"],
-    [{ pubKeyCredParams: [] }, "pubKeyCredParams must have an algorithm"],
-  ])("have %j: 400 idp_error that names the member", async (members, reason) => {
-    const connector = await publicKeyWith(members);
-    await expectRefused(connector, connector.order(), new RegExp(`are not usable: ${reason}`));
+  test("are unreadable: 400 idp_error that names the member, and the IdP is not asked again", async () => {
+    const connector = await publicKeyWith({ rp: { id: "https://login.microsoft.com" } });
+    const message = /^The creation options of the identity provider entra are not usable: rp\.id .*is no domain$/;
+    await expectRefused(connector, connector.order(), message);
+    expect(peers.entra.count("GET", /creationOptions/)).toBe(1);
   });
 
   test("ask for a platform authenticator: 400 idp_error, while an authenticator on site is accepted", async () => {
     const connector = await publicKeyWith({ authenticatorSelection: { authenticatorAttachment: "platform" } });
     await expectRefused(connector, connector.order(), /entra asks for a platform authenticator/);
     expect(await connector.order(onSiteBody())).toMatchObject({ requestId: expect.any(String) });
-  });
-
-  test("have an unreadable expiry: 400 idp_error", async () => {
-    const connector = await withOptions(body => ({ ...body, challengeTimeoutDateTime: "in two weeks" }));
-    await expectRefused(connector, connector.order(), /not usable: challengeTimeoutDateTime is not readable/);
-  });
-
-  test("are ordered with an unknown type of credential and a number as text", async () => {
-    const pubKeyCredParams = [
-      { type: "public-key", alg: "-7" },
-      { type: "future-key", alg: -99 },
-    ];
-    const connector = await publicKeyWith({ pubKeyCredParams, timeout: "60000" });
-    const { requestId } = await connector.orderAndRun();
-    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   });
 });
 

@@ -198,12 +198,6 @@ describe("a dry run", () => {
     ]);
   });
 
-  test("reports warnings beside problems", async () => {
-    const connector = await testConnector(peers);
-    const { body } = await refusalOf(run(connector, forUsers({ user_id: "unknown@example.com" })));
-    expect((body as Body).error_data.warnings).toMatchObject([{ code: "attestation_enforced" }]);
-  });
-
   test("of an IdP that keeps state never requests creation options", async () => {
     const connector = await testConnector(peers, {
       ports: context => ({ idps: idpsOf(context, () => ({ compensateUnanswered: async () => {} })) }),

@@ -4,10 +4,9 @@ import {
   credentialRequestFormatV1,
 } from "../../../../../lib/connector/api/v1/credential-request-body.ts";
 import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
-import { problemsOf } from "../../../../../lib/platform/http/parse/problems.ts";
 import { authenticatorsOf } from "../../../../support/connector/on-site.ts";
 import { newUser, peersOfFile, refusalOf, testConnector } from "../../../../support/connector/test-connector.ts";
-import { altered, type Body } from "../v2/bodies.ts";
+import type { Body } from "../v2/bodies.ts";
 
 const peers = await peersOfFile();
 
@@ -26,12 +25,7 @@ const full = (): Body => ({
   customization_id: "C-1",
 });
 
-/** The paths of what is wrong in a body. */
-const wrong = (body: Body): readonly string[] => {
-  const { error } = createCredentialRequestBodyV1.safeParse(body);
-  return error === undefined ? [] : problemsOf(error).map(({ path }) => path);
-};
-
+// test/functions/connector/violations.test.ts has what is refused.
 describe("the version 1 credential request body", () => {
   it("becomes one on-site authenticator, with version 2's defaults", () => {
     const { recipient, emailsTo, keys, shipment } = createCredentialRequestBodyV1.parse(least());
@@ -58,39 +52,6 @@ describe("the version 1 credential request body", () => {
       pinRequest: { length: 8, entryMethod: "user_entered" },
       credentials: body.credentials.map(({ user_id }: Body) => ({ userId: user_id })),
     });
-  });
-
-  it.each([
-    ["recipient", undefined],
-    ["recipient.firstname", undefined],
-    ["recipient.firstname", " "],
-    ["recipient.lastname", undefined],
-    ["recipient.lastname", ""],
-    ["recipient.email", undefined],
-    ["recipient.email", "ada"],
-    ["credentials", undefined],
-    ["credentials", []],
-    ["credentials", Array.from({ length: 21 }, () => ({ user_id: "x" }))],
-    ["credentials[1].user_id", undefined],
-    ["credentials[1].user_id", ""],
-    ["credentials[0].user_id", "a\u0000b"],
-    ["pin_request", undefined],
-    ["pin_request.min_length", 3],
-    ["pin_request.min_length", 64],
-    ["pin_request.min_length", "6"],
-    ["pin_request.entry_method", "guessed"],
-    ["authenticator_name", "nineteen characters"],
-    ["authenticator_name", "Schlüssel"],
-    ["enrollment_contacts", undefined],
-    ["enrollment_contacts.emails_to", undefined],
-    ["enrollment_contacts.emails_to", []],
-    ["enrollment_contacts.emails_to[0]", "nobody"],
-    ["enrollment_contacts.emails_to[1]", "ADA@example.com"],
-  ])("is refused with a wrong %s: %j", (path, value) => {
-    const body = full();
-    if (path === "enrollment_contacts.emails_to[1]") body.enrollment_contacts.emails_to.push("");
-    expect(wrong(body).filter(wrongPath => wrongPath !== path)).toEqual([]);
-    expect(wrong(altered(body, { [path]: value }))).toEqual([path]);
   });
 
   it.each([

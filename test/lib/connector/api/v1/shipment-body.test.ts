@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { readShipmentV1 } from "../../../../../lib/connector/api/v1/read-shipment.ts";
 import { createShipmentBodyV1, shipmentFormatV1 } from "../../../../../lib/connector/api/v1/shipment-body.ts";
 import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
-import { problemsOf } from "../../../../../lib/platform/http/parse/problems.ts";
 import { minutes } from "../../../../../lib/platform/time.ts";
 import {
   newUser,
@@ -33,6 +32,7 @@ async function read(connector: TestConnector, { requestId, shipmentId }: { reque
 
 const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
 
+// test/functions/connector/violations.test.ts has what is refused.
 describe("version 1 shipments (specification sections 2 and 4)", () => {
   it("are activated and mailed by process-shipments, to the recipient where no list is given", async () => {
     const connector = await testConnector(peers);
@@ -133,47 +133,5 @@ describe("version 1 shipments (specification sections 2 and 4)", () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.orderAndPoll();
     expect((await connector.keyRow(requestId)).credentials[0]?.state).toBe("activation_pending");
-  });
-
-  it.each([
-    [
-      "pin_request.length",
-      (body: ReturnType<typeof shipmentBodyV1>) => {
-        body.pin_request.length = 3;
-      },
-    ],
-    [
-      "user_id",
-      (body: ReturnType<typeof shipmentBodyV1>) => {
-        body.user_id = " ";
-      },
-    ],
-    [
-      "delivery_shipment_request.shipment_items",
-      (body: ReturnType<typeof shipmentBodyV1>) =>
-        void body.delivery_shipment_request.shipment_items.push({
-          product_id: 1,
-          inventory_product_id: 15,
-          product_quantity: 50,
-          fc_additional_data: { key_name: "x" },
-        }),
-    ],
-    [
-      "delivery_shipment_request.mailing_address.region",
-      (body: ReturnType<typeof shipmentBodyV1>) => {
-        body.delivery_shipment_request.mailing_address.region = "XX";
-      },
-    ],
-    [
-      "delivery_shipment_request.recipient.recipient_firstname",
-      (body: ReturnType<typeof shipmentBodyV1>) => {
-        body.delivery_shipment_request.recipient.recipient_firstname = "";
-      },
-    ],
-  ])("are refused with a wrong %s", (path, spoil) => {
-    const body = shipmentBodyV1();
-    spoil(body);
-    const { error } = createShipmentBodyV1.safeParse(body);
-    expect(error && problemsOf(error).map(problem => problem.path)).toEqual([path]);
   });
 });
