@@ -6,11 +6,11 @@ import type { ResponseStore } from "./collect/responses.blob.ts";
 import type { ClaimStore } from "./create/claims.table.ts";
 import type { Idps } from "./idp/contract.ts";
 import type { Intervals } from "./model/intervals.ts";
-import type { PinMailSender } from "./model/pin-mail.ts";
 import type { lossActions } from "./model/shipment.ts";
 import type { DeliveryService } from "./peers/delivery.ts";
 import type { PeerLimits } from "./peers/peer-limits.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
+import type { pinMailLanguages } from "./settings.ts";
 import type { RequestEvents } from "./storage/request-events.table.ts";
 import type { RequestStore } from "./storage/requests.table.ts";
 
@@ -36,8 +36,13 @@ export interface ConnectorDeps {
   readonly pinMailDomains: readonly string[];
   /** The shortest PIN that a request may ask for. */
   readonly pinMinLength: number;
-  /** What PIN emails say about their sender, and their language. */
-  readonly pinMailSender: PinMailSender;
+  /** Who sends PIN emails and in which language, from the settings. Empty texts are left out of the email. */
+  readonly pinMailSender: {
+    readonly language: (typeof pinMailLanguages)[number];
+    readonly organization: string;
+    readonly supportContact: string;
+    readonly signInUrl: string;
+  };
   /** What is done about the credentials of a shipment that is lost. */
   readonly onLoss: (typeof lossActions)[number];
   readonly intervals: Intervals;

@@ -6,8 +6,10 @@ import { idpId } from "./idp/idp-id.ts";
 import { idpKinds } from "./idp/kinds.ts";
 import { isHostEntry, vendorHosts } from "./idp/secret-hosts.ts";
 import { idpVariableSettings } from "./idp/variables.ts";
-import { pinMailLanguages } from "./model/pin-mail.ts";
 import { lossActions } from "./model/shipment.ts";
+
+/** The languages of PIN emails, as BCP 47 tags. */
+export const pinMailLanguages = ["en", "de"] as const;
 
 const hourly = "0 0 * * * *";
 

@@ -12,7 +12,7 @@ import { sinkColumns } from "../../lib/connector/events/sink-states.table.ts";
 import { credentialSchema } from "../../lib/connector/model/security-key.ts";
 import { dueColumns } from "../../lib/connector/runs/due-index.table.ts";
 import { listColumns } from "../../lib/connector/storage/lists.table.ts";
-import { requestColumns, securityKeyColumns } from "../../lib/connector/storage/request-columns.table.ts";
+import { requestColumns, securityKeyColumns } from "../../lib/connector/storage/request-rows.table.ts";
 import { shipmentColumns } from "../../lib/connector/storage/shipment-records.table.ts";
 import { sampleOf } from "../support/storage/sample-of.ts";
 

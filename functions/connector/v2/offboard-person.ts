@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { evenIfInvalid, optional } from "../../../lib/connector/api/field-rules.ts";
-import { email, nonEmptyLine, userId } from "../../../lib/connector/api/text-rules.ts";
+import { email, evenIfInvalid, nonEmptyLine, optional, userId } from "../../../lib/connector/api/field-rules.ts";
 import { readRevocation, revocationV2 } from "../../../lib/connector/api/v2/read-revocation.ts";
 import { shownState } from "../../../lib/connector/model/credential.ts";
 import { shownCredentialStates } from "../../../lib/connector/model/states.ts";

@@ -1,8 +1,56 @@
+import codes from "i18n-iso-countries/codes.json" with { type: "json" };
 import type * as z from "zod";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { ShipmentOrder } from "../model/request.ts";
-import { normalRegion, regionProblem } from "./regions.ts";
-import { nonEmptyLine, optionalLine, postalCode } from "./text-rules.ts";
+import { nonEmptyLine, optionalLine, postalCode, text } from "./field-rules.ts";
+
+/** ISO 3166-1 alpha-2. XK is in the data set, but ISO has not assigned it. */
+const countries: ReadonlySet<string> = new Set(codes.map(([alpha2]) => alpha2 ?? "").filter(code => code !== "XK"));
+
+/** Regions where the delivery service needs one: postal abbreviations of USPS and Canada Post (decision C5). */
+const regions: Readonly<Record<string, ReadonlySet<string>>> = {
+  US: words(`
+    AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA
+    RI SC SD TN TX UT VT VA WA WV WI WY
+    AS FM GU MH MP PR PW VI
+    AA AE AP`),
+  CA: words("AB BC MB NB NL NS NT NU ON PE QC SK YT"),
+};
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/));
+}
+
+// Only ASCII letters: upper case of others may be ASCII and would pass for a code ("ß" for "SS").
+const twoLetters = /^[A-Za-z]{2}$/;
+
+/** Whether a text is a country code, in any case. */
+export const isCountryCode = (code: string): boolean => twoLetters.test(code) && countries.has(code.toUpperCase());
+
+/**
+ * Why a region is wrong for its country, as the rest of a sentence that begins with the field; undefined when it is right.
+ * Takes any values: what is no text at all is another rule's problem.
+ */
+export function regionProblem(countryCode: unknown, region: unknown): string | undefined {
+  const country = typeof countryCode === "string" ? countryCode.toUpperCase() : "";
+  const known = regions[country];
+  if (known === undefined) return undefined;
+  if (region === undefined) return "is required for addresses in the US, at US military bases and in Canada";
+  if (typeof region !== "string" || (twoLetters.test(region) && known.has(region.toUpperCase()))) return undefined;
+  return `must be a two-letter postal code of a region of ${country}`;
+}
+
+/** The region as it is sent on: codes in upper case, regions of other countries as given. */
+export const normalRegion = (countryCode: string, region: string): string =>
+  regions[countryCode] === undefined ? region : region.toUpperCase();
+
+/** ISO 3166-1 alpha-2 in any case; upper case inside. */
+export const countryCode = () =>
+  text()
+    .trim()
+    .refine(isCountryCode, { error: "must be a two-letter country code of ISO 3166-1" })
+    .toUpperCase()
+    .meta({ minLength: 2, maxLength: 2 });
 
 /** Returns the fields of a mailing address that have the same name in both versions; that of the country differs (specification section 2). */
 export const addressFields = () => ({

@@ -1,40 +1,19 @@
 import pLimit from "p-limit";
-import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
+import { Fault, invalidRequest } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { DraftLocation } from "../api/body-format.ts";
-import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";
-import type { Idp, Idps } from "../idp/contract.ts";
+import type { Idp } from "../idp/contract.ts";
 import { unusableOptions } from "../idp/creation-options.ts";
+import { type Challenges, credentialSlot, type IdpAnswers, optionsRequestOf } from "../idp/idp-answers.ts";
 import { idpName } from "../model/peer-names.ts";
 import type { Credential, SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
 import { isNoToken } from "../peers/access-token.ts";
-import { type Challenges, credentialSlot, type IdpAnswers, optionsRequestOf } from "../recovery/idp-answers.ts";
 import { challengeProblem, endsBeforePoll, isShortened } from "./check-challenge.ts";
-
-/** Returns a problem for each credential whose IdP is not configured, or whose relying party is not that of the IdP. */
-export function idpProblems(
-  { keys }: Pick<Decidable, "keys">,
-  idps: Idps,
-  pathOf: (field: DraftLocation) => string,
-): readonly Problem[] {
-  const found = keys.flatMap(({ id: keyId, credentials }) =>
-    credentials.flatMap(({ idpId, relyingPartyId }, index): Problem[] => {
-      const idp = idps.get(idpId ?? idps.defaultId);
-      if (idp === undefined) return [{ path: pathOf({ field: "idp", keyId, index }), reason: notConfigured }];
-      if (relyingPartyId === undefined || relyingPartyId === idp.defaultRelyingPartyId) return [];
-      const path = pathOf({ field: "relyingParty", keyId, index });
-      return [{ path, reason: "is not the identity provider's relying party" }];
-    }),
-  );
-  // The security keys of one item share its fields, so each path is reported once.
-  return [...new Map(found.map(problem => [problem.path, problem])).values()];
-}
-
-const notConfigured = "is not a configured identity provider";
+import { notConfigured } from "./check-request.ts";
 
 /** Returns the challenge of a credential, if its IdP answered. */
 export const challengeOf = (challenges: Challenges, keyId: string, index: number): Challenge | undefined =>

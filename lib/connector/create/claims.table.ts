@@ -4,7 +4,7 @@ import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { type Claim, claimSchema } from "../model/idempotency.ts";
-import { schemaVersion } from "../storage/request-columns.table.ts";
+import { schemaVersion } from "../storage/request-rows.table.ts";
 
 /** Table of the claims of Idempotency-Keys. */
 export const claimsTable = "idempotency";

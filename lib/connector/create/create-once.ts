@@ -19,7 +19,8 @@ import {
 } from "../model/idempotency.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { requireReplaceable } from "../replace/check-replaced-key.ts";
-import { checkRequest, createRequest, createWithId } from "./create-request.ts";
+import { checkRequest } from "./check-request.ts";
+import { createRequest, createWithId } from "./create-request.ts";
 
 /** What a create returns. */
 interface Created extends CreatedIds {
@@ -55,10 +56,12 @@ export async function createOnce<D extends RequestDraft>(
   const claim = await takeClaim(ourClaim, deps);
   if (!("version" in claim)) return { ...claim, isReplayed: true };
   // After the claim: a repeat gets its answer also if the replaced key has changed. Nothing is stored, so a refusal does not use it up.
-  const replaceable = await toResult(requireReplaceable(draft, deps));
-  if ("error" in replaceable) {
-    await deps.claims.release(claim);
-    throw replaceable.error;
+  if (draft.replaces !== undefined) {
+    const replaceable = await toResult(requireReplaceable(draft, deps));
+    if ("error" in replaceable) {
+      await deps.claims.release(claim);
+      throw replaceable.error;
+    }
   }
   try {
     const created = await createWithId(requestId, draft, { ...format, claim: ourClaim, createdBy: caller }, deps);

@@ -9,9 +9,8 @@ import type { RequestDraft } from "../model/draft.ts";
 import { checkReplacedKey } from "../replace/check-replaced-key.ts";
 import { idpFault } from "./ask-idps.ts";
 import { challengeProblem, tooManyCredentials } from "./check-challenge.ts";
+import { deliveryLimitViolations, requestProblems } from "./check-request.ts";
 import { checkUser, type OrderedUser, usersOf } from "./check-users.ts";
-import { requestProblems } from "./create-request.ts";
-import { deliveryLimitViolations } from "./delivery-limits.ts";
 
 /**
  * Makes every check of a create that stores nothing and changes nothing at a peer. Calls the IdPs only.

@@ -12,8 +12,7 @@ import { displayName, enrollmentId, isOnSite, itemIndex, type SecurityKey } from
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { AuthenticatorOrder } from "../peers/rfpr-wire.ts";
 import { abortCreate } from "./abort-create.ts";
-import type { EncryptedRequests } from "./encrypt-key-requests.ts";
-import type { PreparedRequest } from "./prepare-request.ts";
+import type { EncryptedRequests, PreparedRequest } from "./prepare-request.ts";
 import { compensateTooLate, saveFromHandler } from "./save-from-handler.ts";
 
 /** Gets an access token for the pre-registration API before any other peer is called. Without one, aborts the create and throws a Fault. */

@@ -11,8 +11,7 @@ import { referenceOf, shippedItems } from "../model/shipment.ts";
 import type { DeliveryOrder, OrderedItem } from "../peers/delivery-wire.ts";
 import { saveChanges } from "../storage/change-request.ts";
 import { abortCreate } from "./abort-create.ts";
-import type { EncryptedRequests } from "./encrypt-key-requests.ts";
-import type { PreparedRequest } from "./prepare-request.ts";
+import type { EncryptedRequests, PreparedRequest } from "./prepare-request.ts";
 import { compensateTooLate, saveFromHandler } from "./save-from-handler.ts";
 import { isUnconfirmed, startWithShipment } from "./start-request.ts";
 

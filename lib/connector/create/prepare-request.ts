@@ -3,13 +3,25 @@ import { Fault } from "../../platform/fault.ts";
 import { plus } from "../../platform/time.ts";
 import type { DraftLocation } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { bindingOf } from "../exchange/bind-response.ts";
+import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../exchange/messages.ts";
+import { pinResponseKeyPurpose, responseKeyPurpose, sealContext, sealIdpState } from "../exchange/sealed.ts";
 import { internalFault, transportKeysFault } from "../faults.ts";
+import type { Challenges } from "../idp/idp-answers.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
-import type { SecurityKey } from "../model/security-key.ts";
+import { type Credential, hasPinMail, type SecurityKey } from "../model/security-key.ts";
+import type { Challenge } from "../model/webauthn.ts";
+import type { PublicKey } from "../peers/jwks.ts";
 import { abortCreate } from "./abort-create.ts";
-import { askIdps, idpFault } from "./ask-idps.ts";
+import { askIdps, challengeOf, idpFault } from "./ask-idps.ts";
 import { findRefusedUser, usersOf } from "./check-users.ts";
-import { type EncryptedRequests, encryptKeyRequests } from "./encrypt-key-requests.ts";
+
+/** The encrypted credential requests and PIN request of one security key, for the party that programs it. */
+export interface EncryptedRequests {
+  readonly keyId: string;
+  readonly pinRequest?: string;
+  readonly credentialRequests: readonly string[];
+}
 
 /** The sealed and the encrypted part of a request, not stored yet. */
 export interface PreparedRequest {
@@ -51,3 +63,58 @@ export async function prepareRequest(
 }
 
 const toFault = (error: unknown): Fault => (error instanceof Fault ? error : internalFault(error));
+
+/**
+ * Creates a response key for each credential and PIN of a security key, and encrypts the requests to the key maker's transport keys.
+ * Returns the security key with its private response keys and IdP states sealed, and the encrypted requests. Throws if a credential has
+ * no challenge.
+ */
+async function encryptKeyRequests(
+  requestId: string,
+  key: SecurityKey,
+  challenges: Challenges,
+  transportKeys: readonly PublicKey[],
+  deps: Pick<ConnectorDeps, "sealer" | "random">,
+): Promise<{ key: SecurityKey; encryptedRequests: EncryptedRequests }> {
+  const credentials: Credential[] = [];
+  const credentialRequests: string[] = [];
+  for (const [index, credential] of key.credentials.entries()) {
+    const challenge = challengeOf(challenges, key.id, index);
+    if (challenge === undefined) throw new Error(`credential ${index} of key ${key.id} has no creation options`);
+    const { publicJwk, privateJwk } = await makeResponseKey();
+    const context = sealContext(requestId, key.id, responseKeyPurpose(index));
+    const responseKey = await deps.sealer.seal(JSON.stringify(privateJwk), context);
+    const idpState = await sealIdpState(requestId, key.id, index, challenge.idpState, deps.sealer);
+    credentials.push({ ...credential, ...storedPart(challenge), idpState, responseKey });
+    const { options, origin } = challenge;
+    credentialRequests.push(
+      await encodeCredentialRequest({ options, origin, responseKey: publicJwk }, transportKeys, deps.random),
+    );
+  }
+  const pin = await preparePin(requestId, key, transportKeys, deps);
+  return {
+    key: { ...key, credentials, ...(pin && { pinResponseKey: pin.sealed }) },
+    encryptedRequests: { keyId: key.id, credentialRequests, ...(pin && { pinRequest: pin.request }) },
+  };
+}
+
+/** Returns the part of a challenge that is stored with its credential. */
+const storedPart = (challenge: Challenge): Partial<Credential> => ({
+  binding: bindingOf(challenge),
+  relyingPartyId: challenge.options.rp.id,
+  ...(challenge.expiresAt && { challengeExpiresAt: challenge.expiresAt.toISOString() }),
+});
+
+async function preparePin(
+  requestId: string,
+  key: SecurityKey,
+  transportKeys: readonly PublicKey[],
+  { sealer, random }: Pick<ConnectorDeps, "sealer" | "random">,
+): Promise<{ sealed: string; request: string } | undefined> {
+  if (key.pinRequest === undefined || !hasPinMail(key)) return undefined;
+  const { publicJwk, privateJwk } = await makeResponseKey();
+  return {
+    sealed: await sealer.seal(JSON.stringify(privateJwk), sealContext(requestId, key.id, pinResponseKeyPurpose)),
+    request: await encodePinRequest({ length: key.pinRequest.length, responseKey: publicJwk }, transportKeys, random),
+  };
+}

@@ -6,7 +6,7 @@ import type { Row } from "../../platform/tables/tables.ts";
 import { leaseSchema, replacesSchema, trackingSchema } from "../model/request.ts";
 import { retrySchema } from "../model/retry.ts";
 import { eventTypes } from "../model/states.ts";
-import { schemaVersion } from "../storage/request-columns.table.ts";
+import { schemaVersion } from "../storage/request-rows.table.ts";
 import {
   deliveryFailures,
   type EventDelivery,

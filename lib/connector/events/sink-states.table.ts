@@ -6,7 +6,7 @@ import { schemaOf } from "../../platform/tables/row-schema.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { dueTable } from "../runs/due-index.table.ts";
-import { schemaVersion } from "../storage/request-columns.table.ts";
+import { schemaVersion } from "../storage/request-rows.table.ts";
 
 /** The state of a sink, over all requests. */
 export interface SinkState {

@@ -143,6 +143,17 @@ export const queueOf = ({ ofShipmentV1 }: Pick<SecurityKey, "ofShipmentV1">): "k
 export const hasPinMail = ({ pinRequest }: Pick<SecurityKey, "pinRequest">): boolean =>
   pinRequest?.entryMethod === "generated" && pinRequest.deliveryMethod === "email";
 
+/** Whether PIN emails may be sent to the address. @param domains in lower case; an empty list allows any domain */
+export function isMailable(email: string, domains: readonly string[]): boolean {
+  return domains.length === 0 || domains.includes(email.slice(email.lastIndexOf("@") + 1).toLowerCase());
+}
+
+/** Returns the message of a PIN email in reads: why it was not sent, and which addresses were left out. */
+export function pinMailMessage({ retry, leftOut = [] }: SecurityKey["mail"]): string | undefined {
+  const note = leftOut.length === 0 ? undefined : `PIN_MAIL_DOMAINS does not allow: ${leftOut.join(", ")}.`;
+  return [retry?.lastError, note].filter(text => text !== undefined).join(" ") || undefined;
+}
+
 /** Returns the name that reads show. */
 export const displayName = (key: SecurityKey): string => key.name ?? "Pre-Reg Key";
 

@@ -2,9 +2,8 @@ import * as z from "zod";
 import type { Immutable } from "../../platform/stored.ts";
 import type { Instant } from "../../platform/time.ts";
 import { credentialMessage } from "./credential.ts";
-import { pinMailMessage } from "./pin-mail.ts";
 import type { CredentialRequest, Delivery, Shipment } from "./request.ts";
-import { isOnSite, type SecurityKey } from "./security-key.ts";
+import { isOnSite, pinMailMessage, type SecurityKey } from "./security-key.ts";
 
 /** The stored states of a shipment. `processing` is not stored, because it ends with a lease and without a write (C9). */
 export const shipmentStates = ["ongoing", "complete", "pending_pin_sending"] as const;

@@ -1,4 +1,4 @@
-import type { PinMailLanguage, PinMailSender } from "../model/pin-mail.ts";
+import type { ConnectorDeps } from "../deps.ts";
 import { type PinMailTexts, pinMailTexts } from "./pin-mail-texts.ts";
 
 /** The values of the PIN email of one security key. */
@@ -24,7 +24,7 @@ interface MailText {
  * Returns the PIN email as plain text and HTML. All values are escaped. The subject never contains the PIN, and the text before it is longer
  * than what mail programs show of an email that is not opened, also on a locked screen.
  */
-export function composePinMail(content: PinMailContent, sender: PinMailSender): MailText {
+export function composePinMail(content: PinMailContent, sender: ConnectorDeps["pinMailSender"]): MailText {
   const texts = pinMailTexts[sender.language];
   const pin = oneLine(content.pin);
   const serial = oneLine(content.serial);
@@ -79,7 +79,10 @@ const textBody = ({ pin, introduction, rows, texts }: PinMail): string =>
  * address is not a link, because readers should not get used to signing in through links in mails. Telephones are asked not to
  * turn serial number and PIN into links.
  */
-const htmlBody = ({ pin, introduction, rows, texts }: PinMail, language: PinMailLanguage): string => `<!doctype html>
+const htmlBody = (
+  { pin, introduction, rows, texts }: PinMail,
+  language: keyof typeof pinMailTexts,
+): string => `<!doctype html>
 <html lang="${language}">
 <head>
 <meta charset="utf-8">

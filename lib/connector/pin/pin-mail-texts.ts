@@ -1,4 +1,4 @@
-import type { PinMailLanguage } from "../model/pin-mail.ts";
+import type { pinMailLanguages } from "../settings.ts";
 
 /** The fixed texts of the PIN email in one language. They contain no markup; the caller escapes them. */
 export interface PinMailTexts {
@@ -20,7 +20,7 @@ export interface PinMailTexts {
   readonly advice: readonly string[];
 }
 
-export const pinMailTexts: Readonly<Record<PinMailLanguage, PinMailTexts>> = {
+export const pinMailTexts: Readonly<Record<(typeof pinMailLanguages)[number], PinMailTexts>> = {
   en: {
     subject: key => `PIN for security key ${key}`,
     shortSubject: "PIN for your security key",

@@ -9,7 +9,7 @@ import type { Tables } from "../../platform/tables/tables.ts";
 import { transactionSize } from "../../platform/tables/transaction.ts";
 import type { Now } from "../../platform/time.ts";
 import { type ListKey, type RequestList, sortKeyOf } from "../model/request-lists.ts";
-import { schemaVersion } from "./request-columns.table.ts";
+import { schemaVersion } from "./request-rows.table.ts";
 
 const entrySchema = () => z.object({ requestId: z.string(), createdAt: storedInstant, writtenAt: storedInstant });
 export type ListEntry = Immutable<z.output<ReturnType<typeof entrySchema>>>;

@@ -1,11 +1,23 @@
 import type { Fault } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { confirmWrite, isStoredAs } from "../../platform/tables/confirm-write.ts";
+import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Action, Row, Tables } from "../../platform/tables/tables.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
-import type { CredentialRequest } from "../model/request.ts";
-import type { SecurityKey } from "../model/security-key.ts";
-import { requestColumns, securityKeyColumns } from "./request-columns.table.ts";
+import { type CredentialRequest, requestSchema } from "../model/request.ts";
+import { type SecurityKey, securityKeySchema } from "../model/security-key.ts";
+
+/** The version of the layout, written into every row of the connector. */
+export const schemaVersion = 1;
+
+/** The columns of the row of a request. */
+export const requestColumns = rowColumns<CredentialRequest>({ kind: "request", version: schemaVersion }, requestSchema);
+
+/** The columns of the row of a security key (C18). */
+export const securityKeyColumns = rowColumns<SecurityKey>(
+  { kind: "key", version: schemaVersion, spread: "credentials" },
+  securityKeySchema,
+);
 
 /** Table of the credential requests: one partition for each request, with its row and the rows of its security keys. */
 export const requestsTable = "credentialrequests";

@@ -4,7 +4,7 @@ import { rowColumns } from "../../platform/tables/row-columns.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { isSameStatus, type ShipmentRecord, shipmentRecordSchema, shipmentStatusOf } from "../model/shipment.ts";
-import { schemaVersion } from "./request-columns.table.ts";
+import { schemaVersion } from "./request-rows.table.ts";
 
 export const shipmentColumns = rowColumns<ShipmentRecord>(
   { kind: "shipment", version: schemaVersion },

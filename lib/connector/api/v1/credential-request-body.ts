@@ -3,9 +3,18 @@ import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId, pinEntryMethods } from "../../model/security-key.ts";
 import type { BodyFormat } from "../body-format.ts";
-import { listOf, withDefault } from "../field-rules.ts";
-import { requestLimits } from "../limits.ts";
-import { defaultPinLength, email, emailsTo, keyName, nonEmptyLine, optionalLine, pinLength } from "../text-rules.ts";
+import {
+  defaultPinLength,
+  email,
+  emailsTo,
+  keyName,
+  listOf,
+  nonEmptyLine,
+  optionalLine,
+  pinLength,
+  requestLimits,
+  withDefault,
+} from "../field-rules.ts";
 
 const bodyV1 = z.lazy(() =>
   z.object({

@@ -2,22 +2,23 @@ import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
 import { shipmentKeyId } from "../../model/security-key.ts";
-import { addressFields, mailingAddressOf, regionByCountry } from "../address.ts";
+import { addressFields, countryCode, mailingAddressOf, regionByCountry } from "../address.ts";
 import type { BodyFormat } from "../body-format.ts";
-import { evenIfInvalid, listOf, optional } from "../field-rules.ts";
-import { requestLimits } from "../limits.ts";
 import {
-  countryCode,
   email,
   emailsTo,
+  evenIfInvalid,
   keyName,
   line,
+  listOf,
   namesOrCompany,
+  optional,
   optionalLine,
   pinLength,
+  requestLimits,
   telephone,
   userId,
-} from "../text-rules.ts";
+} from "../field-rules.ts";
 
 const recipient = z.lazy(() =>
   z

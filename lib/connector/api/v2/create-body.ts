@@ -1,24 +1,25 @@
 import * as z from "zod";
 import { authenticatorTypes, pinDeliveryMethods, pinEntryMethods } from "../../model/security-key.ts";
-import { addressFields, regionByCountry } from "../address.ts";
-import { evenIfInvalid, listOf, optional, withDefault } from "../field-rules.ts";
-import { requestLimits } from "../limits.ts";
+import { addressFields, countryCode, regionByCountry } from "../address.ts";
 import {
-  countryCode,
   defaultPinLength,
   digits,
   email,
   emailsTo,
+  evenIfInvalid,
   keyName,
   line,
+  listOf,
   namesOrCompany,
   nonEmptyLine,
+  optional,
   optionalLine,
   pinLength,
+  requestLimits,
   telephone,
   userId,
-} from "../text-rules.ts";
-import { requireShipmentOrAuthenticators, withinLimits } from "./create-rules.ts";
+  withDefault,
+} from "../field-rules.ts";
 import { replacesV2 } from "./replaces.ts";
 
 const recipient = z.lazy(() =>
@@ -115,6 +116,43 @@ const authenticator = z.lazy(() =>
     })
     .meta({ id: "AuthenticatorOrder", description: "One security key or app passkey to program on site." }),
 );
+
+/** A value that may be of any type: rules across fields run although single fields are wrong. */
+type Fields = Readonly<Record<string, unknown>>;
+
+function requireShipmentOrAuthenticators({ shipment, authenticators }: Fields, context: z.core.$RefinementCtx): void {
+  if (shipment !== undefined || authenticators !== undefined) return;
+  context.addIssue({ code: "custom", path: ["shipment"], message: "is required where authenticators is absent" });
+}
+
+/** Limits over the whole request (decision C5); those of a single list are the list's own. */
+function withinLimits({ shipment, authenticators }: Fields, context: z.core.$RefinementCtx): void {
+  const items = listAt(shipment, "shipment_items").map((key, index) => ({
+    key,
+    path: ["shipment", "shipment_items", index],
+  }));
+  const onSite = (Array.isArray(authenticators) ? authenticators : []).map((key: unknown, index) => ({
+    key,
+    path: ["authenticators", index],
+  }));
+  if (items.length + onSite.length > requestLimits.keys) {
+    const message = `makes more than ${requestLimits.keys} keys, shipment items and authenticators together`;
+    context.addIssue({ code: "custom", path: ["authenticators"], message });
+  }
+  let credentials = 0;
+  for (const { key, path } of [...items, ...onSite]) {
+    credentials += listAt(key, "credentials").length;
+    if (credentials <= requestLimits.credentials) continue;
+    const message = `makes more than ${requestLimits.credentials} credentials in the request`;
+    context.addIssue({ code: "custom", path: [...path, "credentials"], message });
+    return;
+  }
+}
+
+function listAt(value: unknown, name: string): readonly unknown[] {
+  const list = typeof value === "object" && value !== null ? (value as Fields)[name] : undefined;
+  return Array.isArray(list) ? list : [];
+}
 
 /** The version 2 create body as it is sent, values normalised (specification section 2, decision C5). */
 export const bodyV2 = z.lazy(() =>

@@ -1,8 +1,7 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { CredentialDraft, RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId, shipmentKeyId } from "../../model/security-key.ts";
-import { requestLimits } from "../limits.ts";
-import { defaultPinLength, nonEmptyLine, pinLength } from "../text-rules.ts";
+import { defaultPinLength, nonEmptyLine, pinLength, requestLimits } from "../field-rules.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

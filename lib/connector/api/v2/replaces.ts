@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { replacementReasons, revokeTimes } from "../../model/states.ts";
-import { nonEmptyLine } from "../text-rules.ts";
+import { nonEmptyLine } from "../field-rules.ts";
 
 /** The security key that a request replaces, in creates and reads. */
 export const replacesV2 = z.lazy(() =>

@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { deliveryLimitViolations } from "../../../../lib/connector/create/check-request.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
 import { authenticator, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import { idpsOf, orderBody, peersOfFile, refusalOf, testConnector } from "../../../support/connector/test-connector.ts";
@@ -112,5 +114,37 @@ describe("what a create is checked against besides its own tables", () => {
     const at = "shipment.shipment_items[0].credentials[0]";
     const body = altered(orderBody(), { [`${at}.idp_id`]: "nobody", [`${at}.relying_party_id`]: "other.example" });
     expect(await refused(body)).toMatchObject([{ path: `${at}.idp_id` }]);
+  });
+});
+
+describe("the delivery service's own limits", () => {
+  const { body: _, ...draft } = createBodyV2.parse(orderBody());
+  const name = (of: Body) => ({ recipient: { ...draft.recipient, ...of } });
+  const order = (of: Body) => ({ shipment: { ...draft.shipment, ...of } });
+  const address = (of: Body) => order({ mailingAddress: { ...draft.shipment?.mailingAddress, ...of } });
+  const violations = (change: Body) => deliveryLimitViolations({ ...draft, ...change });
+
+  test.each<[string, number, (value: string) => Body]>([
+    ["first name", 15, firstName => name({ firstName })],
+    ["last name", 20, lastName => name({ lastName })],
+    ["company", 20, company => name({ company })],
+    ["email", 80, email => name({ email })],
+    ["first street line", 60, streetLine1 => address({ streetLine1 })],
+    ["second street line", 60, streetLine2 => address({ streetLine2 })],
+    ["city", 60, city => address({ city })],
+    ["customer reference", 50, customerReference => order({ customerReference })],
+  ])("%s: %i characters pass, one more is refused as the service would", (what, most, changed) => {
+    // What people call characters, outside the basic plane too.
+    expect(violations(changed("𠮷".repeat(most)))).toEqual([]);
+    expect(violations(changed("𠮷".repeat(most + 1)))).toMatchObject([
+      { code: "validation_error", message: `The ${what} must have at most ${most} characters, not ${most + 1}.` },
+    ]);
+  });
+
+  test("are all named that are exceeded, each with its field, and bind no request without a shipment", () => {
+    const { recipient } = name({ firstName: "x".repeat(99), lastName: "x".repeat(99), company: "x".repeat(99) });
+    const fields = ["recipient.first_name", "recipient.last_name", "recipient.company"];
+    expect(violations({ recipient }).map(({ path }) => path)).toEqual(fields);
+    expect(deliveryLimitViolations({ recipient })).toEqual([]);
   });
 });

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type PinMailSender, pinMailLanguages } from "../../../../lib/connector/model/pin-mail.ts";
+import type { ConnectorDeps } from "../../../../lib/connector/deps.ts";
 import { composePinMail as compose, type PinMailContent } from "../../../../lib/connector/pin/compose-pin-mail.ts";
+import { pinMailLanguages } from "../../../../lib/connector/settings.ts";
 
 const content: PinMailContent = {
   serial: "30000001",
@@ -12,8 +13,8 @@ const content: PinMailContent = {
 };
 
 /** A deployment that has none of the settings. */
-const unnamed: PinMailSender = { language: "en", organization: "", supportContact: "", signInUrl: "" };
-const named: PinMailSender = {
+const unnamed: ConnectorDeps["pinMailSender"] = { language: "en", organization: "", supportContact: "", signInUrl: "" };
+const named: ConnectorDeps["pinMailSender"] = {
   language: "en",
   organization: "Example & Sons",
   supportContact: "support@example.com",

@@ -11,7 +11,7 @@ import type { CredentialRequest } from "../../../../lib/connector/model/request.
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { dueColumns } from "../../../../lib/connector/runs/due-index.table.ts";
 import { listColumns } from "../../../../lib/connector/storage/lists.table.ts";
-import { requestColumns, securityKeyColumns } from "../../../../lib/connector/storage/request-columns.table.ts";
+import { requestColumns, securityKeyColumns } from "../../../../lib/connector/storage/request-rows.table.ts";
 import { connectorTables, requestStore } from "../../../../lib/connector/storage/requests.table.ts";
 import { connectorBackedUp, restoreConnector } from "../../../../lib/connector/storage/restore.table.ts";
 import { shipmentColumns } from "../../../../lib/connector/storage/shipment-records.table.ts";

@@ -8,7 +8,7 @@ import {
   requestColumns,
   schemaVersion,
   securityKeyColumns,
-} from "../../../../lib/connector/storage/request-columns.table.ts";
+} from "../../../../lib/connector/storage/request-rows.table.ts";
 import { connectorTables, requestStore } from "../../../../lib/connector/storage/requests.table.ts";
 import { shipmentRecords } from "../../../../lib/connector/storage/shipment-records.table.ts";
 import { createLog } from "../../../../lib/platform/log.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isCountryCode, normalRegion, regionProblem } from "../../../../lib/connector/api/regions.ts";
+import { isCountryCode, normalRegion, regionProblem } from "../../../../lib/connector/api/address.ts";
 
 describe("country codes", () => {
   it.each(["US", "us", "Ca", "DE", "GB", "PR", "TW", "AX", "SS"])("%s of ISO 3166-1 is one, in any case", code => {

@@ -1,0 +1,115 @@
+import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
+import type { BodyFormat, DraftLocation } from "../api/body-format.ts";
+import type { Decidable } from "../api/v2/create-partial.ts";
+import type { ConnectorDeps } from "../deps.ts";
+import type { Idps } from "../idp/contract.ts";
+import type { RequestDraft } from "../model/draft.ts";
+import { isMailable, isOnSite } from "../model/security-key.ts";
+
+/** What the deployment's settings say about requests. */
+type SettingDeps = Pick<ConnectorDeps, "idps" | "pinMailDomains" | "pinMinLength" | "rfpr">;
+
+type PathOf = (field: DraftLocation) => string;
+
+/**
+ * Validates a request against the settings of the deployment and the limits of the delivery service. Calls no peer and stores nothing.
+ * Throws Fault `invalid` or `delivery_refused`.
+ */
+export function checkRequest<D extends RequestDraft>(draft: D, format: BodyFormat<D>, deps: SettingDeps): void {
+  const problems = requestProblems(draft, field => format.pathOf(field, draft), deps);
+  if (problems.length > 0) throw invalidRequest(problems);
+  const [violation] = deliveryLimitViolations(draft);
+  if (violation !== undefined) {
+    throw new Fault("delivery_refused", violation.message, {
+      data: { code: violation.code, message: violation.message },
+    });
+  }
+}
+
+/** Returns the problems of a request that depend on the deployment's settings: enrollment service, IdPs, PIN email domains and PIN length. */
+export const requestProblems = (draft: Decidable, pathOf: PathOf, deps: SettingDeps): readonly Problem[] => [
+  ...enrollmentProblems(draft, deps.rfpr, pathOf),
+  ...idpProblems(draft, deps.idps, pathOf),
+  ...pinMailProblems(draft, deps.pinMailDomains, pathOf),
+  ...pinLengthProblems(draft, deps.pinMinLength, pathOf),
+];
+
+/**
+ * Returns every limit of the delivery service that a request exceeds, in the order in which the service checks them (C5), with the code
+ * that it would return and the field in a create body of version 2; none if the request has no shipment. The message names fields in
+ * words, because both API versions show it.
+ */
+export function deliveryLimitViolations({ recipient, shipment }: Pick<RequestDraft, "recipient" | "shipment">) {
+  if (shipment === undefined) return [];
+  const { mailingAddress, customerReference } = shipment;
+  const limits: readonly (readonly [name: string, maxLength: number, value: string | undefined, path: string])[] = [
+    ["first name", 15, recipient.firstName, "recipient.first_name"],
+    ["last name", 20, recipient.lastName, "recipient.last_name"],
+    ["company", 20, recipient.company, "recipient.company"],
+    ["email", 80, recipient.email, "recipient.email"],
+    ["first street line", 60, mailingAddress.streetLine1, "shipment.mailing_address.street_line1"],
+    ["second street line", 60, mailingAddress.streetLine2, "shipment.mailing_address.street_line2"],
+    ["city", 60, mailingAddress.city, "shipment.mailing_address.city"],
+    ["customer reference", 50, customerReference, "shipment.customer_reference"],
+  ];
+  return limits.flatMap(([name, maxLength, value = "", path]) => {
+    // Counts code points, so that a letter outside the Basic Multilingual Plane counts as one character.
+    const { length } = [...value];
+    const message = `The ${name} must have at most ${maxLength} characters, not ${length}.`;
+    return length > maxLength ? [{ code: "validation_error", message, path }] : [];
+  });
+}
+
+/** Returns a problem if the request has authenticators and the deployment has no enrollment service. */
+const enrollmentProblems = (
+  { keys }: Pick<Decidable, "keys">,
+  rfpr: ConnectorDeps["rfpr"],
+  pathOf: PathOf,
+): readonly Problem[] =>
+  rfpr === undefined && keys.some(isOnSite)
+    ? [
+        {
+          path: pathOf({ field: "authenticators" }),
+          reason: "are not served: this deployment has no enrollment service",
+        },
+      ]
+    : [];
+
+/** Returns a problem for each PIN that is shorter than the deployment allows. The security keys of one item share the field. */
+function pinLengthProblems({ keys }: Pick<Decidable, "keys">, minLength: number, pathOf: PathOf): readonly Problem[] {
+  const short = keys.filter(({ pinRequest }) => pinRequest !== undefined && pinRequest.length < minLength);
+  const paths = new Set(short.map(({ id }) => pathOf({ field: "pinLength", keyId: id })));
+  return [...paths].map(path => ({
+    path,
+    reason: `must be at least ${minLength}, the shortest PIN of this deployment`,
+  }));
+}
+
+/** Returns a problem for each credential whose IdP is not configured, or whose relying party is not that of the IdP. */
+function idpProblems({ keys }: Pick<Decidable, "keys">, idps: Idps, pathOf: PathOf): readonly Problem[] {
+  const found = keys.flatMap(({ id: keyId, credentials }) =>
+    credentials.flatMap(({ idpId, relyingPartyId }, index): Problem[] => {
+      const idp = idps.get(idpId ?? idps.defaultId);
+      if (idp === undefined) return [{ path: pathOf({ field: "idp", keyId, index }), reason: notConfigured }];
+      if (relyingPartyId === undefined || relyingPartyId === idp.defaultRelyingPartyId) return [];
+      const path = pathOf({ field: "relyingParty", keyId, index });
+      return [{ path, reason: "is not the identity provider's relying party" }];
+    }),
+  );
+  // The security keys of one item share its fields, so each path is reported once.
+  return [...new Map(found.map(problem => [problem.path, problem])).values()];
+}
+
+export const notConfigured = "is not a configured identity provider";
+
+/** Returns a problem for each address of a create that no PIN email may go to. */
+const pinMailProblems = (
+  { emailsTo }: Pick<Decidable, "emailsTo">,
+  domains: readonly string[],
+  pathOf: PathOf,
+): readonly Problem[] =>
+  emailsTo.flatMap((email, index) =>
+    isMailable(email, domains)
+      ? []
+      : [{ path: pathOf({ field: "emailTo", index }), reason: "is not in a domain that PIN emails may go to" }],
+  );
