@@ -78,22 +78,6 @@ describe("a create with an Idempotency-Key", () => {
     expect(await once(connector, body)).toMatchObject({ requestId: made[0] });
   });
 
-  test("creates another for another application, another subject of it, another endpoint and another key", async () => {
-    const connector = await testConnector(peers);
-    const body = orderBody();
-    const v1 = { origin: "v1_shipment", pathOf: bodyFormatV2.pathOf } as const;
-    const made = [
-      await once(connector, body),
-      await once(connector, body, "key-2"),
-      await once(connector, body, "key-1", { ...one, application: "other app" }),
-      await once(connector, body, "key-1", { ...one, subject: "two" }),
-      await once(connector, body, "key-1", { kind: "tenant", application: "app" }),
-      await once(connector, body, "key-1", { ...one, kind: "api_token" }),
-      await createOnce(createBodyV2.parse(body), v1, { caller: one, idempotencyKey: "key-1" }, connector.context),
-    ];
-    expect(new Set(made.map(({ requestId }) => requestId)).size).toBe(made.length);
-  });
-
   test("refuses another body: 409 conflict without Retry-After, and takes the same one in another spelling", async () => {
     const connector = await testConnector(peers);
     const body = orderBody();

@@ -17,6 +17,7 @@ import { hours, type Instant, plus } from "../../../../lib/platform/time.ts";
 import { withTable } from "../../../support/connector/crashing.ts";
 import { forAll } from "../../../support/for-all.ts";
 import { freshStorage } from "../../../support/storage/fresh-storage.ts";
+import { sampleOf } from "../../../support/storage/sample-of.ts";
 
 const now = "2026-01-31T10:00:00.000Z";
 const { connectionString } = freshStorage();
@@ -37,79 +38,16 @@ const least = (id: string): CredentialRequest => ({
   attempts: 0,
 });
 
+const due = { queue: "clean", at: now } as const;
 const fullRequest = (id: string): CredentialRequest => ({
-  ...least(id),
-  state: "failed",
-  terminalAt: now,
-  shipment: {
-    deliveryType: 2,
-    resellerOrganizationId: "org",
-    customerReference: "it's 100% #1",
-    addressValidationBypass: true,
-    mailingAddress: {
-      streetLine1: "Straße 1",
-      streetLine2: "2",
-      postalCode: " ",
-      city: "Åre",
-      region: "AB",
-      countryCode: "SE",
-    },
-  },
-  delivery: {
-    sentAt: now,
-    shipment: { id: "s", tentative: true, stateId: 8, message: "Error" },
-    rejectedShipmentIds: ["t"],
-    missing: { count: 2, since: now },
-  },
-  errorMessage: '{"not":"parsed"}',
-  due: { queue: "clean", at: now, notBefore: now },
-  lease: { owner: "o", until: now },
+  ...(sampleOf(requestColumns.schema()) as CredentialRequest),
+  ...{ id, due, trackDue: due, replaceDue: due },
 });
-
-const credential: Credential = {
-  idpId: "entra",
-  relyingPartyId: "login.microsoft.com",
-  userId: "ネ🔑",
-  state: "activation_pending",
-  errorMessage: "no",
-  idpState: "sealed",
-  binding: { challengeHash: "h", origin: "https://x", relyingPartyId: "x", userVerification: true },
-  challengeExpiresAt: now,
-  responseKey: "sealed",
-  credentialId: "c",
-  retryableUntil: now,
-  triedAt: now,
-  refusal: { at: now, reason: "r" },
-  retry: { attempts: 3, nextAt: now, notBefore: now, lastError: "no" },
-};
-
-const fullKey = (id: string, credentials: readonly Credential[] = [credential]): SecurityKey => ({
-  id,
-  provisioning: "shipped",
-  name: "true",
-  customizationId: "12",
-  productId: 1,
-  inventoryProductId: 15,
-  preferredAuthenticatorType: "hardware",
-  state: "processing",
-  serial: "0012",
-  firmware: "5.7",
-  pinRequest: { length: 6, entryMethod: "generated", deliveryMethod: "email" },
-  pinResponseKey: "sealed",
-  responses: "r/s-01-001.json",
-  credentials,
-  mail: {
-    state: "due",
-    number: 2,
-    triedAt: now,
-    firstDueAt: now,
-    retry: { attempts: 1, nextAt: now, notBefore: now, lastError: "no" },
-    resentAt: [now],
-  },
-  enrollment: { attempts: 1, nextAt: now, notBefore: now, lastError: "no" },
-  due: { queue: "key", at: now },
-  lease: { owner: "o", until: now },
+const fullKey = (id: string): SecurityKey => ({
+  ...(sampleOf(securityKeyColumns.schema()) as SecurityKey),
+  ...{ id, due },
 });
+const [credential] = fullKey("s-01-001").credentials as readonly [Credential];
 
 const leastKey = (id: string): SecurityKey => ({
   id,
@@ -136,7 +74,7 @@ describe("a credential request in Table storage", () => {
     const id = newId();
     const keys = [
       fullKey("s-01-001"),
-      fullKey("s-02-001", [credential, { ...credential, userId: "2" }]),
+      { ...fullKey("s-02-001"), credentials: [credential, { ...credential, userId: "2" }] },
       leastKey("a-01"),
     ];
     const inserted = await store.insert(fullRequest(id), keys);
@@ -161,7 +99,9 @@ describe("a credential request in Table storage", () => {
 
   test("is saved whole: what is gone from a value is gone from its row", async () => {
     const id = newId();
-    const inserted = await store.insert(fullRequest(id), [fullKey("s-01-001", [credential, credential])]);
+    const inserted = await store.insert(fullRequest(id), [
+      { ...fullKey("s-01-001"), credentials: [credential, credential] },
+    ]);
     const saved = await store.save(inserted, { request: least(id), keys: [leastKey("s-01-001")] });
     expect(values(saved)).toEqual({ request: least(id), keys: [leastKey("s-01-001")] });
     expect(await store.load(id)).toEqual(saved);
@@ -335,7 +275,7 @@ describe("a credential request in Table storage", () => {
       credentialId: "x".repeat(1400),
     };
     const keys = Array.from({ length: 5 }, (_, index) =>
-      securityKeyColumns.toColumns(fullKey(`s-0${index}-001`, Array<Credential>(20).fill(large))),
+      securityKeyColumns.toColumns({ ...fullKey(`s-0${index}-001`), credentials: Array<Credential>(20).fill(large) }),
     );
     for (const columns of keys) {
       const sizes = Object.entries(columns).map(([name, value]) => 2 * (name.length + String(value).length));

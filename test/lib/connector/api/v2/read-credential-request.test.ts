@@ -8,7 +8,6 @@ import type { CredentialRequest } from "../../../../../lib/connector/model/reque
 import type { SecurityKey } from "../../../../../lib/connector/model/security-key.ts";
 import { omitUndefined } from "../../../../../lib/platform/omit-undefined.ts";
 import { forAll } from "../../../../support/for-all.ts";
-import { inlinedSchema } from "../../../../support/inlined-schema.ts";
 import { type Body, fullBodies } from "./bodies.ts";
 
 const now = "2026-01-31T10:00:00.000Z";
@@ -232,55 +231,6 @@ describe("the version 2 read model (specification section 2)", () => {
     expect(read.shipment?.delivery).toEqual({ ...delivery, shipped_at: now });
     expect(credentialRequestV2.parse(read)).toStrictEqual(read);
     expect(read).not.toHaveProperty("error_message");
-  });
-
-  it("is documented with the specification's names, and those by which people find a request", () => {
-    const properties = (schema: Body): Body => Object.keys(schema.properties);
-    const top: Body = inlinedSchema(credentialRequestV2, "output");
-    const { shipment, authenticators } = top.properties;
-    expect(properties(top)).toEqual([
-      "credential_request_id",
-      "external_id",
-      "state",
-      "error_message",
-      "replaces",
-      "authenticators",
-      "shipment",
-      "enrollment_contacts",
-    ]);
-    expect(properties(shipment)).toEqual([
-      "shipment_id",
-      "customer_reference",
-      "tracking",
-      "delivery",
-      "shipment_items",
-      "mailing_address",
-    ]);
-    expect(properties(authenticators.items)).toEqual([
-      "id",
-      "name",
-      "serial_number",
-      "state",
-      "credentials",
-      "replaced_by",
-    ]);
-    expect(properties(authenticators.items.properties.credentials.items)).toEqual([
-      "idp_id",
-      "relying_party_id",
-      "user_id",
-      "state",
-      "retryable_until",
-      "error_message",
-      "revocation",
-    ]);
-    expect(properties(shipment.properties.mailing_address)).toEqual([
-      "street_line1",
-      "street_line2",
-      "postal_code",
-      "city",
-      "region",
-      "country_code",
-    ]);
   });
 });
 
