@@ -3,7 +3,7 @@ import type { Mailer } from "../platform/peers/mail.ts";
 import type { Sealer } from "../platform/seal.ts";
 import type { Now } from "../platform/time.ts";
 import type { ResponseStore } from "./collect/responses.blob.ts";
-import type { ClaimStore } from "./create/claims.table.ts";
+import type { claimStore } from "./create/claims.table.ts";
 import type { Idps } from "./idp/contract.ts";
 import type { Intervals } from "./model/intervals.ts";
 import type { lossActions } from "./model/shipment.ts";
@@ -18,7 +18,7 @@ import type { RequestStore } from "./storage/requests.table.ts";
 export interface ConnectorDeps {
   readonly requests: RequestStore;
   readonly responses: ResponseStore;
-  readonly claims: ClaimStore;
+  readonly claims: ReturnType<typeof claimStore>;
   /** Absent in a connector without `events/`. */
   readonly events?: RequestEvents;
   /**

@@ -5,21 +5,21 @@ import type { DraftLocation } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
 import { rightMissing, type UserProblem, unchecked } from "../idp/user-check.ts";
-import type { SecurityKeyDraft } from "../model/draft.ts";
+import type { RequestDraft } from "../model/draft.ts";
 
 /** A user at an IdP for whom a request orders credentials. */
-export interface OrderedUser {
+interface OrderedUser {
   readonly idpId: string;
   readonly userId: string;
   /** The user's first credential, where a problem is reported. */
   readonly at: DraftLocation;
   /** The security key of each credential. */
-  readonly keys: readonly Pick<SecurityKeyDraft, "provisioning">[];
+  readonly keys: readonly Pick<RequestDraft["keys"][number], "provisioning">[];
 }
 
 /** Returns the users of a request, each once for an IdP. */
 export function usersOf(
-  keys: readonly Pick<SecurityKeyDraft, "id" | "provisioning" | "credentials">[],
+  keys: readonly Pick<RequestDraft["keys"][number], "id" | "provisioning" | "credentials">[],
   defaultIdp: string,
 ): readonly OrderedUser[] {
   const users = new Map<string, OrderedUser>();

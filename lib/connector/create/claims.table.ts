@@ -31,8 +31,6 @@ const endsRow = (claim: Claim) => ({ rowKey: endsKey(claim), schema: schemaVersi
 export const claimOf = (row: Row): Claim | undefined =>
   row.rowKey.startsWith(claimPrefix) ? claimColumns.fromRow(row) : undefined;
 
-export type ClaimStore = ReturnType<typeof claimStore>;
-
 /** Returns the claims of Idempotency-Keys (docs/storage.md). */
 export function claimStore(tables: Tables) {
   const table = tables.table(claimsTable);

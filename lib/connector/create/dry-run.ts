@@ -10,7 +10,7 @@ import { checkReplacedKey } from "../replace/check-replaced-key.ts";
 import { idpFault } from "./ask-idps.ts";
 import { challengeProblem, tooManyCredentials } from "./check-challenge.ts";
 import { deliveryLimitViolations, requestProblems } from "./check-request.ts";
-import { checkUser, type OrderedUser, usersOf } from "./check-users.ts";
+import { checkUser, usersOf } from "./check-users.ts";
 
 /**
  * Makes every check of a create that stores nothing and changes nothing at a peer. Calls the IdPs only.
@@ -25,7 +25,8 @@ export async function dryRun(
   const pathOf = (field: DraftLocation) => format.pathOf(field, draft);
   const limit = pLimit(deps.concurrency);
   const signal = AbortSignal.timeout(deps.intervals.createMs);
-  const check = async (user: OrderedUser) => {
+  const users = usersOf(draft.keys, deps.idps.defaultId);
+  const check = async (user: (typeof users)[number]) => {
     const idp = deps.idps.get(user.idpId);
     const found = idp === undefined ? [] : await checkAtIdp(user, idp, signal, deps);
     return found.map(({ effect, isOfUser, message, code }) => {
@@ -33,7 +34,6 @@ export async function dryRun(
       return { effect, isOfUser, problem: { path: pathOf(user.at), reason, code } };
     });
   };
-  const users = usersOf(draft.keys, deps.idps.defaultId);
   const [ofUsers, replaced] = await Promise.all([
     Promise.all(users.map(user => limit(check, user))),
     checkReplacedKey(draft, deps),
@@ -59,7 +59,7 @@ export async function dryRun(
 
 /** Checks a user and, at an IdP that keeps no state of creation options, also a challenge. */
 async function checkAtIdp(
-  user: OrderedUser,
+  user: ReturnType<typeof usersOf>[number],
   idp: Idp,
   signal: AbortSignal,
   deps: ConnectorDeps,

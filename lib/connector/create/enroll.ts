@@ -12,7 +12,7 @@ import { displayName, enrollmentId, isOnSite, itemIndex, type SecurityKey } from
 import { requireRfpr } from "../peers/require-rfpr.ts";
 import type { AuthenticatorOrder } from "../peers/rfpr-wire.ts";
 import { abortCreate } from "./abort-create.ts";
-import type { EncryptedRequests, PreparedRequest } from "./prepare-request.ts";
+import type { PreparedRequest } from "./prepare-request.ts";
 import { compensateTooLate, saveFromHandler } from "./save-from-handler.ts";
 
 /** Gets an access token for the pre-registration API before any other peer is called. Without one, aborts the create and throws a Fault. */
@@ -52,7 +52,7 @@ export async function enroll(
 async function putAll(
   request: CredentialRequest,
   keys: readonly SecurityKey[],
-  encryptedRequests: readonly EncryptedRequests[],
+  encryptedRequests: PreparedRequest["encryptedRequests"],
   deps: ConnectorDeps,
 ): Promise<void> {
   const rfpr = requireRfpr(deps);
@@ -80,7 +80,7 @@ async function putAll(
 const authenticatorOrderOf = (
   request: CredentialRequest,
   key: SecurityKey,
-  { pinRequest, credentialRequests }: EncryptedRequests,
+  { pinRequest, credentialRequests }: PreparedRequest["encryptedRequests"][number],
   deps: Pick<ConnectorDeps, "intervals">,
 ): AuthenticatorOrder => ({
   recipient: request.recipient,

@@ -11,14 +11,14 @@ import { referenceOf, shippedItems } from "../model/shipment.ts";
 import type { DeliveryOrder, OrderedItem } from "../peers/delivery-wire.ts";
 import { saveChanges } from "../storage/change-request.ts";
 import { abortCreate } from "./abort-create.ts";
-import type { EncryptedRequests, PreparedRequest } from "./prepare-request.ts";
+import type { PreparedRequest } from "./prepare-request.ts";
 import { compensateTooLate, saveFromHandler } from "./save-from-handler.ts";
 import { isUnconfirmed, startWithShipment } from "./start-request.ts";
 
 /** A request whose order intent is stored, with the encrypted requests for the delivery service. */
 interface RecordedOrder {
   readonly loaded: LoadedRequest;
-  readonly encryptedRequests: readonly EncryptedRequests[];
+  readonly encryptedRequests: PreparedRequest["encryptedRequests"];
   /** The time before the write of the intent was sent. */
   readonly intentAt: Instant;
 }
@@ -109,7 +109,10 @@ async function leaveForReconciliation(
 }
 
 /** Returns the order for the delivery service. Throws if the request has no shipment. */
-function deliveryOrderOf(loaded: LoadedRequest, encryptedRequests: readonly EncryptedRequests[]): DeliveryOrder {
+function deliveryOrderOf(
+  loaded: LoadedRequest,
+  encryptedRequests: PreparedRequest["encryptedRequests"],
+): DeliveryOrder {
   const request = loaded.request.value;
   if (request.shipment === undefined) throw new Error("a request without a shipment is not ordered");
   const { externalId: _, ...recipient } = request.recipient;

@@ -16,19 +16,16 @@ import { abortCreate } from "./abort-create.ts";
 import { askIdps, challengeOf, idpFault } from "./ask-idps.ts";
 import { findRefusedUser, usersOf } from "./check-users.ts";
 
-/** The encrypted credential requests and PIN request of one security key, for the party that programs it. */
-export interface EncryptedRequests {
-  readonly keyId: string;
-  readonly pinRequest?: string;
-  readonly credentialRequests: readonly string[];
-}
-
 /** The sealed and the encrypted part of a request, not stored yet. */
 export interface PreparedRequest {
   /** All security keys, with their sealed response keys and IdP states. */
   readonly keys: readonly SecurityKey[];
-  /** The encrypted requests of each security key. */
-  readonly encryptedRequests: readonly EncryptedRequests[];
+  /** The encrypted credential requests and PIN request of each security key, for the party that programs it. */
+  readonly encryptedRequests: readonly {
+    readonly keyId: string;
+    readonly pinRequest?: string;
+    readonly credentialRequests: readonly string[];
+  }[];
 }
 
 /** Asks the IdPs for creation options, checks the users meanwhile, and encrypts the requests of each security key. On a failure, aborts the create and throws a Fault. */
@@ -75,7 +72,7 @@ async function encryptKeyRequests(
   challenges: Challenges,
   transportKeys: readonly PublicKey[],
   deps: Pick<ConnectorDeps, "sealer" | "random">,
-): Promise<{ key: SecurityKey; encryptedRequests: EncryptedRequests }> {
+): Promise<{ key: SecurityKey; encryptedRequests: PreparedRequest["encryptedRequests"][number] }> {
   const credentials: Credential[] = [];
   const credentialRequests: string[] = [];
   for (const [index, credential] of key.credentials.entries()) {

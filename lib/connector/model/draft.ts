@@ -1,35 +1,23 @@
 import type { Caller } from "../../platform/caller.ts";
 import { type Instant, plus } from "../../platform/time.ts";
-import type { CredentialRequest, ShipmentOrder } from "./request.ts";
-import { hasPinMail, type SecurityKey } from "./security-key.ts";
+import type { CredentialRequest } from "./request.ts";
+import { type Credential, hasPinMail, type SecurityKey } from "./security-key.ts";
 
-/** A credential as the caller requested it. */
-export interface CredentialDraft {
-  readonly idpId?: string;
-  readonly relyingPartyId?: string;
-  readonly userId: string;
-}
-
-/** A security key as the caller requested it. */
-export type SecurityKeyDraft = Pick<
-  SecurityKey,
-  | "id"
-  | "provisioning"
-  | "name"
-  | "customizationId"
-  | "productId"
-  | "inventoryProductId"
-  | "preferredAuthenticatorType"
-  | "pinRequest"
-> & { readonly credentials: readonly CredentialDraft[] };
-
-/** A parsed create body of either API version. */
-export interface RequestDraft {
-  readonly recipient: CredentialRequest["recipient"];
-  readonly emailsTo: readonly string[];
-  readonly shipment?: ShipmentOrder;
-  readonly keys: readonly SecurityKeyDraft[];
-  readonly replaces?: NonNullable<CredentialRequest["replaces"]>;
+/** A parsed create body of either API version: what the caller requested. */
+export interface RequestDraft extends Pick<CredentialRequest, "recipient" | "emailsTo" | "shipment" | "replaces"> {
+  readonly keys: readonly (Pick<
+    SecurityKey,
+    | "id"
+    | "provisioning"
+    | "name"
+    | "customizationId"
+    | "productId"
+    | "inventoryProductId"
+    | "preferredAuthenticatorType"
+    | "pinRequest"
+  > & {
+    readonly credentials: readonly (Pick<Credential, "relyingPartyId" | "userId"> & { readonly idpId?: string })[];
+  })[];
 }
 
 /** Returns a random version 4 UUID (RFC 9562 section 5.4). */

@@ -93,7 +93,6 @@ export const shownCredentialStates = [...credentialStates, ...revocationStates] 
 
 /** Why a credential is revoked: a caller asked for it, its security key is lost or replaced, or its user has left. */
 export const revocationReasons = ["requested", "lost", "replaced", "offboarded"] as const;
-export type RevocationReason = (typeof revocationReasons)[number];
 
 /** Why a security key is replaced. */
 export const replacementReasons = ["lost", "stolen", "broken", "undelivered"] as const;

@@ -6,7 +6,7 @@ import { partitions } from "../../platform/tables/row-batches.ts";
 import type { Entity } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
 import { responsesContainer } from "../collect/responses.blob.ts";
-import { type ClaimStore, claimOf, claimsTable } from "../create/claims.table.ts";
+import { claimOf, type claimStore, claimsTable } from "../create/claims.table.ts";
 import type { Claim } from "../model/idempotency.ts";
 import { type RequestValues, valuesOf } from "../model/loaded-request.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
@@ -73,7 +73,11 @@ export const verifyConnector = (backup: Backup, deps: RestoreDeps): Promise<numb
  */
 export async function restoreConnector(
   backup: Backup,
-  { requests, claims, ...deps }: RestoreDeps & { readonly requests: RequestStore; readonly claims: ClaimStore },
+  {
+    requests,
+    claims,
+    ...deps
+  }: RestoreDeps & { readonly requests: RequestStore; readonly claims: ReturnType<typeof claimStore> },
 ): Promise<{ readonly requests: number; readonly open: number }> {
   const counts = { requests: 0, open: 0 };
   const request: Work["request"] = async (before, after, writeEvents) => {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import type { RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
+import type { RequestDraft } from "../../model/draft.ts";
 import { shipmentKeyId } from "../../model/security-key.ts";
 import { addressFields, countryCode, mailingAddressOf, regionByCountry } from "../address.ts";
 import type { BodyFormat } from "../body-format.ts";
@@ -145,7 +145,7 @@ function keysOf(
   item: z.output<typeof shipmentItem>,
   index: number,
   { user_id, pin_request }: BodyV1,
-): readonly SecurityKeyDraft[] {
+): RequestDraft["keys"] {
   return Array.from({ length: item.product_quantity }, (_, count) =>
     omitUndefined({
       id: shipmentKeyId(index, count),

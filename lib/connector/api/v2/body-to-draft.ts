@@ -1,6 +1,6 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { Idps } from "../../idp/contract.ts";
-import type { CredentialDraft, RequestDraft, SecurityKeyDraft } from "../../model/draft.ts";
+import type { RequestDraft } from "../../model/draft.ts";
 import type { ShipmentOrder } from "../../model/request.ts";
 import { authenticatorKeyId, itemIndex, shipmentKeyId } from "../../model/security-key.ts";
 import { mailingAddressOf } from "../address.ts";
@@ -12,6 +12,7 @@ type Shipment = NonNullable<BodyV2["shipment"]>;
 type ShipmentItem = Shipment["shipment_items"][number];
 type Authenticator = NonNullable<BodyV2["authenticators"]>[number];
 
+type KeyDraft = RequestDraft["keys"][number];
 type Parsed = RequestDraft & { readonly body: BodyV2 };
 
 /** The body of a version 2 create. Parses to a draft (decision C4), and to the body with the defaults of its fields. */
@@ -91,7 +92,7 @@ function shipmentOrder(shipment: Shipment): ShipmentOrder {
  * Version 2 has no quantities: one item is one security key. The key maker generates its PIN, which is mailed
  * (specification section 2).
  */
-function shipmentKey(item: ShipmentItem, index: number): SecurityKeyDraft {
+function shipmentKey(item: ShipmentItem, index: number): KeyDraft {
   return omitUndefined({
     id: shipmentKeyId(index),
     provisioning: "shipped" as const,
@@ -108,7 +109,7 @@ function shipmentKey(item: ShipmentItem, index: number): SecurityKeyDraft {
   });
 }
 
-function authenticatorKey(authenticator: Authenticator, index: number): SecurityKeyDraft {
+function authenticatorKey(authenticator: Authenticator, index: number): KeyDraft {
   return omitUndefined({
     id: authenticatorKeyId(index),
     provisioning: "on_site" as const,
@@ -124,7 +125,7 @@ function authenticatorKey(authenticator: Authenticator, index: number): Security
   });
 }
 
-const newCredential = (credential: ShipmentItem["credentials"][number]): CredentialDraft =>
+const newCredential = (credential: ShipmentItem["credentials"][number]): KeyDraft["credentials"][number] =>
   omitUndefined({
     idpId: credential.idp_id,
     relyingPartyId: credential.relying_party_id,

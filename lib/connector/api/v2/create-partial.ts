@@ -1,5 +1,5 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import type { CredentialDraft, RequestDraft } from "../../model/draft.ts";
+import type { RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId, shipmentKeyId } from "../../model/security-key.ts";
 import { defaultPinLength, nonEmptyLine, pinLength, requestLimits } from "../field-rules.ts";
 
@@ -8,7 +8,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** What of a request the deployment's settings decide about. */
 export type Decidable = Pick<RequestDraft, "emailsTo"> & {
   readonly keys: readonly (Pick<RequestDraft["keys"][number], "id" | "provisioning"> & {
-    readonly credentials: readonly Omit<CredentialDraft, "userId">[];
+    readonly credentials: readonly Omit<RequestDraft["keys"][number]["credentials"][number], "userId">[];
     readonly pinRequest?: { readonly length: number };
   })[];
 };

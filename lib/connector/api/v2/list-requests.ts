@@ -6,7 +6,7 @@ import { isTerminal, type RequestState, requestStates } from "../../model/states
 import { type ListPage, readPage } from "./read-page.ts";
 
 /** What a request must match. Names are compared without regard to letter case. */
-export interface RequestFilter {
+interface RequestFilter {
   readonly state?: RequestState | undefined;
   readonly userId?: string | undefined;
   readonly email?: string | undefined;

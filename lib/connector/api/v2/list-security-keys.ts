@@ -13,7 +13,7 @@ import { keyModelOf } from "../key-models.ts";
 import { type ListPage, readPage } from "./read-page.ts";
 
 /** What an entry of the register must match. Names are compared without regard to letter case. */
-export interface RegisterFilter {
+interface RegisterFilter {
   readonly serial?: string | undefined;
   readonly userId?: string | undefined;
   readonly state?: (typeof shownCredentialStates)[number] | undefined;

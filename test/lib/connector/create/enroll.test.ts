@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { days, minutes } from "../../../../lib/platform/time.ts";
-import { withTable } from "../../../support/connector/crashing.ts";
 import {
   authenticator,
   authenticatorsOf,
@@ -422,23 +421,5 @@ describe("a create handler that is delayed", () => {
     expect([status, (await connector.read(requestId)).state]).toEqual([500, "started"]);
     const failed = { credentialRequestId: requestId, error: { message: "the answer got lost" } };
     expect(connector.events("start_failed")).toMatchObject([failed]);
-  });
-
-  test("by a storage answer that gets lost at each of its writes: is answered all the same", async () => {
-    for (const lost of [0, 1, 2, 3]) {
-      let writes = 0;
-      const orLost = <T>(result: T): T | undefined => (writes++ === lost ? undefined : result);
-      const connector = await testConnector(peers, {
-        tables: withTable("credentialrequests", table => ({
-          transact: async (...of) => orLost(await table.transact(...of)),
-          replace: async (...of) => orLost(await table.replace(...of)),
-        })),
-      });
-      const { requestId } = await connector.order(mixedBody());
-      expect(await connector.read(requestId)).toMatchObject({ state: "started" });
-      expect(authenticatorsOf(peers, requestId)).toHaveLength(1);
-      expect((await connector.queue("key")).map(({ keyId }) => keyId)).toEqual(["a-01"]);
-    }
-    expect(ordered()).toBe(4);
   });
 });

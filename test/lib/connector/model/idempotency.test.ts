@@ -7,131 +7,81 @@ import {
   judgeRequest,
   scopeOf,
 } from "../../../../lib/connector/model/idempotency.ts";
-import type { CredentialRequest, Delivery } from "../../../../lib/connector/model/request.ts";
-import { requestStates } from "../../../../lib/connector/model/states.ts";
-import { instant, minutes } from "../../../../lib/platform/time.ts";
+import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
+import { minutes, plus } from "../../../../lib/platform/time.ts";
 import { forAll } from "../../../support/for-all.ts";
 
-const start = Date.UTC(2026, 0, 31);
-const time = fc.integer({ min: 0, max: 20 * 86_400_000 }).map(ms => instant(start + ms));
-
-const answer = fc.oneof(
-  fc.constant("unreconciled" as const),
-  fc.constant("erased" as const),
-  fc.constant({ created: { requestId: "r1", shipmentId: "s1" } }),
-  fc.constant({ refused: { kind: "delivery_refused" as const, message: "The last name is too long." } }),
-);
-
-const claim: fc.Arbitrary<Claim> = fc.record(
-  {
-    scope: fc.constant("0f"),
-    fingerprint: fc.constantFrom("ours", "another"),
-    requestId: fc.constant("r1"),
-    claimedAt: time,
-    endsAt: time,
-    answer,
-  },
-  { requiredKeys: ["scope", "fingerprint", "requestId", "claimedAt", "endsAt"] },
-);
-
-const call = fc.record({
-  fingerprint: fc.constant("ours"),
-  now: time,
-  runningMs: fc.constant(minutes(5)),
-});
-
-const order = {
-  deliveryType: 1,
-  mailingAddress: { streetLine1: "1", postalCode: "1", city: "1", countryCode: "SE" },
-} as const;
-const shipment = fc.record({ id: fc.constant("s1"), tentative: fc.constant(true) }, { requiredKeys: ["id"] });
-const delivery: fc.Arbitrary<Delivery> = fc.record({ sentAt: time, shipment }, { requiredKeys: [] });
-const request = fc.record(
-  {
-    id: fc.constant("r1"),
-    state: fc.constantFrom(...requestStates),
-    shipment: fc.constant(order),
-    delivery,
-    errorMessage: fc.constant("why"),
-    neverSent: fc.constant(true),
-  },
-  { requiredKeys: ["id", "state"] },
-) as fc.Arbitrary<CredentialRequest>;
+const now = "2026-01-31T10:00:00.000Z";
+const claim: Claim = {
+  scope: "0f",
+  fingerprint: "ours",
+  requestId: "r1",
+  claimedAt: plus(now, -minutes(5)),
+  endsAt: plus(now, 1),
+};
+const created = { created: { requestId: "r1", shipmentId: "s1" } };
+const refused = { refused: { kind: "delivery_refused", message: "The last name is too long." } } as const;
 
 describe("a claim of an Idempotency-Key", () => {
-  test("is free when its 7 days are over, with any content", () => {
-    forAll(fc.tuple(claim, call), ([claim, call]) => {
-      expect(judgeClaim(claim, call).is === "free").toBe(claim.endsAt <= call.now);
-    });
-  });
-
-  test("that lasts is never answered to another body", () => {
-    forAll(fc.tuple(claim, call), ([claim, call]) => {
-      const { is } = judgeClaim(claim, call);
-      if (claim.endsAt > call.now && claim.fingerprint !== call.fingerprint) expect(is).toBe("other_body");
-      else expect(is).not.toBe("other_body");
-    });
-  });
-
-  test("gives its kept answer again, as it was", () => {
-    forAll(fc.tuple(claim, call), ([{ answer, ...rest }, call]) => {
-      fc.pre(typeof answer === "object" && rest.endsAt > call.now);
-      const own = { ...rest, fingerprint: call.fingerprint, ...(answer && { answer }) };
-      expect(judgeClaim(own, call)).toEqual({ is: "answered", answer });
-    });
-  });
-
-  test("without an answer runs for 5 minutes, and is then judged by its request", () => {
-    forAll(fc.tuple(claim, call), ([{ answer: _, ...rest }, call]) => {
-      fc.pre(rest.endsAt > call.now);
-      const age = Date.parse(call.now) - Date.parse(rest.claimedAt);
-      const { is } = judgeClaim({ ...rest, fingerprint: call.fingerprint }, call);
-      expect(is).toBe(age > minutes(5) ? "look" : "running");
-    });
-  });
-
-  test("that is unreconciled is judged by its request at once", () => {
-    forAll(fc.tuple(claim, call), ([claim, call]) => {
-      fc.pre(claim.endsAt > call.now);
-      const unreconciled: Claim = { ...claim, fingerprint: call.fingerprint, answer: "unreconciled" };
-      expect(judgeClaim(unreconciled, call)).toEqual({ is: "look" });
-    });
+  test.each<[string, Partial<Claim>, ReturnType<typeof judgeClaim>]>([
+    [
+      "is free once its time is over, with any content",
+      { endsAt: now, fingerprint: "another", answer: created },
+      { is: "free" },
+    ],
+    ["is never answered to another body", { fingerprint: "another", answer: created }, { is: "other_body" }],
+    [
+      "has no answer to another body once it was erased",
+      { fingerprint: "another", answer: "erased" },
+      { is: "other_body" },
+    ],
+    ["gives the ids again", { answer: created }, { is: "answered", answer: created }],
+    ["gives a refusal again", { answer: refused }, { is: "answered", answer: refused }],
+    ["of an erased request has no answer", { answer: "erased" }, { is: "erased" }],
+    ["that is unreconciled is judged by its request at once", { answer: "unreconciled" }, { is: "look" }],
+    ["without an answer runs for 5 minutes", {}, { is: "running" }],
+    ["without an answer is then judged by its request", { claimedAt: plus(now, -minutes(5) - 1) }, { is: "look" }],
+  ])("%s", (_, changes, verdict) => {
+    const call = { fingerprint: "ours", now, runningMs: minutes(5) };
+    expect(judgeClaim({ ...claim, ...changes }, call)).toEqual(verdict);
   });
 });
 
 describe("the request of a claim", () => {
-  test("is never started again where the delivery service may have it", () => {
-    forAll(request, request => {
-      fc.pre(request.neverSent !== true && request.delivery?.sentAt !== undefined);
-      expect(["free", "abandoned"]).not.toContain(judgeRequest(request).is);
-    });
-  });
+  const ordered = {
+    deliveryType: 1,
+    mailingAddress: { streetLine1: "1", postalCode: "1", city: "1", countryCode: "SE" },
+  };
+  const sent = { sentAt: now };
+  const shipped = { ...sent, shipment: { id: "s1", tentative: true } };
 
-  test("is started again where there is none, where nothing was sent, or where it is left without an order intent", () => {
-    expect(judgeRequest(undefined)).toEqual({ is: "free" });
-    forAll(request, request => {
-      const { is } = judgeRequest(request);
-      expect(is === "free").toBe(request.neverSent === true);
-      const unmarked = request.state === "received" && request.delivery?.sentAt === undefined;
-      expect(is === "abandoned").toBe(unmarked && request.neverSent !== true);
-    });
-  });
-
-  test("is answered with its ids as soon as it has started, with any later outcome", () => {
-    forAll(request, request => {
-      fc.pre(request.neverSent !== true && request.state !== "received");
-      const shipmentId = request.delivery?.shipment?.id;
-      fc.pre(request.shipment === undefined || shipmentId !== undefined);
-      const created = { requestId: "r1", ...(shipmentId !== undefined && { shipmentId }) };
-      expect(judgeRequest(request)).toEqual({ is: "answered", answer: { created } });
-    });
-  });
-
-  test("is answered as ended where it was cancelled before it started, or never confirmed", () => {
-    const ended = { id: "r1", shipment: order, errorMessage: "why" } as CredentialRequest;
-    expect(judgeRequest({ ...ended, state: "cancelled" })).toEqual({ is: "cancelled" });
-    const failed = { ...ended, state: "failed", delivery: { sentAt: instant(start) } } as const;
-    expect(judgeRequest(failed)).toEqual({ is: "never_confirmed", reason: "why" });
+  test.each<[string, object | undefined, ReturnType<typeof judgeRequest>]>([
+    ["is created where there is none", undefined, { is: "free" }],
+    ["is created again where nothing was sent", { state: "failed", neverSent: true, delivery: sent }, { is: "free" }],
+    [
+      "is created again where it was left without an order intent",
+      { state: "received", delivery: {} },
+      { is: "abandoned" },
+    ],
+    ["is not created again where the order may exist", { state: "received", delivery: sent }, { is: "unreconciled" }],
+    [
+      "is answered without a shipment once it has started",
+      { state: "started" },
+      { is: "answered", answer: { created: { requestId: "r1" } } },
+    ],
+    [
+      "is answered with its shipment, with any later outcome",
+      { state: "failed", shipment: ordered, delivery: shipped },
+      { is: "answered", answer: created },
+    ],
+    ["was cancelled before it started", { state: "cancelled", shipment: ordered, delivery: sent }, { is: "cancelled" }],
+    [
+      "was never confirmed",
+      { state: "failed", shipment: ordered, delivery: sent, errorMessage: "why" },
+      { is: "never_confirmed", reason: "why" },
+    ],
+  ])("%s", (_, row, verdict) => {
+    expect(judgeRequest(row && ({ id: "r1", ...row } as CredentialRequest))).toEqual(verdict);
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { getShipment } from "../../../../functions/connector/v1/get-shipment.ts";
 import { listRequests } from "../../../../lib/connector/api/v2/list-requests.ts";
-import { listSecurityKeys, type RegisterFilter } from "../../../../lib/connector/api/v2/list-security-keys.ts";
+import { listSecurityKeys } from "../../../../lib/connector/api/v2/list-security-keys.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { removeResponsesIfDeleted } from "../../../../lib/connector/collect/save-poll.ts";
 import { listKeyOf, personList, referenceList, serialList } from "../../../../lib/connector/model/request-lists.ts";
@@ -34,7 +34,7 @@ const settings = { REGISTER_KEEP_DAYS: "1825" };
 const opened = (options: ConnectorOptions = {}) =>
   testConnector(peers, { ...options, settings: { ...settings, ...options.settings } });
 
-const keysOf = async ({ context }: TestConnector, filter: RegisterFilter = {}) =>
+const keysOf = async ({ context }: TestConnector, filter: Parameters<typeof listSecurityKeys>[0] = {}) =>
   (await listSecurityKeys(filter, { top: 1000 }, context)).entries;
 
 /** An order with every name by which a request is found, of which each credential is active. */

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { describe, expect, test, vi } from "vitest";
-import { listRequests, type RequestFilter } from "../../../../../lib/connector/api/v2/list-requests.ts";
+import { listRequests } from "../../../../../lib/connector/api/v2/list-requests.ts";
 import { listKeyOf, personList, serialList, sortKeyOf } from "../../../../../lib/connector/model/request-lists.ts";
 import { requestStates } from "../../../../../lib/connector/model/states.ts";
 import { days, hours, minutes, plus, seconds } from "../../../../../lib/platform/time.ts";
@@ -15,6 +15,7 @@ import {
 import { altered } from "./bodies.ts";
 
 const peers = await peersOfFile();
+type RequestFilter = Parameters<typeof listRequests>[0];
 
 /** Every page that links lead to, as ids. */
 async function pagesOf({ context }: TestConnector, filter: RequestFilter = {}, top = 100): Promise<string[][]> {
