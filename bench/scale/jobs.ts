@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import pLimit from "p-limit";
 import type { ConnectorContext } from "../../functions/connector/context.ts";
-import { bodyFormatV2, createBodyV2 } from "../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../lib/connector/api/v2/body-to-draft.ts";
 import { claimStore } from "../../lib/connector/create/claims.table.ts";
 import { createRequest } from "../../lib/connector/create/create-request.ts";
 import type { ConnectorDeps } from "../../lib/connector/deps.ts";
@@ -53,7 +53,7 @@ const works: Readonly<
     // The delivery service and the IdP are the simulated ones, which use the same cores.
     const peers = { ...context, now: own.now, delivery: own.delivery, idps: own.idps };
     const limit = pLimit(concurrency);
-    const create = () => createRequest(createBodyV2.parse(orderBody(1, 1)), bodyFormatV2, peers);
+    const create = () => createRequest(createBodyV2.parse(orderBody(1, 1)), {}, peers);
     await Promise.all(Array.from({ length: creates }, () => limit(create)));
     return { processed: creates, left: 0 };
   },

@@ -2,7 +2,7 @@ import type { ConnectorContext } from "../../functions/connector/context.ts";
 import { openConnectorContext } from "../../functions/connector/start/open-context.ts";
 import { openDeployment } from "../../functions/deployment.ts";
 import { readAllSettings } from "../../functions/read-all-settings.ts";
-import { bodyFormatV2, createBodyV2 } from "../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../lib/connector/api/v2/body-to-draft.ts";
 import { createRequest } from "../../lib/connector/create/create-request.ts";
 import { processCredentialRequests } from "../../lib/connector/jobs/process-credential-requests.ts";
 import { processShipments } from "../../lib/connector/jobs/process-shipments.ts";
@@ -41,7 +41,7 @@ export async function makeModelRequest(
   await context.ready();
   const names = connectorTables(settings.connector.settings.CLOUD_TABLES_SHIPMENTS_TABLE_NAME);
   const tables = openTables({ connectionString: environment.CLOUD_STORAGE_CONNECTION_STRING ?? "", timeoutMs: 60_000 });
-  const created = await createRequest(createBodyV2.parse(orderBody(1, 1)), bodyFormatV2, context);
+  const created = await createRequest(createBodyV2.parse(orderBody(1, 1)), {}, context);
   const { requestId: id, shipmentId = "" } = created;
   const ongoing = await context.delivery.getShipment(shipmentId);
   const ordered = await snapshotOf(tables, names);

@@ -1,7 +1,6 @@
 import {
   createCredentialRequestBodyV1,
   createdCredentialRequestV1,
-  credentialRequestFormatV1,
 } from "../../../lib/connector/api/v1/credential-request-body.ts";
 import { createOnce } from "../../../lib/connector/create/create-once.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
@@ -29,7 +28,7 @@ export const createCredentialRequestOnSite = endpoint({
   refusals: ["conflict", "delivery_refused", "idp_refused"],
   handle: async ({ body, headers }, context: ConnectorContext, { call, caller }) => {
     const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
-    const done = await createOnce(body, credentialRequestFormatV1, once, context);
+    const done = await createOnce(body, once, context);
     const location = `${context.connectorUrl(call.url)}/v1/credential-requests/${done.requestId}`;
     return {
       status: 201,

@@ -1,8 +1,4 @@
-import {
-  createdShipmentV1,
-  createShipmentBodyV1,
-  shipmentFormatV1,
-} from "../../../lib/connector/api/v1/shipment-body.ts";
+import { createdShipmentV1, createShipmentBodyV1 } from "../../../lib/connector/api/v1/shipment-body.ts";
 import { createOnce } from "../../../lib/connector/create/create-once.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
@@ -29,7 +25,7 @@ export const createShipment = endpoint({
   refusals: ["conflict", "delivery_refused", "idp_refused"],
   handle: async ({ body, headers }, context: ConnectorContext, { call, caller }) => {
     const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
-    const done = await createOnce(body, shipmentFormatV1, once, context);
+    const done = await createOnce(body, once, context);
     const location = `${context.connectorUrl(call.url)}/v1/fpr/shipments/${done.shipmentId}`;
     return { status: 201, headers: createdHeaders(location, done), body: { data: { shipment_id: done.shipmentId } } };
   },

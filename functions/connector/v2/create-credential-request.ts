@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { evenIfInvalid } from "../../../lib/connector/api/field-rules.ts";
-import { bodyFormatV2, createBodyV2, pathInV2, withDefaults } from "../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2, withDefaults } from "../../../lib/connector/api/v2/body-to-draft.ts";
 import { decidableV2 } from "../../../lib/connector/api/v2/create-partial.ts";
 import { created, createdV2 } from "../../../lib/connector/api/v2/created.ts";
 import { requestProblems } from "../../../lib/connector/create/check-request.ts";
@@ -67,10 +67,7 @@ export const createCredentialRequest = endpoint({
   query,
   headers: idempotencyKey,
   body: createBodyV2,
-  alsoCheck: ({ body }, context: ConnectorContext) => {
-    const decidable = decidableV2(body);
-    return requestProblems(decidable, location => pathInV2(location, decidable), context);
-  },
+  alsoCheck: ({ body }, context: ConnectorContext) => requestProblems(decidableV2(body), context),
   answers: {
     200: { description: "With `dry_run`: nothing is known that prevents the request.", schema: plan },
     201: { description: "The request is accepted.", headers: ["location", "idempotent-replayed"], schema: createdV2 },
@@ -78,11 +75,11 @@ export const createCredentialRequest = endpoint({
   refusals: ["conflict", "delivery_refused", "idp_refused"],
   handle: async ({ query, headers, body: { body, ...draft } }, context: ConnectorContext, { call, caller }) => {
     if (query.dry_run === true) {
-      const warnings = await dryRun(draft, bodyFormatV2, context);
+      const warnings = await dryRun(draft, context);
       return ok({ data: { request: withDefaults(body, context.idps), warnings } });
     }
     const once = { caller, idempotencyKey: headers["Idempotency-Key"] };
-    const done = await createOnce(draft, bodyFormatV2, once, context);
+    const done = await createOnce(draft, once, context);
     if (draft.replaces !== undefined) await followCreate(done.requestId, context);
     const location = `${context.connectorUrl(call.url)}/v2/credential-requests/${done.requestId}`;
     return { status: 201, headers: createdHeaders(location, done), body: created(done) };

@@ -2,12 +2,12 @@ import pLimit from "p-limit";
 import { Fault, invalidRequest } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { Instant } from "../../platform/time.ts";
-import type { DraftLocation } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";
 import type { Idp } from "../idp/contract.ts";
 import { unusableOptions } from "../idp/creation-options.ts";
 import { type Challenges, credentialSlot, type IdpAnswers, optionsRequestOf } from "../idp/idp-answers.ts";
+import type { RequestDraft } from "../model/draft.ts";
 import { idpName } from "../model/peer-names.ts";
 import type { Credential, SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
@@ -100,7 +100,7 @@ function doubtLogger(requestId: string, deps: Pick<ConnectorDeps, "intervals" | 
 }
 
 /** Returns the fault of a create for which an IdP returned no creation options. */
-export function idpFault(failure: AskFailure, pathOf: (field: DraftLocation) => string): Fault {
+export function idpFault(failure: AskFailure, pathOf: RequestDraft["pathOf"]): Fault {
   if ("notConfigured" in failure) {
     return invalidRequest([{ path: pathOf({ field: "idp", ...failure.notConfigured }), reason: notConfigured }]);
   }

@@ -1,5 +1,4 @@
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
-import type { BodyFormat, DraftLocation } from "../api/body-format.ts";
 import type { Decidable } from "../api/v2/create-partial.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idps } from "../idp/contract.ts";
@@ -9,14 +8,12 @@ import { isMailable, isOnSite } from "../model/security-key.ts";
 /** What the deployment's settings say about requests. */
 type SettingDeps = Pick<ConnectorDeps, "idps" | "pinMailDomains" | "pinMinLength" | "rfpr">;
 
-type PathOf = (field: DraftLocation) => string;
-
 /**
  * Validates a request against the settings of the deployment and the limits of the delivery service. Calls no peer and stores nothing.
  * Throws Fault `invalid` or `delivery_refused`.
  */
-export function checkRequest<D extends RequestDraft>(draft: D, format: BodyFormat<D>, deps: SettingDeps): void {
-  const problems = requestProblems(draft, field => format.pathOf(field, draft), deps);
+export function checkRequest(draft: RequestDraft, deps: SettingDeps): void {
+  const problems = requestProblems(draft, deps);
   if (problems.length > 0) throw invalidRequest(problems);
   const [violation] = deliveryLimitViolations(draft);
   if (violation !== undefined) {
@@ -27,11 +24,11 @@ export function checkRequest<D extends RequestDraft>(draft: D, format: BodyForma
 }
 
 /** Returns the problems of a request that depend on the deployment's settings: enrollment service, IdPs, PIN email domains and PIN length. */
-export const requestProblems = (draft: Decidable, pathOf: PathOf, deps: SettingDeps): readonly Problem[] => [
-  ...enrollmentProblems(draft, deps.rfpr, pathOf),
-  ...idpProblems(draft, deps.idps, pathOf),
-  ...pinMailProblems(draft, deps.pinMailDomains, pathOf),
-  ...pinLengthProblems(draft, deps.pinMinLength, pathOf),
+export const requestProblems = (draft: Decidable, deps: SettingDeps): readonly Problem[] => [
+  ...enrollmentProblems(draft, deps.rfpr),
+  ...idpProblems(draft, deps.idps),
+  ...pinMailProblems(draft, deps.pinMailDomains),
+  ...pinLengthProblems(draft, deps.pinMinLength),
 ];
 
 /**
@@ -61,11 +58,7 @@ export function deliveryLimitViolations({ recipient, shipment }: Pick<RequestDra
 }
 
 /** Returns a problem if the request has authenticators and the deployment has no enrollment service. */
-const enrollmentProblems = (
-  { keys }: Pick<Decidable, "keys">,
-  rfpr: ConnectorDeps["rfpr"],
-  pathOf: PathOf,
-): readonly Problem[] =>
+const enrollmentProblems = ({ keys, pathOf }: Decidable, rfpr: ConnectorDeps["rfpr"]): readonly Problem[] =>
   rfpr === undefined && keys.some(isOnSite)
     ? [
         {
@@ -76,7 +69,7 @@ const enrollmentProblems = (
     : [];
 
 /** Returns a problem for each PIN that is shorter than the deployment allows. The security keys of one item share the field. */
-function pinLengthProblems({ keys }: Pick<Decidable, "keys">, minLength: number, pathOf: PathOf): readonly Problem[] {
+function pinLengthProblems({ keys, pathOf }: Decidable, minLength: number): readonly Problem[] {
   const short = keys.filter(({ pinRequest }) => pinRequest !== undefined && pinRequest.length < minLength);
   const paths = new Set(short.map(({ id }) => pathOf({ field: "pinLength", keyId: id })));
   return [...paths].map(path => ({
@@ -86,7 +79,7 @@ function pinLengthProblems({ keys }: Pick<Decidable, "keys">, minLength: number,
 }
 
 /** Returns a problem for each credential whose IdP is not configured, or whose relying party is not that of the IdP. */
-function idpProblems({ keys }: Pick<Decidable, "keys">, idps: Idps, pathOf: PathOf): readonly Problem[] {
+function idpProblems({ keys, pathOf }: Decidable, idps: Idps): readonly Problem[] {
   const found = keys.flatMap(({ id: keyId, credentials }) =>
     credentials.flatMap(({ idpId, relyingPartyId }, index): Problem[] => {
       const idp = idps.get(idpId ?? idps.defaultId);
@@ -103,11 +96,7 @@ function idpProblems({ keys }: Pick<Decidable, "keys">, idps: Idps, pathOf: Path
 export const notConfigured = "is not a configured identity provider";
 
 /** Returns a problem for each address of a create that no PIN email may go to. */
-const pinMailProblems = (
-  { emailsTo }: Pick<Decidable, "emailsTo">,
-  domains: readonly string[],
-  pathOf: PathOf,
-): readonly Problem[] =>
+const pinMailProblems = ({ emailsTo, pathOf }: Decidable, domains: readonly string[]): readonly Problem[] =>
   emailsTo.flatMap((email, index) =>
     isMailable(email, domains)
       ? []

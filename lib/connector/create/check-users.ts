@@ -1,11 +1,10 @@
 import pLimit from "p-limit";
 import { withTimeout } from "../../platform/async/with-timeout.ts";
 import { Fault } from "../../platform/fault.ts";
-import type { DraftLocation } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
 import { rightMissing, type UserProblem, unchecked } from "../idp/user-check.ts";
-import type { RequestDraft } from "../model/draft.ts";
+import type { DraftLocation, RequestDraft } from "../model/draft.ts";
 
 /** A user at an IdP for whom a request orders credentials. */
 interface OrderedUser {
@@ -56,7 +55,7 @@ export async function checkUser(
  */
 export async function findRefusedUser(
   users: readonly OrderedUser[],
-  pathOf: (field: DraftLocation) => string,
+  pathOf: RequestDraft["pathOf"],
   deps: Pick<ConnectorDeps, "idps" | "concurrency" | "intervals" | "log">,
 ): Promise<Fault | undefined> {
   const limit = pLimit(deps.concurrency);

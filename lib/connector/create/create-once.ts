@@ -3,7 +3,6 @@ import type { Caller } from "../../platform/caller.ts";
 import { Fault, type FaultKind } from "../../platform/fault.ts";
 import type { Stored } from "../../platform/stored.ts";
 import { plus } from "../../platform/time.ts";
-import type { BodyFormat } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { claimFault, stillRunningFault } from "../faults.ts";
 import { type CreatedIds, newRequestId, type RequestDraft } from "../model/draft.ts";
@@ -35,19 +34,18 @@ interface Created extends CreatedIds {
  * while the first call runs.
  * @param call `idempotencyKey` is undefined if the call has none
  */
-export async function createOnce<D extends RequestDraft>(
-  draft: D,
-  format: BodyFormat<D>,
+export async function createOnce(
+  draft: RequestDraft,
   { caller, idempotencyKey }: { readonly caller: Caller; readonly idempotencyKey: string | undefined },
   deps: ConnectorDeps,
 ): Promise<Created> {
   if (idempotencyKey === undefined)
-    return { ...(await createRequest(draft, { ...format, createdBy: caller }, deps)), isReplayed: false };
-  checkRequest(draft, format, deps);
+    return { ...(await createRequest(draft, { createdBy: caller }, deps)), isReplayed: false };
+  checkRequest(draft, deps);
   const requestId = newRequestId(deps.random);
   const claimedAt = deps.now();
   const ourClaim: Claim = {
-    scope: scopeOf(format.origin, caller, idempotencyKey),
+    scope: scopeOf(draft.origin, caller, idempotencyKey),
     fingerprint: fingerprintOf(draft, idempotencyKey),
     requestId,
     claimedAt,
@@ -64,7 +62,7 @@ export async function createOnce<D extends RequestDraft>(
     }
   }
   try {
-    const created = await createWithId(requestId, draft, { ...format, claim: ourClaim, createdBy: caller }, deps);
+    const created = await createWithId(requestId, draft, { claim: ourClaim, createdBy: caller }, deps);
     await saveAnswer(claim, { created }, deps);
     return { ...created, isReplayed: false };
   } catch (error) {

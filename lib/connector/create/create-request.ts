@@ -1,5 +1,4 @@
 import type { Caller } from "../../platform/caller.ts";
-import type { BodyFormat } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type CreatedIds, newRequestId, type RequestDraft, receivedRequest } from "../model/draft.ts";
 import type { Claim } from "../model/idempotency.ts";
@@ -11,23 +10,18 @@ import { orderShipment, recordOrderIntent } from "./order-shipment.ts";
 import { prepareRequest } from "./prepare-request.ts";
 import { startWithoutShipment } from "./start-request.ts";
 
-/** The caller that creates a request; stored with it. */
-interface CreatedBy {
-  readonly createdBy?: Caller;
-}
-
 /**
  * Validates a credential request and creates it under a new id.
  * Throws Fault as `checkRequest` and `createWithId` do.
  */
-export async function createRequest<D extends RequestDraft>(
-  draft: D,
-  source: BodyFormat<D> & CreatedBy,
+export async function createRequest(
+  draft: RequestDraft,
+  by: { readonly createdBy?: Caller },
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
-  checkRequest(draft, source, deps);
+  checkRequest(draft, deps);
   if (draft.replaces !== undefined) await requireReplaceable(draft, deps);
-  return createWithId(newRequestId(deps.random), draft, source, deps);
+  return createWithId(newRequestId(deps.random), draft, by, deps);
 }
 
 /**
@@ -36,17 +30,15 @@ export async function createRequest<D extends RequestDraft>(
  * what may have been done (C6).
  * Throws Fault `idp_refused`, `delivery_refused`, `invalid` (refused by the pre-registration API), `unavailable` or `internal`.
  */
-export async function createWithId<D extends RequestDraft>(
+export async function createWithId(
   id: string,
-  draft: D,
-  source: BodyFormat<D> & CreatedBy & { readonly claim?: Pick<Claim, "scope" | "claimedAt"> },
+  draft: RequestDraft,
+  { claim, createdBy }: { readonly claim?: Pick<Claim, "scope" | "claimedAt">; readonly createdBy?: Caller },
   deps: ConnectorDeps,
 ): Promise<CreatedIds> {
-  const { origin, claim, createdBy } = source;
   const { now, intervals, requests, idps, log } = deps;
   const rows = receivedRequest(draft, {
     id,
-    origin,
     claim: claim?.scope,
     createdBy,
     // A claim is judged by its age, so the time limit of the create starts with the claim.
@@ -58,7 +50,7 @@ export async function createWithId<D extends RequestDraft>(
   log.info("request_state", { credentialRequestId: id, state: rows.request.state });
   const onSite = rows.keys.some(isOnSite);
   if (onSite) await authenticateEnrollment(stored, deps);
-  const prepared = await prepareRequest(stored, field => source.pathOf(field, draft), deps);
+  const prepared = await prepareRequest(stored, draft.pathOf, deps);
   const enrolled = onSite ? await enroll(stored, prepared, deps) : stored;
   if (rows.request.shipment === undefined) return startWithoutShipment(enrolled, deps);
   return orderShipment(await recordOrderIntent(enrolled, prepared, deps), deps);

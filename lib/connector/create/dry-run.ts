@@ -1,7 +1,6 @@
 import pLimit from "p-limit";
 import { toResult } from "../../platform/async/to-result.ts";
 import { Fault, type Problem } from "../../platform/fault.ts";
-import type { BodyFormat, DraftLocation } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
 import { notChecked, refusal, type UserProblem, userWarning } from "../idp/user-check.ts";
@@ -17,12 +16,7 @@ import { checkUser, usersOf } from "./check-users.ts";
  * @returns the warnings
  * @throws Fault `invalid` with every problem, or `unavailable` if the only problem is that an IdP did not answer
  */
-export async function dryRun(
-  draft: RequestDraft,
-  format: BodyFormat,
-  deps: ConnectorDeps,
-): Promise<readonly Problem[]> {
-  const pathOf = (field: DraftLocation) => format.pathOf(field, draft);
+export async function dryRun(draft: RequestDraft, deps: ConnectorDeps): Promise<readonly Problem[]> {
   const limit = pLimit(deps.concurrency);
   const signal = AbortSignal.timeout(deps.intervals.createMs);
   const users = usersOf(draft.keys, deps.idps.defaultId);
@@ -31,7 +25,7 @@ export async function dryRun(
     const found = idp === undefined ? [] : await checkAtIdp(user, idp, signal, deps);
     return found.map(({ effect, isOfUser, message, code }) => {
       const reason = `${message} (identity provider ${user.idpId})`;
-      return { effect, isOfUser, problem: { path: pathOf(user.at), reason, code } };
+      return { effect, isOfUser, problem: { path: draft.pathOf(user.at), reason, code } };
     });
   };
   const [ofUsers, replaced] = await Promise.all([
@@ -48,7 +42,7 @@ export async function dryRun(
   const tooLong = deliveryLimitViolations(draft).map(({ path, message, code }) => {
     return { path, reason: `is too long: ${message}`, code };
   });
-  const refused = [...requestProblems(draft, pathOf, deps), ...tooLong, ...replaced.problems, ...of("refused")];
+  const refused = [...requestProblems(draft, deps), ...tooLong, ...replaced.problems, ...of("refused")];
   const problems = [...refused, ...of("unchecked")];
   const warnings = [...replaced.warnings, ...of("warning")];
   if (problems.length === 0) return warnings;

@@ -1,13 +1,13 @@
 import { toResult } from "../../platform/async/to-result.ts";
 import { Fault } from "../../platform/fault.ts";
 import { plus } from "../../platform/time.ts";
-import type { DraftLocation } from "../api/body-format.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { bindingOf } from "../exchange/bind-response.ts";
 import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../exchange/messages.ts";
 import { pinResponseKeyPurpose, responseKeyPurpose, sealContext, sealIdpState } from "../exchange/sealed.ts";
 import { internalFault, transportKeysFault } from "../faults.ts";
 import type { Challenges } from "../idp/idp-answers.ts";
+import type { RequestDraft } from "../model/draft.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { type Credential, hasPinMail, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
@@ -31,7 +31,7 @@ export interface PreparedRequest {
 /** Asks the IdPs for creation options, checks the users meanwhile, and encrypts the requests of each security key. On a failure, aborts the create and throws a Fault. */
 export async function prepareRequest(
   stored: LoadedRequest,
-  pathOf: (field: DraftLocation) => string,
+  pathOf: RequestDraft["pathOf"],
   deps: ConnectorDeps,
 ): Promise<PreparedRequest> {
   const keys = securityKeysOf(stored);

@@ -3,8 +3,21 @@ import { type Instant, plus } from "../../platform/time.ts";
 import type { CredentialRequest } from "./request.ts";
 import { type Credential, hasPinMail, type SecurityKey } from "./security-key.ts";
 
+/**
+ * The field of a draft that a check against the settings refuses. A security key is given by its id, other elements by
+ * position.
+ */
+export type DraftLocation =
+  | { readonly field: "emailTo"; readonly index: number }
+  | { readonly field: "authenticators" }
+  | { readonly field: "pinLength"; readonly keyId: string }
+  | { readonly field: "idp" | "relyingParty" | "user"; readonly keyId: string; readonly index: number };
+
 /** A parsed create body of either API version: what the caller requested. */
-export interface RequestDraft extends Pick<CredentialRequest, "recipient" | "emailsTo" | "shipment" | "replaces"> {
+export interface RequestDraft
+  extends Pick<CredentialRequest, "origin" | "recipient" | "emailsTo" | "shipment" | "replaces"> {
+  /** Returns the path of a field in the body as the caller wrote it, which differs between the versions of the API (C4). */
+  readonly pathOf: (location: DraftLocation) => string;
   readonly keys: readonly (Pick<
     SecurityKey,
     | "id"
@@ -33,7 +46,6 @@ export function receivedRequest(
   draft: RequestDraft,
   {
     id,
-    origin,
     claim,
     createdBy,
     now,
@@ -41,7 +53,6 @@ export function receivedRequest(
     defaultIdp,
   }: {
     id: string;
-    origin: CredentialRequest["origin"];
     claim?: string | undefined;
     createdBy?: Caller | undefined;
     now: Instant;
@@ -49,7 +60,7 @@ export function receivedRequest(
     defaultIdp: string;
   },
 ): { request: CredentialRequest; keys: readonly SecurityKey[] } {
-  const { recipient, emailsTo, shipment, keys, replaces } = draft;
+  const { origin, recipient, emailsTo, shipment, keys, replaces } = draft;
   const createEndsAt = plus(now, receivedMaxAgeMs);
   return {
     request: {

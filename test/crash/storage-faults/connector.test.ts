@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { bodyFormatV2, createBodyV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
 import { cancelRequest } from "../../../lib/connector/cancel/cancel-request.ts";
 import { createOnce } from "../../../lib/connector/create/create-once.ts";
 import { resendPin } from "../../../lib/connector/pin/resend-pin.ts";
@@ -40,7 +40,6 @@ interface Order {
 const create = ({ context }: TestConnector, { body, email }: Order) =>
   createOnce(
     createBodyV2.parse(body),
-    bodyFormatV2,
     { caller: { kind: "tenant", application: "app" }, idempotencyKey: email },
     context,
   );

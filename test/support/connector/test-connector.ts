@@ -5,7 +5,7 @@ import { refuse } from "../../../functions/connector/errors.ts";
 import { openConnectorContext } from "../../../functions/connector/start/open-context.ts";
 import { type Deployment, deploymentLimits, openDeployment } from "../../../functions/deployment.ts";
 import { readAllSettings } from "../../../functions/read-all-settings.ts";
-import { bodyFormatV2, createBodyV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
 import { readV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { createRequest } from "../../../lib/connector/create/create-request.ts";
 import type { Idp, Idps } from "../../../lib/connector/idp/contract.ts";
@@ -144,7 +144,7 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
     if (loaded === undefined) throw new Error(`there is no credential request ${requestId}`);
     return loaded;
   };
-  const order = async (body: unknown = orderBody()) => createRequest(createBodyV2.parse(body), bodyFormatV2, context);
+  const order = async (body: unknown = orderBody()) => createRequest(createBodyV2.parse(body), {}, context);
   const runShipments = (mode: Run["mode"] = "on_demand") => processShipments(mode, context);
   const runCredentials = (mode: Run["mode"] = "on_demand") => processCredentialRequests(mode, context);
   const runJobs = async () => {

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import type { RequestDraft } from "../../model/draft.ts";
+import type { DraftLocation, RequestDraft } from "../../model/draft.ts";
 import { authenticatorKeyId, pinEntryMethods } from "../../model/security-key.ts";
-import type { BodyFormat } from "../body-format.ts";
 import {
   defaultPinLength,
   email,
@@ -54,6 +53,8 @@ const bodyV1 = z.lazy(() =>
 export const createCredentialRequestBodyV1 = bodyV1
   .transform(
     ({ recipient, credentials, pin_request: pin, ...body }): RequestDraft => ({
+      origin: "v1_credential_request",
+      pathOf,
       recipient: {
         email: recipient.email,
         firstName: recipient.firstname,
@@ -82,14 +83,11 @@ export const createCredentialRequestBodyV1 = bodyV1
   });
 
 /** Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`. */
-export const credentialRequestFormatV1: BodyFormat = {
-  origin: "v1_credential_request",
-  pathOf: location => {
-    if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
-    if (location.field === "pinLength") return "pin_request.min_length";
-    return location.field === "authenticators" ? "credentials" : `credentials[${location.index}].user_id`;
-  },
-};
+function pathOf(location: DraftLocation): string {
+  if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
+  if (location.field === "pinLength") return "pin_request.min_length";
+  return location.field === "authenticators" ? "credentials" : `credentials[${location.index}].user_id`;
+}
 
 /** Version 1 response to a credential request create. */
 export const createdCredentialRequestV1 = z

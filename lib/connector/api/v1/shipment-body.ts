@@ -1,9 +1,8 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import type { RequestDraft } from "../../model/draft.ts";
+import type { DraftLocation, RequestDraft } from "../../model/draft.ts";
 import { shipmentKeyId } from "../../model/security-key.ts";
 import { addressFields, countryCode, mailingAddressOf, regionByCountry } from "../address.ts";
-import type { BodyFormat } from "../body-format.ts";
 import {
   email,
   emailsTo,
@@ -96,17 +95,14 @@ function quantity(shipment: unknown): number {
 
 type BodyV1 = z.output<typeof bodyV1>;
 
-/** A draft that also says where its addresses come from. */
-interface ShipmentDraftV1 extends RequestDraft {
-  readonly hasContacts: boolean;
-}
-
 /** The body of a version 1 shipment create. Parses to a draft (specification section 2, decisions C4, C5, C11a). */
 export const createShipmentBodyV1 = bodyV1
-  .transform((body): ShipmentDraftV1 => {
+  .transform((body): RequestDraft => {
     const { delivery_shipment_request: shipment, enrollment_contacts } = body;
     const { recipient: person } = shipment;
     return {
+      origin: "v1_shipment",
+      pathOf: location => pathIn(body, location),
       recipient: {
         email: person.recipient_email,
         firstName: person.recipient_firstname,
@@ -116,7 +112,6 @@ export const createShipmentBodyV1 = bodyV1
         externalId: person.recipient_email,
       },
       emailsTo: enrollment_contacts?.emails_to ?? [person.recipient_email],
-      hasContacts: enrollment_contacts?.emails_to !== undefined,
       shipment: omitUndefined({
         deliveryType: shipment.delivery_type,
         resellerOrganizationId: shipment.reseller_organization_id,
@@ -129,16 +124,13 @@ export const createShipmentBodyV1 = bodyV1
   .meta({ id: "ShipmentOrderV1", description: "Keys for one user, programmed and shipped." });
 
 /** Callers of version 1 choose no IdP and no relying party, so a problem with either is reported for `user_id`. */
-export const shipmentFormatV1: BodyFormat<ShipmentDraftV1> = {
-  origin: "v1_shipment",
-  pathOf: (location, { hasContacts }) => {
-    if (location.field === "pinLength") return "pin_request.length";
-    if (location.field !== "emailTo") return "user_id";
-    return hasContacts
-      ? `enrollment_contacts.emails_to[${location.index}]`
-      : "delivery_shipment_request.recipient.recipient_email";
-  },
-};
+function pathIn({ enrollment_contacts }: BodyV1, location: DraftLocation): string {
+  if (location.field === "pinLength") return "pin_request.length";
+  if (location.field !== "emailTo") return "user_id";
+  return enrollment_contacts?.emails_to === undefined
+    ? "delivery_shipment_request.recipient.recipient_email"
+    : `enrollment_contacts.emails_to[${location.index}]`;
+}
 
 /** Returns one draft for each security key of the quantity. */
 function keysOf(

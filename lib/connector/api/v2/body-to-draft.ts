@@ -1,12 +1,11 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import type { Idps } from "../../idp/contract.ts";
-import type { RequestDraft } from "../../model/draft.ts";
+import type { DraftLocation, RequestDraft } from "../../model/draft.ts";
 import type { ShipmentOrder } from "../../model/request.ts";
-import { authenticatorKeyId, itemIndex, shipmentKeyId } from "../../model/security-key.ts";
+import { authenticatorKeyId, shipmentKeyId } from "../../model/security-key.ts";
 import { mailingAddressOf } from "../address.ts";
-import type { BodyFormat, DraftLocation } from "../body-format.ts";
 import { type BodyV2, bodyV2 } from "./create-body.ts";
-import type { Decidable } from "./create-partial.ts";
+import { pathInV2 } from "./create-partial.ts";
 
 type Shipment = NonNullable<BodyV2["shipment"]>;
 type ShipmentItem = Shipment["shipment_items"][number];
@@ -17,46 +16,38 @@ type Parsed = RequestDraft & { readonly body: BodyV2 };
 
 /** The body of a version 2 create. Parses to a draft (decision C4), and to the body with the defaults of its fields. */
 export const createBodyV2 = bodyV2
-  .transform(
-    ({ recipient, enrollment_contacts, shipment, authenticators, replaces }): Parsed =>
-      omitUndefined({
-        body: { recipient, enrollment_contacts, shipment, authenticators, replaces },
-        recipient: {
-          email: recipient.email,
-          firstName: recipient.first_name,
-          lastName: recipient.last_name,
-          company: recipient.company ?? "",
-          telephone: recipient.telephone,
-          externalId: recipient.external_id ?? recipient.email,
-        },
-        emailsTo: enrollment_contacts.emails_to,
-        shipment: shipment && shipmentOrder(shipment),
-        keys: [...(shipment?.shipment_items ?? []).map(shipmentKey), ...(authenticators ?? []).map(authenticatorKey)],
-        replaces: replaces && {
-          requestId: replaces.credential_request_id,
-          keyId: replaces.key_id,
-          reason: replaces.reason,
-          revoke: replaces.revoke,
-        },
-      }),
-  )
+  .transform(({ recipient, enrollment_contacts, shipment, authenticators, replaces }): Parsed => {
+    const keys = [
+      ...(shipment?.shipment_items ?? []).map(shipmentKey),
+      ...(authenticators ?? []).map(authenticatorKey),
+    ];
+    return omitUndefined({
+      origin: "v2" as const,
+      pathOf: (location: DraftLocation) => pathInV2(location, keys),
+      body: { recipient, enrollment_contacts, shipment, authenticators, replaces },
+      recipient: {
+        email: recipient.email,
+        firstName: recipient.first_name,
+        lastName: recipient.last_name,
+        company: recipient.company ?? "",
+        telephone: recipient.telephone,
+        externalId: recipient.external_id ?? recipient.email,
+      },
+      emailsTo: enrollment_contacts.emails_to,
+      shipment: shipment && shipmentOrder(shipment),
+      keys,
+      replaces: replaces && {
+        requestId: replaces.credential_request_id,
+        keyId: replaces.key_id,
+        reason: replaces.reason,
+        revoke: replaces.revoke,
+      },
+    });
+  })
   .meta({
     id: "CredentialRequestOrder",
     description: "A request for credentials on keys that are shipped, programmed on site, or both.",
   });
-
-const credentialFields = { idp: "idp_id", relyingParty: "relying_party_id", user: "user_id" };
-
-/** Returns the path of a field as the caller wrote it. */
-export function pathInV2(location: DraftLocation, { keys }: Pick<Decidable, "keys">): string {
-  if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
-  if (location.field === "authenticators") return "authenticators";
-  const ofShipment = keys.find(({ id }) => id === location.keyId)?.provisioning === "shipped";
-  const list = ofShipment ? "shipment.shipment_items" : "authenticators";
-  const key = `${list}[${itemIndex(location.keyId)}]`;
-  if (location.field === "pinLength") return `${key}.pin_request.${ofShipment ? "length" : "min_length"}`;
-  return `${key}.credentials[${location.index}].${credentialFields[location.field]}`;
-}
 
 /** Returns a create body that orders the same as the one that was sent, with every default. */
 export function withDefaults({ recipient, shipment, authenticators, ...body }: BodyV2, idps: Idps): BodyV2 {
@@ -75,8 +66,6 @@ export function withDefaults({ recipient, shipment, authenticators, ...body }: B
     authenticators: authenticators?.map(named),
   };
 }
-
-export const bodyFormatV2: BodyFormat = { origin: "v2", pathOf: pathInV2 };
 
 function shipmentOrder(shipment: Shipment): ShipmentOrder {
   return omitUndefined({

@@ -1,12 +1,12 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import type { RequestDraft } from "../../model/draft.ts";
-import { authenticatorKeyId, shipmentKeyId } from "../../model/security-key.ts";
+import type { DraftLocation, RequestDraft } from "../../model/draft.ts";
+import { authenticatorKeyId, itemIndex, shipmentKeyId } from "../../model/security-key.ts";
 import { defaultPinLength, nonEmptyLine, pinLength, requestLimits } from "../field-rules.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What of a request the deployment's settings decide about. */
-export type Decidable = Pick<RequestDraft, "emailsTo"> & {
+export type Decidable = Pick<RequestDraft, "emailsTo" | "pathOf"> & {
   readonly keys: readonly (Pick<RequestDraft["keys"][number], "id" | "provisioning"> & {
     readonly credentials: readonly Omit<RequestDraft["keys"][number]["credentials"][number], "userId">[];
     readonly pinRequest?: { readonly length: number };
@@ -19,23 +19,38 @@ export type Decidable = Pick<RequestDraft, "emailsTo"> & {
  */
 export function decidableV2(body: unknown): Decidable {
   const { shipment, authenticators, enrollment_contacts } = fieldsOf(body);
+  const keys = [
+    ...listOf(fieldsOf(shipment).shipment_items, requestLimits.keys).map((item, index) => ({
+      id: shipmentKeyId(index),
+      provisioning: "shipped" as const,
+      ...pinOf(fieldsOf(item).pin_request, "length"),
+      credentials: credentialsOf(item),
+    })),
+    ...listOf(authenticators, requestLimits.keys).map((authenticator, index) => ({
+      id: authenticatorKeyId(index),
+      provisioning: "on_site" as const,
+      ...pinOf(fieldsOf(authenticator).pin_request, "min_length"),
+      credentials: credentialsOf(authenticator),
+    })),
+  ];
   return {
     emailsTo: listOf(fieldsOf(enrollment_contacts).emails_to, requestLimits.emailsTo).map(textOf),
-    keys: [
-      ...listOf(fieldsOf(shipment).shipment_items, requestLimits.keys).map((item, index) => ({
-        id: shipmentKeyId(index),
-        provisioning: "shipped" as const,
-        ...pinOf(fieldsOf(item).pin_request, "length"),
-        credentials: credentialsOf(item),
-      })),
-      ...listOf(authenticators, requestLimits.keys).map((authenticator, index) => ({
-        id: authenticatorKeyId(index),
-        provisioning: "on_site" as const,
-        ...pinOf(fieldsOf(authenticator).pin_request, "min_length"),
-        credentials: credentialsOf(authenticator),
-      })),
-    ],
+    pathOf: location => pathInV2(location, keys),
+    keys,
   };
+}
+
+const credentialFields = { idp: "idp_id", relyingParty: "relying_party_id", user: "user_id" };
+
+/** Returns the path of a field as the caller wrote it. */
+export function pathInV2(location: DraftLocation, keys: Decidable["keys"]): string {
+  if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
+  if (location.field === "authenticators") return "authenticators";
+  const ofShipment = keys.find(({ id }) => id === location.keyId)?.provisioning === "shipped";
+  const list = ofShipment ? "shipment.shipment_items" : "authenticators";
+  const key = `${list}[${itemIndex(location.keyId)}]`;
+  if (location.field === "pinLength") return `${key}.pin_request.${ofShipment ? "length" : "min_length"}`;
+  return `${key}.credentials[${location.index}].${credentialFields[location.field]}`;
 }
 
 /** Created once: a schema costs more than its use, and a body can have 2,000 credentials. */

@@ -1,4 +1,4 @@
-import { bodyFormatV2, createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { authenticator, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
@@ -68,7 +68,6 @@ export async function submit(order: Order, { context }: TestConnector): Promise<
   try {
     const created = await createOnce(
       createBodyV2.parse(order.body),
-      bodyFormatV2,
       { caller, idempotencyKey: order.idempotencyKey },
       context,
     );

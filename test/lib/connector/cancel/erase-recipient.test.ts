@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bodyFormatV2, createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
@@ -24,8 +24,7 @@ import { altered, type Body } from "../api/v2/bodies.ts";
 const peers = await peersOfFile();
 
 const once = { caller: { kind: "api_token", application: "one" }, idempotencyKey: "key-1" } as const;
-const create = ({ context }: TestConnector, body: Body) =>
-  createOnce(createBodyV2.parse(body), bodyFormatV2, once, context);
+const create = ({ context }: TestConnector, body: Body) => createOnce(createBodyV2.parse(body), once, context);
 
 /** Processes everything, so that the request is complete. */
 async function completed(connector: TestConnector, { requestId }: { requestId: string }): Promise<string> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bodyFormatV2, createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { createWithId } from "../../../../lib/connector/create/create-request.ts";
 import { newRequestId } from "../../../../lib/connector/model/draft.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
@@ -73,7 +73,7 @@ describe("a create handler that dies at any of its calls", () => {
       const dying = crashing(step, "before", "all");
       const dead = connector.anotherInstance(dying.options);
       const requestId = newRequestId(connector.context.random);
-      const made = createWithId(requestId, createBodyV2.parse(sent), bodyFormatV2, dead.context).then(() => undefined);
+      const made = createWithId(requestId, createBodyV2.parse(sent), {}, dead.context).then(() => undefined);
       const call = await Promise.race([dying.died, made]);
       await healed(connector);
       const { state, ...rest } = await outcome(connector, requestId, sent);
@@ -188,7 +188,7 @@ describe("a job that dies at any of its calls", () => {
           },
         }),
       });
-      void createWithId(requestId, createBodyV2.parse(body), bodyFormatV2, dead.context);
+      void createWithId(requestId, createBodyV2.parse(body), {}, dead.context);
       await starting.promise;
       connector.advance(minutes(5));
       return { requestId, body };
@@ -234,7 +234,7 @@ test("a create handler that dies while it hands over sends its caller no answer,
   const dying = crashing("rfpr.put", "before", "all");
   const requestId = newRequestId(connector.context.random);
   const late = connector.anotherInstance(dying.options);
-  const answer = refusalOf(createWithId(requestId, createBodyV2.parse(onSiteBody()), bodyFormatV2, late.context));
+  const answer = refusalOf(createWithId(requestId, createBodyV2.parse(onSiteBody()), {}, late.context));
   await dying.died;
   connector.advance(minutes(5));
   await connector.runCredentials("timer");

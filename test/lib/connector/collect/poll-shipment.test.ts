@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createShipmentBodyV1, shipmentFormatV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
+import { createShipmentBodyV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { between, days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
@@ -642,11 +642,7 @@ describe("a shipment that the service does not know", () => {
 
   test("and that is alone in its runs does not stop the activation of other version 1 shipments", async () => {
     const connector = await testConnector(peers);
-    const waiting = await createRequest(
-      createShipmentBodyV1.parse(shipmentBodyV1()),
-      shipmentFormatV1,
-      connector.context,
-    );
+    const waiting = await createRequest(createShipmentBodyV1.parse(shipmentBodyV1()), {}, connector.context);
     peers.entra.fail({ kind: "refuse", method: "POST", path: "/fido2Methods$", status: 503 });
     await connector.runShipments();
     const gone = await ordered({ on: connector });
@@ -673,7 +669,7 @@ describe("a shipment that the service does not know", () => {
     async (_, status) => {
       const { gone, connector } = await missingAlone(1);
       const body = createShipmentBodyV1.parse(shipmentBodyV1());
-      await createRequest(body, shipmentFormatV1, connector.context);
+      await createRequest(body, {}, connector.context);
       peers.entra.fail({ kind: "refuse", method: "POST", path: "/fido2Methods$", status: 503 });
       await connector.runShipments("on_demand");
       const missing = async () => (await connector.requestRow(gone.requestId)).delivery?.missing?.count;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bodyFormatV2, createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import type { CreatedIds } from "../../../../lib/connector/model/draft.ts";
@@ -27,12 +27,7 @@ const unknown = "not known whether the shipment was ordered";
 const one: Caller = { kind: "tenant", application: "app", subject: "one" };
 
 const once = async ({ context }: TestConnector, body: unknown, key = "key-1", caller = one): Promise<CreatedIds> => {
-  const { isReplayed, ...ids } = await createOnce(
-    createBodyV2.parse(body),
-    bodyFormatV2,
-    { caller, idempotencyKey: key },
-    context,
-  );
+  const { isReplayed, ...ids } = await createOnce(createBodyV2.parse(body), { caller, idempotencyKey: key }, context);
   return ids;
 };
 

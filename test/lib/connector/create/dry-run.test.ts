@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { bodyFormatV2, createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { dryRun } from "../../../../lib/connector/create/dry-run.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
 import type { Peer } from "../../../../local/peers/peer.ts";
@@ -38,7 +38,7 @@ async function connectorOfAll({ settings, ...options }: ConnectorOptions = {}): 
 
 const run = ({ context }: TestConnector, body: unknown) => {
   const { body: _, ...draft } = createBodyV2.parse(body);
-  return dryRun(draft, bodyFormatV2, context);
+  return dryRun(draft, context);
 };
 /** Returns the codes of the problems by their paths. */
 async function problems(connector: TestConnector, body: unknown, status = 400): Promise<Record<string, string>> {

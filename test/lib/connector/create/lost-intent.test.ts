@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bodyFormatV2, createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { claimsTable } from "../../../../lib/connector/create/claims.table.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
@@ -24,7 +24,6 @@ const ordered = () => peers.delivery.count("POST", /shipments$/);
 const once = ({ context }: TestConnector, body: unknown) =>
   createOnce(
     createBodyV2.parse(body),
-    bodyFormatV2,
     { caller: { kind: "tenant", application: "app" }, idempotencyKey: "key-1" },
     context,
   );

@@ -19,7 +19,6 @@ function orderOfTwoItems(): Body {
 function loaded(body: Body): LoadedRequest {
   const { request, keys } = receivedRequest(createShipmentBodyV1.parse(body), {
     id: "5c5dd8d4-6e8b-4a6c-8c1c-0d6f5d1f7d11",
-    origin: "v1_shipment",
     now: instant(0),
     receivedMaxAgeMs: 0,
     defaultIdp: "entra",

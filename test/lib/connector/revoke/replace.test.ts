@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bodyFormatV2, createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { listSecurityKeys } from "../../../../lib/connector/api/v2/list-security-keys.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
@@ -333,7 +333,7 @@ describe("a replaced key is refused", () => {
     const { connector, old, users } = await active();
     const [user = ""] = users;
     const once = (body: unknown) =>
-      createOnce(createBodyV2.parse(body), bodyFormatV2, { caller, idempotencyKey: "key-1" }, connector.context);
+      createOnce(createBodyV2.parse(body), { caller, idempotencyKey: "key-1" }, connector.context);
     expect(await refusalOf(once(instead(old, [[newUser()]])))).toMatchObject({ status: 400 });
     const body = instead(old, [[user]]);
     const { requestId } = await once(body);
@@ -347,7 +347,7 @@ describe("a replaced key is refused", () => {
 
   test("in a dry run, which also warns if nothing is active or another order replaces it", async () => {
     const { connector, old, users } = await active();
-    const check = (body: unknown) => dryRun(createBodyV2.parse(body), bodyFormatV2, connector.context);
+    const check = (body: unknown) => dryRun(createBodyV2.parse(body), connector.context);
     expect(await fieldsOf(check(instead(old, [[newUser()]])))).toMatchObject([400, [{ path: "replaces.key_id" }]]);
     const before = await check(instead(old, [users]));
     expect(before.map(({ path }) => path)).not.toContain("replaces.revoke");

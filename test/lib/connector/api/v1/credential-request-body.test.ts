@@ -1,8 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  createCredentialRequestBodyV1,
-  credentialRequestFormatV1,
-} from "../../../../../lib/connector/api/v1/credential-request-body.ts";
+import { createCredentialRequestBodyV1 } from "../../../../../lib/connector/api/v1/credential-request-body.ts";
 import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
 import { authenticatorsOf } from "../../../../support/connector/on-site.ts";
 import { newUser, peersOfFile, refusalOf, testConnector } from "../../../../support/connector/test-connector.ts";
@@ -60,13 +57,13 @@ describe("the version 1 credential request body", () => {
   ] as const)("has no field for the IdP, so %s names its %s", (path, field) => {
     const index = Number(path[12]);
     const draft = createCredentialRequestBodyV1.parse(full());
-    expect(credentialRequestFormatV1.pathOf({ field, keyId: "a-01", index }, draft)).toBe(path);
+    expect(draft.pathOf({ field, keyId: "a-01", index })).toBe(path);
   });
 });
 
 describe("a version 1 credential request", () => {
   const order = (context: Parameters<typeof createRequest>[2], body = least()) =>
-    createRequest(createCredentialRequestBodyV1.parse(body), credentialRequestFormatV1, context);
+    createRequest(createCredentialRequestBodyV1.parse(body), {}, context);
 
   it("goes to the default IdP and to the pre-registration API, and ships nothing", async () => {
     const { context, read } = await testConnector(peers);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readShipmentV1 } from "../../../../../lib/connector/api/v1/read-shipment.ts";
-import { createShipmentBodyV1, shipmentFormatV1 } from "../../../../../lib/connector/api/v1/shipment-body.ts";
+import { createShipmentBodyV1 } from "../../../../../lib/connector/api/v1/shipment-body.ts";
 import { createRequest } from "../../../../../lib/connector/create/create-request.ts";
 import { minutes } from "../../../../../lib/platform/time.ts";
 import {
@@ -16,7 +16,7 @@ import { shipmentBodyV1 } from "./shipment-body.ts";
 const peers = await peersOfFile();
 
 const order = async (connector: TestConnector, body: object): Promise<{ requestId: string; shipmentId: string }> => {
-  const made = await createRequest(createShipmentBodyV1.parse(body), shipmentFormatV1, connector.context);
+  const made = await createRequest(createShipmentBodyV1.parse(body), {}, connector.context);
   return { requestId: made.requestId, shipmentId: made.shipmentId ?? "" };
 };
 

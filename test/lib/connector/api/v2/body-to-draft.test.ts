@@ -12,7 +12,10 @@ import { altered, type Body, fullBodies, optionalFields, valueAt } from "./bodie
 /** For properties of which one body shows nearly as much as many. */
 const forFewBodies = (check: (body: Body) => void) => forAll(fullBodies, check, { numRuns: 5 });
 
-const parsed = (body: unknown): RequestDraft => createBodyV2.parse(body);
+const parsed = (body: unknown): Omit<RequestDraft, "pathOf"> => {
+  const { pathOf: _, ...draft } = createBodyV2.parse(body);
+  return draft;
+};
 const found = (body: unknown) => {
   const result = createBodyV2.safeParse(body);
   return result.success ? [] : problemsOf(result.error);

@@ -12,6 +12,7 @@ describe("a version 2 body that does not fit its schema", () => {
       authenticators: [{ credentials: "none" }, { credentials: [{ relying_party_id: "keys.example" }] }],
     };
     expect(decidableV2(sent)).toEqual({
+      pathOf: expect.any(Function),
       emailsTo: ["ada@example.com", "", "bob@example.com"],
       keys: [
         { id: "s-01-001", provisioning: "shipped", credentials: [] },

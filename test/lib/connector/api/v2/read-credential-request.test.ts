@@ -12,7 +12,7 @@ import { type Body, fullBodies } from "./bodies.ts";
 
 const now = "2026-01-31T10:00:00.000Z";
 const stored = (body: unknown) =>
-  receivedRequest(createBodyV2.parse(body), { id: "r1", origin: "v2", now, receivedMaxAgeMs: 1, defaultIdp: "entra" });
+  receivedRequest(createBodyV2.parse(body), { id: "r1", now, receivedMaxAgeMs: 1, defaultIdp: "entra" });
 
 const readKeys = (keys: Body[], id: (index: number) => string) =>
   keys.map((key, index) => ({

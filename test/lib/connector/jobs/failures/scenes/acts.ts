@@ -1,5 +1,5 @@
-import { createShipmentBodyV1, shipmentFormatV1 } from "../../../../../../lib/connector/api/v1/shipment-body.ts";
-import { bodyFormatV2, createBodyV2 } from "../../../../../../lib/connector/api/v2/body-to-draft.ts";
+import { createShipmentBodyV1 } from "../../../../../../lib/connector/api/v1/shipment-body.ts";
+import { createBodyV2 } from "../../../../../../lib/connector/api/v2/body-to-draft.ts";
 import { cancelRequest } from "../../../../../../lib/connector/cancel/cancel-request.ts";
 import { createWithId } from "../../../../../../lib/connector/create/create-request.ts";
 import { resendPin } from "../../../../../../lib/connector/pin/resend-pin.ts";
@@ -24,7 +24,7 @@ async function answerOf(status: number, work: Promise<unknown>): Promise<string>
 
 /** Creates the stage's request under its id. */
 export const create: Scene["act"] = ({ requestId, body }, { context }) =>
-  answerOf(201, createWithId(requestId, createBodyV2.parse(body), bodyFormatV2, context));
+  answerOf(201, createWithId(requestId, createBodyV2.parse(body), {}, context));
 export const resend: Scene["act"] = ({ requestId }, { context }) => answerOf(200, resendPin(requestId, context));
 export const cancel: Scene["act"] = ({ requestId }, { context }) => answerOf(200, cancelRequest(requestId, context));
 
@@ -61,7 +61,7 @@ export const ordered: Before = async stage => {
 
 /** As `ordered`, by version 1. */
 export const orderedV1: Before = async ({ requestId, body, connector }) => {
-  await createWithId(requestId, createShipmentBodyV1.parse(body), shipmentFormatV1, connector.context);
+  await createWithId(requestId, createShipmentBodyV1.parse(body), {}, connector.context);
   connector.advance(connector.context.intervals.shipmentPoll.minMs);
 };
 
