@@ -16,7 +16,6 @@ import { type Violation, violationsOf } from "../../support/violations.ts";
 const peers = await peersOfFile();
 const host = connectorHostOfFile(peers, { PIN_MAIL_DOMAINS: "example.com", PIN_MIN_LENGTH: "5" });
 
-const many = (count: number, value: unknown) => Array.from({ length: count }, () => value);
 const at = (path: string, ...values: readonly unknown[]): Violation[] => values.map(value => ({ path, value }));
 
 const emails = ["", "ada", "ada@example", "a b@example.com", "ada@example.com,bob@example.com"];
@@ -91,26 +90,8 @@ const creates: Readonly<Record<string, Create>> = {
       ...at("authenticators", []),
       ...at("replaces.credential_request_id", "../people", "7c9e6679"),
     ],
-    together: [
-      ["neither shipment nor authenticators", { shipment: undefined, authenticators: undefined }, "shipment"],
-      [
-        "no first name and no company",
-        { "recipient.company": " ", "recipient.first_name": "" },
-        "recipient.first_name",
-      ],
-      ["no last name and no company", { "recipient.company": null, "recipient.last_name": " " }, "recipient.last_name"],
-      [
-        "one address twice",
-        { "enrollment_contacts.emails_to": ["ada@example.com", "ADA@example.com"] },
-        "enrollment_contacts.emails_to[1]",
-      ],
-      ["51 keys", { "shipment.shipment_items": many(50, bySchemaV2.shipment.shipment_items[0]) }, "authenticators"],
-      [
-        "101 credentials",
-        { authenticators: many(5, { credentials: many(20, { user_id: "ada@example.com" }) }) },
-        "authenticators[4].credentials",
-      ],
-    ],
+    // api/v2/body-to-draft.test.ts has the others.
+    together: [["neither shipment nor authenticators", { shipment: undefined, authenticators: undefined }, "shipment"]],
   },
   "POST /v1/fpr/shipments": {
     schema: createShipmentBodyV1,

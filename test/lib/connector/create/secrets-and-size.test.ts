@@ -1,14 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { hours } from "../../../../lib/platform/time.ts";
-import {
-  idpsOf,
-  newUser,
-  orderBody,
-  peersOfFile,
-  refusalOf,
-  testConnector,
-} from "../../../support/connector/test-connector.ts";
+import { idpsOf, newUser, orderBody, peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
@@ -149,51 +142,5 @@ describe("the size of one request", () => {
       copies.map(async copy => JSON.stringify(await connector.context.responses.get(copy)).length),
     );
     expect(Math.max(...sizes)).toBeGreaterThan(65_536);
-  });
-
-  test("refuses an identity provider that is not configured, in every place, before anything is stored", async () => {
-    const connector = await testConnector(peers);
-    const body = altered(orderBody([2, 1]), {
-      "shipment.shipment_items[0].credentials[1].idp_id": "nobody",
-      "shipment.shipment_items[1].credentials[0].idp_id": "nobody",
-    });
-    const response = await refusalOf(connector.order(body));
-    const reason = "is not a configured identity provider";
-    expect(response).toMatchObject({
-      status: 400,
-      body: {
-        error_data: {
-          error_type: "validation",
-          fields: [
-            { path: "shipment.shipment_items[0].credentials[1].idp_id", reason },
-            { path: "shipment.shipment_items[1].credentials[0].idp_id", reason },
-          ],
-        },
-      },
-    });
-    expect(await connector.queue("reconcile")).toEqual([]);
-  });
-
-  test("refuses a relying party that is not the identity provider's", async () => {
-    const connector = await testConnector(peers);
-    const body = altered(orderBody(), { "shipment.shipment_items[0].credentials[0].relying_party_id": "example.com" });
-    const { status, body: response } = await refusalOf(connector.order(body));
-    expect(status).toBe(400);
-    expect(response).toMatchObject({
-      error_code: "api_error",
-      error_data: {
-        fields: [
-          {
-            path: "shipment.shipment_items[0].credentials[0].relying_party_id",
-            reason: "is not the identity provider's relying party",
-          },
-        ],
-      },
-    });
-    expect(peers.delivery.count("POST", /shipments$/)).toBe(0);
-    expect(peers.entra.requests()).toEqual([]);
-    expect(await connector.queue("reconcile")).toEqual([]);
-    const good = altered(body, { "shipment.shipment_items[0].credentials[0].relying_party_id": "login.microsoft.com" });
-    await connector.order(good);
   });
 });
