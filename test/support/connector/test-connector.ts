@@ -17,6 +17,7 @@ import type { CreatedIds } from "../../../lib/connector/model/draft.ts";
 import type { LoadedRequest } from "../../../lib/connector/model/loaded-request.ts";
 import type { CredentialRequest, Due } from "../../../lib/connector/model/request.ts";
 import type { SecurityKey } from "../../../lib/connector/model/security-key.ts";
+import type { Challenge } from "../../../lib/connector/model/webauthn.ts";
 import type { DueEntry } from "../../../lib/connector/runs/due-index.table.ts";
 import type { Run } from "../../../lib/connector/runs/run.ts";
 import { Fault } from "../../../lib/platform/fault.ts";
@@ -254,6 +255,31 @@ export const idpsOf = ({ idps }: ConnectorContext, change: (idp: Idp) => Partial
     return idp && { ...idp, ...change(idp) };
   },
 });
+
+type IdpState = Challenge["idpState"];
+
+/** IdPs that only record what is compensated. */
+export const recordCompensated = (compensated: IdpState[]) => (context: ConnectorContext) => ({
+  idps: idpsOf(context, () => ({ compensate: async state => void compensated.push(state) })),
+});
+
+/**
+ * IdPs whose challenges a test sees before the create does, and may change.
+ * @param compensated records what is compensated, in place of the IdPs
+ */
+export const onChallenge =
+  (see: (challenge: Challenge, clock: Clock) => Partial<Challenge> | undefined, compensated?: IdpState[]) =>
+  (context: ConnectorContext, clock: Clock) => ({
+    idps: idpsOf(
+      compensated === undefined ? context : { ...context, ...recordCompensated(compensated)(context) },
+      idp => ({
+        creationOptions: async (...asked) => {
+          const challenge = await idp.creationOptions(...asked);
+          return { ...challenge, ...see(challenge, clock) };
+        },
+      }),
+    ),
+  });
 
 /** Settings by which Microsoft Graph is at another address, which may get the connector's token. */
 export const graphAt = (peers: Peers, address: string): Record<string, string> => ({

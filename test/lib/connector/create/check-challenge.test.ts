@@ -7,7 +7,7 @@ import { days, plus, seconds } from "../../../../lib/platform/time.ts";
 import { idpFile } from "../../../../local/peers/all.ts";
 import { mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
-  idpsOf,
+  onChallenge,
   orderBody,
   peersOfFile,
   refusalOf,
@@ -107,14 +107,7 @@ describe("a shipment whose challenge ends before its security keys can be progra
   ])("is judged by the first poll and DELIVERY_PRODUCTION_DAYS: %i ms later it is %s", async (ms, outcome) => {
     const connector = await testConnector(peers, {
       settings: { POLL_AFTER_SECONDS: "7200", DELIVERY_PRODUCTION_DAYS: "2.5" },
-      ports: (context, clock) => ({
-        idps: idpsOf(context, idp => ({
-          creationOptions: async (wanted, signal) => ({
-            ...(await idp.creationOptions(wanted, signal)),
-            expiresAt: new Date(plus(clock.now(), seconds(7200) + days(2.5) + ms)),
-          }),
-        })),
-      }),
+      ports: onChallenge((_, clock) => ({ expiresAt: new Date(plus(clock.now(), seconds(7200) + days(2.5) + ms)) })),
     });
     if (outcome === "refused") await expectRefused(connector, connector.order(), /before a shipped security key/);
     else expect(await connector.order()).toMatchObject({ shipmentId: expect.any(String) });
@@ -150,14 +143,7 @@ describe("an authenticator on site", () => {
     [1, "accepted"],
   ])("needs a challenge that has not ended: with one of %i ms it is %s", async (ms, outcome) => {
     const connector = await testConnector(peers, {
-      ports: (context, clock) => ({
-        idps: idpsOf(context, idp => ({
-          creationOptions: async (wanted, signal) => ({
-            ...(await idp.creationOptions(wanted, signal)),
-            expiresAt: new Date(plus(clock.now(), ms)),
-          }),
-        })),
-      }),
+      ports: onChallenge((_, clock) => ({ expiresAt: new Date(plus(clock.now(), ms)) })),
     });
     const order = connector.order(onSiteBody());
     if (outcome === "refused") await expectRefused(connector, order, /and is over already: compare the clocks\./);

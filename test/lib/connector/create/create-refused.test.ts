@@ -1,11 +1,14 @@
 import { describe, expect, test } from "vitest";
+import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { minutes, seconds } from "../../../../lib/platform/time.ts";
 import {
   idpsOf,
   newUser,
+  onChallenge,
   orderBody,
   peersOfFile,
+  recordCompensated,
   refusalOf,
   type TestConnector,
   testConnector,
@@ -54,14 +57,9 @@ describe("a create that an identity provider answers no", () => {
     let asked = 0;
     const connector = await testConnector(peers, {
       limits: { callsAtOnce: 1 },
-      ports: (context, clock) => ({
-        idps: idpsOf(context, idp => ({
-          creationOptions: async (wanted, signal) => {
-            asked++;
-            clock.advance(minutes(1));
-            return idp.creationOptions(wanted, signal);
-          },
-        })),
+      ports: onChallenge((_, clock) => {
+        asked++;
+        clock.advance(minutes(1));
       }),
     });
     const { status, body } = await refusalOf(connector.order(orderBody([4, 2])));
@@ -142,17 +140,13 @@ describe("a create that the delivery service answers no", () => {
   });
 
   test("compensates at the identity providers what was started", async () => {
-    const compensated: unknown[] = [];
-    const connector = await testConnector(peers, {
-      ports: context => ({
-        idps: idpsOf(context, () => ({ compensate: async handle => void compensated.push(handle.userId) })),
-      }),
-    });
+    const compensated: Challenge["idpState"][] = [];
+    const connector = await testConnector(peers, { ports: recordCompensated(compensated) });
     peers.delivery.fail({ kind: "refuse", method: "POST", status: 400 });
     const body = orderBody([2, 1]);
     await refusalOf(connector.order(body));
     const users = body.shipment.shipment_items.flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id));
-    expect(compensated.toSorted()).toEqual(users.toSorted());
+    expect(compensated.map(({ userId }) => userId).toSorted()).toEqual(users.toSorted());
   });
 
   test("is refused with the reason also if its end cannot be stored, which an error event says and the job does later", async () => {

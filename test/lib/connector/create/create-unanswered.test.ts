@@ -1,12 +1,14 @@
 import { describe, expect, test } from "vitest";
+import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
 import { failingTable } from "../../../support/connector/crashing.ts";
 import { authenticator, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
-  idpsOf,
+  onChallenge,
   orderBody,
   peersOfFile,
+  recordCompensated,
   refusalOf,
   type TestConnector,
   testConnector,
@@ -72,12 +74,8 @@ describe("a create whose delivery call is not answered", () => {
   });
 
   test("compensates nothing", async () => {
-    const compensated: unknown[] = [];
-    const connector = await testConnector(peers, {
-      ports: context => ({
-        idps: idpsOf(context, () => ({ compensate: async handle => void compensated.push(handle) })),
-      }),
-    });
+    const compensated: Challenge["idpState"][] = [];
+    const connector = await testConnector(peers, { ports: recordCompensated(compensated) });
     peers.delivery.fail({ kind: "drop", method: "POST" });
     await unanswered(connector);
     connector.advance(hours(80));
@@ -149,18 +147,7 @@ describe("a create and time", () => {
   });
 
   test("stops at its next write after 150 s and leaves the compensation to the job", async () => {
-    const slowBy = (ms: number) =>
-      testConnector(peers, {
-        ports: (context, clock) => ({
-          idps: idpsOf(context, idp => ({
-            creationOptions: async (wanted, signal) => {
-              const challenge = await idp.creationOptions(wanted, signal);
-              clock.advance(ms);
-              return challenge;
-            },
-          })),
-        }),
-      });
+    const slowBy = (ms: number) => testConnector(peers, { ports: onChallenge((_, clock) => void clock.advance(ms)) });
     const inTime = await slowBy(seconds(150));
     const { requestId: started } = await inTime.order();
     expect(await inTime.read(started)).toMatchObject({ state: "started" });
@@ -190,20 +177,12 @@ describe("a create and time", () => {
     "compensates by itself after 150 s what it started for %s, because no row leads the job to it",
     async (_, body) => {
       const started: unknown[] = [];
-      const compensated: unknown[] = [];
-      const connector = await testConnector(peers, {
-        ports: (context, clock) => ({
-          idps: idpsOf(context, idp => ({
-            creationOptions: async (wanted, signal) => {
-              const challenge = await idp.creationOptions(wanted, signal);
-              clock.advance(seconds(76));
-              started.push(challenge.idpState);
-              return challenge;
-            },
-            compensate: async handle => void compensated.push(handle),
-          })),
-        }),
-      });
+      const compensated: Challenge["idpState"][] = [];
+      const ports = onChallenge(({ idpState }, clock) => {
+        clock.advance(seconds(76));
+        started.push(idpState);
+      }, compensated);
+      const connector = await testConnector(peers, { ports });
       expect(await refusalOf(connector.order(body()))).toMatchObject({ status: 503 });
       expect(started).toHaveLength(2);
       expect(compensated).toEqual(expect.arrayContaining(started));
@@ -212,18 +191,14 @@ describe("a create and time", () => {
   );
 
   test("that stopped before its order intent is compensated after 5 minutes and ends failed, never sent", async () => {
-    const compensated: unknown[] = [];
+    const compensated: Challenge["idpState"][] = [];
     const connector = await testConnector(peers, {
       ports: context => ({
         requests: { ...context.requests, save: () => Promise.reject(new Error("killed")) },
       }),
     });
     await expect(connector.order(orderBody([1, 2]))).rejects.toThrow("killed");
-    const host = connector.anotherInstance({
-      ports: context => ({
-        idps: idpsOf(context, () => ({ compensate: async handle => void compensated.push(handle) })),
-      }),
-    });
+    const host = connector.anotherInstance({ ports: recordCompensated(compensated) });
     const [{ requestId } = { requestId: "" }] = await host.queue("reconcile");
     expect(await host.read(requestId)).toMatchObject({ state: "received" });
     host.advance(minutes(5) - 1);

@@ -9,8 +9,9 @@ import {
   recordedCalls,
 } from "../../../support/connector/on-site.ts";
 import {
-  idpsOf,
+  onChallenge,
   peersOfFile,
+  recordCompensated,
   refusalOf,
   type TestConnector,
   testConnector,
@@ -190,16 +191,11 @@ describe("a create that gets no access token (specification section 5)", () => {
 });
 
 describe("a create whose authenticators are not taken", () => {
-  /** Compensates at the IdPs and returns the users. */
-  const withCompensation = async (compensated: unknown[] = []) =>
-    testConnector(peers, {
-      ports: context => ({
-        idps: idpsOf(context, () => ({ compensate: async handle => void compensated.push(handle.userId) })),
-      }),
-    });
+  const withCompensation = (compensated: Parameters<typeof recordCompensated>[0] = []) =>
+    testConnector(peers, { ports: recordCompensated(compensated) });
 
   test("because one is refused: 400 with its position and the reason; everything is compensated", async () => {
-    const compensated: unknown[] = [];
+    const compensated: Parameters<typeof recordCompensated>[0] = [];
     const connector = await withCompensation(compensated);
     peers.rfpr.fail({
       kind: "refuse",
@@ -228,7 +224,7 @@ describe("a create whose authenticators are not taken", () => {
     const users = [...body.shipment.shipment_items, ...body.authenticators].flatMap(({ credentials }) =>
       credentials.map(({ user_id }) => user_id),
     );
-    expect(compensated.toSorted()).toEqual(users.toSorted());
+    expect(compensated.map(({ userId }) => userId).toSorted()).toEqual(users.toSorted());
   });
 
   test("because it holds another content under the id: 500, compensated, and nothing can be enrolled", async () => {
@@ -258,13 +254,13 @@ describe("a create whose authenticators are not taken", () => {
   });
 
   test("is compensated at the IdPs also if the pre-registration API does not cancel it", async () => {
-    const compensated: unknown[] = [];
+    const compensated: Parameters<typeof recordCompensated>[0] = [];
     const connector = await withCompensation(compensated);
     peers.rfpr.fail({ kind: "refuse", method: "PUT", status: 400 });
     peers.rfpr.fail({ kind: "refuse", method: "DELETE", status: 500, times: 3 });
     const body = onSiteBody();
     await refusalOf(connector.order(body));
-    expect(compensated).toEqual([firstAuthenticator(body)?.credentials[0].user_id]);
+    expect(compensated).toMatchObject([{ userId: firstAuthenticator(body)?.credentials[0].user_id }]);
   });
 });
 
@@ -374,15 +370,7 @@ describe("a create handler that is delayed", () => {
 
   test("beyond its time registers no more authenticators, and leaves the compensation to the job", async () => {
     const connector = await testConnector(peers, {
-      ports: (context, clock) => ({
-        idps: idpsOf(context, idp => ({
-          creationOptions: async (wanted, signal) => {
-            const challenge = await idp.creationOptions(wanted, signal);
-            clock.advance(150_001);
-            return challenge;
-          },
-        })),
-      }),
+      ports: onChallenge((_, clock) => void clock.advance(150_001)),
     });
     expect(await refusalOf(connector.order(onSiteBody()))).toMatchObject({ status: 503 });
     expect(puts()).toBe(0);

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { claimsTable } from "../../../../lib/connector/create/claims.table.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
+import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import type { Table } from "../../../../lib/platform/tables/tables.ts";
@@ -11,6 +12,7 @@ import { attempts, connectorBehindProxy } from "../../../support/connector/behin
 import { withTable } from "../../../support/connector/crashing.ts";
 import {
   idpsOf,
+  onChallenge,
   orderBody,
   peersOfFile,
   refusalOf,
@@ -47,19 +49,10 @@ describe("a create whose order intent is written, but every response to the writ
   });
 
   test("ends its request without an Idempotency-Key, and removes what the identity provider began", async () => {
-    const begun: unknown[] = [];
-    const removed: unknown[] = [];
+    const begun: Challenge["idpState"][] = [];
+    const removed: Challenge["idpState"][] = [];
     const { connector, proxy } = await connectorBehindProxy(peers, {
-      ports: context => ({
-        idps: idpsOf(context, idp => ({
-          creationOptions: async (...asked) => {
-            const challenge = await idp.creationOptions(...asked);
-            begun.push(challenge.idpState);
-            return challenge;
-          },
-          compensate: async idpState => void removed.push(idpState),
-        })),
-      }),
+      ports: onChallenge(({ idpState }) => void begun.push(idpState), removed),
     });
     proxy.cut({ phase: "response", ...writes.keysAndIntent, times: attempts });
     expect(await refusalOf(connector.order(orderBody([2])))).toMatchObject(nothingOrdered);

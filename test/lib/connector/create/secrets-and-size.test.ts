@@ -1,7 +1,13 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { hours } from "../../../../lib/platform/time.ts";
-import { idpsOf, newUser, orderBody, peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
+import {
+  newUser,
+  onChallenge,
+  orderBody,
+  peersOfFile,
+  testConnector,
+} from "../../../support/connector/test-connector.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
@@ -16,7 +22,7 @@ describe("what is kept and logged of a request", () => {
     const privateKeys: string[] = [];
     const challenges: string[] = [];
     const connector = await testConnector(peers, {
-      ports: context => ({
+      ports: (context, clock) => ({
         sealer: {
           ...context.sealer,
           seal: (plaintext, place) => {
@@ -25,13 +31,7 @@ describe("what is kept and logged of a request", () => {
             return context.sealer.seal(plaintext, place);
           },
         },
-        idps: idpsOf(context, idp => ({
-          creationOptions: async (wanted, signal) => {
-            const challenge = await idp.creationOptions(wanted, signal);
-            challenges.push(challenge.options.challenge.slice(0, 64));
-            return challenge;
-          },
-        })),
+        ...onChallenge(({ options }) => void challenges.push(options.challenge.slice(0, 64)))(context, clock),
       }),
     });
     const [company, name] = ["Difference Ltd", "Zuse-Lovelace"];
@@ -88,17 +88,8 @@ describe("what is kept and logged of a request", () => {
 
   test("has of a challenge only its SHA-256", async () => {
     const challenges: string[] = [];
-    const connector = await testConnector(peers, {
-      ports: context => ({
-        idps: idpsOf(context, idp => ({
-          creationOptions: async (wanted, signal) => {
-            const challenge = await idp.creationOptions(wanted, signal);
-            challenges.push(challenge.options.challenge);
-            return challenge;
-          },
-        })),
-      }),
-    });
+    const ports = onChallenge(({ options }) => void challenges.push(options.challenge));
+    const connector = await testConnector(peers, { ports });
     const { requestId } = await connector.order();
     const [credential] = (await connector.keyRow(requestId)).credentials;
     const [challenge = ""] = challenges;
