@@ -1,7 +1,6 @@
 import { pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { argon2, argon2id } from "./argon2.ts";
 import { type ImportedParameters, unpadded } from "./imported-hash.ts";
 
 /** Bytes of the longest password that a crypt scheme hashes: their cost grows with the length. */
@@ -32,4 +31,15 @@ export async function computeTag(password: string, parameters: ImportedParameter
       return cryptInThread({ password, scheme, cost, salt });
     }
   }
+}
+
+/** The package exports this number only as a const enum, which does not exist at run time. */
+export const argon2id = 2;
+
+let loaded: Promise<typeof import("@node-rs/argon2")> | undefined;
+
+/** Loads the package at the first use: if the platform's binary is missing, only password checks fail. */
+export function argon2(): Promise<typeof import("@node-rs/argon2")> {
+  loaded ??= import("@node-rs/argon2");
+  return loaded;
 }

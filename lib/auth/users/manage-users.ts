@@ -9,6 +9,13 @@ import { foldUsername, hashUsernameForLog, parseUsername, type Username, type Us
 
 export const noSuchUser = (): Fault => new Fault("not_found", "There is no such user.");
 
+/** Returns the user who is meant. Throws Fault `not_found`. */
+async function requireUser(userRef: UserRef, { users }: AuthDeps): Promise<Stored<User>> {
+  const user = await users.find(userRef);
+  if (user === undefined) throw noSuchUser();
+  return user;
+}
+
 const nameTaken = (): Fault => new Fault("conflict", "A user with that username already exists!");
 
 const nothingToChange = { path: "must_change", reason: "needs a password" };
@@ -52,8 +59,7 @@ export async function resetPassword(
   deps: AuthDeps,
 ): Promise<void> {
   if (mustChange && password === "") throw invalidRequest([nothingToChange]);
-  const user = await deps.users.find(userRef);
-  if (user === undefined) throw noSuchUser();
+  const user = await requireUser(userRef, deps);
   const { id, name } = user.value;
   const text = await checkNewPassword(password, { field: "password", username: name, empty: "none" }, deps);
   const stored =
@@ -76,8 +82,7 @@ export async function deleteUser(userRef: UserRef, deps: AuthDeps): Promise<void
  * Throws Fault `not_found`, `conflict` if another user has the name, `invalid` if the name is the user's password.
  */
 export async function renameUser(userRef: UserRef, username: Username, deps: AuthDeps): Promise<User> {
-  const user = await deps.users.find(userRef);
-  if (user === undefined) throw noSuchUser();
+  const user = await requireUser(userRef, deps);
   await requireOtherThanPassword(username, user.value, deps);
   const renamed = await deps.users.rename(userRef, username);
   if (renamed === "no_user") throw noSuchUser();
@@ -97,8 +102,7 @@ async function requireOtherThanPassword({ name, folded }: Username, user: User, 
 
 /** Ends all sessions of a user. Throws Fault `not_found`. */
 export async function endSessions(userRef: UserRef, deps: AuthDeps): Promise<void> {
-  const user = await deps.users.find(userRef);
-  if (user === undefined) throw noSuchUser();
+  const user = await requireUser(userRef, deps);
   if ((await deps.users.renewEpoch(user, current => current)) === undefined) throw noSuchUser();
   deps.log.info("sessions_ended", { userId: user.value.id });
 }
@@ -108,8 +112,7 @@ export async function endSessions(userRef: UserRef, deps: AuthDeps): Promise<voi
  * OTP keys stay. Changes nothing if that is the user's state already. Throws Fault `not_found`.
  */
 export async function setUserEnabled(userRef: UserRef, enabled: boolean, deps: AuthDeps): Promise<void> {
-  const user = await deps.users.find(userRef);
-  if (user === undefined) throw noSuchUser();
+  const user = await requireUser(userRef, deps);
   const isChange = user.value.enabled !== enabled;
   const changed = isChange ? await deps.users.renewEpoch(user, current => ({ ...current, enabled })) : user;
   if (changed === undefined) throw noSuchUser();
@@ -142,8 +145,7 @@ export async function issuePasswordCode(
   userRef: UserRef,
   deps: AuthDeps,
 ): Promise<{ readonly code: string; readonly validUntil: Instant }> {
-  const user = await deps.users.find(userRef);
-  if (user === undefined) throw noSuchUser();
+  const user = await requireUser(userRef, deps);
   const { code, stored: passwordCode } = await createPasswordCode(user.value.id, deps);
   const changed = await deps.users.renewEpoch(user, () => ({ passwordCode }));
   if (changed === undefined) throw noSuchUser();

@@ -1,4 +1,4 @@
-import { assignGivenKey } from "../../../../lib/auth/otpkeys/assign-given.ts";
+import { assignGivenKey } from "../../../../lib/auth/otpkeys/manage-otpkeys.ts";
 import { noContent } from "../../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../../lib/platform/http/endpoint.ts";
 import type { AuthContext } from "../../context.ts";
