@@ -53,12 +53,9 @@ export function registerTasks<D>(
 
 type ServiceName = "auth" | "connector";
 
-/** Returns the name of a task's function: `connectorBackUp` for `backUp` of the connector. */
-export const functionName = (service: ServiceName, name: string): string =>
-  `${service}${name.charAt(0).toUpperCase()}${name.slice(1)}`;
-
+/** Registers a task's function: `connectorBackUp` for `backUp` of the connector. */
 const registerTask = (service: ServiceName, name: string, answer: (call: Call) => Promise<Reply>): void =>
-  registerHttp(functionName(service, name), {
+  registerHttp(`${service}${name.charAt(0).toUpperCase()}${name.slice(1)}`, {
     template: taskTemplate(service, name),
     methods: ["POST"],
     authLevel: "admin",
