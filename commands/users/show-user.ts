@@ -42,9 +42,10 @@ async function idOf(core: Client<paths>, user: string): Promise<string> {
 }
 
 function lockFacts({ failures, locked_until, running_attempts, last_refusal }: Lock) {
-  const help = 'docs/operate.md, "A user cannot sign in"';
+  const help = '(docs/operate.md, "A user cannot sign in")';
+  const last = last_refusal && [last_refusal.at, last_refusal.reason, last_refusal.otp_outcome, last_refusal.otpkey];
   return {
-    "Last refusal": last_refusal && `${last_refusal.at} ${last_refusal.reason} (${help})`,
+    "Last refusal": last && [...last, help].filter(Boolean).join(" "),
     "Failed sign-ins": failures,
     "Locked until": locked_until ?? "not locked",
     "Running sign-ins": running_attempts || undefined,

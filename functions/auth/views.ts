@@ -4,6 +4,7 @@ import { importedSchemes } from "../../lib/auth/passwords/imported-hash.ts";
 import type { Lock } from "../../lib/auth/sign-in/throttle.ts";
 import type { OtpKey } from "../../lib/auth/store.ts";
 import { type Caller, hasRole } from "../../lib/platform/caller.ts";
+import { omitUndefined } from "../../lib/platform/omit-undefined.ts";
 
 const id = z.int().min(1).describe("Unique number, which never changes.");
 const name = z.string().describe("Unique username.");
@@ -23,10 +24,19 @@ export const lastRefusal = z
     reason: z
       .string()
       .describe(
-        "`wrong_password`, `wrong_code` (of a reset), `wrong_otp`, `out_of_step` (the next OTP is accepted), `no_otp`, " +
-          "`must_change` (all was right), `no_password`, `disabled`, `imported_password_ended` (see " +
-          "`IMPORTED_HASHES_UNTIL`), or `unknown_user`. Without the role `support`, the first six are `wrong_credentials`.",
+        "`wrong_password`, `wrong_code` (of a reset), `wrong_otp`, `no_otp`, `must_change` (all was right), `no_password`, " +
+          "`disabled`, `imported_password_ended` (see `IMPORTED_HASHES_UNTIL`), or `unknown_user`. Without the role " +
+          "`support`, the first five are `wrong_credentials`.",
       ),
+    otp_outcome: z
+      .string()
+      .optional()
+      .describe(
+        "Why the OTP was wrong: `invalid`, `replayed` (used before), `out_of_step` (the next OTP is accepted), `disabled`, " +
+          "`stopped`, `not_yet_valid` or `expired` (the OTP key), `code_expired` or `code_used_up` (its temporary code), " +
+          "`unknown_key`, `not_assigned` or `valid` (the user does not have the OTP key). Only with `wrong_otp`.",
+      ),
+    otpkey: prefix.optional().describe("Prefix of the OTP key that the wrong OTP belongs to, if there is one."),
   })
   .meta({
     id: "LastRefusal",
@@ -34,12 +44,17 @@ export const lastRefusal = z
       "The last sign-in that was checked and refused. Absent if there was none for a day, or since `unlock`.",
   });
 /** Reasons that say together whether the password was right. */
-const ofCredentials = new Set(["wrong_password", "wrong_code", "wrong_otp", "out_of_step", "no_otp", "must_change"]);
+const ofCredentials = new Set(["wrong_password", "wrong_code", "wrong_otp", "no_otp", "must_change"]);
 /** Returns the last refused sign-in as a caller may see it: a role that only reads must not learn whether a guess was right. */
-export const toLastRefusal = (last: Lock["lastRefusal"], caller: Caller): z.output<typeof lastRefusal> | undefined =>
-  last && ofCredentials.has(last.reason) && !hasRole(caller, "support")
-    ? { at: last.at, reason: "wrong_credentials" }
-    : last;
+export const toLastRefusal = (
+  last: Lock["lastRefusal"],
+  caller: Caller,
+): z.output<typeof lastRefusal> | undefined => {
+  if (last === undefined) return undefined;
+  const { at, reason, otpOutcome, prefix: otpkey } = last;
+  if (ofCredentials.has(reason) && !hasRole(caller, "support")) return { at, reason: "wrong_credentials" };
+  return omitUndefined({ at, reason, otp_outcome: otpOutcome, otpkey });
+};
 
 export const userSummary = z.object({ id, name }).meta({ id: "UserSummary" });
 export const userView = z

@@ -8,7 +8,7 @@ import { tooManyKeys } from "../otpkeys/manage-otpkeys.ts";
 import { type LiveSession, sessionRequired } from "../sessions/manage-sessions.ts";
 import type { KeyHolders, OtpKey, User } from "../store.ts";
 import { foldUsername } from "../users/username.ts";
-import { checkOtp, type OtpResult } from "./check-otp.ts";
+import { checkOtp, type OtpResult, wrongOtp } from "./check-otp.ts";
 import { withdraw } from "./conclude.ts";
 import {
   concludeAttempt,
@@ -90,9 +90,14 @@ async function decide(
     // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not
     // reveal whether the password was right.
     if (!result?.written) await padTiming(attempt, deps);
-    const reason = isRight ? "wrong_otp" : "wrong_password";
-    await concludeAttempt(attempt, { refused: reason }, deps);
-    return { outcome: "refused", reason, ...found, fault: new Fault("unauthenticated", "Invalid credentials!") };
+    const refused = result === undefined ? { reason: "wrong_password" } : wrongOtp(result);
+    await concludeAttempt(attempt, { refused }, deps);
+    return {
+      outcome: "refused",
+      reason: refused.reason,
+      ...found,
+      fault: new Fault("unauthenticated", "Invalid credentials!"),
+    };
   }
   const { prefix } = result.key;
   const [outcome] = await Promise.all([

@@ -11,6 +11,7 @@ import { possiblePrefixes, splitOtp } from "../otpkeys/kinds/split-otp.ts";
 import { splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
 import { type KeyVerdict, toTemporaryVerdict, toVerdict } from "../otpkeys/kinds/verdict.ts";
 import type { AssignedKey, OtpKey } from "../store.ts";
+import type { Refusal } from "./throttle.ts";
 
 /** The result of an OTP check. */
 export interface OtpResult {
@@ -22,6 +23,13 @@ export interface OtpResult {
   /** Whether the OTP was a temporary code. */
   readonly isTemporary?: boolean;
 }
+
+/** Returns what an administrator sees of an attempt that was refused for its OTP. */
+export const wrongOtp = ({ outcome, key }: OtpResult): Refusal => ({
+  reason: "wrong_otp",
+  otpOutcome: outcome,
+  ...(key && { prefix: key.prefix }),
+});
 
 /** The OTP keys that an OTP may belong to, as read. */
 export type OtpCandidates = readonly Stored<OtpKey>[];

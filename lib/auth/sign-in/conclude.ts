@@ -8,6 +8,7 @@ import { createUserSession, endSession } from "../sessions/manage-sessions.ts";
 import type { User, UserSummary } from "../store.ts";
 import { hashUsernameForLog } from "../users/username.ts";
 import type { Checked } from "./check-factors.ts";
+import { wrongOtp } from "./check-otp.ts";
 import type { Credentials, Identified } from "./identify.ts";
 import { BusyFault, concludeAttempt, padTiming, recordOnName, type Taken, uncountAddress } from "./limit-attempts.ts";
 import { decideSignIn, type SignInRefusal } from "./policy.ts";
@@ -61,10 +62,10 @@ export async function conclude(
     // whether the OTP counted.
     if (otp?.written === false) await padTiming(attempt, deps);
     const refused = decision.granted ? unknownUser : decision;
-    const isOutOfStep = refused.reason === "wrong_otp" && otp?.outcome === "out_of_step";
     const isWrongCode = refused.reason === "wrong_password" && progress.given.code !== undefined;
     const reason = isWrongCode ? "wrong_code" : refused.reason;
-    const shown = isOutOfStep ? "out_of_step" : reason;
+    // With a wrong password nothing is kept about the OTP: the two together would tell more than the attempt is refused for.
+    const shown = reason === "wrong_otp" && otp !== undefined ? wrongOtp(otp) : { reason };
     const isRight = refused.reason === "must_change";
     await Promise.all([
       concludeAttempt(attempt, { refused: shown, isRight }, deps),

@@ -8,6 +8,7 @@ import {
   recordFailure,
   recordRefusal,
   recordSuccess,
+  type Refusal,
   reserve,
   type Throttle,
   throttleExpiry,
@@ -116,7 +117,7 @@ export const padTiming = (attempt: Attempt, deps: AuthDeps): Promise<unknown> =>
  */
 export async function concludeAttempt(
   attempt: Attempt,
-  outcome: "succeeded" | "withdrawn" | { readonly refused: string; readonly isRight?: boolean },
+  outcome: "succeeded" | "withdrawn" | { readonly refused: Refusal; readonly isRight?: boolean },
   deps: AuthDeps,
 ): Promise<void> {
   const { now, rules } = deps;
@@ -125,7 +126,7 @@ export async function concludeAttempt(
   const after = (throttle: Throttle): Throttle => {
     if (outcome === "withdrawn") return withdrawReservation(throttle, reservationId);
     if (outcome === "succeeded") return recordSuccess(throttle, reservationId, now(), rules.throttle);
-    const refusal = { at: now(), reason: outcome.refused };
+    const refusal = { at: now(), ...outcome.refused };
     const record = outcome.isRight ? recordSuccess : recordFailure;
     return recordRefusal(record(throttle, reservationId, refusal.at, rules.throttle), refusal);
   };
@@ -141,8 +142,8 @@ export async function concludeAttempt(
  * Records the reason of a refused attempt on a device also in the throttle of the username, where administrators look. It
  * does not count there. After a conflict the newer row stays.
  */
-export async function recordOnName(throttle: ThrottleState, reason: string, deps: AuthDeps): Promise<void> {
-  const next = recordRefusal(throttle.value, { at: deps.now(), reason });
+export async function recordOnName(throttle: ThrottleState, refused: Refusal, deps: AuthDeps): Promise<void> {
+  const next = recordRefusal(throttle.value, { at: deps.now(), ...refused });
   const saving = deps.throttles.save(throttle, next, throttleExpiry(next, deps.rules.throttle));
   await warnOnError("refusal_not_recorded", saving, deps);
 }

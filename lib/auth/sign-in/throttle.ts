@@ -11,9 +11,17 @@ export interface Throttle {
   readonly lastRefusal?: LastRefusal;
 }
 
-interface LastRefusal {
-  readonly at: Instant;
+/** Why an attempt was refused, for administrators. */
+export interface Refusal {
   readonly reason: string;
+  /** Why the OTP was wrong, as in the audit event; absent for another reason. */
+  readonly otpOutcome?: string;
+  /** Prefix of the OTP key that the wrong OTP belongs to; absent if no OTP key has it. */
+  readonly prefix?: string;
+}
+
+interface LastRefusal extends Refusal {
+  readonly at: Instant;
 }
 
 /** The slot of an unfinished attempt. */

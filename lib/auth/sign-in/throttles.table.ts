@@ -26,7 +26,14 @@ export const throttleColumns = rowColumns<ThrottleRow>({ kind: "throttle", versi
         failures: z.int().nonnegative(),
         failedAt: storedInstant.exactOptional(),
         reservations: z.array(z.object({ id: z.string(), at: storedInstant })),
-        lastRefusal: z.object({ at: storedInstant, reason: z.string() }).exactOptional(),
+        lastRefusal: z
+          .object({
+            at: storedInstant,
+            reason: z.string(),
+            otpOutcome: z.string().exactOptional(),
+            prefix: z.string().exactOptional(),
+          })
+          .exactOptional(),
       }),
       ends: storedInstant,
     }),

@@ -128,7 +128,7 @@ function Lock({ path }: { path: string }) {
         html`<${FactList} rows=${{
           "Last refusal":
             lock.last_refusal &&
-            html`${time(lock.last_refusal.at)}: <code>${lock.last_refusal.reason}</code> (docs/operate.md, “A user cannot sign in”)`,
+            html`${time(lock.last_refusal.at)}: <code>${lock.last_refusal.reason} ${lock.last_refusal.otp_outcome} ${lock.last_refusal.otpkey}</code> (docs/operate.md, “A user cannot sign in”)`,
           "Failed sign-ins": lock.failures,
           "Locked until": time(lock.locked_until ?? undefined) ?? "Not locked",
           "Running attempts": lock.running_attempts,

@@ -120,7 +120,7 @@ describe("the role of a static API token", () => {
         [{ password: "wrong" }, "wrong_password"],
         [{ password }, "no_otp"],
         [{ password, otp: `${key.prefix}000000` }, "wrong_otp"],
-        [{ password, otp: key.otp(50) }, "out_of_step"],
+        [{ password, otp: key.otp(50) }, "wrong_otp"],
       ] as const) {
         await auth.post("/client/authenticate", { username, ...fields });
         const hidden = { at: expect.any(String), reason: "wrong_credentials" };

@@ -138,23 +138,32 @@ describe("the view of a user", () => {
     const { name: username, password } = user;
     expect(await view(user)).not.toHaveProperty("last_refusal");
     const far = key.otp(50);
-    for (const [fields, reason] of [
-      [{ password: "wrong" }, "wrong_password"],
-      [{ password }, "no_otp"],
-      [{ password, otp: `${key.prefix}000000` }, "wrong_otp"],
-      [{ password, otp: far }, "out_of_step"],
+    const [, another] = await auth.makeOwner(hotpKey());
+    const wrongOtp = (otp_outcome: string, otpkey?: string) => ({
+      reason: "wrong_otp",
+      otp_outcome,
+      ...(otpkey && { otpkey }),
+    });
+    for (const [fields, refusal] of [
+      [{ password: "wrong", otp: key.otp(0) }, { reason: "wrong_password" }],
+      [{ password }, { reason: "no_otp" }],
+      [{ password, otp: `${key.prefix}000000` }, wrongOtp("invalid", key.prefix)],
+      [{ password, otp: key.otp(0) }, wrongOtp("replayed", key.prefix)],
+      [{ password, otp: another.otp(0) }, wrongOtp("not_assigned", another.prefix)],
+      [{ password, otp: "my holiday 2026" }, wrongOtp("unknown_key")],
+      [{ password, otp: far }, wrongOtp("out_of_step", key.prefix)],
     ] as const) {
       auth.advance(minutes(1));
       const at = auth.now();
       await auth.post("/client/authenticate", { username, ...fields });
-      expect(await refusalOf(user)).toEqual({ at: expect.any(String), reason });
+      expect(await refusalOf(user)).toEqual({ at: expect.any(String), ...refusal });
       expect(((await refusalOf(user)) as { at: string }).at >= at).toBe(true);
     }
     expect((await auth.get(`/core/users/${username}/lock`)).body).toMatchObject({
-      last_refusal: { reason: "out_of_step" },
+      last_refusal: { reason: "wrong_otp", otp_outcome: "out_of_step", otpkey: key.prefix },
     });
     await auth.logIn(user, key.otp(51));
-    expect(await view(user)).toMatchObject({ last_refusal: { reason: "out_of_step" }, last_login: expect.any(String) });
+    expect(await view(user)).toMatchObject({ last_refusal: { reason: "wrong_otp" }, last_login: expect.any(String) });
     await auth.post(`/core/users/${username}/unlock`);
     expect(await view(user)).not.toHaveProperty("last_refusal");
   });
