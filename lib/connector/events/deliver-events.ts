@@ -18,8 +18,9 @@ import {
   withGivenUp,
 } from "./event.ts";
 import { openEvents } from "./event-rows.table.ts";
-import type { EventSink } from "./event-sink.ts";
+import { type EventSink, failureText } from "./event-sink.ts";
 import type { EventStore } from "./events.table.ts";
+import type { SinkState } from "./sink-states.table.ts";
 
 /** What only the delivery of events depends on. */
 export interface EventDeps {
@@ -37,6 +38,8 @@ export interface SinkRun {
   readonly signal: AbortSignal | undefined;
   /** Failed calls in a row. */
   failures: number;
+  /** The last call of the run that failed. */
+  lastFailure?: Pick<NonNullable<SinkState["failure"]>, "at" | "message">;
   /** Set when the run makes no more calls to the sink. */
   isStopped: boolean;
   readonly counts: { delivered: number; failed: number; givenUp: number };
@@ -155,11 +158,8 @@ async function afterFailure(
   if (isFirstAttempt || between(event.at, now()) < intervals.eventRetryForMs) {
     counts.failed++;
     log.warn("event_not_sent", { ...labels, error: failure });
-    const { retryAfter } = failure;
-    return {
-      ...rest,
-      retry: postpone(retry ?? firstAttempt(now()), now(), backOff, { retryAfter, lastError: failure.message }),
-    };
+    const reason = { retryAfter: failure.retryAfter, lastError: failureText(failure) };
+    return { ...rest, retry: postpone(retry ?? firstAttempt(now()), now(), backOff, reason) };
   }
   counts.givenUp++;
   log.error("event_given_up", { ...labels, error: failure });
@@ -184,6 +184,7 @@ export async function pauseSink(
 async function stopOrPause(failure: PeerFailure, sinkRun: SinkRun, deps: DeliverDeps): Promise<void> {
   const { kind, status } = failure;
   sinkRun.failures++;
+  sinkRun.lastFailure = { at: deps.now(), message: failureText(failure) };
   await pauseSink(failure, sinkRun.sink, deps);
   const isAway = status === undefined || status === gone || kind === "throttled";
   const limit = status !== undefined && status < 500 ? maxRefusals : maxFailures;

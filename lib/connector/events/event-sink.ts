@@ -4,9 +4,11 @@ import { raceAbort } from "../../platform/async/race-abort.ts";
 import { withTimeoutSignal } from "../../platform/async/with-timeout-signal.ts";
 import { callPeer, type PeerTools } from "../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { Instant } from "../../platform/time.ts";
 import type { EventType } from "../model/states.ts";
 import { eventContentType } from "./cloud-event.ts";
 import type { CloudEvent } from "./cloud-event-schemas.ts";
+import type { SinkState } from "./sink-states.table.ts";
 
 /** An external system to which events are sent. */
 export interface EventSink {
@@ -49,13 +51,28 @@ export function connectEventSink({ number, url, types, secrets, ...rest }: SinkO
         const signature = await raceAbort(secrets(), signal)
           .then(values => signatureHeaders({ id: event.id, timestamp, body }, values))
           .catch((cause: unknown) => {
-            throw new PeerFailure(access.peer, "sign event", "unreachable", { cause });
+            const detail = `event-sink-${number} is missing in the vault, is not whsec_ with base64, or cannot be read`;
+            throw new PeerFailure(access.peer, "sign event", "unreachable", { cause, detail });
           });
         const headers = { "content-type": eventContentType, ...signature };
         const request = { operation: "send event", method: "POST", url, headers, body, signal } as const;
         await callPeer(access, { ...request, response: z.unknown() });
       }),
   };
+}
+
+/** Returns why a call to a sink failed, for people: never its address, which the errors of the system quote. */
+export function failureText({ message, detail, cause }: PeerFailure): string {
+  const { code } = (cause ?? {}) as NodeJS.ErrnoException;
+  const isWord = typeof code === "string" && /^[A-Z][A-Z0-9_]{1,63}$/.test(code);
+  return [message, ...(detail === undefined ? [] : [detail]), ...(isWord ? [code] : [])].join(": ");
+}
+
+/** Returns whether a sink is called: not one that answered 410 under its current address, or whose Retry-After is not over. */
+export function sinkStatus({ stopped, notBefore }: SinkState, { address }: Pick<EventSink, "address">, now: Instant) {
+  if (stopped?.address === address) return { state: "stopped", at: stopped.at } as const;
+  if (notBefore !== undefined && notBefore > now) return { state: "paused", until: notBefore } as const;
+  return { state: "active" } as const;
 }
 
 /** The parts of a message that are signed. */

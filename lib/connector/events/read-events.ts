@@ -4,7 +4,7 @@ import { cloudEventOf } from "./cloud-event.ts";
 import type { DeliverDeps } from "./deliver-events.ts";
 import { type EventDelivery, eventsIn, nothingDone, type RequestEvent } from "./event.ts";
 import { type LoadedEvents, openEvents } from "./event-rows.table.ts";
-import type { EventSink } from "./event-sink.ts";
+import { type EventSink, sinkStatus } from "./event-sink.ts";
 
 const deliveryV2 = z.lazy(() =>
   z
@@ -45,6 +45,13 @@ const sinkV2 = z.lazy(() =>
         .describe("`paused` until its `Retry-After` is over; `stopped` since it answered 410 (Gone)."),
       paused_until: z.iso.datetime().optional().describe("When a paused sink is called again."),
       stopped_at: z.iso.datetime().optional().describe("When it answered 410."),
+      failed_attempts: z
+        .int()
+        .min(0)
+        .optional()
+        .describe("Calls that failed since the sink accepted an event. Absent if none ever failed."),
+      failed_at: z.iso.datetime().optional().describe("When the last call failed."),
+      error_message: z.string().optional().describe("Why it failed."),
     })
     .meta({ id: "EventSink" }),
 );
@@ -54,13 +61,21 @@ export const eventsV2 = z.object({ data: z.array(eventV2), sinks: z.array(sinkV2
 
 /** Returns the state of a sink over all requests. */
 export async function readSink(
-  { number: sink, address }: Pick<EventSink, "number" | "address">,
+  sink: Pick<EventSink, "number" | "address">,
   { events, now }: Pick<DeliverDeps, "events" | "now">,
 ): Promise<z.output<typeof sinkV2>> {
-  const { stopped, notBefore } = await events.sinkState(sink);
-  if (stopped?.address === address) return { sink, state: "stopped", stopped_at: stopped.at };
-  if (notBefore !== undefined && notBefore > now()) return { sink, state: "paused", paused_until: notBefore };
-  return { sink, state: "active" };
+  const stored = await events.sinkState(sink.number);
+  const { failure } = stored;
+  const status = sinkStatus(stored, sink, now());
+  return omitUndefined({
+    sink: sink.number,
+    state: status.state,
+    paused_until: status.state === "paused" ? status.until : undefined,
+    stopped_at: status.state === "stopped" ? status.at : undefined,
+    failed_attempts: failure?.attempts,
+    failed_at: failure?.at,
+    error_message: failure?.message,
+  });
 }
 
 /** Returns the events of a request with their deliveries. */

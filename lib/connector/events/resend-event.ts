@@ -9,8 +9,7 @@ import { loadRequest } from "../storage/change-request.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import { type DeliverDeps, pauseSink } from "./deliver-events.ts";
 import { type EventDelivery, eventId, eventsIn, type RequestEvent, withTime } from "./event.ts";
-import type { EventSink } from "./event-sink.ts";
-import type { SinkState } from "./sink-states.table.ts";
+import { type EventSink, failureText, sinkStatus } from "./event-sink.ts";
 
 type ResendDeps = DeliverDeps & Pick<ConnectorDeps, "requests">;
 
@@ -76,23 +75,19 @@ async function find({ requestId, eventId: id, sink: number }: EventToResend, dep
   return { event, sink, before };
 }
 
-/** Throws Fault `conflict` if a sink answered 410. Returns its state. */
-export async function refuseIfStopped(
-  { number, address }: EventSink,
-  { events }: Pick<ResendDeps, "events">,
-): Promise<SinkState> {
-  const state = await events.sinkState(number);
-  if (state.stopped?.address === address)
+/** Throws Fault `conflict` if a sink answered 410. Returns its status. */
+export async function refuseIfStopped(sink: EventSink, { events, now }: Pick<ResendDeps, "events" | "now">) {
+  const status = sinkStatus(await events.sinkState(sink.number), sink, now());
+  if (status.state === "stopped")
     throw new Fault("conflict", "The event sink answered 410 (Gone). An administrator must resume it first.");
-  return state;
+  return status;
 }
 
 async function refuseIfPaused(sink: EventSink, deps: ResendDeps): Promise<void> {
-  const { now } = deps;
-  const { notBefore } = await refuseIfStopped(sink, deps);
-  if (notBefore !== undefined && notBefore > now())
+  const status = await refuseIfStopped(sink, deps);
+  if (status.state === "paused")
     throw new Fault("throttled", "The event sink must not be called yet, by its Retry-After.", {
-      retryAfter: Math.ceil(between(now(), notBefore) / 1000),
+      retryAfter: Math.ceil(between(deps.now(), status.until) / 1000),
     });
 }
 
@@ -118,7 +113,7 @@ async function send(event: RequestEvent, sink: EventSink, deps: ResendDeps): Pro
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
     await pauseSink(error, sink, deps);
-    return { problem: error.message };
+    return { problem: failureText(error) };
   }
 }
 

@@ -5,7 +5,8 @@ import { logAndContinue } from "../runs/queue.ts";
 import { startRun } from "../runs/run.ts";
 import { type DeliverDeps, deliverEvents, hasEnded, type SinkRun } from "./deliver-events.ts";
 import type { DueEvents } from "./due-events.table.ts";
-import type { EventSink } from "./event-sink.ts";
+import { type EventSink, sinkStatus } from "./event-sink.ts";
+import type { SinkState } from "./sink-states.table.ts";
 
 export interface EventsReport {
   readonly delivered: number;
@@ -65,7 +66,8 @@ async function sendToSink(sink: EventSink, deps: DeliverDeps, signal: AbortSigna
     hasFailed = true;
   };
   try {
-    if (await isPaused(sink, deps)) {
+    const state = await deps.events.sinkState(sink.number);
+    if (sinkStatus(state, sink, now()).state !== "active") {
       await measureOldest(sink, deps);
       return { ...counts, left };
     }
@@ -87,16 +89,27 @@ async function sendToSink(sink: EventSink, deps: DeliverDeps, signal: AbortSigna
       }
     };
     await Promise.all(Array.from({ length: concurrency }, worker));
+    await saveFailure(sinkRun, state, deps);
   } catch (error) {
     failed(error);
   }
   return { ...counts, left };
 }
 
-/** Returns whether a sink answered 410 under its current address, or its Retry-After is not over. */
-async function isPaused({ number, address }: EventSink, { events, now }: DeliverDeps): Promise<boolean> {
-  const { stopped, notBefore } = await events.sinkState(number);
-  return stopped?.address === address || (notBefore !== undefined && notBefore > now());
+/** Stores the last failed call of a run, and that a sink whose calls failed accepts events again. Other runs write nothing. */
+async function saveFailure(
+  { sink, counts, failures, lastFailure }: SinkRun,
+  { failure: former }: SinkState,
+  { events }: DeliverDeps,
+): Promise<void> {
+  const isAccepted = counts.delivered > 0;
+  if (lastFailure === undefined && !(isAccepted && former !== undefined && former.attempts > 0)) return;
+  await events.changeSinkState(sink.number, before => {
+    const failure = lastFailure ?? before.failure;
+    if (failure === undefined) return before;
+    const attempts = failures + (isAccepted ? 0 : (before.failure?.attempts ?? 0));
+    return { ...before, failure: { ...failure, attempts } };
+  });
 }
 
 async function measureOldest({ number }: EventSink, { events, now }: DeliverDeps): Promise<void> {

@@ -14,6 +14,8 @@ export interface SinkState {
   readonly notBefore?: Instant;
   /** The sink answered 410. It is not called until it has another address or an administrator resumes it. */
   readonly stopped?: { readonly at: Instant; readonly address: string };
+  /** The last failed call, and how many calls have failed since the sink accepted one. It is kept when it accepts one again. */
+  readonly failure?: { readonly at: Instant; readonly message: string; readonly attempts: number };
 }
 
 export const sinkColumns = rowColumns<SinkState>({ kind: "event sink", version: schemaVersion }, () =>
@@ -21,6 +23,7 @@ export const sinkColumns = rowColumns<SinkState>({ kind: "event sink", version: 
     z.object({
       notBefore: storedInstant.exactOptional(),
       stopped: z.object({ at: storedInstant, address: z.string() }).exactOptional(),
+      failure: z.object({ at: storedInstant, message: z.string(), attempts: z.int().nonnegative() }).exactOptional(),
     }),
   ),
 );

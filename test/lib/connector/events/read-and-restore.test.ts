@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { connectorTasks } from "../../../../functions/connector/start/maintenance-tasks.ts";
 import { listEvents } from "../../../../functions/connector/v2/list-events.ts";
-import { eventsV2, readEvents } from "../../../../lib/connector/events/read-events.ts";
+import { eventsV2, readEvents, readSink } from "../../../../lib/connector/events/read-events.ts";
 import { restoreRequest } from "../../../../lib/connector/storage/restore.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";
 import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
-import { hours } from "../../../../lib/platform/time.ts";
+import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { connectorWith, course, idsAt, send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
 import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
 import { orderBody, peersOfFile, type TestConnector } from "../../../support/connector/test-connector.ts";
@@ -51,6 +51,32 @@ test("a read returns each event, and for each sink whether it is delivered, pend
   const [given] = await list(connector, requestId);
   expect(given?.deliveries[1]).toEqual({ sink: 2, state: "given_up" });
   expect(given?.id).toBe(idsAt(one)[0]);
+});
+
+test("a read shows why a sink does not get events, also in runs of other hosts, and that it gets them again", async () => {
+  const connector = await connectorWith(peers, [one, two]);
+  const sinks = async () => Promise.all(connector.context.sinks.map(sink => readSink(sink, connector.context)));
+  const callsOfRun = async () => {
+    await connector.order();
+    return (await connector.counted(() => send(connector))).total;
+  };
+  const total = await callsOfRun();
+  await connector.order();
+  two.fail({ kind: "refuse", status: 500, times: 2 });
+  await send(connector);
+  const error_message = "event sink 2: send event unanswered (500)";
+  const first = { sink: 2, state: "active", failed_attempts: 1, failed_at: connector.now(), error_message };
+  expect(await sinks()).toEqual([{ sink: 1, state: "active" }, first]);
+  connector.advance(minutes(2));
+  await send(connector.anotherInstance());
+  const second = { ...first, failed_attempts: 2, failed_at: connector.now() };
+  expect((await sinks())[1]).toEqual(second);
+  connector.advance(minutes(5));
+  expect(await send(connector)).toMatchObject({ delivered: 1 });
+  expect((await sinks())[1]).toEqual({ ...second, failed_attempts: 0 });
+  expect(eventsV2.shape.sinks.parse(await sinks())).toEqual(await sinks());
+  // A run in which no call fails writes nothing about its sinks.
+  expect(await callsOfRun()).toBe(total);
 });
 
 test("a read without a sink returns an empty list, and a read of an unknown request is 404", async () => {
