@@ -15,8 +15,8 @@ export const resendPinMails = endpoint({
   tag: "Credential requests",
   summary: "Resend the PIN email of every key that has a PIN response",
   description:
-    "Sends the PIN email of every key of the request again, if its PIN is known. Responds 409 if no PIN is known " +
-    "yet, and 429 if the emails were sent too often.",
+    "Sends the PIN email of every key of the request again, if its PIN is known. Responds 409 with the reason " +
+    "if there is no PIN to send, and 429 if the emails were sent too often.",
   params: requestIdPath,
   answers: { 200: { description: "What was sent.", schema: resentV2 } },
   refusals: ["conflict", "throttled"],

@@ -2,11 +2,11 @@ import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
 import { between, hours, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { isUsable } from "../model/credential.ts";
+import { isUsable, shownState } from "../model/credential.ts";
 import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
 import { mailService } from "../model/peer-names.ts";
 import { firstAttempt } from "../model/retry.ts";
-import { isMailable, queueOf, type SecurityKey } from "../model/security-key.ts";
+import { hasPinMail, isMailable, queueOf, type SecurityKey } from "../model/security-key.ts";
 import { loadUnleased } from "../runs/load-unleased.ts";
 import { isStopped } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, isPastDeadline, type Run, retryAfterLease, startRun } from "../runs/run.ts";
@@ -22,7 +22,7 @@ const resendsPerHour = 5;
 /**
  * Emails the PINs of a request again, for each security key whose PIN response is available and whose limit allows it (C1, C14). An email that
  * fails stays due for the job. Returns the number of emails sent.
- * Throws Fault: `not_found`; `conflict` if no PIN response is available, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with
+ * Throws Fault: `not_found`; `conflict` with the reason if no key has a PIN to send, if `PIN_MAIL_DOMAINS` allows none of the addresses, or with
  * `retryAfter` while a job has the lease of a key, after a wait of 2 seconds at most; `unavailable` if a peer is not responding; `throttled`
  * if every security key has reached its limit.
  * @param provisioning that of the security keys; undefined for all
@@ -42,14 +42,30 @@ export async function resendPin(
 }
 
 /** Returns the security keys whose PINs are mailed: not those of which every credential is revoked. */
-const mailedKeys = (
-  loaded: LoadedRequest,
-  provisioning: SecurityKey["provisioning"] | undefined,
-): readonly SecurityKey[] =>
-  securityKeysOf(loaded)
-    .filter(key => provisioning === undefined || key.provisioning === provisioning)
-    .filter(({ credentials }) => credentials.some(isUsable))
-    .filter(({ mail: { state } }) => state === "due" || state === "sent" || state === "given_up");
+const mailedKeys = (loaded: LoadedRequest, provisioning?: SecurityKey["provisioning"]): readonly SecurityKey[] =>
+  keysOf(loaded, provisioning).filter(key => whyNotMailed(key) === undefined);
+
+const keysOf = (loaded: LoadedRequest, provisioning?: SecurityKey["provisioning"]): readonly SecurityKey[] =>
+  securityKeysOf(loaded).filter(key => provisioning === undefined || key.provisioning === provisioning);
+
+/** Returns why a security key has no PIN to send, as the end of a sentence; undefined if it may have one. */
+function whyNotMailed(key: SecurityKey): string | undefined {
+  if (!hasPinMail(key)) return "no PIN of the key is sent by email";
+  if (key.mail.state === "waiting") return "no credential is active yet";
+  if (key.mail.state !== "none" && key.credentials.some(isUsable)) return undefined;
+  const states = key.credentials.map(shownState);
+  if (states.includes("revoked")) return "the credentials were revoked";
+  if (key.credentials.some(({ revocation }) => revocation)) return "the revocation of the credentials was asked for";
+  return states.includes("failed") ? "the credentials have failed" : "the credentials were cancelled";
+}
+
+/** Returns the fault of a resend for keys without a PIN to send. */
+function nothingToSend(keys: readonly SecurityKey[]): Fault {
+  const reasons = [...Map.groupBy(keys, whyNotMailed)].map(
+    ([why, of]) => `${why} (${of.map(({ id }) => id).join(", ")})`,
+  );
+  return new Fault("conflict", `There is no PIN to send: ${reasons.join("; ")}.`);
+}
 
 /** Returns the ids of the security keys that may be mailed now. Throws a Fault if there are none. */
 function openKeys(
@@ -60,15 +76,16 @@ function openKeys(
 ): readonly string[] {
   const { now } = deps;
   const mailed = mailedKeys(loaded, provisioning);
+  if (mailed.length === 0) throw nothingToSend(keysOf(loaded, provisioning));
   if (mailed.some(({ lease }) => isLeasedByAnother(lease, run, now()))) throw busy();
   const { emailsTo } = loaded.request.value;
-  if (mailed.length > 0 && !emailsTo.some(email => isMailable(email, deps.pinMailDomains)))
+  if (!emailsTo.some(email => isMailable(email, deps.pinMailDomains)))
     throw new Fault(
       "conflict",
       "PIN emails may go to no address of the request: PIN_MAIL_DOMAINS allows none of their domains.",
     );
   const open = mailed.filter(key => mayResend(key, run, deps));
-  if (mailed.length > 0 && open.length === 0) {
+  if (open.length === 0) {
     const oldest = mailed.map(key => recent(key, now())[0] ?? now()).sort()[0] ?? now();
     const retryAfter = between(now(), plus(oldest, hours(1))) / 1000;
     throw new Fault("throttled", "The PINs of the request were resent too often.", { retryAfter });
@@ -104,7 +121,7 @@ async function resendEach(
   let loaded = start;
   let sent = 0;
   let tried = 0;
-  let none = new Fault("conflict", "No PIN response is available for the request.");
+  let none: Fault | undefined;
   for (const keyId of keyIds) {
     if (isPastDeadline(run, deps)) {
       none = timeIsOver();
@@ -121,7 +138,8 @@ async function resendEach(
     }
     const pin = await fetchPin(loaded, keyId, deps);
     if ("problem" in pin) {
-      if (pin.isTransient === true) none = new Fault("unavailable", pin.problem, { retryAfter: pin.retryAfter ?? 30 });
+      const { problem, isTransient, retryAfter = 30 } = pin;
+      none = isTransient ? new Fault("unavailable", problem, { retryAfter }) : (none ?? new Fault("conflict", problem));
       continue;
     }
     const after = await resend({ loaded, keyId, run }, deps);
@@ -133,7 +151,7 @@ async function resendEach(
     }
     loaded = after?.loaded ?? (await deps.requests.load(start.request.value.id)) ?? loaded;
   }
-  if (tried === 0) throw none;
+  if (none !== undefined && tried === 0) throw none;
   return sent;
 }
 

@@ -13,8 +13,12 @@ export async function loadKept(id: string, { requests }: Pick<ConnectorDeps, "re
 
 /** Loads the request that a caller names. Throws Fault `not_found`, also for an archived request, which only the register shows. */
 export async function loadRequest(id: string, { requests }: Pick<ConnectorDeps, "requests">): Promise<LoadedRequest> {
-  const loaded = await requests.load(id);
-  return existing(loaded?.request.value.isArchived === true ? undefined : loaded);
+  const loaded = existing(await requests.load(id));
+  if (loaded.request.value.isArchived !== true) return loaded;
+  throw new Fault(
+    "not_found",
+    "The credential request was cleaned up. Only the register of security keys has its keys.",
+  );
 }
 
 function existing(loaded: LoadedRequest | undefined): LoadedRequest {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Credential, Revocation, SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { authenticator, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
@@ -21,6 +22,7 @@ async function mailed(connector: TestConnector, keys = 1): Promise<{ requestId: 
 const missing = (): never => {
   throw new Error("the connector has no pre-registration API");
 };
+const hour = "2026-01-31T10:00:00.000Z";
 const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
 
 describe("resend-pin (specification section 4)", () => {
@@ -42,12 +44,38 @@ describe("resend-pin (specification section 4)", () => {
     await expect(resendPin("unknown", connector.context)).rejects.toMatchObject({ kind: "not_found" });
   });
 
-  it("answers 409 when no PIN response is available yet, and changes nothing", async () => {
+  it("answers 409 when no credential is active yet, and changes nothing", async () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.order();
     const before = await connector.load(requestId);
-    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "conflict" });
+    const message = "There is no PIN to send: no credential is active yet (s-01-001).";
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "conflict", message });
     expect(await connector.load(requestId)).toEqual(before);
+  });
+
+  const ended =
+    (change: Partial<Credential>) =>
+    (key: SecurityKey): SecurityKey => ({ ...key, credentials: key.credentials.map(each => ({ ...each, ...change })) });
+  const revocation = (state: Revocation["state"]) =>
+    ended({ revocation: { state, reason: "lost", requestedAt: hour, retry: { attempts: 0, nextAt: hour } } });
+
+  it.each<[string, (key: SecurityKey) => SecurityKey]>([
+    ["the credentials were revoked", revocation("revoked")],
+    ["the revocation of the credentials was asked for", revocation("revoking")],
+    ["the credentials have failed", ended({ state: "failed" })],
+    ["the credentials were cancelled", ended({ state: "cancelled" })],
+    ["no PIN of the key is sent by email", ({ pinRequest: _, ...key }) => key],
+  ])("answers 409 because %s, for each key that has no other reason, and sends nothing", async (why, change) => {
+    const connector = await testConnector(peers);
+    const { requestId, to } = await mailed(connector, 2);
+    const [one, two] = [await connector.keyRow(requestId), await connector.keyRow(requestId, "s-02-001")];
+    const keys = [change(one), { ...two, mail: { state: "waiting", number: 0 } as const }];
+    await connector.context.requests.save(await connector.load(requestId), { keys });
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
+      kind: "conflict",
+      message: `There is no PIN to send: ${why} (s-01-001); no credential is active yet (s-02-001).`,
+    });
+    expect(mailsTo(to)).toHaveLength(2);
   });
 
   it("leaves out an address that PIN_MAIL_DOMAINS no longer allows", async () => {
@@ -159,7 +187,10 @@ describe("resend-pin (specification section 4)", () => {
     expect(await resendPin(requestId, connector.context)).toEqual({ sent: 1 });
     connector.advance(hours(15 * 24));
     expect(await connector.runCleanUp(0)).toMatchObject({ purged: 1 });
-    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({ kind: "conflict" });
+    await expect(resendPin(requestId, connector.context)).rejects.toMatchObject({
+      kind: "conflict",
+      message: "No PIN response is available.",
+    });
   });
 
   it.each([

@@ -299,7 +299,10 @@ describe("the PIN email of a security key that is revoked", () => {
     expect((await connector.read(requestId)).shipment?.shipment_items[0]?.credentials[0]).toMatchObject({
       error_message: "No PIN email is sent: every credential of the security key is revoked or has failed.",
     });
-    expect(await refusalOf(resendPin(requestId, connector.context))).toMatchObject({ status: 409 });
+    expect(await refusalOf(resendPin(requestId, connector.context))).toMatchObject({
+      status: 409,
+      body: { error_message: "There is no PIN to send: the credentials were revoked (s-01-001)." },
+    });
   });
 
   test("is sent if another credential of the key is left, and names its user only", async () => {
@@ -317,7 +320,10 @@ describe("the PIN email of a security key that is revoked", () => {
     const body = orderBody();
     const { connector, requestId, revoke } = await active(body);
     await revoke();
-    expect(await refusalOf(resendPin(requestId, connector.context))).toMatchObject({ status: 409 });
+    expect(await refusalOf(resendPin(requestId, connector.context))).toMatchObject({
+      status: 409,
+      body: { error_message: "There is no PIN to send: the credentials were revoked (s-01-001)." },
+    });
     expect(mailsTo(body.recipient.email)).toHaveLength(1);
   });
 });
