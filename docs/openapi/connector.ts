@@ -517,6 +517,9 @@ export type EventSink = {
   state: "active" | "paused" | "stopped";
   paused_until?: string;
   stopped_at?: string;
+  failed_attempts?: number;
+  failed_at?: string;
+  error_message?: string;
 };
 
 export type RegisteredKey = {

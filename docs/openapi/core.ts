@@ -334,6 +334,8 @@ export type Attributes = Record<string, string>;
 export type LastRefusal = {
   at: string;
   reason: string;
+  otp_outcome?: string;
+  otpkey?: string;
 };
 
 export type UserImport = {

@@ -46,10 +46,7 @@ export const lastRefusal = z
 /** Reasons that say together whether the password was right. */
 const ofCredentials = new Set(["wrong_password", "wrong_code", "wrong_otp", "no_otp", "must_change"]);
 /** Returns the last refused sign-in as a caller may see it: a role that only reads must not learn whether a guess was right. */
-export const toLastRefusal = (
-  last: Lock["lastRefusal"],
-  caller: Caller,
-): z.output<typeof lastRefusal> | undefined => {
+export const toLastRefusal = (last: Lock["lastRefusal"], caller: Caller): z.output<typeof lastRefusal> | undefined => {
   if (last === undefined) return undefined;
   const { at, reason, otpOutcome, prefix: otpkey } = last;
   if (ofCredentials.has(reason) && !hasRole(caller, "support")) return { at, reason: "wrong_credentials" };

@@ -163,7 +163,7 @@ var otherRules = [
     title: 'An order needs a person'
     text: 'A shipment is in doubt, a PIN email was given up, or a credential could not be revoked. The event has the credential request id.'
     severity: 2
-    query: 'traces | where message in ("delivery_unanswered", "start_failed", "shipment_not_found", "shipment_link_rejected", "shipment_after_end", "all_shipments_missing", "pin_mail_given_up", "credential_revoke_failed") | summarize orders = count() by event = message'
+    query: 'traces | where message in ("delivery_unanswered", "start_failed", "shipment_not_found", "shipment_link_rejected", "shipment_after_end", "all_shipments_missing", "pin_mail_given_up", "credential_revoke_failed", "replaced_key_missing") | summarize orders = count() by event = message'
     column: 'orders'
     window: 'PT1H'
     frequency: 'PT30M'

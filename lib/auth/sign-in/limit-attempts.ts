@@ -5,10 +5,10 @@ import type { AuthDeps } from "../deps.ts";
 import type { ThrottleKey, ThrottleState } from "../store.ts";
 import { addressGroup, countAttempt, uncountAttempt } from "./address-limit.ts";
 import {
+  type Refusal,
   recordFailure,
   recordRefusal,
   recordSuccess,
-  type Refusal,
   reserve,
   type Throttle,
   throttleExpiry,

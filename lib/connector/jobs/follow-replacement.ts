@@ -1,6 +1,6 @@
 import { toResult } from "../../platform/async/to-result.ts";
 import { withLogFields } from "../../platform/log.ts";
-import { earliest, plus } from "../../platform/time.ts";
+import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeysOf, valuesOf } from "../model/loaded-request.ts";
 import { replacementOf } from "../replace/replacement.ts";
@@ -10,35 +10,34 @@ import { processSecurityKey } from "./process-security-keys.ts";
 
 /**
  * Links the security key that a request replaces to the request, and revokes its credentials when they are due for it (C24).
- * Its row is written first and may be found unchanged later, so a crash repeats nothing. A conflict leaves the request due. Returns whether a
- * revocation was left to a later run.
+ * Its row is written first and may be found unchanged later, so a crash repeats nothing. A conflict leaves the request due. If the replaced
+ * key was deleted meanwhile, an error event says that nothing was revoked. Returns whether a revocation was left to a later run.
  */
 export async function followReplacement(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<boolean> {
-  const { requests, now, intervals } = deps;
+  const { requests, now, log } = deps;
   const { replaceDue, ...request } = loaded.request.value;
-  const { replaces, createdAt, createdBy } = request;
+  const { replaces, createdBy } = request;
   if (replaces === undefined || isLeasedByAnother(request.lease, run, now())) return false;
   const old = await requests.load(replaces.requestId);
   const before = old && securityKeysOf(old).find(({ id }) => id === replaces.keyId);
   if (old === undefined || before === undefined) {
-    await requests.save(loaded, { request });
+    const { requestId: replacedRequestId, keyId } = replaces;
+    if ((await requests.save(loaded, { request })) !== undefined)
+      log.error("replaced_key_missing", { replacedRequestId, keyId, reason: replaces.reason });
     return false;
   }
-  const latest = plus(createdAt, intervals.replaceForMs);
-  const isOver = latest <= now();
-  const { key, isRevocable, isDone } = replacementOf(valuesOf(loaded), before, isOver);
+  const { key, isRevocable, nextLook } = replacementOf(valuesOf(loaded), before, deps);
   const cause = { reason: "replaced", ...(createdBy && { requestedBy: createdBy }) } as const;
   const wanted = before.credentials.map(isRevocable);
   const after = withRevocations(key, (_, index) => wanted[index] === true, cause, now());
   // The last look writes in any case, so that a host that is suspended in an earlier one gets a conflict.
-  const saved = after === before && !isDone ? old : await requests.save(old, { keys: [after] });
+  const saved = after === before && nextLook !== undefined ? old : await requests.save(old, { keys: [after] });
   if (saved === undefined) return false;
-  const next = plus(now(), intervals.replaceCheckMs);
-  const at = isOver ? next : (earliest(next, latest) ?? next);
-  await requests.save(loaded, { request: isDone ? request : { ...request, replaceDue: { queue: "replace", at } } });
+  const due = nextLook !== undefined && { replaceDue: { queue: "replace", at: nextLook } as const };
+  await requests.save(loaded, { request: { ...request, ...due } });
   if (after === key) return false;
   return withLogFields({ credentialRequestId: replaces.requestId }, async () => {
-    deps.log.info("revocation_requested", { reason: cause.reason });
+    log.info("revocation_requested", { reason: cause.reason });
     return (await processSecurityKey(saved, after.id, run, deps)).isLeft;
   });
 }
@@ -54,7 +53,8 @@ export async function followCreate(requestId: string, deps: ConnectorDeps): Prom
     const loaded = await deps.requests.load(requestId);
     if (loaded?.request.value.replaceDue !== undefined) await followReplacement(loaded, run, deps);
   };
-  const followed = await toResult(follow());
-  if ("error" in followed)
-    deps.log.warn("replacement_postponed", { credentialRequestId: requestId, error: followed.error });
+  await withLogFields({ credentialRequestId: requestId }, async () => {
+    const followed = await toResult(follow());
+    if ("error" in followed) deps.log.warn("replacement_postponed", { error: followed.error });
+  });
 }

@@ -1,4 +1,5 @@
-import type { Instant } from "../../platform/time.ts";
+import { type Instant, plus } from "../../platform/time.ts";
+import type { Clock } from "../model/intervals.ts";
 import type { RequestValues } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { foldName } from "../model/request-lists.ts";
@@ -32,14 +33,16 @@ function isPlaced({ state, delivery }: CredentialRequest, credentials: readonly 
 }
 
 /**
- * Returns what the present state of a request means for the security key that it replaces.
- * @param isOver whether a credential is revoked although its replacement is not active yet
+ * Returns what the present state of a request means for the security key that it replaces. When `replaceForMs` is over, a credential is revoked
+ * although its replacement is not active yet.
  * @returns `key`: the security key with the link to the request, if no later one replaces it; the same one if nothing changes.
  * `isRevocable`: the credentials of the key to revoke; never those of users for whom the request has no credential that is or may become
- * active. `isDone`: whether no later state of the two can mean anything else
+ * active. `nextLook`: when a later state of the two may mean something else; undefined if none can
  */
-export function replacementOf({ request, keys }: RequestValues, replaced: SecurityKey, isOver: boolean) {
+export function replacementOf({ request, keys }: RequestValues, replaced: SecurityKey, { now, intervals }: Clock) {
   const { id, createdAt, replaces } = request;
+  const latest = plus(createdAt, intervals.replaceForMs);
+  const isOver = latest <= now();
   const ordered = keys.flatMap(({ credentials }) => credentials);
   const placed = isPlaced(request, ordered);
   const isRevocable = (credential: Credential): boolean => {
@@ -50,7 +53,12 @@ export function replacementOf({ request, keys }: RequestValues, replaced: Securi
     return placed && isTime && isNew && instead.some(each => isOpen(each) || isActive(each));
   };
   const isDone = isTerminal(request.state) && (!placed || isOver || !replaced.credentials.some(isOpen));
-  return { key: withLink(replaced, { requestId: id, orderedAt: createdAt }, placed, request), isRevocable, isDone };
+  const next = plus(now(), intervals.replaceCheckMs);
+  return {
+    key: withLink(replaced, { requestId: id, orderedAt: createdAt }, placed, request),
+    isRevocable,
+    nextLook: isDone ? undefined : isOver || next < latest ? next : latest,
+  };
 }
 
 function withLink(

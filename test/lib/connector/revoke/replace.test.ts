@@ -276,7 +276,7 @@ describe("a replacement with revoke when_active", () => {
     expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 2 });
   });
 
-  test("ends if the replaced request was deleted", async () => {
+  test("ends with an error event if the replaced request was deleted", async () => {
     const { connector, old, users } = await active();
     const requestId = await ordered(connector, instead(old, [users], "when_active"));
     connector.advance(days(2));
@@ -284,6 +284,9 @@ describe("a replacement with revoke when_active", () => {
     await connector.runJobs();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(await connector.queue("replace")).toEqual([]);
+    expect(connector.events("replaced_key_missing")).toMatchObject([
+      { credentialRequestId: requestId, replacedRequestId: old, keyId: "s-01-001", reason: "lost" },
+    ]);
   });
 
   test("is named in the event of the start", async () => {
