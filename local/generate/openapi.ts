@@ -1,14 +1,31 @@
-// Development tool: writes the OpenAPI documents of the APIs, the types of those that the commands call, and the AsyncAPI document of the events.
+// Development tool: writes the OpenAPI documents of the APIs, the types of those that the commands call, their calls for the
+// REST client of an editor, and the AsyncAPI document of the events. With `--bruno`, writes a collection for Bruno into
+// `.local/bruno` instead, for the local system that runs.
 import { writeFileSync } from "node:fs";
+import { basename } from "node:path";
+import { readFacts } from "../start/run-file.ts";
 import { asyncapiFiles } from "./asyncapi/document.ts";
+import { writeBruno } from "./bruno.ts";
 import { jsonText } from "./json-text.ts";
-import { openapiFiles, typeFiles } from "./openapi/files.ts";
+import { derivedFiles, openapiFiles } from "./openapi/files.ts";
 import { shareRepeated } from "./openapi/share.ts";
 
 const documents = openapiFiles(process.env);
+
+if (process.argv.includes("--bruno")) {
+  const facts = readFacts(".local");
+  if (facts === undefined) throw new Error("There is no .local/run.json. Start the local system first: npm start");
+  const { host, tokens } = facts;
+  const byApi = Object.fromEntries(Object.entries(documents).map(([path, each]) => [basename(path, ".json"), each]));
+  const variables = { base: host, coreToken: tokens.core, connectorToken: tokens.connector, session: "" };
+  writeBruno(".local/bruno", byApi, variables);
+  console.log(".local/bruno");
+  process.exit();
+}
+
 const texts = {
   ...Object.fromEntries(Object.entries(documents).map(([path, each]) => [path, jsonText(shareRepeated(each))])),
-  ...typeFiles(documents),
+  ...derivedFiles(documents),
   ...Object.fromEntries(Object.entries(asyncapiFiles()).map(([path, each]) => [path, jsonText(each)])),
 };
 for (const [path, text] of Object.entries(texts)) {

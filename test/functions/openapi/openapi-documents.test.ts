@@ -9,7 +9,7 @@ import { noContent } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { jsonText } from "../../../local/generate/json-text.ts";
 import { openapiDocument } from "../../../local/generate/openapi/document.ts";
-import { openapiFiles, typeFiles } from "../../../local/generate/openapi/files.ts";
+import { derivedFiles, openapiFiles } from "../../../local/generate/openapi/files.ts";
 import { shareRepeated } from "../../../local/generate/openapi/share.ts";
 import { resolve } from "./document.ts";
 
@@ -58,12 +58,9 @@ it.each(paths)("%s is what the endpoints say, with repeated parts as components;
     expect(resolve(components[kind], { components })).toMatchObject(resolve(named, whole) as object);
 });
 
-it.each(Object.entries(typeFiles(openapiFiles({}))))(
-  "%s has the types that `npm run openapi` writes",
-  (path, types) => {
-    expect(readFileSync(path, "utf8")).toBe(types);
-  },
-);
+it.each(Object.entries(derivedFiles(openapiFiles({}))))("%s has what `npm run openapi` writes", (path, text) => {
+  expect(readFileSync(path, "utf8")).toBe(text);
+});
 
 describe.each(paths.map(path => [path, apis[path]] as const))(
   "%s",
