@@ -1,7 +1,7 @@
 import type { Stored } from "../platform/stored.ts";
 import type { Instant } from "../platform/time.ts";
 import type { Attributes } from "./attributes/attributes.ts";
-import type { KeyForm } from "./otpkeys/kinds/contract.ts";
+import type { KeyParameters } from "./otpkeys/kinds/contract.ts";
 import type { OtpKindName } from "./otpkeys/kinds/kinds.ts";
 import type { TemporaryCode } from "./otpkeys/kinds/temporary-code.ts";
 import type { ImportedParameters } from "./passwords/imported-hash.ts";
@@ -136,7 +136,7 @@ export interface OtpKey {
   readonly validUntil?: Instant;
   /** Replaces the OTPs of a lost key, which is disabled; absent: none was issued since the key was enabled. */
   readonly temporaryCode?: TemporaryCode;
-  readonly form: KeyForm;
+  readonly parameters: KeyParameters;
   /** Encrypted for storage. */
   readonly sealedSecret?: string;
   readonly createdAt: Instant;

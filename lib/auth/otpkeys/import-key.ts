@@ -6,7 +6,7 @@ import { SealError } from "../../platform/seal.ts";
 import type { AuthDeps } from "../deps.ts";
 import type { NewOtpKey, OtpKey } from "../store.ts";
 import { type ImportedKey, prepare } from "./imported-key.ts";
-import type { KeyDraft, KeyForm, KeySecret, KeyState } from "./kinds/contract.ts";
+import type { KeyDraft, KeyParameters, KeySecret, KeyState } from "./kinds/contract.ts";
 import { sameSecret, secretContext, secretFromText, secretToText } from "./kinds/key-secret.ts";
 import { otpKind } from "./kinds/kinds.ts";
 import { newKey } from "./manage-otpkeys.ts";
@@ -47,7 +47,7 @@ export async function importKey(
 export async function toNewKey(imported: ImportedKey, deps: AuthDeps): Promise<NewOtpKey> {
   const { prefix, kind, validity } = imported;
   const prepared = prepare(imported);
-  const key = changeValidity(newKey(prefix, prepared.form, kind), validity);
+  const key = changeValidity(newKey(prefix, prepared.parameters, kind), validity);
   return { ...key, ...(await sealedSecret(prefix, prepared.secret, deps)) };
 }
 
@@ -82,11 +82,11 @@ function requireHarmless(there: OtpKey, next: NewOtpKey, { rules: { windows }, n
   if (!hasSameValidity(there, next)) refuse("change the validity of an existing otpkey");
   const parameters = ["digits", "period", "algorithm"] as const;
   for (const name of parameters)
-    if (next.form[name] !== there.form[name]) refuse(`change the ${name} of an existing otpkey`);
+    if (next.parameters[name] !== there.parameters[name]) refuse(`change the ${name} of an existing otpkey`);
   const kind = there.kind && otpKind(there.kind);
   if (kind?.checkedBy !== "authentication-server") return;
-  const { counter } = kind.advancePastUses(there.form, windows.lookAhead, { now: now(), windows });
-  if (next.form.state.counter > counter) refuse("raise the counter of an existing otpkey so far");
+  const { counter } = kind.advancePastUses(there.parameters, windows.lookAhead, { now: now(), windows });
+  if (next.parameters.state.counter > counter) refuse("raise the counter of an existing otpkey so far");
 }
 
 /** Returns an existing OTP key after an import; undefined if nothing changes. Throws Fault `conflict`. */
@@ -103,13 +103,16 @@ async function mergeImport(
   if (isSame === true) {
     // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again. The stored drift may
     // be newer than that of the import.
-    const { counter: preparedCounter } = prepared.form.state;
+    const { counter: preparedCounter } = prepared.parameters.state;
     const set = replace ? omitUndefined({ counter: counter === undefined ? undefined : preparedCounter, drift }) : {};
     const isSet = Object.keys(set).length > 0;
-    const form = changeForm(there.form, given);
-    const { resync: _, ...kept } = form.state;
-    const state = isSet ? { ...kept, ...set } : raiseCounter(form.state, prepared.form.state);
-    return { key: { ...there, form: { ...form, state } }, event: isSet ? "otpkey_counter_set" : "otpkey_imported" };
+    const parameters = changeParameters(there.parameters, given);
+    const { resync: _, ...kept } = parameters.state;
+    const state = isSet ? { ...kept, ...set } : raiseCounter(parameters.state, prepared.parameters.state);
+    return {
+      key: { ...there, parameters: { ...parameters, state } },
+      event: isSet ? "otpkey_counter_set" : "otpkey_imported",
+    };
   }
   const replaced = there.kind !== undefined;
   if (replaced && !replace) {
@@ -119,21 +122,21 @@ async function mergeImport(
   const { sealedSecret: _, ...kept } = there;
   const sealed = await sealedSecret(prefix, prepared.secret, deps);
   const event = replaced ? "otpkey_secret_replaced" : "otpkey_imported";
-  return { key: { ...kept, kind, form: prepared.form, ...sealed }, event };
+  return { key: { ...kept, kind, parameters: prepared.parameters, ...sealed }, event };
 }
 
-/** Returns the form with the given parameters. With another time step counter and drift stay the same times. */
-function changeForm(
-  form: KeyForm,
+/** Returns the parameters with those that are given. With another time step counter and drift stay the same times. */
+function changeParameters(
+  parameters: KeyParameters,
   { digits, period, algorithm }: Pick<KeyDraft, "digits" | "period" | "algorithm">,
-): KeyForm {
-  const steps = form.period === undefined || period === undefined ? 1 : form.period / period;
-  const { counter, drift } = form.state;
+): KeyParameters {
+  const steps = parameters.period === undefined || period === undefined ? 1 : parameters.period / period;
+  const { counter, drift } = parameters.state;
   const state =
     steps === 1
-      ? form.state
+      ? parameters.state
       : { counter: Math.ceil(counter * steps), ...(drift !== undefined && { drift: Math.round(drift * steps) }) };
-  return { ...form, ...omitUndefined({ digits, period, algorithm }), state };
+  return { ...parameters, ...omitUndefined({ digits, period, algorithm }), state };
 }
 
 /** Returns whether an OTP key has the secret; `unreadable` if the stored one cannot be opened: then it can only be replaced. */

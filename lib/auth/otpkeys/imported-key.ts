@@ -1,7 +1,7 @@
 import { invalidRequest, type Problem } from "../../platform/fault.ts";
-import type { KeyDraft, KeyForm, KeySecret, Prepared } from "./kinds/contract.ts";
+import type { KeyDraft, KeyParameters, KeySecret, Prepared } from "./kinds/contract.ts";
 import { type OtpKindName, otpKind } from "./kinds/kinds.ts";
-import { unusedForm } from "./manage-otpkeys.ts";
+import { unusedParameters } from "./manage-otpkeys.ts";
 import { type Validity, validityProblems } from "./validity.ts";
 
 /** An OTP key to import (A10). */
@@ -21,7 +21,7 @@ export interface ImportedKey extends KeyDraft {
 }
 
 interface PreparedKey {
-  readonly form: KeyForm;
+  readonly parameters: KeyParameters;
   readonly secret?: KeySecret;
 }
 
@@ -36,7 +36,7 @@ export function prepare(imported: ImportedKey): PreparedKey {
 type ImportDraft = KeyDraft & Pick<ImportedKey, "kind" | "validity">;
 
 const prepareDraft = ({ kind, ...draft }: ImportDraft): Prepared =>
-  kind === undefined ? { ok: true, form: unusedForm } : otpKind(kind).prepare(draft);
+  kind === undefined ? { ok: true, parameters: unusedParameters } : otpKind(kind).prepare(draft);
 
 /** Returns every problem of an import that does not depend on what is stored. */
 export function importProblems(imported: ImportDraft): readonly Problem[] {

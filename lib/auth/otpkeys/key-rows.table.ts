@@ -35,7 +35,7 @@ export const otpKeyColumns = rowColumns<OtpKey, "prefix">(
         temporaryCode: z
           .object({ hash: text.exactOptional(), usesLeft: count, validUntil: storedInstant })
           .exactOptional(),
-        form: z.object({
+        parameters: z.object({
           digits: count.exactOptional(),
           period: count.exactOptional(),
           algorithm: z.enum(totpAlgorithms).exactOptional(),

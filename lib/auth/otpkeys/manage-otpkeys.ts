@@ -4,7 +4,7 @@ import type { AuthDeps } from "../deps.ts";
 import { maxAssignedKeys, type NewOtpKey } from "../store.ts";
 import { noSuchUser } from "../users/manage-users.ts";
 import type { UserRef } from "../users/username.ts";
-import type { KeyForm } from "./kinds/contract.ts";
+import type { KeyParameters } from "./kinds/contract.ts";
 import type { OtpKindName } from "./kinds/kinds.ts";
 import { looksLikeOtp, type PrefixOrOtp, possiblePrefixes, splitOtp } from "./kinds/split-otp.ts";
 import { parsePrefix } from "./prefix.ts";
@@ -15,16 +15,16 @@ export const tooManyKeys = (): Fault =>
   invalidRequest([{ path: "otpkey", reason: `would be more than ${maxAssignedKeys} otpkeys of the user` }]);
 
 /** Returns a new OTP key: enabled, without failures. */
-export const newKey = (prefix: string, form: KeyForm, kind: OtpKindName | undefined): NewOtpKey => ({
+export const newKey = (prefix: string, parameters: KeyParameters, kind: OtpKindName | undefined): NewOtpKey => ({
   prefix,
   ...(kind !== undefined && { kind }),
   enabled: true,
   failures: 0,
   stopped: false,
-  form,
+  parameters,
 });
 
-export const unusedForm: KeyForm = { state: { counter: 0 } };
+export const unusedParameters: KeyParameters = { state: { counter: 0 } };
 
 /**
  * Assigns an OTP key to a user. An unknown prefix creates the key, of kind `remote` if validation servers are configured (A9).
@@ -55,7 +55,7 @@ export async function assignKey(
 
 async function createUnusedKey(prefix: string, deps: AuthDeps): Promise<void> {
   const kind = deps.rules.usesValidationServers ? "remote" : undefined;
-  const created = await deps.otpkeys.create(newKey(prefix, unusedForm, kind));
+  const created = await deps.otpkeys.create(newKey(prefix, unusedParameters, kind));
   if (created !== undefined) deps.log.info("otpkey_created", { prefix, kind });
 }
 
@@ -126,7 +126,7 @@ export async function assignGivenKey(userRef: UserRef, given: PrefixOrOtp, deps:
 }
 
 /**
- * Returns the text if it is the prefix of an OTP key, else the prefix of the OTP key whose form the OTP fits, else the text if it
+ * Returns the text if it is the prefix of an OTP key, else the prefix of the OTP key whose code format the OTP fits, else the text if it
  * may be a new prefix.
  */
 async function findPrefix(otp: string, { otpkeys }: AuthDeps): Promise<string> {
@@ -134,7 +134,7 @@ async function findPrefix(otp: string, { otpkeys }: AuthDeps): Promise<string> {
   const prefixes = [...(whole === undefined ? [] : [whole]), ...possiblePrefixes(otp)];
   const found = await Promise.all(prefixes.map(prefix => otpkeys.find(prefix)));
   const known = found.flatMap(key => (key === undefined ? [] : [key.value]));
-  const shapes = new Map(known.map(({ prefix, kind, form: { digits } }) => [prefix, { kind, digits }]));
+  const shapes = new Map(known.map(({ prefix, kind, parameters: { digits } }) => [prefix, { kind, digits }]));
   if (whole !== undefined && shapes.has(whole)) return whole;
   const split = splitOtp(otp, prefix => shapes.get(prefix));
   if (split !== undefined) return split.prefix;

@@ -139,7 +139,7 @@ async function isFree({ key, userIds }: KeyHolders, user: User, { users }: AuthD
 
 async function checkFreeKey(otp: string, free: readonly Stored<OtpKey>[], deps: AuthDeps): Promise<OtpResult> {
   const assigned = free.map(({ value: { prefix, id } }) => ({ prefix, id }));
-  const result = await checkOtp(otp, free, { assigned, counts: () => true }, deps);
+  const result = await checkOtp(otp, free, { assigned, countsAgainstKey: () => true }, deps);
   const isOfFreeKey = result.key === undefined || assigned.some(({ id }) => id === result.key?.id);
   return isOfFreeKey ? result : { ...result, outcome: "not_assigned" };
 }

@@ -41,8 +41,8 @@ export async function checkFactors(
   const isSatisfied =
     user !== undefined && !isDisabled && isPasswordSatisfied(deps.rules, { password: passwordFact, userHasPassword });
   const isAssigned = (key: OtpKey | AssignedKey) => assigned.some(({ id }) => id === key.id);
-  const counts = (key: OtpKey) => isSatisfied && isAssigned(key);
-  const result = otp === undefined ? undefined : await checkOtp(otp, candidates, { assigned, counts }, deps);
+  const countsAgainstKey = (key: OtpKey) => isSatisfied && isAssigned(key);
+  const result = otp === undefined ? undefined : await checkOtp(otp, candidates, { assigned, countsAgainstKey }, deps);
   const isGenuine = result?.outcome === "valid" && result.key !== undefined && isAssigned(result.key);
   return {
     facts: {

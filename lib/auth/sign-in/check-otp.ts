@@ -47,12 +47,12 @@ export async function readCandidates(otp: string, { otpkeys }: Pick<AuthDeps, "o
  * any caller could use up the OTPs of other users.
  * Throws Fault `unavailable` if no validation server responds.
  * @param assigned OTP keys of the named user; they are tried before other keys that match the OTP
- * @param counts whether a wrong OTP counts against the OTP key (A12)
+ * @param countsAgainstKey whether a wrong OTP counts against the OTP key (A12)
  */
 export async function checkOtp(
   otp: string,
   candidates: OtpCandidates,
-  { assigned, counts }: { assigned: readonly AssignedKey[]; counts: (key: OtpKey) => boolean },
+  { assigned, countsAgainstKey }: { assigned: readonly AssignedKey[]; countsAgainstKey: (key: OtpKey) => boolean },
   deps: AuthDeps,
 ): Promise<OtpResult> {
   const query = queryOnce(deps);
@@ -64,20 +64,24 @@ export async function checkOtp(
     const key = { prefix: stored.value.prefix, id: stored.value.id };
     const found = { key, ...(isTemporary && { isTemporary }) };
     if (!isChecked(stored.value, assigned, isTemporary)) return { outcome: "not_assigned", ...found, written: false };
-    const progressing = { ...stored.value, state: stored.value.form.state };
-    const rules = { counts: counts(stored.value), stopAfter: deps.rules.keyStopFailures, now: deps.now() };
+    const progressing = { ...stored.value, state: stored.value.parameters.state };
+    const rules = {
+      countsAgainstKey: countsAgainstKey(stored.value),
+      stopAfter: deps.rules.keyStopFailures,
+      now: deps.now(),
+    };
     const verdict = isTemporary
       ? toTemporaryVerdict(progressing, code, rules)
       : toVerdict(progressing, await decide(code, stored.value, deps, query), rules);
     const { outcome } = verdict;
     if (outcome === "unavailable") throw noServerResponds();
     if (verdict.next === undefined) return { outcome, ...found, written: false };
-    const { state, ...progress } = verdict.next;
-    const isStopping = progress.stopped && !stored.value.stopped;
+    const { state, ...changed } = verdict.next;
+    const isStopping = changed.stopped && !stored.value.stopped;
     const next = {
       ...stored.value,
-      ...progress,
-      form: { ...stored.value.form, state },
+      ...changed,
+      parameters: { ...stored.value.parameters, state },
       ...(isStopping && { stoppedAt: deps.now() }),
       ...(outcome === "valid" && !isTemporary && { lastUsed: deps.now() }),
       ...(verdict.temporaryCode && { temporaryCode: verdict.temporaryCode }),
@@ -123,7 +127,7 @@ function splitByKeys(otp: string, keys: OtpCandidates, assigned: readonly Assign
   }
   const isAssigned = ({ value }: Stored<OtpKey>) => assigned.some(({ id }) => id === value.id);
   for (const among of [keys.filter(isAssigned), keys]) {
-    const shaped = among.map(stored => ({ kind: stored.value.kind, digits: stored.value.form.digits, stored }));
+    const shaped = among.map(stored => ({ kind: stored.value.kind, digits: stored.value.parameters.digits, stored }));
     const split = splitOtp(otp, prefix => shaped.find(({ stored }) => stored.value.prefix === prefix));
     if (split !== undefined) return { stored: split.key.stored, code: split.code, isTemporary: false };
   }
@@ -141,11 +145,11 @@ async function decide(code: string, key: OtpKey, deps: AuthDeps, query: QuerySer
   if (kind.checkedBy === "validation-server") {
     const result = await query(code, key, kind);
     // The counter does not change, but the row is written: the write fails if the key was disabled during the query.
-    return result.outcome === "valid" ? { ...result, nextState: key.form.state } : result;
+    return result.outcome === "valid" ? { ...result, nextState: key.parameters.state } : result;
   }
   if (key.sealedSecret === undefined) return { outcome: "invalid" };
   const secret = secretFromText(await deps.sealer.open(key.sealedSecret, secretContext(key.prefix)));
-  return kind.decide({ secret, form: key.form }, code, { now: deps.now(), windows: deps.rules.windows });
+  return kind.decide({ secret, parameters: key.parameters }, code, { now: deps.now(), windows: deps.rules.windows });
 }
 
 /** Caches the validation server's verdict across retries: a second query would answer REPLAYED_OTP. */

@@ -27,7 +27,7 @@ export type SignInResult =
     };
 
 /** An attempt to sign in, as far as it has come. */
-export interface Progress extends Taken {
+export interface SignInProgress extends Taken {
   readonly given: Credentials;
   identified?: Identified | undefined;
   /** As the name row says, and as read later. */
@@ -47,7 +47,7 @@ interface Concluding {
  */
 export async function conclude(
   { facts, otp }: Checked,
-  progress: Progress,
+  progress: SignInProgress,
   { identified: { attempt, nameThrottle }, user, newSession }: Concluding,
   deps: AuthDeps,
 ): Promise<SignInResult> {
@@ -89,7 +89,7 @@ export async function conclude(
 }
 
 /** Subtracts the attempt from the count of its address, once, also if another write fails. */
-function uncountOnce(progress: Progress, deps: AuthDeps): Promise<void> {
+function uncountOnce(progress: SignInProgress, deps: AuthDeps): Promise<void> {
   const { counted } = progress;
   progress.counted = undefined;
   return uncountAddress(counted, deps);
@@ -154,7 +154,11 @@ export function outcomeOfError(error: unknown): Outcome {
  * caller's address and the request id. Logs an unknown username only as a keyed hash, because people type passwords and
  * OTPs into the wrong field (G10).
  */
-export async function audit({ given, identified, user }: Progress, outcome: Outcome, deps: AuthDeps): Promise<void> {
+export async function audit(
+  { given, identified, user }: SignInProgress,
+  outcome: Outcome,
+  deps: AuthDeps,
+): Promise<void> {
   const { username } = given;
   const factors = (["password", "code", "otp"] as const).filter(factor => given[factor] !== undefined);
   const who =

@@ -101,8 +101,8 @@ async function identifyByOtp(otp: string, deps: AuthDeps): Promise<Identified | 
     holders => holders !== undefined,
   );
   const shaped = found.map(holders => {
-    const { prefix, kind, form } = holders.key.value;
-    return { prefix, kind, digits: form.digits, holders };
+    const { prefix, kind, parameters } = holders.key.value;
+    return { prefix, kind, digits: parameters.digits, holders };
   });
   const key = splitOtp(otp, prefix => shaped.find(shape => shape.prefix === prefix))?.key.holders;
   const prefix = key?.key.value.prefix ?? prefixes[0];

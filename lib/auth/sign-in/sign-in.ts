@@ -3,7 +3,7 @@ import type { HashSlot } from "../passwords/hash-queue.ts";
 import { presentedDevice } from "../sessions/remember-device.ts";
 import { checkFactors } from "./check-factors.ts";
 import { checkOtp, readCandidates } from "./check-otp.ts";
-import { audit, conclude, type Progress, type SignInResult, unknownUser, withdraw } from "./conclude.ts";
+import { audit, conclude, type SignInProgress, type SignInResult, unknownUser, withdraw } from "./conclude.ts";
 import { type Credentials, identify, readEvidence } from "./identify.ts";
 import { countAddress, reserveSlot } from "./limit-attempts.ts";
 
@@ -30,7 +30,7 @@ export async function signIn(
   { address, deviceToken, hasSession = false, newSession }: SignInOptions = {},
 ): Promise<SignInResult> {
   const given = omitEmpty(credentials);
-  const progress: Progress = { given };
+  const progress: SignInProgress = { given };
   try {
     const device = await presentedDevice(deviceToken, deps);
     // Also for an attempt without a password, so that it makes the same storage calls. The slot goes by who calls, not by
@@ -68,7 +68,7 @@ const omitEmpty = ({ username, password, code, otp }: Credentials): Credentials 
  * Refuses an attempt that cannot name a user, so there is no throttle to write. Hashes the password and does reads in place
  * of the calls of other attempts, so that the time and the number of storage calls are the same (A5).
  */
-async function refuseUnidentified(progress: Progress, hashSlot: HashSlot, deps: AuthDeps): Promise<SignInResult> {
+async function refuseUnidentified(progress: SignInProgress, hashSlot: HashSlot, deps: AuthDeps): Promise<SignInResult> {
   const { password, code, otp } = progress.given;
   const pad = () => deps.users.findNone(Buffer.from(deps.random(8)).toString("hex"));
   await Promise.all([pad(), pad()]);
@@ -77,7 +77,7 @@ async function refuseUnidentified(progress: Progress, hashSlot: HashSlot, deps: 
     code !== undefined ? pad() : password !== undefined && deps.hasher.verify(password, undefined, hashSlot),
     otp === undefined && deps.rules.otpPolicy === "when-assigned" && pad(),
   ]);
-  const noKeys = { assigned: [], counts: () => false };
+  const noKeys = { assigned: [], countsAgainstKey: () => false };
   const result = otp === undefined ? undefined : await checkOtp(otp, candidates, noKeys, deps);
   if (result?.written === false) await pad();
   await pad();

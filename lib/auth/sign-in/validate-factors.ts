@@ -39,7 +39,7 @@ async function check({ password, otp }: Given, user: User, candidates: OtpCandid
   const { otpkeys: assigned } = user;
   // The password first: if its check fails with an error, as on an overloaded host, the OTP is not used up.
   const validPassword = user.password !== undefined && password ? await deps.hasher.verify(password, user) : false;
-  const result = otp ? await checkOtp(otp, candidates, { assigned, counts: () => false }, deps) : undefined;
+  const result = otp ? await checkOtp(otp, candidates, { assigned, countsAgainstKey: () => false }, deps) : undefined;
   const validOtp = result?.outcome === "valid" && assigned.some(({ id }) => id === result.key?.id);
   return { validPassword, validOtp, result };
 }

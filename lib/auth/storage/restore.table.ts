@@ -2,7 +2,7 @@ import type { Backup } from "../../platform/maintenance/read-backup.ts";
 import { createBatchWriter, upsertAll } from "../../platform/maintenance/row-streams.ts";
 import { attributeColumns, attributesRow } from "../attributes/attribute-rows.table.ts";
 import { keyPartition, keyRow, otpKeyColumns } from "../otpkeys/key-rows.table.ts";
-import type { KeyForm, OtpWindows } from "../otpkeys/kinds/contract.ts";
+import type { KeyParameters, OtpWindows } from "../otpkeys/kinds/contract.ts";
 import { otpKind } from "../otpkeys/kinds/kinds.ts";
 import { withoutHash } from "../otpkeys/kinds/temporary-code.ts";
 import { spendOtp } from "../otpkeys/otpkeys.table.ts";
@@ -123,8 +123,8 @@ async function restoreUser(tables: AuthTables, { user, attributes, lastLogin }: 
 function advanceCounter(key: OtpKey, uses: number, at: { now: string; windows: OtpWindows }): OtpKey {
   const kind = key.kind && otpKind(key.kind);
   if (kind?.checkedBy !== "authentication-server") return key;
-  const form: KeyForm = { ...key.form, state: kind.advancePastUses(key.form, uses, at) };
-  return { ...key, form };
+  const parameters: KeyParameters = { ...key.parameters, state: kind.advancePastUses(key.parameters, uses, at) };
+  return { ...key, parameters };
 }
 
 /** Drops a temporary code, which may have been used since the backup. Its user still needs an OTP. */

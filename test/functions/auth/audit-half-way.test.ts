@@ -175,7 +175,7 @@ const cases: Record<string, Case> = {
   "a counter": {
     needs: ["key"],
     act: (on, of) => post(on, "/core/otpkeys", { ...of.key.fields, counter: "5", replace: "true" }),
-    events: { otpkey_counter_set: async of => (await keyOf(of.key.prefix))?.form },
+    events: { otpkey_counter_set: async of => (await keyOf(of.key.prefix))?.parameters },
   },
   "the secret of an OTP key that has none": {
     before: of => auth.post("/core/otpkeys", { prefix: of.prefix }),

@@ -95,8 +95,8 @@ describe("a list leaves out what cannot be read, and names it in the log", () =>
 
 describe("a key's row that cannot be read is 500 for that key alone", () => {
   it.each([
-    ["a form that is no JSON", { form: secretValue }],
-    ["a form without a counter", { form: "{}" }],
+    ["parameters that are no JSON", { parameters: secretValue }],
+    ["parameters without a counter", { parameters: "{}" }],
     ["a kind that is none", { kind: secretValue }],
     ["enabled that is neither yes nor no", { enabled: "yes" }],
   ])("%s", async (_, columns) => {

@@ -119,5 +119,5 @@ export const plainKey = (prefix: string): NewOtpKey => ({
   enabled: true,
   failures: 0,
   stopped: false,
-  form: { state: { counter: 0 } },
+  parameters: { state: { counter: 0 } },
 });

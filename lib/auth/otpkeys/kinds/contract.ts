@@ -1,7 +1,7 @@
 import type { Instant } from "../../../platform/time.ts";
 
 /** Length and alphabet of the code that follows the prefix in an OTP. */
-export interface CodeForm {
+export interface CodeFormat {
   readonly length: number;
   readonly alphabet: "digits" | "modhex";
 }
@@ -27,7 +27,7 @@ export const totpAlgorithms = ["SHA1", "SHA256", "SHA512"] as const;
 export type TotpAlgorithm = (typeof totpAlgorithms)[number];
 
 /** The stored parameters of an OTP key, without its secret. */
-export interface KeyForm {
+export interface KeyParameters {
   /** Length of the codes, if the kind allows several. */
   readonly digits?: number;
   /** Length of a time step in seconds, kind `totp` only. */
@@ -85,12 +85,12 @@ export interface DraftProblem {
 }
 
 export type Prepared =
-  | { readonly ok: true; readonly form: KeyForm; readonly secret?: KeySecret }
+  | { readonly ok: true; readonly parameters: KeyParameters; readonly secret?: KeySecret }
   | { readonly ok: false; readonly problems: readonly DraftProblem[] };
 
 interface Kind {
-  /** All forms that codes of this kind can have. */
-  readonly forms: readonly CodeForm[];
+  /** All formats that codes of this kind can have. */
+  readonly codeFormats: readonly CodeFormat[];
   /** Checks imported fields and fills in defaults. */
   prepare(draft: KeyDraft): Prepared;
 }
@@ -100,9 +100,9 @@ export interface LocalKind extends Kind {
   readonly checkedBy: "authentication-server";
   /** Whether codes are short enough to guess. Then an OTP is checked only if the named user has its key. */
   readonly isGuessable: boolean;
-  /** Decides on a code. @param code has one of the kind's forms and the key's length */
+  /** Decides on a code. @param code has one of the kind's formats and the key's length */
   decide(
-    key: { readonly secret: KeySecret; readonly form: KeyForm },
+    key: { readonly secret: KeySecret; readonly parameters: KeyParameters },
     code: string,
     at: { readonly now: Instant; readonly windows: OtpWindows },
   ): Decision;
@@ -110,7 +110,11 @@ export interface LocalKind extends Kind {
    * Returns the state after a number of unrecorded uses: their codes are refused, and so are codes of times up to `now`,
    * also if one of the uses was a resynchronisation.
    */
-  advancePastUses(form: KeyForm, uses: number, at: { readonly now: Instant; readonly windows: OtpWindows }): KeyState;
+  advancePastUses(
+    parameters: KeyParameters,
+    uses: number,
+    at: { readonly now: Instant; readonly windows: OtpWindows },
+  ): KeyState;
 }
 
 /** A kind whose OTPs validation servers check. The caller marks an OTP as spent before it calls `query`. */

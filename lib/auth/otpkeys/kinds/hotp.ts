@@ -1,14 +1,14 @@
 import type { Decision, LocalKind } from "./contract.ts";
-import { findMovingFactor, oathForms, prepareOath } from "./oath.ts";
+import { findMovingFactor, oathCodeFormats, prepareOath } from "./oath.ts";
 
 /** Counter-based codes (RFC 4226, A7). The moving factor is the event counter; only later counters are accepted. */
 export const hotp: LocalKind = {
   checkedBy: "authentication-server",
   isGuessable: true,
-  forms: oathForms,
+  codeFormats: oathCodeFormats,
   prepare: draft => prepareOath(draft, { period: "absent", algorithm: "absent", drift: "absent" }),
-  decide({ secret: { secret }, form }, code, { windows }): Decision {
-    const { counter, resync } = form.state;
+  decide({ secret: { secret }, parameters }, code, { windows }): Decision {
+    const { counter, resync } = parameters.state;
     const find = (from: number, to = from) => findMovingFactor({ secret }, code, from, to);
     // Codes are short, so the last used code can equal a later one by chance. Refuse it, or it could pass twice.
     if (find(counter - 1) !== undefined) return { outcome: "replayed" };

@@ -1,13 +1,13 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import { type CryptoPlugin, createGuardrails, verifySync } from "otplib";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import type { CodeForm, KeyDraft, Prepared, TotpAlgorithm } from "./contract.ts";
+import type { CodeFormat, KeyDraft, Prepared, TotpAlgorithm } from "./contract.ts";
 import { draftProblems } from "./draft-problems.ts";
 
 const lengths = [6, 7, 8];
 
 /** Forms of codes of both OATH kinds: 6 to 8 digits (A7). */
-export const oathForms: readonly CodeForm[] = lengths.map(length => ({ length, alphabet: "digits" }));
+export const oathCodeFormats: readonly CodeFormat[] = lengths.map(length => ({ length, alphabet: "digits" }));
 
 /** At least 112 bits. At most one block of SHA-1 and SHA-256: HMAC would hash a longer secret down to fewer bytes. */
 const secretBytes = { min: 14, max: 64 };
@@ -64,7 +64,7 @@ export function prepareOath(
   return {
     ok: true,
     secret: { secret: draft.secret },
-    form: {
+    parameters: {
       digits: draft.digits ?? 6,
       state: { counter: draft.counter ?? 0, ...omitUndefined({ drift: draft.drift }) },
     },

@@ -4,7 +4,7 @@ import { draftProblems } from "./draft-problems.ts";
 /** OTPs that validation servers check, because only they have the OTP key's secret (A7). */
 export const remote: RemoteKind = {
   checkedBy: "validation-server",
-  forms: [{ length: 32, alphabet: "modhex" }],
+  codeFormats: [{ length: 32, alphabet: "modhex" }],
   prepare(draft) {
     const problems = draftProblems(draft, {
       secret: "absent",
@@ -15,7 +15,7 @@ export const remote: RemoteKind = {
       counter: "absent",
       drift: "absent",
     });
-    return problems.length > 0 ? { ok: false, problems } : { ok: true, form: { state: { counter: 0 } } };
+    return problems.length > 0 ? { ok: false, problems } : { ok: true, parameters: { state: { counter: 0 } } };
   },
   async query(otp, { validation }) {
     return (

@@ -1,6 +1,6 @@
 import { accepted, type Parsed, refused } from "../../parsed.ts";
 import { foldPrefix, isPrefix, parsePrefix, prefixMaxLength } from "../prefix.ts";
-import type { CodeForm } from "./contract.ts";
+import type { CodeFormat } from "./contract.ts";
 import { modhexPattern } from "./encodings.ts";
 import { readOtherLayouts } from "./keyboard-layouts.ts";
 import { type OtpKindName, otpKind, otpKindNames } from "./kinds.ts";
@@ -18,13 +18,13 @@ interface KeyShape {
   readonly digits?: number | undefined;
 }
 
-/** The forms of all kinds, without duplicates. */
-const forms: readonly CodeForm[] = otpKindNames
-  .flatMap(name => otpKind(name).forms)
-  .filter((form, index, all) => all.findIndex(other => isSame(other, form)) === index);
+/** The code formats of all kinds, without duplicates. */
+const codeFormats: readonly CodeFormat[] = otpKindNames
+  .flatMap(name => otpKind(name).codeFormats)
+  .filter((format, index, all) => all.findIndex(other => isSame(other, format)) === index);
 
 /**
- * Returns the possible splits of an OTP by the form of its end, the longest prefix first, with folded letters (A7). Digits at
+ * Returns the possible splits of an OTP by the format of its end, the longest prefix first, with folded letters (A7). Digits at
  * the end allow three splits, modhex one. Splits of the text as it would be under another keyboard layout follow.
  */
 export const possibleSplits = (otp: string): readonly OtpSplit[] =>
@@ -50,9 +50,9 @@ export function splitOtp<S extends KeyShape>(
   shapeOf: (prefix: string) => S | undefined,
 ): (OtpSplit & { readonly key: S }) | undefined {
   const found = new Map<number, OtpSplit & { readonly key: S }>();
-  for (const { prefix, code, form, reading } of candidateSplits(otp)) {
+  for (const { prefix, code, format, reading } of candidateSplits(otp)) {
     const key = shapeOf(prefix);
-    if (key === undefined || !matchesKey(key, form) || found.has(reading)) continue;
+    if (key === undefined || !matchesKey(key, format) || found.has(reading)) continue;
     if (reading === 0) return { prefix, code, key };
     found.set(reading, { prefix, code, key });
   }
@@ -92,39 +92,41 @@ export const looksLikeOtp = (text: string): boolean =>
   /^[a-z0-9]{12,}[0-9]{6}$/.test(text) || /^[cbdefghijklnrtuv]{6,}[0-9]{6,8}$/.test(text) || /^[0-9]{14,}$/.test(text);
 
 interface CandidateSplit extends OtpSplit {
-  readonly form: CodeForm;
+  readonly format: CodeFormat;
   /** 0: the text as it was typed. Others: one number for each keyboard layout. */
   readonly reading: number;
 }
 
 function candidateSplits(otp: string): readonly CandidateSplit[] {
   // Check the length first: folding a megabyte is slow, and an OTP is short.
-  const fitting = forms.filter(({ length }) => otp.length > length && otp.length <= length + prefixMaxLength);
+  const fitting = codeFormats.filter(({ length }) => otp.length > length && otp.length <= length + prefixMaxLength);
   if (fitting.length === 0) return [];
   const asTyped = splitsOf(foldPrefix(otp), fitting, 0);
   // Letters before digits are read as typed: in most layouts any letter is a letter, so that each such OTP would cost
   // more reads.
-  if (asTyped.some(({ form }) => form.alphabet === "digits")) return asTyped;
+  if (asTyped.some(({ format }) => format.alphabet === "digits")) return asTyped;
   return [...asTyped, ...readOtherLayouts(otp).flatMap((text, index) => splitsOf(text, fitting, index + 1))];
 }
 
-function splitsOf(text: string, fitting: readonly CodeForm[], reading: number): readonly CandidateSplit[] {
+function splitsOf(text: string, fitting: readonly CodeFormat[], reading: number): readonly CandidateSplit[] {
   return fitting
-    .map(form => ({ form, reading, prefix: text.slice(0, -form.length), code: text.slice(-form.length) }))
-    .filter(({ form, prefix, code }) => isPrefix(prefix) && matchesAlphabet(form, code))
+    .map(format => ({ format, reading, prefix: text.slice(0, -format.length), code: text.slice(-format.length) }))
+    .filter(({ format, prefix, code }) => isPrefix(prefix) && matchesAlphabet(format, code))
     .sort((one, other) => other.prefix.length - one.prefix.length);
 }
 
-const matchesAlphabet = ({ alphabet }: CodeForm, code: string): boolean =>
+const matchesAlphabet = ({ alphabet }: CodeFormat, code: string): boolean =>
   alphabet === "digits" ? /^[0-9]*$/.test(code) : modhexPattern.test(code);
 
-function isSame(one: CodeForm, other: CodeForm): boolean {
+function isSame(one: CodeFormat, other: CodeFormat): boolean {
   return one.length === other.length && one.alphabet === other.alphabet;
 }
 
-function matchesKey({ kind, digits }: KeyShape, form: CodeForm): boolean {
+function matchesKey({ kind, digits }: KeyShape, format: CodeFormat): boolean {
   if (kind === undefined) return true;
-  return otpKind(kind).forms.some(own => isSame(own, form)) && (digits === undefined || digits === form.length);
+  return (
+    otpKind(kind).codeFormats.some(own => isSame(own, format)) && (digits === undefined || digits === format.length)
+  );
 }
 
 /** More than any OTP has with a space between all its characters. Longer texts are no OTP, and reading them would be slow. */

@@ -1,6 +1,6 @@
 import type { Instant } from "../../../platform/time.ts";
-import { type Decision, type KeyForm, type KeyState, type LocalKind, totpAlgorithms } from "./contract.ts";
-import { findMovingFactor, oathForms, prepareOath } from "./oath.ts";
+import { type Decision, type KeyParameters, type KeyState, type LocalKind, totpAlgorithms } from "./contract.ts";
+import { findMovingFactor, oathCodeFormats, prepareOath } from "./oath.ts";
 
 /** Lengths of a time step in seconds. The first is the default, that of RFC 6238. */
 const periods = [30, 60];
@@ -23,7 +23,7 @@ const resyncSteps = 10;
 export const totp: LocalKind = {
   checkedBy: "authentication-server",
   isGuessable: true,
-  forms: oathForms,
+  codeFormats: oathCodeFormats,
   prepare(draft) {
     const prepared = prepareOath(draft, {
       period: periods,
@@ -32,13 +32,14 @@ export const totp: LocalKind = {
     });
     if (!prepared.ok) return prepared;
     const { period = defaultPeriod, algorithm = defaultAlgorithm } = draft;
-    return { ...prepared, form: { ...prepared.form, period, algorithm } };
+    return { ...prepared, parameters: { ...prepared.parameters, period, algorithm } };
   },
-  decide({ secret: { secret }, form }, code, { now, windows }): Decision {
-    const { resync, ...kept } = form.state;
+  decide({ secret: { secret }, parameters }, code, { now, windows }): Decision {
+    const { resync, ...kept } = parameters.state;
     const { counter } = kept;
-    const expected = expectedStep(now, form);
-    const find = (from: number, to = from) => findMovingFactor({ secret, algorithm: form.algorithm }, code, from, to);
+    const expected = expectedStep(now, parameters);
+    const find = (from: number, to = from) =>
+      findMovingFactor({ secret, algorithm: parameters.algorithm }, code, from, to);
     // As in HOTP: the last used code can equal a later one by chance. Refuse it, or it could pass twice.
     if (find(counter - 1) !== undefined) return { outcome: "replayed" };
 
@@ -47,20 +48,21 @@ export const totp: LocalKind = {
 
     const [first, last] = [Math.max(expected - resyncSteps, 0), expected + resyncSteps];
     if (resync !== undefined && resync >= first && resync <= last && find(resync) !== undefined) {
-      return { outcome: "valid", nextState: { counter: resync + 1, drift: resync - stepAt(now, form) } };
+      return { outcome: "valid", nextState: { counter: resync + 1, drift: resync - stepAt(now, parameters) } };
     }
     const outside = find(Math.max(first, counter), last);
     if (outside !== undefined) return { outcome: "out_of_step", nextState: { ...kept, resync: outside + 1 } };
     return { outcome: find(first, Math.min(last, counter - 1)) === undefined ? "invalid" : "replayed" };
   },
-  advancePastUses(form, _uses, { now }): KeyState {
-    const { resync: _, ...kept } = form.state;
-    return { ...kept, counter: Math.max(kept.counter, expectedStep(now, form) + resyncSteps + 1) };
+  advancePastUses(parameters, _uses, { now }): KeyState {
+    const { resync: _, ...kept } = parameters.state;
+    return { ...kept, counter: Math.max(kept.counter, expectedStep(now, parameters) + resyncSteps + 1) };
   },
 };
 
-const stepAt = (now: Instant, { period = defaultPeriod }: KeyForm): number =>
+const stepAt = (now: Instant, { period = defaultPeriod }: KeyParameters): number =>
   Math.floor(Date.parse(now) / 1000 / period);
 
 /** Returns the step of the OTP key's own clock, as far as its drift is known. */
-const expectedStep = (now: Instant, form: KeyForm): number => stepAt(now, form) + (form.state.drift ?? 0);
+const expectedStep = (now: Instant, parameters: KeyParameters): number =>
+  stepAt(now, parameters) + (parameters.state.drift ?? 0);

@@ -3,7 +3,7 @@ import type { KeyState } from "./contract.ts";
 import { decideTemporaryCode, type TemporaryCode } from "./temporary-code.ts";
 
 /** What an OTP check may change in the row of an OTP key. */
-interface KeyProgress {
+interface KeyChange {
   readonly state: KeyState;
   /** Number of wrong OTPs in a row. */
   readonly failures: number;
@@ -36,7 +36,7 @@ export interface KeyVerdict {
     | "not_yet_valid"
     | "expired";
   /** To be written by the row's ETag before the outcome is returned. Absent if nothing changes. */
-  readonly next?: KeyProgress;
+  readonly next?: KeyChange;
   /** The temporary code after its use, to be written too. Absent if it does not change. */
   readonly temporaryCode?: TemporaryCode;
 }
@@ -44,38 +44,48 @@ export interface KeyVerdict {
 /**
  * Returns what a decision on a code changes in its OTP key. A genuine OTP is used up even if the sign-in fails (A5, A10).
  * Verification and failure count are one write.
- * @param counts whether a wrong OTP counts: the key is assigned to the named user and the password was right; never at
+ * @param countsAgainstKey whether a wrong OTP counts: the key is assigned to the named user and the password was right; never at
  * validate (A13)
  */
 export function toVerdict(
-  key: KeyProgress & Activity,
+  key: KeyChange & Activity,
   decision: { readonly outcome: KeyVerdict["outcome"]; readonly nextState?: KeyState },
-  { counts, stopAfter, now }: { readonly counts: boolean; readonly stopAfter: number; readonly now: Instant },
+  {
+    countsAgainstKey,
+    stopAfter,
+    now,
+  }: { readonly countsAgainstKey: boolean; readonly stopAfter: number; readonly now: Instant },
 ): KeyVerdict {
   const inactive = inactiveReason(key, now);
   const isActive = inactive === undefined;
   const outcome = inactive ?? decision.outcome;
-  const failures = isActive && counts ? failuresAfter(key.failures, outcome) : key.failures;
+  const failures = isActive && countsAgainstKey ? failuresAfter(key.failures, outcome) : key.failures;
   if (decision.nextState === undefined && failures === key.failures) return { outcome };
-  const stopped = key.stopped || (isActive && counts && failures >= stopAfter);
+  const stopped = key.stopped || (isActive && countsAgainstKey && failures >= stopAfter);
   return { outcome, next: { state: decision.nextState ?? key.state, failures, stopped } };
 }
 
 /** Returns the verdict on a temporary code, which is for a disabled key and changes no counter of OTPs. */
 export function toTemporaryVerdict(
-  key: KeyProgress & Activity & { readonly temporaryCode?: TemporaryCode },
+  key: KeyChange & Activity & { readonly temporaryCode?: TemporaryCode },
   code: string,
-  { counts, stopAfter, now }: { readonly counts: boolean; readonly stopAfter: number; readonly now: Instant },
+  {
+    countsAgainstKey,
+    stopAfter,
+    now,
+  }: { readonly countsAgainstKey: boolean; readonly stopAfter: number; readonly now: Instant },
 ): KeyVerdict {
   const inactive = inactiveReason({ ...key, enabled: key.enabled || key.temporaryCode !== undefined }, now);
   if (inactive !== undefined) return { outcome: inactive };
   const decision = key.temporaryCode === undefined ? undefined : decideTemporaryCode(key.temporaryCode, code, now);
   const { outcome = "invalid", next: temporaryCode } = decision ?? {};
   const failures =
-    counts && (outcome === "valid" || outcome === "invalid") ? failuresAfter(key.failures, outcome) : key.failures;
+    countsAgainstKey && (outcome === "valid" || outcome === "invalid")
+      ? failuresAfter(key.failures, outcome)
+      : key.failures;
   if (temporaryCode === undefined && failures === key.failures) return { outcome };
-  const progress = { state: key.state, failures, stopped: counts && failures >= stopAfter };
-  return { outcome, next: progress, ...(temporaryCode && { temporaryCode }) };
+  const next = { state: key.state, failures, stopped: countsAgainstKey && failures >= stopAfter };
+  return { outcome, next, ...(temporaryCode && { temporaryCode }) };
 }
 
 function inactiveReason({ enabled, stopped, validFrom, validUntil }: Activity, now: Instant): Inactive | undefined {

@@ -15,7 +15,7 @@ const sessionsPerUse = 256;
 export const yubico: LocalKind = {
   checkedBy: "authentication-server",
   isGuessable: false,
-  forms: [{ length: 32, alphabet: "modhex" }],
+  codeFormats: [{ length: 32, alphabet: "modhex" }],
   prepare(draft) {
     const problems = draftProblems(draft, {
       secret: { min: 16, max: 16 },
@@ -28,15 +28,15 @@ export const yubico: LocalKind = {
     });
     const { secret, privateId, counter = 0 } = draft;
     if (problems.length > 0 || secret === undefined || privateId === undefined) return { ok: false, problems };
-    return { ok: true, secret: { secret, privateId }, form: { state: { counter: counter * sessionsPerUse } } };
+    return { ok: true, secret: { secret, privateId }, parameters: { state: { counter: counter * sessionsPerUse } } };
   },
-  decide({ secret: { secret, privateId }, form }, code): Decision {
+  decide({ secret: { secret, privateId }, parameters }, code): Decision {
     const block = decrypt(secret, modhexToBytes(code));
     const isGenuine =
       crc16(block) === crcResidue && privateId !== undefined && timingSafeEqual(block.subarray(0, 6), privateId);
     if (!isGenuine) return { outcome: "invalid" };
     const position = (block.readUInt16LE(6) & maxUses) * sessionsPerUse + block.readUInt8(11);
-    if (position < form.state.counter) return { outcome: "replayed" };
+    if (position < parameters.state.counter) return { outcome: "replayed" };
     return { outcome: "valid", nextState: { counter: position + 1 } };
   },
   /** Each unrecorded use may have been the first after a power-up. */

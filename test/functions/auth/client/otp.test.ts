@@ -50,12 +50,12 @@ describe("kind `totp` (RFC 6238)", () => {
     expect((await login(key.otp(step() + 11 + 3))).status).toBe(401);
     const first = step() + 7;
     expect((await login(key.otp(first))).status).toBe(401);
-    expect(await stored()).toMatchObject({ failures: 2, form: { state: { resync: first + 1 } } });
+    expect(await stored()).toMatchObject({ failures: 2, parameters: { state: { resync: first + 1 } } });
     auth.advance(seconds(30));
     expect((await login(key.otp(first), other)).status).toBe(401);
     expect((await login(key.otp(first + 1), other)).status).toBe(200);
-    const { failures, form } = (await stored()) ?? {};
-    expect([failures, form?.state]).toEqual([0, { counter: first + 2, drift: 7 }]);
+    const { failures, parameters } = (await stored()) ?? {};
+    expect([failures, parameters?.state]).toEqual([0, { counter: first + 2, drift: 7 }]);
     for (const used of [first, first + 1]) expect((await login(key.otp(used))).status).toBe(401);
     auth.advance(seconds(60));
     expect((await login(key.otp(first + 3))).status).toBe(200);

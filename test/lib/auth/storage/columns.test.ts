@@ -108,7 +108,7 @@ describe("every column of the schema of a row", () => {
     const keyThere = (await there.otpkeys.find("samplekey"))?.value;
     // A code may have been used since, and counters move on.
     const { hash: _, ...code } = saved?.value.temporaryCode ?? { usesLeft: 0, validUntil: "" };
-    expect(keyThere).toEqual({ ...saved?.value, temporaryCode: code, form: expect.anything() });
-    expect(Object.keys(keyThere?.form ?? {})).toEqual(Object.keys(saved?.value.form ?? {}));
+    expect(keyThere).toEqual({ ...saved?.value, temporaryCode: code, parameters: expect.anything() });
+    expect(Object.keys(keyThere?.parameters ?? {})).toEqual(Object.keys(saved?.value.parameters ?? {}));
   });
 });

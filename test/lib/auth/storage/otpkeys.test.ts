@@ -28,14 +28,14 @@ async function user() {
 describe("a key", () => {
   test("counts one use of one OTP: of 100 simultaneous records of what was read one wins", async () => {
     const key = await created();
-    const form = { state: { counter: 1 } };
+    const parameters = { state: { counter: 1 } };
     const saves = Array.from({ length: 100 }, (_, n) =>
-      (n % 2 ? store : another).otpkeys.save(key, { ...key.value, form }),
+      (n % 2 ? store : another).otpkeys.save(key, { ...key.value, parameters }),
     );
     const won = (await Promise.all(saves)).filter(saved => saved !== undefined);
     expect(won).toHaveLength(1);
     expect(await store.otpkeys.find(key.value.prefix)).toEqual(won[0]);
-    expect(await store.otpkeys.save(key, { ...key.value, form: { state: { counter: 7 } } })).toBeUndefined();
+    expect(await store.otpkeys.save(key, { ...key.value, parameters: { state: { counter: 7 } } })).toBeUndefined();
   });
 
   test("keeps id and prefix with any write", async () => {

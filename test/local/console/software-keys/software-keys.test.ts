@@ -30,7 +30,7 @@ function imported({ kind, secret, privateId, digits, period, algorithm }: Softwa
     algorithm,
   });
   if (!prepared.ok || prepared.secret === undefined) throw new Error(JSON.stringify(prepared));
-  return { secret: prepared.secret, form: prepared.form };
+  return { secret: prepared.secret, parameters: prepared.parameters };
 }
 
 test.each([
@@ -49,15 +49,15 @@ test.each([
     const now = instant(Date.now());
     const decision = kinds[kind].decide(stored, otp.slice(key.prefix.length), { now, windows });
     if (decision.outcome !== "valid") throw new Error(`code ${use} is ${decision.outcome}`);
-    stored = { ...stored, form: { ...stored.form, state: decision.nextState } };
+    stored = { ...stored, parameters: { ...stored.parameters, state: decision.nextState } };
   }
 });
 
 test.each([{}, { period: 60, algorithm: "SHA512" }] as const)(
   "a key of kind totp with %o shows one code for each step, and marks a code that it has shown before",
-  form => {
+  parameters => {
     const keys = createSoftwareKeys();
-    const key = keys.draft({ kind: "totp", digits: 6, ...form });
+    const key = keys.draft({ kind: "totp", digits: 6, ...parameters });
     keys.keep(key);
     const shown = keys.next(key.prefix);
     const decision = totp.decide(imported(key), shown?.otp.slice(key.prefix.length) ?? "", {

@@ -226,7 +226,7 @@ describe("importing again", () => {
   it("sets the drift of a new key; a repeated import keeps the stored one, also with another step, unless `replace=true`", async () => {
     const made = totpKey();
     const key = await imported({ ...made, fields: { ...made.fields, drift: "-4" } });
-    const state = async () => (await auth.context.otpkeys.find(key.prefix))?.value.form.state;
+    const state = async () => (await auth.context.otpkeys.find(key.prefix))?.value.parameters.state;
     expect(await state()).toEqual({ counter: 0, drift: -4 });
     const again = (more: object) => importing({ ...key.fields, ...more });
     expect((await again({ drift: "6" })).status).toBe(200);
@@ -247,9 +247,9 @@ describe("importing again", () => {
     if (stored === undefined) throw new Error("there is no key");
     await auth.context.otpkeys.save(stored, { ...stored.value, enabled: false, failures: 7, stopped: true });
     await importing({ ...key.fields, counter: "3", replace: "true" });
-    const form = { digits: 6, state: { counter: 3 } };
+    const parameters = { digits: 6, state: { counter: 3 } };
     const after = (await auth.context.otpkeys.find(key.prefix))?.value;
-    expect(after).toEqual({ ...stored.value, enabled: false, failures: 7, stopped: true, form });
+    expect(after).toEqual({ ...stored.value, enabled: false, failures: 7, stopped: true, parameters });
   });
 
   it("one key, imported by many at once: one 201, the others 200", async () => {

@@ -209,7 +209,7 @@ describe("POST /core/otpkeys/batch", () => {
 
   it("reports an OTP key whose row cannot be read as failed, and imports the others", async () => {
     const [broken, good] = [hotpKey(), hotpKey()];
-    const row = { partitionKey: broken.prefix, rowKey: "key", schema: 1, id: 1, form: "{" };
+    const row = { partitionKey: broken.prefix, rowKey: "key", schema: 1, id: 1, parameters: "{" };
     await auth.deployment.tables.table("otpkeys").insert(row);
     const results = await importing([broken.fields, good.fields]);
     expect(results).toEqual([

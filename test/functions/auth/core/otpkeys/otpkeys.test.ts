@@ -92,7 +92,7 @@ describe("the prefix of an assignment", () => {
         expect((await assign(owner.id, typed)).status).toBe(204);
       }
       expect((await auth.get(`/core/users/${owner.id}/otpkeys`)).body).toEqual([key.prefix]);
-      expect((await auth.context.otpkeys.find(key.prefix))?.value.form.state).toEqual({ counter: 0 });
+      expect((await auth.context.otpkeys.find(key.prefix))?.value.parameters.state).toEqual({ counter: 0 });
     },
   );
 

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type {
   Decision,
-  KeyForm,
+  KeyParameters,
   KeyState,
   LocalKind,
   OtpWindows,
@@ -21,7 +21,7 @@ const rfcSecret = Buffer.from("12345678901234567890");
 
 const at = (step: number) => instant(step * 30_000);
 const decide = (kind: LocalKind, secret: Uint8Array, state: KeyState, text: string, step = 0): Decision =>
-  kind.decide({ secret: { secret }, form: { digits: text.length, state } }, text, { now: at(step), windows });
+  kind.decide({ secret: { secret }, parameters: { digits: text.length, state } }, text, { now: at(step), windows });
 const stateAfter = (decision: Decision, state: KeyState): KeyState =>
   "nextState" in decision ? decision.nextState : state;
 
@@ -68,12 +68,12 @@ describe("totp by RFC 6238 appendix B", () => {
     for (const [index, value] of values.entries()) {
       const now = instant((seconds[index] ?? 0) * 1000);
       for (const digits of [8, 7, 6]) {
-        const form: KeyForm = { digits, period: 30, algorithm, state: { counter: 0 } };
+        const parameters: KeyParameters = { digits, period: 30, algorithm, state: { counter: 0 } };
         const decide = (state: KeyState, text = value.slice(-digits)) =>
-          totp.decide({ secret: { secret }, form: { ...form, state } }, text, { now, windows });
-        const decision = decide(form.state);
+          totp.decide({ secret: { secret }, parameters: { ...parameters, state } }, text, { now, windows });
+        const decision = decide(parameters.state);
         expect(decision.outcome).toBe("valid");
-        expect(decide(stateAfter(decision, form.state))).toEqual({ outcome: "replayed" });
+        expect(decide(stateAfter(decision, parameters.state))).toEqual({ outcome: "replayed" });
       }
     }
   });
@@ -167,7 +167,7 @@ describe("the window of totp", () => {
   });
 
   it("a step begins on the very millisecond", () => {
-    const key = { secret: { secret }, form: { digits: 6, state: { counter: 0 } } };
+    const key = { secret: { secret }, parameters: { digits: 6, state: { counter: 0 } } };
     const narrow = { ...windows, steps: 0 };
     const late = (ms: number) => totp.decide(key, code(secret, 100), { now: instant(ms), windows: narrow }).outcome;
     expect([late(2_999_999), late(3_000_000), late(3_029_999), late(3_030_000)]).toEqual([
@@ -267,9 +267,14 @@ describe("the resynchronisation of totp", () => {
 
 describe("totp with a step of 60 seconds", () => {
   const secret = plainSecret();
-  const form = (counter: number): KeyForm => ({ digits: 6, period: 60, algorithm: "SHA256", state: { counter } });
+  const parameters = (counter: number): KeyParameters => ({
+    digits: 6,
+    period: 60,
+    algorithm: "SHA256",
+    state: { counter },
+  });
   const decideAt = (second: number, factor: number, counter = 0) =>
-    totp.decide({ secret: { secret }, form: form(counter) }, code(secret, factor, 6, "sha256"), {
+    totp.decide({ secret: { secret }, parameters: parameters(counter) }, code(secret, factor, 6, "sha256"), {
       now: instant(second * 1000),
       windows,
     });
@@ -296,8 +301,8 @@ describe("totp with a step of 60 seconds", () => {
 
   it("refuses after a restore every code of a time up to the restore, also after an unrecorded resynchronisation", () => {
     const at = { now: instant(6000 * 1000), windows };
-    expect(totp.advancePastUses(form(7), 10, at)).toEqual({ counter: 111 });
-    const drifted = { ...form(7), state: { counter: 7, resync: 9, drift: -5 } };
+    expect(totp.advancePastUses(parameters(7), 10, at)).toEqual({ counter: 111 });
+    const drifted = { ...parameters(7), state: { counter: 7, resync: 9, drift: -5 } };
     expect(totp.advancePastUses(drifted, 10, at)).toEqual({ counter: 106, drift: -5 });
   });
 });
@@ -352,16 +357,16 @@ describe("an OATH key of an import", () => {
     expect(hotp.prepare({ secret: rfcSecret })).toEqual({
       ok: true,
       secret: { secret: rfcSecret },
-      form: { digits: 6, state: { counter: 0 } },
+      parameters: { digits: 6, state: { counter: 0 } },
     });
     expect(totp.prepare({ secret: rfcSecret, digits: 8, counter: 7 })).toMatchObject({
       ok: true,
-      form: { digits: 8, period: 30, algorithm: "SHA1", state: { counter: 7 } },
+      parameters: { digits: 8, period: 30, algorithm: "SHA1", state: { counter: 7 } },
     });
     const timing = { period: 60, algorithm: "SHA512" } as const;
     expect(totp.prepare({ secret: rfcSecret, digits: 7, ...timing })).toMatchObject({
       ok: true,
-      form: { digits: 7, ...timing },
+      parameters: { digits: 7, ...timing },
     });
   });
 
@@ -397,7 +402,7 @@ describe.skipIf(!oathtool)(whereInstalled("compared with oathtool", "oathtool", 
     }
     const now = execFileSync("oathtool", ["--totp", "--now=2031-05-06 07:08:09 UTC", hex], { encoding: "utf8" });
     const moment = { now: "2031-05-06T07:08:09.000Z", windows: { ...windows, steps: 0 } };
-    const key = { secret: { secret }, form: { digits: 6, state: { counter: 0 } } };
+    const key = { secret: { secret }, parameters: { digits: 6, state: { counter: 0 } } };
     expect(totp.decide(key, now.trim(), moment)).toMatchObject({ outcome: "valid" });
   });
 });

@@ -242,7 +242,7 @@ describe("a key of kind remote", () => {
   });
 
   it("has no secret, private id, digits or counter", () => {
-    expect(remote.prepare({})).toEqual({ ok: true, form: { state: { counter: 0 } } });
+    expect(remote.prepare({})).toEqual({ ok: true, parameters: { state: { counter: 0 } } });
     const bytes = randomBytes(16);
     expect(remote.prepare({ secret: bytes, privateId: bytes, digits: 6, counter: 1 })).toMatchObject({
       problems: [{ field: "secret" }, { field: "privateId" }, { field: "digits" }, { field: "counter" }],

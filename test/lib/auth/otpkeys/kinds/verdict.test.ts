@@ -5,8 +5,8 @@ const state = { counter: 5 };
 const nextState = { counter: 6 };
 const key = { state, failures: 3, stopped: false, enabled: true };
 const now = "2031-01-01T00:00:00.000Z";
-const counted = { counts: true, stopAfter: 100, now };
-const uncounted = { counts: false, stopAfter: 100, now };
+const counted = { countsAgainstKey: true, stopAfter: 100, now };
+const uncounted = { countsAgainstKey: false, stopAfter: 100, now };
 const valid = { outcome: "valid", nextState } as const;
 const wrong = ["out_of_step", "replayed", "invalid"] as const;
 

@@ -12,7 +12,7 @@ import { encrypt, modhexOf, yubicoCode } from "./codes.ts";
 const at = { now: "2031-01-01T00:00:00.000Z", windows: { lookAhead: 15, resync: 100, steps: 1 } };
 const hex = (text: string) => new Uint8Array(Buffer.from(text, "hex"));
 const decide = (secret: Uint8Array, privateId: Uint8Array, counter: number, code: string): Decision =>
-  yubico.decide({ secret: { secret, privateId }, form: { state: { counter } } }, code, at);
+  yubico.decide({ secret: { secret, privateId }, parameters: { state: { counter } } }, code, at);
 const valid = (useCounter: number, sessionCounter: number): Decision => ({
   outcome: "valid",
   nextState: { counter: useCounter * 256 + sessionCounter + 1 },
@@ -122,8 +122,8 @@ describe("a yubico key of an import", () => {
   const good = { secret: randomBytes(16), privateId: randomBytes(6) };
 
   it("starts at 0, or at the least use counter that passes", () => {
-    expect(yubico.prepare(good)).toEqual({ ok: true, secret: good, form: { state: { counter: 0 } } });
-    expect(yubico.prepare({ ...good, counter: 9 })).toMatchObject({ form: { state: { counter: 9 * 256 } } });
+    expect(yubico.prepare(good)).toEqual({ ok: true, secret: good, parameters: { state: { counter: 0 } } });
+    expect(yubico.prepare({ ...good, counter: 9 })).toMatchObject({ parameters: { state: { counter: 9 * 256 } } });
   });
 });
 
