@@ -28,6 +28,7 @@ it("version 2: authenticators are requested, read, enrolled, activated and their
     data: {
       credential_request_id: requestId,
       state: "started",
+      enrollment_contacts: body.enrollment_contacts,
       authenticators: [
         { id: "a-01", name: "Desk 4", state: "processing", credentials: [credential(0, 0), credential(0, 1)] },
         { id: "a-02", name: "Pre-Reg Key", state: "processing", credentials: [credential(1, 0)] },
