@@ -5,7 +5,7 @@ import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { Due } from "../model/request.ts";
 import type { DueEntry } from "./due-index.table.ts";
-import { type DueRequest, dueQueue } from "./due-queue.ts";
+import { dueQueue } from "./due-queue.ts";
 import { takeEndOfPauses } from "./peer-calls.ts";
 import { isPastDeadline, type Run } from "./run.ts";
 import { isStaleRow } from "./stale-row.ts";
@@ -33,30 +33,27 @@ export async function forEachDue(
   const { callsAtOnce } = deps.peerLimits;
   /** The requests in work, each with its peer. Each peer has its own places, so that a slow one does not delay the others. */
   const active = new Map<Promise<void>, string | undefined>();
-  const freeAt = (peer: string | undefined): number => {
-    const count = [...active.values()].filter(each => each === peer).length;
-    // Taken in batches, because a run leases each batch in one write.
-    return count * 4 > callsAtOnce * 3 ? 0 : callsAtOnce - count;
-  };
+  const freeAt = (peer: string | undefined): number =>
+    callsAtOnce - [...active.values()].filter(each => each === peer).length;
   let storageError: unknown;
   const hasEnded = () => storageError !== undefined || stopped() || isPastDeadline(run, deps);
   const left = new Set<string>();
-  const start = (next: DueRequest): void => {
-    const visited = visit(next, run, deps, work)
-      .then(isLeft => {
-        if (isLeft) left.add(next.requestId);
-      })
-      .catch((error: unknown) => {
-        storageError = error;
-      })
-      .finally(() => active.delete(visited));
-    active.set(visited, next.peer);
-  };
   try {
     while (!hasEnded()) {
-      for (const next of await due.take(freeAt)) {
-        if (hasEnded()) left.add(next.requestId);
-        else start(next);
+      for (const { requestId, rows, peer } of await due.take(freeAt)) {
+        if (hasEnded()) {
+          left.add(requestId);
+          continue;
+        }
+        const visited = visit(requestId, rows, run, deps, work)
+          .then(isLeft => {
+            if (isLeft) left.add(requestId);
+          })
+          .catch((error: unknown) => {
+            storageError = error;
+          })
+          .finally(() => active.delete(visited));
+        active.set(visited, peer);
       }
       if (active.size === 0) break;
       await Promise.race(active.keys());
@@ -65,19 +62,13 @@ export async function forEachDue(
     storageError = error;
   }
   await Promise.all(active.keys());
-  if (storageError !== undefined) {
-    // A single call may have failed: without this, all requests that the run has taken would wait for its leases. If it
-    // fails too, they do.
-    await due.release().catch(() => undefined);
-    throw storageError;
-  }
-  const rest = await due.rest();
-  await due.release();
-  return new Set([...left, ...rest]).size;
+  if (storageError !== undefined) throw storageError;
+  return new Set([...left, ...(await due.rest())]).size;
 }
 
 async function visit(
-  { requestId, rows }: DueRequest,
+  requestId: string,
+  rows: readonly DueEntry[],
   run: Run,
   deps: ConnectorDeps,
   work: (loaded: LoadedRequest, entries: readonly DueEntry[]) => Promise<boolean>,

@@ -159,8 +159,6 @@ export function requestStore(tables: Tables, { shipmentsTable, events, now, log 
     },
 
     due: due.entries,
-    leaseDue: due.lease,
-    releaseDue: due.release,
     entries: lists.entries,
 
     /**

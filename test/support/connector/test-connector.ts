@@ -9,10 +9,9 @@ import { createBodyV2 } from "../../../lib/connector/api/v2/body-to-draft.ts";
 import { readV2 } from "../../../lib/connector/api/v2/read-credential-request.ts";
 import { createRequest } from "../../../lib/connector/create/create-request.ts";
 import type { Idp, Idps } from "../../../lib/connector/idp/contract.ts";
-import { type CleanUpReport, cleanUp } from "../../../lib/connector/jobs/clean-up.ts";
+import { cleanUp } from "../../../lib/connector/jobs/clean-up.ts";
 import { processCredentialRequests } from "../../../lib/connector/jobs/process-credential-requests.ts";
-import type { KeysReport } from "../../../lib/connector/jobs/process-security-keys.ts";
-import { processShipments, type ShipmentsReport } from "../../../lib/connector/jobs/process-shipments.ts";
+import { processShipments } from "../../../lib/connector/jobs/process-shipments.ts";
 import type { CreatedIds } from "../../../lib/connector/model/draft.ts";
 import type { LoadedRequest } from "../../../lib/connector/model/loaded-request.ts";
 import type { CredentialRequest, Due } from "../../../lib/connector/model/request.ts";
@@ -49,15 +48,15 @@ export interface TestConnector {
   counted<T>(work: () => Promise<T>): Promise<CallCounts & { readonly result: T }>;
   /** Creates a request from a version 2 body, as the endpoint does. */
   order(body?: unknown): Promise<CreatedIds>;
-  runShipments(mode?: Run["mode"]): Promise<ShipmentsReport>;
-  runCredentials(mode?: Run["mode"]): Promise<KeysReport>;
+  runShipments(mode?: Run["mode"]): ReturnType<typeof processShipments>;
+  runCredentials(mode?: Run["mode"]): ReturnType<typeof processCredentialRequests>;
   /** Runs both jobs, one after the other. */
   runJobs(): Promise<void>;
   /** Creates a request, and polls its shipment. */
   orderAndPoll(body?: unknown): Promise<CreatedIds>;
   /** Creates a request, and runs both jobs. */
   orderAndRun(body?: unknown): Promise<CreatedIds>;
-  runCleanUp(completedDays: number): Promise<CleanUpReport>;
+  runCleanUp(completedDays: number): ReturnType<typeof cleanUp>;
   /** The version 2 read model. Throws where there is no such request. */
   read(requestId: string): Promise<ReturnType<typeof readV2>>;
   load(requestId: string): Promise<LoadedRequest>;
@@ -82,7 +81,7 @@ export interface ConnectorOptions {
   readonly ports?: (context: ConnectorContext, clock: Clock) => Partial<ConnectorContext>;
 }
 
-interface Clock {
+export interface Clock {
   now(): Instant;
   advance(ms: number): void;
 }
@@ -189,11 +188,7 @@ function connect(peers: Peers, storage: FreshStorage, clock: Clock, options: Con
       if (key === undefined) throw new Error(`there is no key ${keyId}`);
       return key.value;
     },
-    queue: async queue => {
-      const entries: DueEntry[] = [];
-      for await (const { etag: _, ...entry } of own.requests.due(queue)) entries.push(entry);
-      return entries;
-    },
+    queue: queue => Array.fromAsync(own.requests.due(queue)),
     anotherInstance: (more = {}) =>
       connect(peers, storage, clock, {
         ...options,
