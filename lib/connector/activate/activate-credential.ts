@@ -1,7 +1,7 @@
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { openAttestation, sealedResponseKey } from "../collect/decode-responses.ts";
+import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { openAttestation, sealedResponseKey, unusable } from "../collect/open-attestation.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import type { Idp, RegistrationQuery } from "../idp/contract.ts";
+import type { Idp } from "../idp/contract.ts";
 import { type KeyResponses, withCredential } from "../model/credential.ts";
 import { idpName } from "../model/peer-names.ts";
 import { foldName } from "../model/request-lists.ts";
@@ -9,7 +9,7 @@ import { type Credential, registeredName } from "../model/security-key.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
 import { type CredentialTarget, openIdp } from "../recovery/open-idp.ts";
 import type { Step } from "../runs/step.ts";
-import { activated, afterFailure, type Delay, endOverdue, endUnregistered, retryLater } from "./activation-outcomes.ts";
+import { activated, afterFailure, endOverdue, endUnregistered, retryLater } from "./activation-outcomes.ts";
 
 /**
  * Returns the step that activates one credential of a security key at its IdP. An attempt is stored before it is sent. After an attempt
@@ -34,8 +34,10 @@ export async function activateCredential(target: CredentialTarget, deps: Connect
   return {
     peer: idpName(idp.id),
     read: async () => {
-      const registered = await readBack(idp, idpState, query, deps);
+      const signal = AbortSignal.timeout(deps.intervals.idpCallMs);
+      const registered = await orFailure(idp.isRegistered(idpState, query, signal));
       const failure = registered instanceof PeerFailure ? registered : undefined;
+      if (failure !== undefined) deps.log.warn("read_back_failed", { idp: idp.id, error: failure });
       return { next: () => afterReadBack(open, registered, deps), failure };
     },
   };
@@ -92,15 +94,11 @@ async function afterReadBack(
     peer: idpName(idp.id),
     timeLimitMs,
     perform: async (_, notAfter) => {
-      let registrationId: string | undefined;
-      try {
-        const limits = { signal: AbortSignal.timeout(timeLimitMs), notAfter };
-        registrationId = await idp.activate(idpState, attestation, registeredName(key), limits);
-      } catch (error) {
-        if (!(error instanceof PeerFailure)) throw error;
-        return afterFailure(target, error, { wasTried, canReadBack: registered !== undefined }, deps);
-      }
-      return activated(target, registrationId, deps);
+      const limits = { signal: AbortSignal.timeout(timeLimitMs), notAfter };
+      const result = await orFailure(idp.activate(idpState, attestation, registeredName(key), limits));
+      return result instanceof PeerFailure
+        ? afterFailure(target, result, { wasTried, canReadBack: registered !== undefined }, deps)
+        : activated(target, result, deps);
     },
   };
 }
@@ -109,38 +107,22 @@ async function afterReadBack(
 const isOverdue = ({ retryableUntil }: Credential, { now }: Pick<ConnectorDeps, "now">): boolean =>
   (retryableUntil ?? now()) <= now();
 
-/** Whether the IdP has the credential registered, as `isRegistered` returns it; its failure if it did not answer. */
-async function readBack(
-  idp: Idp,
-  idpState: Challenge["idpState"],
-  query: RegistrationQuery,
-  deps: ConnectorDeps,
-): Promise<boolean | string | undefined | PeerFailure> {
-  try {
-    return await idp.isRegistered(idpState, query, AbortSignal.timeout(deps.intervals.idpCallMs));
-  } catch (error) {
-    if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("read_back_failed", { idp: idp.id, error });
-    return error;
-  }
-}
-
 /** Returns the attestation from the stored responses, why it may open later, or the final reason for its absence. */
 async function attestationOf(
   { requestId, key, index }: CredentialTarget,
   deps: ConnectorDeps,
-): Promise<Attestation | Delay | string> {
+): Promise<Attestation | Parameters<typeof retryLater>[1] | string> {
   const responses: KeyResponses | undefined =
     key.responses === undefined ? undefined : await deps.responses.get(key.responses);
   const response = responses?.credentials[index];
   if (response === undefined) return "The key maker's response is lost.";
-  const opened = await openAttestation(requestId, key, index, response, deps).catch((error: unknown) => {
-    if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("signing_keys_unread", { keyId: key.id, index, error });
-    return { lastError: error.message, retryAfter: error.retryAfter };
-  });
+  const opened = await orFailure(openAttestation(requestId, key, index, response, deps));
+  if (opened instanceof PeerFailure) {
+    deps.log.warn("signing_keys_unread", { keyId: key.id, index, error: opened });
+    return { lastError: opened.message, retryAfter: opened.retryAfter };
+  }
   // The signing key may be back later: the signature was valid when the response was received.
   if (opened === "unknown_key") return { lastError: "The key maker's signing key is currently unknown." };
-  if (opened === sealedResponseKey) return { lastError: `The key maker's response cannot be used: ${opened}.` };
-  return typeof opened === "string" ? `The key maker's response cannot be used: ${opened}.` : opened;
+  if (opened === sealedResponseKey) return { lastError: unusable(opened) };
+  return typeof opened === "string" ? unusable(opened) : opened;
 }

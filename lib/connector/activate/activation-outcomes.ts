@@ -111,7 +111,7 @@ export function afterFailure(
 }
 
 /** Why an activation is repeated later. */
-export interface Delay {
+interface Delay {
   readonly lastError: string;
   /** Seconds that the peer asked to wait. */
   readonly retryAfter?: number | undefined;

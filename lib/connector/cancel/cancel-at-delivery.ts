@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { cancelFault, deletionFault, tooLateToDelete } from "../faults.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
@@ -22,20 +22,16 @@ export async function cancelAtDelivery(loaded: LoadedRequest, run: Run, deps: Co
   for (let tried = 0; tried < maxAttempts; tried++) {
     const { deleteSentAt } = current.request.value.cancelling ?? {};
     current = await renewCancelLease(current, run, { deleteSentAt: deleteSentAt ?? now() }, deps);
-    try {
-      await delivery.deleteShipment(shipmentId);
-      return current;
-    } catch (error) {
-      if (!(error instanceof PeerFailure)) throw error;
-      log.warn("shipment_not_deleted", { shipmentId, error });
-      if (!mayBeDone(error)) {
-        // The service no longer knows the shipment after an earlier attempt, so that attempt deleted it.
-        if (isUnknown(error) && deleteSentAt !== undefined) return current;
-        const fate = deleteSentAt === undefined ? "dropped" : fateAfter(error);
-        throw await endCancelRun(current, run, { fault: deletionFault(error, isUnknown(error)), fate }, deps);
-      }
-      failure = error;
+    const error = await orFailure(delivery.deleteShipment(shipmentId));
+    if (!(error instanceof PeerFailure)) return current;
+    log.warn("shipment_not_deleted", { shipmentId, error });
+    if (!mayBeDone(error)) {
+      // The service no longer knows the shipment after an earlier attempt, so that attempt deleted it.
+      if (isUnknown(error) && deleteSentAt !== undefined) return current;
+      const fate = deleteSentAt === undefined ? "dropped" : fateAfter(error);
+      throw await endCancelRun(current, run, { fault: deletionFault(error, isUnknown(error)), fate }, deps);
     }
+    failure = error;
     const found = await readBack(shipmentId, deps);
     if (found === "deleted") return current;
     // No attempt can delete it any more, and polls do not continue before the cancel has ended.
@@ -61,11 +57,7 @@ async function readBack(
   shipmentId: string,
   { delivery }: ConnectorDeps,
 ): Promise<"deleted" | "there" | "produced" | undefined> {
-  try {
-    const { state } = await delivery.getShipment(shipmentId);
-    return isProduced(state.id) ? "produced" : "there";
-  } catch (error) {
-    if (!(error instanceof PeerFailure)) throw error;
-    return isUnknown(error) ? "deleted" : undefined;
-  }
+  const found = await orFailure(delivery.getShipment(shipmentId));
+  if (found instanceof PeerFailure) return isUnknown(found) ? "deleted" : undefined;
+  return isProduced(found.state.id) ? "produced" : "there";
 }

@@ -1,5 +1,5 @@
 import pLimit from "p-limit";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { enrollmentId, type SecurityKey } from "../model/security-key.ts";
 
@@ -20,13 +20,10 @@ export async function cancelEnrollments(
   const produced: string[] = [];
   let failure: PeerFailure | undefined;
   const cancel = async ({ id }: SecurityKey): Promise<void> => {
-    try {
-      await rfpr.cancel(enrollmentId(requestId, id));
-    } catch (error) {
-      if (!(error instanceof PeerFailure)) throw error;
-      if (error.status === 409) produced.push(id);
-      else if (!isUnknown(error)) failure ??= error;
-    }
+    const error = await orFailure(rfpr.cancel(enrollmentId(requestId, id)));
+    if (!(error instanceof PeerFailure)) return;
+    if (error.status === 409) produced.push(id);
+    else if (!isUnknown(error)) failure ??= error;
   };
   await Promise.all(keys.map(key => limit(cancel, key)));
   return { produced, ...(failure && { failure }) };

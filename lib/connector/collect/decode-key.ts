@@ -1,5 +1,6 @@
 import { earliest, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
+import { aaguidOf } from "../exchange/bind-response.ts";
 import { openPin } from "../exchange/open-pin.ts";
 import { challengeEnd, type KeyResponses } from "../model/credential.ts";
 import type { Clock } from "../model/intervals.ts";
@@ -7,28 +8,28 @@ import type { CredentialRequest } from "../model/request.ts";
 import { firstAttempt } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import type { Credential, SecurityKey } from "../model/security-key.ts";
-import { type DecodedCredential, decodeResponses } from "./decode-responses.ts";
-
-export interface DecodedKey {
-  /** Applies the responses to the current security key. Only credentials without a response change. */
-  readonly apply: (key: SecurityKey) => SecurityKey;
-  /** The number of responses that opened with the response key at their position. */
-  readonly opened: number;
-}
+import type { Attestation } from "../model/webauthn.ts";
+import { isOpened, openAttestation, unusable } from "./open-attestation.ts";
 
 /**
  * Opens the responses of a security key, and stores them as received before any row names them. Open credentials whose challenge has
  * expired end. Throws PeerFailure if the signing keys cannot be read.
  * @param responses undefined if none were received
+ * @returns a function that applies the responses to the current security key, of which only credentials without a response change, and the
+ *   number of responses that opened with the response key at their position
  */
 export async function decodeKey(
   request: CredentialRequest,
   key: SecurityKey,
   responses: KeyResponses | undefined,
   deps: ConnectorDeps,
-): Promise<DecodedKey> {
-  const read = responses && (await decodeResponses(request.id, key, responses, deps));
-  const opened = read?.opened ?? 0;
+): Promise<{ readonly apply: (key: SecurityKey) => SecurityKey; readonly opened: number }> {
+  const results: (Attestation | string | undefined)[] = [];
+  for (const index of key.credentials.keys()) {
+    const response = responses?.credentials[index] ?? "";
+    results.push(response === "" ? undefined : await openAttestation(request.id, key, index, response, deps));
+  }
+  const opened = results.filter(result => result !== undefined && isOpened(result)).length;
   // The responses of an authenticator are read under our own id. A shipment may belong to another request.
   const isOurs = key.provisioning === "on_site" || opened > 0;
   const blob = responses !== undefined && isOurs ? await storeResponses(request.id, key, responses, deps) : undefined;
@@ -43,7 +44,7 @@ export async function decodeKey(
   const apply = (current: SecurityKey): SecurityKey => {
     const credentials = current.credentials.map((credential, index) =>
       credential.state === "processing"
-        ? withResponse(credential, read?.credentials[index], challengeEnd(credential, request, deps), deps)
+        ? withResponse(credential, results[index], challengeEnd(credential, request, deps), deps)
         : credential,
     );
     return withRollUp({ ...current, ...named, credentials }, now);
@@ -84,10 +85,10 @@ async function pinToKeep(
   return "pin" in (await openPin(requestId, key, later, deps)) ? later : earlier;
 }
 
-/** Returns an open credential after its response, or after the expiry of its challenge. */
+/** Returns an open credential after its response, or after the expiry of its challenge. @param result undefined if there is none */
 function withResponse(
   credential: Credential,
-  answer: DecodedCredential | undefined,
+  result: Attestation | string | undefined,
   expiresAt: Instant,
   { now, intervals }: Clock,
 ): Credential {
@@ -97,12 +98,13 @@ function withResponse(
       "expired",
       "The identity provider's challenge expired before the response of the security key was read.",
     );
-  if (answer?.credentialId === undefined)
-    return answer?.problem === undefined ? credential : { ...credential, errorMessage: answer.problem };
+  if (result === undefined) return credential;
+  if (typeof result === "string") return { ...credential, errorMessage: unusable(result) };
+  const aaguid = aaguidOf(result);
   return {
     ...afterEvent(credential, "response_decoded"),
-    credentialId: answer.credentialId,
-    ...(answer.aaguid !== undefined && { aaguid: answer.aaguid }),
+    credentialId: result.credentialId,
+    ...(aaguid !== undefined && { aaguid }),
     retryableUntil: earliest(plus(now(), intervals.retryForMs), expiresAt) ?? expiresAt,
     retry: firstAttempt(now()),
   };

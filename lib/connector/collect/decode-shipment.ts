@@ -11,15 +11,9 @@ import { decodeKey } from "./decode-key.ts";
 /** Shipment states in which responses are read if they are present. */
 const readyStates = [103, 104, 105, 106];
 
-export interface DecodedShipment {
-  /** All shipped security keys in order, with or without changes. */
-  readonly keys: readonly SecurityKey[];
-  /** The number of responses that opened with the response key at their position. */
-  readonly opened: number;
-}
-
 /**
- * Returns the shipped security keys with their responses applied. Open credentials whose challenge has expired end.
+ * Returns all shipped security keys in order, with their responses applied, and the number of responses that opened with the response key at
+ * their position. Open credentials whose challenge has expired end.
  * Throws PeerFailure if the signing keys cannot be read.
  * @param shipment undefined if the delivery service was not asked
  */
@@ -27,7 +21,7 @@ export async function decodeShipment(
   loaded: LoadedRequest,
   shipment: DeliveryShipment | undefined,
   deps: ConnectorDeps,
-): Promise<DecodedShipment> {
+) {
   const request = loaded.request.value;
   const items = shipment === undefined ? [] : readyItems(shipment);
   const keys: SecurityKey[] = [];

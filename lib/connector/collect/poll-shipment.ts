@@ -4,9 +4,9 @@ import { unconfirmedMessage } from "../faults.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { type CredentialRequest, shipmentIdOf } from "../model/request.ts";
-import type { SecurityKey } from "../model/security-key.ts";
 import { afterReport, deliveryProblem } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
+import { compensateExpired } from "../recovery/peers-in-turn.ts";
 import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
 import { isLeasedByAnother, newLease, type Run } from "../runs/run.ts";
 import { decodeShipment, isTooLateForAll } from "./decode-shipment.ts";
@@ -19,22 +19,14 @@ import { pollLater, removeResponsesIfDeleted, savePoll } from "./save-poll.ts";
  */
 export type PollResult = "answered" | "missing" | "unauthorized" | "failed" | "skipped" | "left";
 
-type BeforeSave = (leased: LoadedRequest, after: readonly SecurityKey[]) => Promise<void>;
-
 /** States that the delivery service documents as errors: their message is shown, and polling continues. */
 const errorStates = [8, 9, 99, 105, 106];
 
 /**
  * Asks the delivery service for one shipment and saves its state and responses. Credentials whose response decrypts, is signed by the key
  * maker and matches this request become `activation_pending` (C10, C11).
- * @param beforeSave called with the leased request and its shipped security keys as they will be saved
  */
-export async function pollShipment(
-  loaded: LoadedRequest,
-  run: Run,
-  deps: ConnectorDeps,
-  beforeSave: BeforeSave,
-): Promise<PollResult> {
+export async function pollShipment(loaded: LoadedRequest, run: Run, deps: ConnectorDeps): Promise<PollResult> {
   const { now, intervals, delivery, log } = deps;
   const request = loaded.request.value;
   const shipmentId = shipmentIdOf(request);
@@ -51,7 +43,7 @@ export async function pollShipment(
   if (leased === undefined) return "skipped";
   if (answer === undefined) {
     const { keys } = await decodeShipment(leased, undefined, deps);
-    await beforeSave(leased, keys);
+    await compensateExpired(leased, keys, run, deps);
     await savePoll(leased, leased.request.value, keys, deps);
     return "skipped";
   }
@@ -60,17 +52,16 @@ export async function pollShipment(
     await pollLater(leased, { errorMessage }, deps, error.retryAfter);
     return "failed";
   };
-  if ("error" in answer) {
-    const { error } = answer;
-    if (!(error instanceof PeerFailure)) throw error;
-    log.warn("poll_failed", { shipmentId, error });
-    const unchanged = error.kind === "unauthorized" || (error.kind === "missing" && error.code !== undefined);
-    if (!unchanged) return failed("The shipment", error);
-    await saveWithoutLease(leased, deps);
-    return error.kind === "missing" ? "missing" : "unauthorized";
+  if (answer instanceof PeerFailure) {
+    const { kind, code } = answer;
+    log.warn("poll_failed", { shipmentId, error: answer });
+    if (kind !== "unauthorized" && (kind !== "missing" || code === undefined)) return failed("The shipment", answer);
+    const { lease: _, ...unchanged } = leased.request.value;
+    await deps.requests.save(leased, { request: unchanged });
+    return kind;
   }
   try {
-    await applyShipment(leased, answer.value, deps, beforeSave);
+    await applyShipment(leased, answer, run, deps);
     return "answered";
   } catch (error) {
     if (!(error instanceof PeerFailure)) {
@@ -86,17 +77,11 @@ export async function pollShipment(
   }
 }
 
-/** Releases the lease and changes nothing else. */
-async function saveWithoutLease(leased: LoadedRequest, deps: ConnectorDeps): Promise<void> {
-  const { lease: _, ...request } = leased.request.value;
-  await deps.requests.save(leased, { request });
-}
-
 async function applyShipment(
   leased: LoadedRequest,
   shipment: DeliveryShipment,
+  run: Run,
   deps: ConnectorDeps,
-  beforeSave: BeforeSave,
 ): Promise<void> {
   const { state } = shipment;
   const request = leased.request.value;
@@ -112,7 +97,7 @@ async function applyShipment(
   const isUnproven = known.tentative === true && opened === 0;
   const owner = isUnproven ? await findShipmentOwner(leased, shipment, deps) : "this_request";
   if (owner === "another_request") return unlinkShipment(leased, deps);
-  await beforeSave(leased, keys);
+  await compensateExpired(leased, keys, run, deps);
   return savePoll(leased, owner === "this_request" ? withConfirmedLink(seen) : seen, keys, deps);
 }
 

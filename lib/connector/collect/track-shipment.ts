@@ -24,17 +24,15 @@ export async function trackShipment(loaded: LoadedRequest, run: Run, deps: Conne
   const answer = await callInTurn(deliveryService, run, deps, call);
   if (answer === "left") return "left";
   const { missing, ...rest } = request.delivery ?? {};
-  if ("value" in answer) {
-    const shipment = afterReport(rest.shipment ?? { id: shipmentId }, answer.value, now());
+  if (!(answer instanceof PeerFailure)) {
+    const shipment = afterReport(rest.shipment ?? { id: shipmentId }, answer, now());
     await saveTracked(loaded, { ...rest, shipment }, deps);
     return "answered";
   }
-  const { error } = answer;
-  if (!(error instanceof PeerFailure)) throw error;
-  log.warn("poll_failed", { shipmentId, error });
-  if (error.kind === "unauthorized") return "unauthorized";
-  if (error.kind === "missing" && error.code !== undefined) return "missing";
-  await saveTracked(loaded, request.delivery, deps, error.retryAfter);
+  log.warn("poll_failed", { shipmentId, error: answer });
+  if (answer.kind === "unauthorized") return "unauthorized";
+  if (answer.kind === "missing" && answer.code !== undefined) return "missing";
+  await saveTracked(loaded, request.delivery, deps, answer.retryAfter);
   return "failed";
 }
 

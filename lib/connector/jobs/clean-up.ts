@@ -8,7 +8,7 @@ import type { SecurityKey } from "../model/security-key.ts";
 import { forEachDue } from "../runs/queue.ts";
 import { isPastDeadline, startRun } from "../runs/run.ts";
 
-export interface CleanUpReport {
+interface CleanUpReport {
   /** Requests that were deleted. */
   readonly deleted: number;
   /** Requests of which only the entries of the register were kept. */

@@ -3,14 +3,13 @@ import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { Due } from "../model/request.ts";
 import { countAllMissing, countMissingShipment } from "../recovery/missing-shipment.ts";
-import { compensateExpired } from "../recovery/peers-in-turn.ts";
 import { probeOtherShipments } from "../recovery/probe-other-shipments.ts";
 import { continueAfterPauses, forEachDue } from "../runs/queue.ts";
 import { type Run, startRun } from "../runs/run.ts";
 import { emptyReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
 import { trackShipments } from "./track-shipments.ts";
 
-export interface ShipmentsReport {
+interface ShipmentsReport {
   /** Polled shipments by the result of the poll. */
   readonly answered: number;
   readonly missing: number;
@@ -43,9 +42,7 @@ export async function processShipments(mode: Run["mode"], deps: ConnectorDeps): 
   /** The requests whose shipments got a 404, by id, each with the poll that was due. A run that continues after a wait polls them again. */
   const missing = new Map<string, Due | undefined>();
   const poll = async (loaded: LoadedRequest): Promise<boolean> => {
-    const result = await pollShipment(loaded, run, deps, (leased, after) =>
-      compensateExpired(leased, after, run, deps),
-    );
+    const result = await pollShipment(loaded, run, deps);
     counts[result]++;
     if (result === "missing") missing.set(loaded.request.value.id, loaded.request.value.due);
     return result === "left";

@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { openPin } from "../exchange/open-pin.ts";
 import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
@@ -26,8 +26,10 @@ interface NoPin {
 /** Returns the PIN of a security key from its peer's response, or from the stored copy if the peer no longer returns one that opens. */
 export async function fetchPin(loaded: LoadedRequest, keyId: string, deps: ConnectorDeps): Promise<Pin | NoPin> {
   const key = securityKeyOf(loaded, keyId);
-  const { response: fetched, failure } = await fetchedPin(loaded, key, deps);
-  const opened = fetched === undefined ? undefined : await tryToOpen(loaded, key, fetched, deps);
+  const fetched = await orFailure((isOnSite(key) ? enrolledPin : shippedPin)(loaded, key, deps));
+  const failure = fetched instanceof PeerFailure ? fetched : undefined;
+  if (failure !== undefined) deps.log.warn("pin_fetch_failed", { keyId, error: failure });
+  const opened = typeof fetched === "string" ? await tryToOpen(loaded, key, fetched, deps) : undefined;
   // A peer that has purged the response may return another text.
   const isFinal = opened !== undefined && ("pin" in opened || opened.isTransient === true);
   const stored = isFinal ? undefined : await openStoredPin(loaded, keyId, deps);
@@ -54,28 +56,10 @@ async function tryToOpen(
   response: string,
   deps: ConnectorDeps,
 ): Promise<Pin | NoPin> {
-  try {
-    return await openPin(loaded.request.value.id, key, response, deps);
-  } catch (error) {
-    if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("signing_keys_unread", { keyId: key.id, error });
-    return { problem: "The key maker's signing keys cannot be read.", isTransient: true, retryAfter: error.retryAfter };
-  }
-}
-
-/** Returns the PIN response of the peer, or why the peer did not answer. */
-async function fetchedPin(
-  loaded: LoadedRequest,
-  key: SecurityKey,
-  deps: ConnectorDeps,
-): Promise<{ readonly response?: string | undefined; readonly failure?: PeerFailure }> {
-  try {
-    return { response: await (isOnSite(key) ? enrolledPin : shippedPin)(loaded, key, deps) };
-  } catch (error) {
-    if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("pin_fetch_failed", { keyId: key.id, error });
-    return { failure: error };
-  }
+  const opened = await orFailure(openPin(loaded.request.value.id, key, response, deps));
+  if (!(opened instanceof PeerFailure)) return opened;
+  deps.log.warn("signing_keys_unread", { keyId: key.id, error: opened });
+  return { problem: "The key maker's signing keys cannot be read.", isTransient: true, retryAfter: opened.retryAfter };
 }
 
 async function enrolledPin(

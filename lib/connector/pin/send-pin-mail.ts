@@ -1,5 +1,5 @@
-import type { Mailer, MailStatus } from "../../platform/peers/mail.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import type { MailStatus } from "../../platform/peers/mail.ts";
+import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { derivedGuid } from "../derived-guid.ts";
@@ -38,7 +38,7 @@ export async function sendPinMail(target: Target, deps: ConnectorDeps): Promise<
   return {
     peer: mailService,
     read: async () => {
-      const result = await lookUp(operationOf(target), deps.mailer);
+      const result = await orFailure(deps.mailer.status(operationOf(target)));
       const next = async () =>
         result instanceof PeerFailure ? afterNoLookUp(target, result, deps) : afterLookUp(target, result, deps);
       return { next, failure: result instanceof PeerFailure ? result : undefined };
@@ -145,12 +145,10 @@ async function deliver(target: Target, { to, pin, inDoubt }: Send, deps: Connect
     trackingNumber: tracking?.number ?? "",
   };
   const operationId = operationOf(target);
-  try {
-    await deps.mailer.send({ to, ...composePinMail(content, deps.pinMailSender), operationId });
-  } catch (error) {
-    if (!(error instanceof PeerFailure)) throw error;
-    return { ...notAccepted(key, error, inDoubt, deps), failure: error };
-  }
+  const failure = await orFailure(
+    deps.mailer.send({ to, ...composePinMail(content, deps.pinMailSender), operationId }),
+  );
+  if (failure instanceof PeerFailure) return { ...notAccepted(key, failure, inDoubt, deps), failure };
   return awaitSent(key, operationId, deps);
 }
 
@@ -162,7 +160,7 @@ async function awaitSent(key: SecurityKey, operation: string, deps: ConnectorDep
   let failure: PeerFailure | undefined;
   for (const waitMs of lookUpWaitsMs) {
     await deps.sleep(waitMs);
-    const result = await lookUp(operation, deps.mailer);
+    const result = await orFailure(deps.mailer.status(operation));
     if (result instanceof PeerFailure) {
       failure = result;
       break;
@@ -172,14 +170,4 @@ async function awaitSent(key: SecurityKey, operation: string, deps: ConnectorDep
   }
   const waitMs = Math.max(deps.intervals.mailRunningMs, (failure?.retryAfter ?? 0) * 1000);
   return mailAt(plus(deps.now(), waitMs), mail => ({ ...mail, accepted: (key.mail.accepted ?? 0) + 1 }));
-}
-
-/** Returns the status of a send, or the failure of the mail service. */
-async function lookUp(operation: string, mailer: Mailer): Promise<MailStatus | PeerFailure> {
-  try {
-    return await mailer.status(operation);
-  } catch (error) {
-    if (error instanceof PeerFailure) return error;
-    throw error;
-  }
 }

@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { pollAgain } from "../collect/poll-authenticator.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { idpName } from "../model/peer-names.ts";
@@ -42,9 +42,6 @@ export function compensateEnded({ request, key, outcome }: Polled, deps: Connect
   return { ...step, isWithoutCall, failure, isRefused };
 }
 
-/** What a removal came to that has succeeded, instead of what the call came to that had the outcome. */
-const called = { isWithoutCall: false, failure: undefined, isRefused: undefined } as const;
-
 /**
  * Returns the step that removes the registrations which IdPs began for the credentials at these positions, and then has the outcome. IdPs
  * that keep no state are not called.
@@ -59,17 +56,14 @@ export function compensateFirst([index, ...others]: readonly number[], ending: E
     peer: idpName(idpId),
     timeLimitMs: deps.intervals.idpCallMs,
     perform: async () => {
-      try {
-        await compensateAtIdp(requestId, key, index, deps);
-      } catch (error) {
-        if (!(error instanceof PeerFailure)) throw error;
-        deps.log.warn("compensation_failed", { error });
+      const result = await orFailure(compensateAtIdp(requestId, key, index, deps));
+      const failure = result instanceof PeerFailure ? result : undefined;
+      if (failure !== undefined) deps.log.warn("compensation_failed", { error: failure });
+      if (failure?.isTransient === true && mayWait) {
         const lastError = `The enrollment has ended. What ${idpId} began for it will be removed when ${idpId} answers.`;
-        if (error.isTransient && mayWait)
-          return { change: pollAgain(deps, { lastError, retryAfter: error.retryAfter }), failure: error };
-        return { ...compensateFirst(others, ending, deps), ...called, failure: error };
+        return { change: pollAgain(deps, { lastError, retryAfter: failure.retryAfter }), failure };
       }
-      return { ...compensateFirst(others, ending, deps), ...called };
+      return { ...compensateFirst(others, ending, deps), isWithoutCall: false, failure, isRefused: undefined };
     },
     withoutCall: () => (mayWait ? undefined : compensateFirst(others, ending, deps)),
   };

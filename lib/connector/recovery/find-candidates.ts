@@ -5,7 +5,7 @@ import type { LoadedRequest } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { referenceOf } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { learnFromCall } from "../runs/peer-calls.ts";
+import { callAndLearn } from "../runs/peer-calls.ts";
 import type { Run } from "../runs/run.ts";
 import { areLinkedToOthers, isTentative, matchesOrder } from "./unknown-order.ts";
 
@@ -28,14 +28,13 @@ export async function findCandidates(
 }> {
   const request = leased.request.value;
   const earliest = plus(sentAt, -minutes(5));
-  const found = await deps.delivery.findByReference(referenceOf(request), earliest).catch((error: unknown) => {
-    if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("look_up_failed", { error });
-    return error;
-  });
-  const failure = found instanceof PeerFailure ? found : undefined;
-  learnFromCall({ peer: deliveryService, failure }, run, deps);
-  if (found instanceof PeerFailure) return { found: [], failure: found };
+  const found = await callAndLearn(deliveryService, run, deps, () =>
+    deps.delivery.findByReference(referenceOf(request), earliest),
+  );
+  if (found instanceof PeerFailure) {
+    deps.log.warn("look_up_failed", { error: found });
+    return { found: [], failure: found };
+  }
   if (found === "cannot_tell") return { found: [] };
   const open = found.shipments.filter(
     ({ shipmentId }) => request.delivery?.rejectedShipmentIds?.includes(shipmentId) !== true,

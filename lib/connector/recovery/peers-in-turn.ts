@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
@@ -44,7 +44,7 @@ export function peersInTurn({ idps, rfpr }: Peers, leaseUntil: Instant, run: Run
     const inTime = () => deps.now() <= notAfter;
     const made = await callInTurn(peer, run, deps, () => callAndLearn(peer, run, deps, call), inTime);
     if (made === "left") throw notCalled(peer, operation, run, deps);
-    if ("error" in made) throw made.error;
+    if (made instanceof PeerFailure) throw made;
   };
   // The time limit of a call begins with its turn.
   const timeLimit = () => AbortSignal.timeout(idpCallMs);
@@ -106,14 +106,15 @@ export async function compensateInTurn(
   deps: ConnectorDeps,
 ): Promise<PeerFailure | undefined> {
   const leaseUntil = request.lease?.until ?? deps.now();
-  try {
-    await compensate(request.id, keys, { ...deps, ...peersInTurn(deps, leaseUntil, run, deps) });
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof PeerFailure)) throw error;
-    deps.log.warn("compensation_failed", { error });
-    return error;
-  }
+  return failureOf(compensate(request.id, keys, { ...deps, ...peersInTurn(deps, leaseUntil, run, deps) }), deps);
+}
+
+/** Returns the failure of a peer, which it logs. */
+async function failureOf(compensation: Promise<void>, { log }: ConnectorDeps): Promise<PeerFailure | undefined> {
+  const error = await orFailure(compensation);
+  if (error === undefined) return undefined;
+  log.warn("compensation_failed", { error });
+  return error;
 }
 
 /**
@@ -129,19 +130,13 @@ export async function compensateExpired(
 ): Promise<void> {
   const { id, lease } = leased.request.value;
   const inTurn = { ...deps, ...peersInTurn(deps, lease?.until ?? deps.now(), run, deps) };
-  const compensateOne = async (key: SecurityKey, index: number): Promise<void> => {
-    try {
-      await compensateAtIdp(id, key, index, inTurn);
-    } catch (error) {
-      if (!(error instanceof PeerFailure)) throw error;
-      deps.log.warn("compensation_failed", { error });
-    }
-  };
-  const expired = securityKeysOf(leased).flatMap(key => {
+  const compensations = securityKeysOf(leased).flatMap(key => {
     const ended = after.find(each => each.id === key.id);
-    return [...key.credentials.keys()]
-      .filter(index => key.credentials[index]?.state === "processing" && ended?.credentials[index]?.state === "failed")
-      .map(index => ({ key, index }));
+    return key.credentials.map(({ state }, index) =>
+      state === "processing" && ended?.credentials[index]?.state === "failed"
+        ? failureOf(compensateAtIdp(id, key, index, inTurn), deps)
+        : undefined,
+    );
   });
-  await Promise.all(expired.map(({ key, index }) => compensateOne(key, index)));
+  await Promise.all(compensations);
 }

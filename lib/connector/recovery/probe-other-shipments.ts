@@ -33,9 +33,8 @@ export async function probeOtherShipments(
     const call = () => deps.delivery.getShipment(delivery.shipment.id);
     const read = await callInTurn(deliveryService, run, deps, () => callAndLearn(deliveryService, run, deps, call));
     if (read === "left") return "not_known";
-    if (!("error" in read)) return "knows_others";
-    if (!(read.error instanceof PeerFailure)) throw read.error;
-    const { kind, code, isTransient } = read.error;
+    if (!(read instanceof PeerFailure)) return "knows_others";
+    const { kind, code, isTransient } = read;
     if (kind === "unauthorized") return "unauthorized";
     // A 404 without the service's own error code may come from a proxy.
     if (isTransient || (kind === "missing" && code === undefined)) doubtful += 1;

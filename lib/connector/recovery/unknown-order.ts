@@ -1,4 +1,4 @@
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { between, hours, type Instant, minutes, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
@@ -35,12 +35,7 @@ export const isNeverOrdered = ({ isUnanswered, missing }: Delivery = {}, now: In
 export async function canFindOthers({ request }: LoadedRequest, deps: ConnectorDeps): Promise<boolean> {
   for await (const other of answeredShipments([request.value.id], deps)) {
     const { shipment, sentAt = other.createdAt } = other.delivery;
-    const found = await deps.delivery
-      .findByReference(referenceOf(other), plus(sentAt, -minutes(5)))
-      .catch((error: unknown) => {
-        if (!(error instanceof PeerFailure)) throw error;
-        return error;
-      });
+    const found = await orFailure(deps.delivery.findByReference(referenceOf(other), plus(sentAt, -minutes(5))));
     const error = found instanceof PeerFailure ? found : undefined;
     const shipments = found instanceof PeerFailure || found === "cannot_tell" ? [] : found.shipments;
     const isFound = shipments.some(each => each.shipmentId === shipment.id);

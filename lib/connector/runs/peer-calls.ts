@@ -1,5 +1,4 @@
-import { type Result, toResult } from "../../platform/async/to-result.ts";
-import { PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { earliest, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isNoToken } from "../peers/access-token.ts";
@@ -49,17 +48,16 @@ export const callInTurn = <T>(
 ): Promise<T | "left"> =>
   deps.peerLimits.of(peer).run(async () => (mayStart() && !mustLeave(peer, run, deps) ? call() : "left"));
 
-/** Makes a call, and learns from its result (`learnFromCall`). Returns its value or its error. */
+/** Makes a call, and learns from its result (`learnFromCall`). Returns its value or the failure of the peer. */
 export async function callAndLearn<T>(
   peer: string,
   run: Run,
   deps: Limits & Pick<ConnectorDeps, "log">,
   call: () => Promise<T>,
-): Promise<Result<T>> {
-  const ended = await toResult(call());
-  const failure = "error" in ended && ended.error instanceof PeerFailure ? ended.error : undefined;
-  learnFromCall({ peer, failure }, run, deps);
-  return ended;
+): Promise<T | PeerFailure> {
+  const result = await orFailure(call());
+  learnFromCall({ peer, failure: result instanceof PeerFailure ? result : undefined }, run, deps);
+  return result;
 }
 
 /** A call that has ended. */

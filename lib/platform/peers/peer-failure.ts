@@ -56,3 +56,10 @@ export class PeerFailure extends Error {
     return this.kind === "unreachable" || this.kind === "unanswered" || this.kind === "throttled";
   }
 }
+
+/** Returns the value of a call, or the failure of its peer. Throws any other error. */
+export const orFailure = <T>(call: Promise<T>): Promise<T | PeerFailure> =>
+  call.catch((error: unknown) => {
+    if (error instanceof PeerFailure) return error;
+    throw error;
+  });

@@ -1,0 +1,47 @@
+import type { ConnectorDeps } from "../deps.ts";
+import { bindResponse } from "../exchange/bind-response.ts";
+import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
+import { decodeCredentialResponse } from "../exchange/messages.ts";
+import { openSealed, responseKeyPurpose } from "../exchange/sealed.ts";
+import type { SecurityKey } from "../model/security-key.ts";
+import type { Attestation } from "../model/webauthn.ts";
+
+const noResponseKey = "no response key";
+
+/** Why a response cannot be used yet: its response key may open when the vault has its key version again. */
+export const sealedResponseKey = "its response key cannot be decrypted";
+
+const unopenedReasons = ["undecryptable", "malformed", noResponseKey, sealedResponseKey];
+
+/** Whether a response opened with the response key at its position. @param result as `openAttestation` returns it */
+export const isOpened = (result: Attestation | string): boolean =>
+  typeof result !== "string" || !unopenedReasons.includes(result);
+
+/** Returns the message of a credential whose response cannot be used. */
+export const unusable = (reason: string): string => `The key maker's response cannot be used: ${reason}.`;
+
+/**
+ * Returns the attestation in a response, or why the response cannot be used for this credential. The position of a response names its
+ * credential, and the response key proves it (C11). Throws PeerFailure if the signing keys cannot be read.
+ */
+export async function openAttestation(
+  requestId: string,
+  key: SecurityKey,
+  index: number,
+  response: string,
+  deps: Pick<ConnectorDeps, "sealer" | "log" | "delivery">,
+): Promise<Attestation | string> {
+  const credential = key.credentials[index];
+  if (credential?.responseKey === undefined || credential.binding === undefined) return noResponseKey;
+  const context = { requestId, keyId: key.id, purpose: responseKeyPurpose(index) };
+  const privateJwk = await openSealed<PrivateKey>(credential.responseKey, context, deps);
+  if (privateJwk === undefined) return sealedResponseKey;
+  try {
+    const attestation = await decodeCredentialResponse(response, privateJwk, kid => deps.delivery.signingKey(kid));
+    const mismatch = bindResponse(attestation, credential.binding);
+    return mismatch === undefined ? attestation : `answers another request (${mismatch})`;
+  } catch (error) {
+    if (error instanceof ExchangeError) return error.reason;
+    throw error;
+  }
+}
