@@ -1,4 +1,4 @@
 import { prove } from "./play/prove.ts";
 import { createScenes } from "./scenes/create-scenes.ts";
 
-prove("create", createScenes);
+await prove("create", createScenes);

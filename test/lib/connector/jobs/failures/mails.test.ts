@@ -1,4 +1,4 @@
 import { prove } from "./play/prove.ts";
 import { mailScenes } from "./scenes/mail-scenes.ts";
 
-prove("mails", mailScenes);
+await prove("mails", mailScenes);

@@ -1,4 +1,4 @@
 import { prove } from "./play/prove.ts";
 import { onSiteScenes } from "./scenes/on-site-scenes.ts";
 
-prove("on-site", onSiteScenes);
+await prove("on-site", onSiteScenes);

@@ -1,4 +1,4 @@
 import { prove } from "./play/prove.ts";
 import { shipmentScenes } from "./scenes/shipment-scenes.ts";
 
-prove("shipments", shipmentScenes);
+await prove("shipments", shipmentScenes);

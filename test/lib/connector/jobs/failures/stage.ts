@@ -19,10 +19,7 @@ interface Trouble {
   readonly end?: (stage: Stage) => unknown;
 }
 
-/**
- * Where one row of the table is played: peers that no other test uses meanwhile, and a connector with a clock of its
- * own.
- */
+/** Where one row of the table is played: the peers, and a connector with a clock of its own. */
 export interface Stage {
   readonly peers: Peers;
   /** A connector of its own, which gets only the failures that a peer has for every caller. */

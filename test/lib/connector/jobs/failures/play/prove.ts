@@ -1,25 +1,33 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { newRequestId } from "../../../../../../lib/connector/model/draft.ts";
+import { days } from "../../../../../../lib/platform/time.ts";
+import { everyIdpOfFile } from "../../../../../support/connector/in-a-state.ts";
+import { peersOfFile, testConnector } from "../../../../../support/connector/test-connector.ts";
 import type { Scene } from "../stage.ts";
 import { readPart, tables, writePart } from "./document.ts";
-import { createLanes } from "./lane.ts";
 import { play, type Row } from "./play.ts";
 
 /** Defines the tests of one part of docs/failures.md: one for each failure of each call, and one that holds the document to them. */
-export function prove(part: string, scenes: readonly Scene[]): void {
-  const lanes = createLanes();
-  afterAll(() => lanes.close());
+export async function prove(part: string, scenes: readonly Scene[]): Promise<void> {
+  const peers = await peersOfFile();
+  const settings = everyIdpOfFile(peers);
+  const { storage } = await testConnector(peers);
   const cases = scenes.flatMap(scene =>
     scene.steps.flatMap(step => step.failures.map(failure => ({ scene, step, failure }))),
   );
   const proven = new Map<(typeof cases)[number], Row>();
 
-  describe.concurrent.each(cases.map(each => [nameOf(each), each] as const))("%s", (_, each) => {
-    test("leaves nothing lost, done twice or stuck", async () => {
-      const { row, wrong } = await lanes.during(each.scene.body(), stage => play(stage, each));
+  test.each(cases.map(each => [nameOf(each), each] as const))(
+    "%s: nothing is lost, done twice or stuck",
+    async (_, each) => {
+      // Half a day of looking-up shows what three do.
+      const connector = await testConnector(peers, { storage, settings, limits: { reconcileForMs: days(0.5) } });
+      const requestId = newRequestId(connector.context.random);
+      const { row, wrong } = await play({ peers, connector, requestId, body: each.scene.body() }, each);
       proven.set(each, row);
       expect(wrong).toEqual([]);
-    });
-  });
+    },
+  );
 
   test(`docs/failures.md has the table of what was proven: ${part}`, () => {
     const rowsOf = (scene: Scene) => cases.filter(each => each.scene === scene).flatMap(each => proven.get(each) ?? []);

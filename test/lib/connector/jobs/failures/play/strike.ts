@@ -1,21 +1,9 @@
 import type { Peers } from "../../../../../../local/peers/all.ts";
 import type { ConnectorOptions } from "../../../../../support/connector/test-connector.ts";
 import { deadAddress } from "../../../../../support/dead-address.ts";
-import type { Limits } from "../../../../../support/host/limits.ts";
 import type { Failure, Stage, Step } from "../stage.ts";
 
 const forEver = 1000;
-
-/** The time limit of a peer's calls: short where they hang, so that a time-out does not last. */
-const timeLimits: Readonly<Record<Step["at"]["peer"], keyof Limits>> = {
-  entra: "idpCallMs",
-  pingone: "idpCallMs",
-  aic: "idpCallMs",
-  delivery: "deliveryCallMs",
-  enrollment: "enrollmentCallMs",
-  rfpr: "enrollmentCallMs",
-  mail: "mailCallMs",
-};
 
 /** Makes the step's calls fail until `recover`. @returns what a connector needs for that */
 export async function strike(stage: Stage, { at }: Step, { by }: Failure): Promise<ConnectorOptions> {
@@ -28,7 +16,7 @@ export async function strike(stage: Stage, { at }: Step, { by }: Failure): Promi
   const { method, path, after = 0 } = at;
   if (after > 0) peer.fail({ kind: "delay", ms: 0, times: after, method, path });
   peer.fail({ ...by, times: forEver, method, path });
-  return by.kind === "hang" ? { limits: { [timeLimits[at.peer]]: 5000 } } : {};
+  return {};
 }
 
 export async function recover(stage: Stage, { at }: Step, { by }: Failure): Promise<void> {

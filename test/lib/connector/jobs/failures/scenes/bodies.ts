@@ -27,6 +27,3 @@ function at(idp_id: IdpId, body: Body): Body {
   for (const key of keysOf(body)) key.credentials = [{ idp_id, user_id: newUser() }];
   return body;
 }
-
-export const usersOf = (body: Body): readonly string[] =>
-  keysOf(body).flatMap(key => key.credentials.map(({ user_id }: Body) => user_id));

@@ -1,14 +1,21 @@
 import type { AccountStatus } from "../../../../../../local/peers/idp/accounts.ts";
+import { usersOf } from "../../../../../support/connector/in-a-state.ts";
 import type { Failure, Stage, Step } from "../stage.ts";
-import { usersOf } from "./bodies.ts";
-import { compensating, doneOrNot, words } from "./failure.ts";
+import { doneOrNot, notDone, words } from "./failure.ts";
 
-const call = (peer: string, name: string, at: Step["at"], failures: readonly Failure[]): Step => ({
-  peer,
-  call: name,
-  at,
-  failures,
-});
+/** Returns what makes the steps of one peer: `read` for its calls that change nothing, `write` for the others. */
+function callsOf(peer: string, name: Step["at"]["peer"], words: Parameters<typeof notDone>[0]) {
+  const step = (call: string, method: string, path: string, failures: readonly Failure[]): Step => ({
+    peer,
+    call,
+    at: { peer: name, method, path },
+    failures,
+  });
+  return {
+    read: (call: string, method: string, path: string) => step(call, method, path, notDone(words)),
+    write: (call: string, method: string, path: string) => step(call, method, path, doneOrNot(words)),
+  };
+}
 
 /** The step with failures that only its peer has. */
 export const also = (step: Step, ...more: readonly Failure[]): Step => ({
@@ -16,137 +23,67 @@ export const also = (step: Step, ...more: readonly Failure[]): Step => ({
   failures: [...step.failures, ...more],
 });
 
-/** The step with one failure of each distinct sort, where the same call fails in every way in another table. */
-export const briefly = (step: Step): Step => ({
-  ...step,
-  failures: step.failures.filter(({ name }) => brief.includes(name)),
-});
-
-const brief = ["connection refused", "400", "401", "429, Retry-After 90", "500", "closed", "closed though done"];
-
 /** The step with another name, where its failures mean something else. */
 export const as = (name: string, step: Step): Step => ({ ...step, call: name });
 
 /** The step where only the n-th call of a piece of work fails, and those after it. */
 export const later = (after: number, step: Step): Step => ({ ...step, at: { ...step.at, after } });
 
-const [graph, ping, am] = ["Entra ID", "PingOne", "Advanced Identity Cloud"];
-const device = "/devices/[^/]+$";
-
+const graph = callsOf("Entra ID", "entra", words.graph);
 export const entra = {
-  token: call(graph, "access token", { peer: "entra", method: "POST", path: "/oauth2/" }, compensating(words.oauth)),
-  options: call(
-    graph,
-    "creation options",
-    { peer: "entra", method: "GET", path: "creationOptions" },
-    compensating(words.graph),
-  ),
-  account: call(graph, "account", { peer: "entra", method: "GET", path: "/users/[^/]+$" }, compensating(words.graph)),
-  policy: call(
-    graph,
-    "passkey policy",
-    { peer: "entra", method: "GET", path: "/policies/" },
-    compensating(words.graph),
-  ),
-  registration: call(
-    graph,
-    "registration",
-    { peer: "entra", method: "POST", path: "/fido2Methods$" },
-    doneOrNot(words.graph),
-  ),
-  registered: call(
-    graph,
-    "registered keys",
-    { peer: "entra", method: "GET", path: "/fido2Methods$" },
-    compensating(words.graph),
-  ),
-  removal: call(
-    graph,
-    "removal of the key",
-    { peer: "entra", method: "DELETE", path: "/fido2Methods/[^/]+$" },
-    doneOrNot(words.graph),
-  ),
+  token: callsOf("Entra ID", "entra", words.oauth).read("access token", "POST", "/oauth2/"),
+  options: graph.read("creation options", "GET", "creationOptions"),
+  account: graph.read("account", "GET", "/users/[^/]+$"),
+  policy: graph.read("passkey policy", "GET", "/policies/"),
+  registration: graph.write("registration", "POST", "/fido2Methods$"),
+  registered: graph.read("registered keys", "GET", "/fido2Methods$"),
+  removal: graph.write("removal of the key", "DELETE", "/fido2Methods/[^/]+$"),
 };
 
+const ping = callsOf("PingOne", "pingone", words.flat);
+const device = "/devices/[^/]+$";
 export const pingone = {
-  token: call(ping, "access token", { peer: "pingone", method: "POST", path: "/as/token$" }, compensating(words.oauth)),
-  user: call(ping, "user by name", { peer: "pingone", method: "GET", path: "/users$" }, compensating(words.flat)),
-  device: call(ping, "new device", { peer: "pingone", method: "POST", path: "/devices$" }, doneOrNot(words.flat)),
-  activation: call(ping, "activation", { peer: "pingone", method: "POST", path: device }, doneOrNot(words.flat)),
-  name: call(ping, "name", { peer: "pingone", method: "PUT", path: "/nickname$" }, doneOrNot(words.flat)),
-  look: call(ping, "look at the device", { peer: "pingone", method: "GET", path: device }, compensating(words.flat)),
-  removal: call(
-    ping,
-    "removal of the device",
-    { peer: "pingone", method: "DELETE", path: device },
-    doneOrNot(words.flat),
-  ),
+  user: ping.read("user by name", "GET", "/users$"),
+  device: ping.write("new device", "POST", "/devices$"),
+  activation: ping.write("activation", "POST", device),
+  name: ping.write("name", "PUT", "/nickname$"),
+  look: ping.read("look at the device", "GET", device),
+  removal: ping.write("removal of the device", "DELETE", device),
 };
 
-const journey = { peer: "aic", method: "POST", path: "/authenticate$" } as const;
+const am = callsOf("Advanced Identity Cloud", "aic", words.am);
 export const aic = {
-  token: call(am, "access token", { peer: "aic", method: "POST", path: "/access_token$" }, compensating(words.oauth)),
-  begin: call(am, "begin of the journey", journey, compensating(words.am)),
-  user: call(am, "user's step", { ...journey, after: 1 }, doneOrNot(words.am)),
-  key: call(am, "key's step", journey, doneOrNot(words.am)),
-  devices: call(am, "devices of the user", { peer: "aic", method: "GET", path: "/webauthn$" }, compensating(words.am)),
-  removal: call(
-    am,
-    "removal of the device",
-    { peer: "aic", method: "DELETE", path: "/webauthn/[^/]+$" },
-    doneOrNot(words.am),
-  ),
+  user: later(1, am.write("user's step", "POST", "/authenticate$")),
+  key: am.write("key's step", "POST", "/authenticate$"),
+  devices: am.read("devices of the user", "GET", "/webauthn$"),
+  removal: am.write("removal of the device", "DELETE", "/webauthn/[^/]+$"),
 };
 
+const shipping = callsOf("delivery service", "delivery", words.flat);
 const one = "/shipments/[^/]+$";
-const shipping = "delivery service";
 export const delivery = {
-  transportKeys: call(
-    shipping,
-    "transport keys",
-    { peer: "delivery", method: "GET", path: "/transport-keys" },
-    compensating(words.flat),
-  ),
-  order: call(shipping, "order", { peer: "delivery", method: "POST", path: "/shipments$" }, doneOrNot(words.flat)),
-  shipment: call(shipping, "shipment", { peer: "delivery", method: "GET", path: one }, compensating(words.flat)),
-  signingKeys: call(
-    shipping,
-    "signing keys",
-    { peer: "delivery", method: "GET", path: "/sign.jwks" },
-    compensating(words.flat),
-  ),
-  lookUp: call(
-    shipping,
-    "look-up by reference",
-    { peer: "delivery", method: "GET", path: "/shipments$" },
-    compensating(words.flat),
-  ),
-  deletion: call(shipping, "deletion", { peer: "delivery", method: "DELETE", path: one }, doneOrNot(words.flat)),
+  transportKeys: shipping.read("transport keys", "GET", "/transport-keys"),
+  order: shipping.write("order", "POST", "/shipments$"),
+  shipment: shipping.read("shipment", "GET", one),
+  signingKeys: shipping.read("signing keys", "GET", "/sign.jwks"),
+  lookUp: shipping.read("look-up by reference", "GET", "/shipments$"),
+  deletion: shipping.write("deletion", "DELETE", one),
 };
 
+const api = callsOf("pre-registration API", "rfpr", words.flat);
 const request = "/authenticator-requests/[^/]+$";
-const api = "pre-registration API";
 export const enrollment = {
-  token: call(
-    "enrollment service",
-    "access token",
-    { peer: "enrollment", method: "POST", path: "/v1/token$" },
-    compensating(words.oauth),
-  ),
-  put: call(api, "hand over", { peer: "rfpr", method: "PUT", path: request }, doneOrNot(words.flat)),
-  read: call(api, "read", { peer: "rfpr", method: "GET", path: request }, compensating(words.flat)),
-  cancel: call(api, "cancel", { peer: "rfpr", method: "POST", path: "/cancel$" }, doneOrNot(words.flat)),
-  removal: call(api, "removal", { peer: "rfpr", method: "DELETE", path: request }, doneOrNot(words.flat)),
+  token: callsOf("enrollment service", "enrollment", words.oauth).read("access token", "POST", "/v1/token$"),
+  put: api.write("hand over", "PUT", request),
+  read: api.read("read", "GET", request),
+  cancel: api.write("cancel", "POST", "/cancel$"),
+  removal: api.write("removal", "DELETE", request),
 };
 
+const mails = callsOf("mail service", "mail", words.graph);
 export const mail = {
-  send: call("mail service", "send", { peer: "mail", method: "POST", path: "/emails:send$" }, doneOrNot(words.graph)),
-  lookUp: call(
-    "mail service",
-    "look-up",
-    { peer: "mail", method: "GET", path: "/emails/operations/" },
-    compensating(words.graph),
-  ),
+  send: mails.write("send", "POST", "/emails:send$"),
+  lookUp: mails.read("look-up", "GET", "/emails/operations/"),
 };
 
 export const expired = (idp: "entra" | "pingone" | "aic"): Failure => ({

@@ -1,7 +1,7 @@
 import type { Failure, Scene } from "../stage.ts";
 import { create } from "./acts.ts";
 import { mixed, onSite, shipped } from "./bodies.ts";
-import { aic, also, briefly, delivery, enrollment, entra, pingone, refusing } from "./calls.ts";
+import { aic, also, delivery, enrollment, entra, pingone, refusing } from "./calls.ts";
 
 /** Answered as throttling is, yet it does not pass. */
 const deviceCap: Failure = {
@@ -31,8 +31,8 @@ export const createScenes: readonly Scene[] = [
     steps: [
       entra.token,
       also(entra.options, ...(["unknown", "blocked", "forbidden"] as const).map(how => refusing("entra", how))),
-      also(briefly(entra.account), refusing("entra", "guest"), refusing("entra", "disabled")),
-      also(briefly(entra.policy), policyOff),
+      also(entra.account, refusing("entra", "guest"), refusing("entra", "disabled")),
+      also(entra.policy, policyOff),
     ],
   },
   {
@@ -40,7 +40,6 @@ export const createScenes: readonly Scene[] = [
     body: shipped("pingone"),
     act: create,
     steps: [
-      pingone.token,
       also(pingone.user, ...(["unknown", "disabled", "without_mfa"] as const).map(how => refusing("pingone", how))),
       also(pingone.device, refusing("pingone", "blocked"), refusing("pingone", "forbidden"), deviceCap),
     ],
@@ -49,13 +48,13 @@ export const createScenes: readonly Scene[] = [
     title: options,
     body: shipped("aic"),
     act: create,
-    steps: [aic.token, aic.begin, also(aic.user, refusing("aic", "unknown"))],
+    steps: [also(aic.user, refusing("aic", "unknown"))],
   },
   {
     title: "Hand-over of authenticators",
     body: onSite(),
     act: create,
-    steps: [briefly(enrollment.token), enrollment.put],
+    steps: [enrollment.token, enrollment.put],
   },
   {
     title: "Order of a shipment",
@@ -71,6 +70,6 @@ export const createScenes: readonly Scene[] = [
       peers.delivery.fail({ kind: "refuse", status: 400, method: "POST", body });
     },
     act: create,
-    steps: [briefly(pingone.look), pingone.removal, briefly(enrollment.token), enrollment.removal],
+    steps: [pingone.look, pingone.removal, enrollment.removal],
   },
 ];

@@ -1,7 +1,7 @@
 import type { Failure } from "../stage.ts";
 
 /** How a peer words a "no". */
-export type Words = (status: number) => unknown;
+type Words = (status: number) => unknown;
 
 const text = "A simulated refusal";
 export const words = {
@@ -11,28 +11,21 @@ export const words = {
   am: (status: number) => ({ code: status, reason: "Refused", message: text }),
 } satisfies Record<string, Words>;
 
-const page = "<html><body>This is not what you asked for.</body></html>";
-
-/** What can happen to any call: the peer does nothing of it, or it reads only. */
-export const compensating = (of: Words): readonly Failure[] => [
-  { name: "connection refused", by: "away" },
+/**
+ * What can happen to a call that changes nothing: one failure for each decision that the connector makes. That every peer's client takes a
+ * refused connection, a 5xx, a time-out, a response that breaks off and one that cannot be read like a lost connection:
+ * idp/every-kind.test.ts, platform/peers/call-peer.test.ts.
+ */
+export const notDone = (of: Words): readonly Failure[] => [
   ...[400, 401].map(status => ({ name: String(status), by: { kind: "refuse", status, body: of(status) } as const })),
-  { name: "404 of a proxy", by: { kind: "nonsense", status: 404, body: page } },
+  { name: "404 of a proxy", by: { kind: "nonsense", status: 404, body: "<html><body>Not found.</body></html>" } },
   { name: "429, Retry-After 90", by: { kind: "throttle", retryAfter: 90, body: of(429) } },
-  { name: "500", by: { kind: "refuse", status: 500, body: of(500) } },
-  { name: "time-out", by: { kind: "hang" } },
   { name: "closed", by: { kind: "drop" } },
-  { name: "cut off", by: { kind: "cut" } },
-  { name: "garbage", by: { kind: "nonsense", body: page } },
 ];
 
-/** What can happen to a call that changes something, once it is done. */
-const done = (of: Words): readonly Failure[] => [
-  { name: "500 though done", by: { kind: "refuse", status: 500, body: of(500), phase: "after" } },
-  { name: "time-out though done", by: { kind: "hang", phase: "after" } },
+/** What can happen to a call that changes something. Only without a connection it is certain that the peer has not done it. */
+export const doneOrNot = (of: Words): readonly Failure[] => [
+  { name: "connection refused", by: "away" },
+  ...notDone(of),
   { name: "closed though done", by: { kind: "drop", phase: "after" } },
-  { name: "cut off though done", by: { kind: "cut", phase: "after" } },
-  { name: "garbage though done", by: { kind: "nonsense", body: page, phase: "after" } },
 ];
-
-export const doneOrNot = (of: Words): readonly Failure[] => [...compensating(of), ...done(of)];

@@ -11,18 +11,14 @@ import {
   resend,
 } from "./acts.ts";
 import { onSite, shipped } from "./bodies.ts";
-import { also, as, briefly, delivery, enrollment, entra, later, mail, wrongShipments } from "./calls.ts";
+import { also, as, delivery, enrollment, entra, later, mail, wrongShipments } from "./calls.ts";
 
 const undelivered: Failure = {
   name: "taken, then failed",
   by: { begin: ({ peers }) => peers.mail.outcome({ status: "Failed", runningPolls: 0 }) },
 };
 
-/** Where the connection is refused, the send before it fails already. */
-const lookUp = {
-  ...as("look-up of a mail that was taken", mail.lookUp),
-  failures: mail.lookUp.failures.filter(({ by }) => by !== "away"),
-};
+const lookUp = as("look-up of a mail that was taken", mail.lookUp);
 
 export const mailScenes: readonly Scene[] = [
   {
@@ -30,11 +26,7 @@ export const mailScenes: readonly Scene[] = [
     body: shipped(),
     before: programmed,
     act: processCredentialRequests,
-    steps: [
-      also(briefly(as("PIN response", delivery.shipment)), ...wrongShipments),
-      also(mail.send, undelivered),
-      briefly(lookUp),
-    ],
+    steps: [also(as("PIN response", delivery.shipment), ...wrongShipments), also(mail.send, undelivered), lookUp],
   },
   {
     title: "PIN email of an authenticator, process-credential-requests",
@@ -42,7 +34,7 @@ export const mailScenes: readonly Scene[] = [
     before: enrolled,
     act: processCredentialRequests,
     // The first read brings the responses.
-    steps: [briefly(later(1, as("PIN response", enrollment.read)))],
+    steps: [later(1, as("PIN response", enrollment.read))],
   },
   {
     title: "Look-up of a PIN email that was taken and not answered, process-credential-requests",
@@ -57,7 +49,7 @@ export const mailScenes: readonly Scene[] = [
     before: complete(programmed),
     act: resend,
     mails: [1, 2],
-    steps: [briefly(as("PIN response", delivery.shipment)), also(briefly(mail.send), undelivered), briefly(lookUp)],
+    steps: [as("PIN response", delivery.shipment), also(mail.send, undelivered), lookUp],
   },
   {
     title: "resend-pin of an authenticator",
@@ -65,13 +57,13 @@ export const mailScenes: readonly Scene[] = [
     before: complete(enrolled),
     act: resend,
     mails: [1, 2],
-    steps: [enrollment.token, as("PIN response", enrollment.read)].map(briefly),
+    steps: [as("PIN response", enrollment.read)],
   },
   {
     title: "Version 1 shipment, process-shipments",
     body: () => shipmentBodyV1(),
     before: orderedV1,
     act: processShipments,
-    steps: [delivery.shipment, entra.registration, mail.send].map(briefly),
+    steps: [delivery.shipment, entra.registration, mail.send],
   },
 ];

@@ -3,7 +3,7 @@ import { authenticatorsOf, idAt } from "../../../../../support/connector/on-site
 import type { Failure, Scene, Stage } from "../stage.ts";
 import { cancel, cleanUp, complete, enrolled, processCredentialRequests, started } from "./acts.ts";
 import { mixed, onSite } from "./bodies.ts";
-import { as, briefly, delivery, enrollment, pingone, wrongResponses } from "./calls.ts";
+import { as, delivery, enrollment, pingone, wrongResponses } from "./calls.ts";
 import { words } from "./failure.ts";
 
 const wrongEnrollments = wrongResponses(({ peers, requestId }, sabotage) =>
@@ -70,7 +70,7 @@ export const onSiteScenes: readonly Scene[] = [
     before: notProduced,
     act: cancel,
     after: resumed,
-    steps: [delivery.deletion, enrollment.cancel, ...[enrollment.token, pingone.look, pingone.removal].map(briefly)],
+    steps: [delivery.deletion, enrollment.cancel, pingone.look, pingone.removal],
   },
   {
     title: "Cancel, the first deletion not answered",
@@ -81,7 +81,7 @@ export const onSiteScenes: readonly Scene[] = [
     },
     act: cancel,
     after: resumed,
-    steps: [briefly(as("shipment, read back", delivery.shipment))],
+    steps: [as("shipment, read back", delivery.shipment)],
   },
   {
     title: "Clean-up of an authenticator's request",
@@ -99,6 +99,6 @@ export const onSiteScenes: readonly Scene[] = [
       ...((await connector.context.requests.load(requestId)) === undefined ? [] : ["the request stays"]),
       ...authenticatorsOf(peers, requestId).map(({ id }) => `${id} stays at the pre-registration API`),
     ],
-    steps: [enrollment.token, enrollment.removal].map(briefly),
+    steps: [enrollment.removal],
   },
 ];

@@ -11,19 +11,7 @@ import {
   revoke,
 } from "./acts.ts";
 import { mixed, shipped } from "./bodies.ts";
-import {
-  aic,
-  also,
-  as,
-  briefly,
-  delivery,
-  enrollment,
-  entra,
-  expired,
-  pingone,
-  refusing,
-  wrongShipments,
-} from "./calls.ts";
+import { aic, also, as, delivery, enrollment, entra, expired, pingone, refusing, wrongShipments } from "./calls.ts";
 import { words } from "./failure.ts";
 
 const ownMissing: Failure = { name: "404 of its own", by: { kind: "refuse", status: 404, body: words.flat(404) } };
@@ -75,8 +63,8 @@ export const shipmentScenes: readonly Scene[] = [
     before: programmed,
     act: processCredentialRequests,
     steps: [
-      briefly(delivery.signingKeys),
-      briefly(entra.token),
+      delivery.signingKeys,
+      entra.token,
       also(entra.registration, expired("entra"), refusing("entra", "unknown")),
     ],
   },
@@ -85,18 +73,14 @@ export const shipmentScenes: readonly Scene[] = [
     body: shipped("pingone"),
     before: programmed,
     act: processCredentialRequests,
-    steps: [
-      briefly(pingone.token),
-      also(pingone.activation, expired("pingone"), refusing("pingone", "unknown")),
-      briefly(pingone.name),
-    ],
+    steps: [also(pingone.activation, expired("pingone"), refusing("pingone", "unknown")), pingone.name],
   },
   {
     title: activation,
     body: shipped("aic"),
     before: programmed,
     act: processCredentialRequests,
-    steps: [briefly(aic.token), also(aic.key, expired("aic"), refusing("aic", "unknown"))],
+    steps: [also(aic.key, expired("aic"), refusing("aic", "unknown"))],
   },
   {
     title: readBack,
@@ -117,28 +101,28 @@ export const shipmentScenes: readonly Scene[] = [
     body: shipped("aic"),
     before: unansweredAt("aic", "/authenticate$"),
     act: processCredentialRequests,
-    steps: [briefly(as("key's step once more", aic.key))],
+    steps: [as("key's step once more", aic.key)],
   },
   {
     title: revocation,
     body: shipped("entra"),
     before: complete(programmed),
     act: revoke,
-    steps: [briefly(entra.token), entra.registered, entra.removal],
+    steps: [entra.registered, entra.removal],
   },
   {
     title: revocation,
     body: shipped("pingone"),
     before: complete(programmed),
     act: revoke,
-    steps: [briefly(pingone.token), pingone.removal],
+    steps: [pingone.removal],
   },
   {
     title: revocation,
     body: shipped("aic"),
     before: complete(programmed),
     act: revoke,
-    steps: [briefly(aic.token), aic.devices, aic.removal],
+    steps: [aic.devices, aic.removal],
   },
   {
     title: "Look-up of an order that was taken and not answered, process-credential-requests",
@@ -152,6 +136,6 @@ export const shipmentScenes: readonly Scene[] = [
     body: mixed("pingone"),
     before: leftToUndo,
     act: processCredentialRequests,
-    steps: [pingone.look, pingone.removal, enrollment.token, enrollment.removal].map(briefly),
+    steps: [pingone.look, pingone.removal, enrollment.removal],
   },
 ];
