@@ -1,12 +1,13 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Idp } from "../../../../lib/connector/idp/contract.ts";
+import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { between, days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
+import { changedKeys, withIdps } from "../../../support/connector/changed-peers.ts";
+import { usersOf } from "../../../support/connector/in-a-state.ts";
 import {
   type ConnectorOptions,
   graphAt,
-  idpsOf,
   newUser,
   orderBody,
   peersOfFile,
@@ -38,7 +39,7 @@ async function ready(options: ConnectorOptions = {}, body: Body = withoutPins(or
   return {
     connector,
     requestId,
-    users: body.shipment.shipment_items.flatMap((item: Body) => item.credentials.map((one: Body) => one.user_id)),
+    users: usersOf(body),
     credential: async (index = 0) => {
       const { shipment } = await connector.read(requestId);
       return shipment?.shipment_items[0]?.credentials[index] ?? {};
@@ -46,9 +47,13 @@ async function ready(options: ConnectorOptions = {}, body: Body = withoutPins(or
   };
 }
 
-const changed = (change: (idp: Idp) => Partial<Idp>): ConnectorOptions => ({
-  ports: context => ({ idps: idpsOf(context, change) }),
-});
+/** The calls of the connector, of which an activation is lost on its way if `isLost` returns true. */
+const withLostActivation =
+  (call: Fetch, isLost: () => boolean): Fetch =>
+  async (url, init) => {
+    if (init?.method === "POST" && /fido2Methods$/.test(String(url)) && isLost()) throw new TypeError("lost");
+    return call(url, init);
+  };
 
 test("an activation that is answered with the id of another credential is read back, and then repeated", async () => {
   const { connector, users, credential } = await ready();
@@ -68,53 +73,15 @@ test("an activation that is answered with the id of another credential is read b
 });
 
 describe("an activation that fails for a transient reason", () => {
-  // jobs/failures/shipments.test.ts has the other reasons.
-  test("because it is answered 503 stays activation_pending with a message, and is tried again", async () => {
-    const { connector, requestId, users, credential } = await ready();
-    failing({ kind: "refuse", status: 503 });
-    expect(await connector.runCredentials()).toEqual({ processed: 1, activated: 0, failed: 0, pending: 1, left: 0 });
-    expect(await credential()).toMatchObject({
-      state: "activation_pending",
-      error_message: expect.stringContaining("A simulated fault"),
-      retryable_until: expect.any(String),
-    });
-    expect(await connector.read(requestId)).toMatchObject({ state: "started" });
-    connector.advance(seconds(90));
-    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 1, activated: 1 });
-    expect(await credential()).toMatchObject({ state: "active" });
-    expect((await credential()).error_message).toBeUndefined();
-    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-    expect(registrationsOf(users[0] ?? "")).toBe(1);
-  });
-
-  test("because its connection is refused stays activation_pending, too", async () => {
+  test("because its connection is refused does not count as sent", async () => {
     const { connector, requestId, credential } = await ready();
     const away = connector.anotherInstance({ settings: graphAt(peers, deadAddress) });
     await away.runCredentials();
     expect(await credential()).toMatchObject({ state: "activation_pending", error_message: expect.any(String) });
     expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBeUndefined();
-  });
-
-  test("backs off from 1 minute to 6 hours", async () => {
-    const { connector, requestId } = await ready();
-    failing({ kind: "refuse", status: 500, times: 100 });
-    const waits: number[] = [];
-    for (let attempt = 0; attempt < 12; attempt++) {
-      await connector.runCredentials("timer");
-      const { due } = await connector.keyRow(requestId);
-      waits.push(between(connector.now(), due?.at ?? ""));
-      connector.advance((waits.at(-1) ?? 0) - 1);
-      expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0 });
-      connector.advance(1);
-    }
-    expect(waits.map(wait => wait / minutes(1))).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360, 360]);
-    expect(posts()).toBe(12);
-    expect(connector.events("activation_failed")).toHaveLength(12);
-    expect(connector.events("activation_failed")[0]).toMatchObject({
-      keyId: "s-01-001",
-      index: 0,
-      error: { name: "PeerFailure" },
-    });
+    expect(away.events("activation_failed")).toMatchObject([
+      { keyId: "s-01-001", index: 0, error: { name: "PeerFailure" } },
+    ]);
   });
 
   test("is found to have succeeded also where Graph lists keys under GUIDs, from the first unanswered try on", async () => {
@@ -133,27 +100,6 @@ describe("an activation that fails for a transient reason", () => {
     await connector.runCredentials();
     expect(await credential()).toMatchObject({ state: "active" });
     expect(registrationsOf(users[0] ?? "")).toBe(1);
-  });
-
-  test("honours Retry-After, on demand too, and does not count as sent", async () => {
-    const { connector, requestId } = await ready();
-    failing({ kind: "throttle", retryAfter: 600 });
-    await connector.runCredentials();
-    connector.advance(seconds(599));
-    expect(await connector.runCredentials("on_demand")).toMatchObject({ processed: 0 });
-    expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBeUndefined();
-    connector.advance(seconds(1));
-    expect(await connector.runCredentials("on_demand")).toMatchObject({ activated: 1 });
-    expect(readBacks()).toBe(0);
-    expect(posts()).toBe(2);
-  });
-
-  test("is tried at once on demand where no peer asked to wait", async () => {
-    const { connector } = await ready();
-    failing({ kind: "refuse", status: 500 });
-    await connector.runCredentials();
-    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0 });
-    expect(await connector.runCredentials("on_demand")).toMatchObject({ activated: 1 });
   });
 });
 
@@ -235,46 +181,7 @@ describe("retryable_until", () => {
   });
 });
 
-describe("an activation that is refused", () => {
-  test.each<[string, (user: string) => void, string]>([
-    ["the user is gone", user => peers.entra.setUser(user, "unknown"), "does not exist"],
-    ["policy forbids it", user => peers.entra.setUser(user, "blocked"), "restriction policy"],
-    ["the challenge has expired", () => peers.entra.expireChallenges(), "challenge"],
-  ])("because %s is failed at once", async (_, prepare, message) => {
-    const { connector, requestId, users, credential } = await ready({}, orderBody());
-    prepare(users[0] ?? "");
-    expect(await connector.runCredentials()).toEqual({ processed: 1, activated: 0, failed: 1, pending: 0, left: 0 });
-    expect(await credential()).toMatchObject({ state: "failed", error_message: expect.stringContaining(message) });
-    expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
-    expect(posts()).toBe(1);
-    expect(await connector.queue("key")).toEqual([]);
-    connector.advance(days(1));
-    expect(await connector.runCredentials()).toMatchObject({ processed: 0 });
-  });
-});
-
 describe("an activation that is not answered", () => {
-  test("is read back first, by credential id, and is active where it was done", async () => {
-    const { connector, users, credential } = await ready();
-    failing({ kind: "drop", phase: "after" });
-    await connector.runCredentials();
-    expect(await credential()).toMatchObject({ state: "activation_pending" });
-    await connector.runCredentials();
-    expect(await credential()).toMatchObject({ state: "active" });
-    expect(posts()).toBe(1);
-    expect(readBacks()).toBe(1);
-    expect(registrationsOf(users[0] ?? "")).toBe(1);
-  });
-
-  test("is sent again where it was not", async () => {
-    const { connector, users, credential } = await ready();
-    failing({ kind: "drop", phase: "before" });
-    await connector.runCredentials();
-    await connector.runCredentials();
-    expect(await credential()).toMatchObject({ state: "active" });
-    expect([posts(), readBacks(), registrationsOf(users[0] ?? "")]).toEqual([2, 1, 1]);
-  });
-
   test.each<[string, readonly number[], (key: Body) => Body, ((user: string) => string)?]>([
     ["another key without a serial number", [1, 1], ({ serial_number: _, ...key }) => key],
     ["another credential of the same key", [2], key => key],
@@ -290,23 +197,8 @@ describe("an activation that is not answered", () => {
           credential.user_id = index === 0 ? user : otherSpelling(user);
       }
       let sent = 0;
-      const { connector, requestId } = await ready(
-        {
-          fetch: async (url, init) => {
-            if (init?.method === "POST" && /fido2Methods$/.test(String(url)) && ++sent === 2)
-              throw new TypeError("lost");
-            const answer = await fetch(url, init);
-            if (init?.method !== "GET" || !/shipments\/[^/]+$/.test(String(url))) return answer;
-            const shipment = (await answer.json()) as Body;
-            const shipment_items = shipment.shipment_items.map((item: Body) => ({
-              ...item,
-              product_data: item.product_data.map(change),
-            }));
-            return Response.json({ ...shipment, shipment_items });
-          },
-        },
-        body,
-      );
+      const lost = withLostActivation(changedKeys(change).fetch, () => ++sent === 2);
+      const { connector, requestId } = await ready({ fetch: lost }, body);
       await connector.runCredentials();
       connector.advance(minutes(1));
       await connector.runCredentials();
@@ -317,16 +209,13 @@ describe("an activation that is not answered", () => {
   );
 
   test("is recorded before it is sent: a create handler that dies in the call is read back by the next run", async () => {
-    const { connector, requestId, credential } = await ready({
-      ports: context => ({
-        idps: idpsOf(context, idp => ({
-          activate: async (...call) => {
-            await idp.activate(...call);
-            throw new Error("killed");
-          },
-        })),
-      }),
-    });
+    const killed = withIdps(({ activate }) => ({
+      activate: async (...call) => {
+        await activate(...call);
+        throw new Error("killed");
+      },
+    }));
+    const { connector, requestId, credential } = await ready({ ports: killed });
     await connector.runCredentials();
     expect(connector.events("work_failed")).toHaveLength(1);
     expect((await connector.keyRow(requestId)).credentials[0]?.triedAt).toBe(connector.now());
@@ -404,15 +293,15 @@ describe("an activation that is not answered", () => {
 
   test("and then refused is active where the first one arrives late", async () => {
     let calls = 0;
-    const { connector, users, credential } = await ready(
-      changed(idp => ({
+    const { connector, users, credential } = await ready({
+      ports: withIdps(({ activate }) => ({
         activate: async (...call) => {
           if (++calls === 1) throw new PeerFailure("IdP entra", "registration", "unanswered");
-          await idp.activate(...call);
+          await activate(...call);
           throw new PeerFailure("IdP entra", "registration", "refused", { detail: "The challenge was used." });
         },
       })),
-    );
+    });
     await connector.runCredentials();
     await connector.runCredentials();
     expect(await credential()).toMatchObject({ state: "activation_pending", error_message: "The challenge was used." });
@@ -457,9 +346,9 @@ describe("an activation that is not answered", () => {
   });
 
   describe("at an identity provider that offers no read-back", () => {
-    const blind = (idp: Idp): Partial<Idp> => ({ ...idp, isRegistered: async () => undefined });
+    const blind = { ports: withIdps(() => ({ isRegistered: async () => undefined })) };
     test("is sent once more", async () => {
-      const { connector, credential } = await ready(changed(blind));
+      const { connector, credential } = await ready(blind);
       failing({ kind: "drop", phase: "before" });
       await connector.runCredentials();
       await connector.runCredentials();
@@ -468,7 +357,7 @@ describe("an activation that is not answered", () => {
     });
 
     test("ends failed by a refusal, and may be registered", async () => {
-      const { connector, credential } = await ready(changed(blind));
+      const { connector, credential } = await ready(blind);
       failing({ kind: "drop", phase: "after" });
       await connector.runCredentials();
       await connector.runCredentials();
@@ -492,20 +381,6 @@ describe("credentials of one key", () => {
     expect(connector.events("credential_ended")).toMatchObject(
       users.map((_, index) => ({ keyId: "s-01-001", index, outcome: "activated", idp: "entra" })),
     );
-  });
-
-  test("do not wait for one that must wait", async () => {
-    const { connector, requestId, credential } = await ready({}, withoutPins(orderBody([3])));
-    failing({ kind: "refuse", status: 500 });
-    expect(await connector.runCredentials()).toEqual({ processed: 3, activated: 2, failed: 0, pending: 1, left: 0 });
-    expect((await credential(0)).state).toBe("activation_pending");
-    expect((await credential(1)).state).toBe("active");
-    const read = await connector.read(requestId);
-    expect(read).toMatchObject({ state: "started" });
-    expect(read.shipment?.shipment_items[0]?.state).toBe("processing");
-    connector.advance(seconds(60));
-    expect(await connector.runCredentials("timer")).toMatchObject({ processed: 1, activated: 1 });
-    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
   });
 
   test("roll up over the items: complete, partial and failed ones make a partial request", async () => {

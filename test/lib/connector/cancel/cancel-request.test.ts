@@ -3,12 +3,13 @@ import { listRequests } from "../../../../lib/connector/api/v2/list-requests.ts"
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
-import { days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
+import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
+import { withIdps, withPort } from "../../../support/connector/changed-peers.ts";
 import { crashing, withTable } from "../../../support/connector/crashing.ts";
+import { leaseElsewhere } from "../../../support/connector/in-a-state.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
-  idpsOf,
   orderBody,
   peersOfFile,
   refusalOf,
@@ -25,14 +26,12 @@ const cancelled = "The request was cancelled.";
 async function ordered(body: unknown = withoutPins(orderBody([2, 1])), state = 101) {
   const compensated: unknown[] = [];
   const connector = await testConnector(peers, {
-    ports: context => ({
-      idps: idpsOf(context, idp => ({
-        compensate: (handle, signal) => {
-          compensated.push(handle);
-          return idp.compensate(handle, signal);
-        },
-      })),
-    }),
+    ports: withIdps(({ compensate }) => ({
+      compensate: (handle, signal) => {
+        compensated.push(handle);
+        return compensate(handle, signal);
+      },
+    })),
   });
   const { requestId, shipmentId = "" } = await connector.order(body);
   if (shipmentId !== "") await peers.delivery.control(shipmentId, { state });
@@ -108,15 +107,6 @@ describe("a cancel", () => {
     expect(await refusalOf(cancel())).toMatchObject({ status: 409, body: { error_message: "The request has ended." } });
   });
 
-  test("cancels shipment and authenticators of one request together", async () => {
-    const { requestId, shipmentId, compensated, cancel, statesOf } = await ordered(mixedBody([1], [authenticator(2)]));
-    await cancel();
-    expect(await idsOfShipments()).not.toContain(shipmentId);
-    expect(authenticatorsOf(peers, requestId)).toMatchObject([{ state: "cancelled" }]);
-    expect(compensated).toHaveLength(3);
-    expect(await statesOf()).toEqual({ state: "cancelled", keys: ["cancelled", "cancelled,cancelled"] });
-  });
-
   test("leaves keys that are produced to be activated, without a word to the delivery service", async () => {
     const { connector, requestId, shipmentId, compensated, cancel, statesOf } = await ordered(
       mixedBody([1], [authenticator(1)]),
@@ -149,11 +139,10 @@ describe("a cancel", () => {
 
   test("waits for a job that has the lease of the request: 409 with Retry-After", async () => {
     const { connector, requestId, cancel } = await ordered();
-    const loaded = await connector.load(requestId);
-    const lease = { owner: "another", until: plus(connector.now(), minutes(2)) };
-    await connector.context.requests.save(loaded, { request: { ...loaded.request.value, lease } });
+    await leaseElsewhere(connector, requestId);
     expect(await refusalOf(cancel())).toMatchObject({ status: 409, headers: { "retry-after": "5" } });
     expect(deletions()).toBe(0);
+    expect(connector.events("cancel_not_done")).toEqual([]);
   });
 
   test("is refused while the request is being made, and later compensates what its create handler left", async () => {
@@ -251,20 +240,6 @@ describe("a cancel whose delivery call fails", () => {
     expect(deletions()).toBe(calls);
   });
 
-  test("because a gateway answers 503 with Retry-After though it was done: it is read back, and the request is cancelled", async () => {
-    const { connector, requestId, compensated, cancel } = await ordered();
-    const gateway = connector.anotherInstance({
-      fetch: async (url, init) => {
-        const response = await fetch(url, init);
-        if (init?.method !== "DELETE") return response;
-        return new Response(null, { status: 503, headers: { "retry-after": "7" } });
-      },
-    });
-    await cancel(gateway);
-    expect(await connector.read(requestId)).toMatchObject({ state: "cancelled" });
-    expect([deletions(), compensated.length]).toEqual([1, 3]);
-  });
-
   test("because the service answers 200 with an error is read back: nothing is cancelled while the shipment exists", async () => {
     const { connector, requestId, shipmentId, compensated, cancel } = await ordered();
     const body = { code: "locked", message: "The shipment is in production" };
@@ -332,41 +307,23 @@ describe("a cancel whose delivery call fails", () => {
     expect(await statesOf()).toMatchObject({ state: "complete" });
   });
 
-  test("ends by the job where the service fails each time and ships: the request continues as before", async () => {
-    const { connector, requestId, shipmentId, cancel, statesOf } = await ordered();
-    peers.delivery.fail({ kind: "refuse", status: 500, method: "DELETE", times: 100 });
-    expect(await refusalOf(cancel())).toMatchObject({ status: 503 });
-    await peers.delivery.control(shipmentId, { ship: true });
-    connector.advance(minutes(2));
-    await connector.runCredentials("timer");
-    expect(await connector.requestRow(requestId)).not.toHaveProperty("cancelling");
-    connector.advance(hours(1));
-    await connector.runShipments("timer");
-    await connector.runCredentials();
-    expect(await statesOf()).toMatchObject({ state: "complete" });
-  });
-
   test("continues by the job where the pre-registration API or an IdP does not answer after the shipment is gone", async () => {
-    for (const fail of [
-      () => peers.rfpr.fail({ kind: "refuse", status: 500, path: "/cancel", times: 100 }),
-      undefined,
-    ]) {
-      let isAway = true;
+    for (const isIdp of [false, true]) {
+      let isAway = isIdp;
       const connector = await testConnector(peers, {
-        ports: context => ({
-          idps: idpsOf(context, idp => ({
-            compensate: async (handle, signal) => {
-              if (fail === undefined && isAway) throw new PeerFailure("IdP", "undo", "unreachable");
-              await idp.compensate(handle, signal);
-            },
-          })),
-        }),
+        ports: withIdps(({ compensate }) => ({
+          compensate: async (handle, signal) => {
+            if (isAway) throw new PeerFailure("IdP", "undo", "unreachable");
+            await compensate(handle, signal);
+          },
+        })),
       });
       const { requestId, shipmentId = "" } = await connector.order(withoutPins(mixedBody([1], [authenticator(1)])));
       await peers.delivery.control(shipmentId, { state: 101 });
-      fail?.();
+      if (!isIdp) peers.rfpr.fail({ kind: "refuse", status: 500, path: "/cancel", times: 100 });
       const response = await refusalOf(cancelRequest(requestId, connector.context));
       expect(response.status).toBeGreaterThanOrEqual(500);
+      expect(connector.events("cancel_not_done")).toMatchObject([{ credentialRequestId: requestId }]);
       expect(await connector.read(requestId)).toMatchObject({ state: "started" });
       isAway = false;
       peers.rfpr.clearFaults();
@@ -385,30 +342,23 @@ describe("a cancel that waits for an IdP", () => {
     let isAway = true;
     const compensated: unknown[] = [];
     const connector = await testConnector(peers, {
-      ports: context => ({
-        idps: idpsOf(context, () => ({
-          compensate: async handle => {
-            if (isAway) throw new PeerFailure("IdP entra", "compensation", "unreachable");
-            compensated.push(handle);
-          },
-        })),
-      }),
+      ports: withIdps(() => ({
+        compensate: async handle => {
+          if (isAway) throw new PeerFailure("IdP entra", "compensation", "unreachable");
+          compensated.push(handle);
+        },
+      })),
     });
     const { requestId } = await connector.order(onSiteBody([authenticator(1)]));
     const cancel = async () =>
       expect(await refusalOf(cancelRequest(requestId, connector.context))).toMatchObject({ status: 503 });
     const polling = connector.anotherInstance({
-      ports: ({ rfpr }) => ({
-        ...(rfpr && {
-          rfpr: {
-            ...rfpr,
-            get: async id => {
-              await cancel();
-              return rfpr.get(id);
-            },
-          },
-        }),
-      }),
+      ports: withPort("rfpr", ({ get }) => ({
+        get: async id => {
+          await cancel();
+          return get(id);
+        },
+      })),
     });
     await (isPolledMeanwhile ? polling.runCredentials() : cancel());
     connector.advance(minutes(10));
@@ -431,17 +381,12 @@ describe("cancels that wait for a pre-registration API that does not answer", ()
     let calls = 0;
     const connector = await testConnector(peers, {
       limits: { callsAtOnce: 1 },
-      ports: ({ rfpr }) => ({
-        ...(rfpr && {
-          rfpr: {
-            ...rfpr,
-            cancel: async () => {
-              calls++;
-              throw new PeerFailure("pre-registration API", "cancel authenticator", "unanswered");
-            },
-          },
-        }),
-      }),
+      ports: withPort("rfpr", () => ({
+        cancel: async () => {
+          calls++;
+          throw new PeerFailure("pre-registration API", "cancel authenticator", "unanswered");
+        },
+      })),
     });
     for (let order = 0; order < 5; order++) {
       const { requestId } = await connector.order(onSiteBody([authenticator(1)]));
@@ -463,37 +408,23 @@ test("a cancel during which Key Vault is unavailable is answered with 503 and co
   const { connector, cancel, statesOf } = await ordered();
   const unavailable = new Fault("unavailable", "Key Vault is not available at the moment.", { retryAfter: 5 });
   const host = connector.anotherInstance({
-    ports: ({ sealer }) => ({ sealer: { ...sealer, open: () => Promise.reject(unavailable) } }),
+    ports: withPort("sealer", () => ({ open: () => Promise.reject(unavailable) })),
   });
   expect(await refusalOf(cancel(host))).toMatchObject({ status: 503, headers: { "retry-after": "5" } });
   await connector.runCredentials();
   expect((await statesOf()).state).toBe("cancelled");
 });
 
-describe("a cancel of which a peer asks to wait", () => {
-  test("is continued by the job after that peer's Retry-After, and not earlier on demand", async () => {
-    const { connector, requestId, cancel } = await ordered(onSiteBody([authenticator(1)]));
-    peers.rfpr.fail({ kind: "throttle", path: "/cancel", retryAfter: 600, times: 10 });
-    expect(await refusalOf(cancel())).toMatchObject({ status: 503, headers: { "retry-after": "600" } });
-    expect(connector.events("cancel_not_done")).toMatchObject([{ credentialRequestId: requestId }]);
-    const end = plus(connector.now(), seconds(600));
-    expect((await connector.requestRow(requestId)).due).toEqual({ queue: "reconcile", at: end, notBefore: end });
-  });
-});
-
 describe("a cancel of a request that is removed meanwhile", () => {
   test("fails, and logs no cancelled request", async () => {
     const { connector, requestId, cancel } = await ordered(onSiteBody([authenticator(1)]));
     const other = connector.anotherInstance({
-      ports: context => ({
-        requests: {
-          ...context.requests,
-          save: async (loaded, changes, options) => {
-            if (changes.request?.state === "cancelled") await context.requests.remove(await connector.load(requestId));
-            return context.requests.save(loaded, changes, options);
-          },
+      ports: withPort("requests", ({ save, remove }) => ({
+        save: async (loaded, changes, options) => {
+          if (changes.request?.state === "cancelled") await remove(await connector.load(requestId));
+          return save(loaded, changes, options);
         },
-      }),
+      })),
     });
     await expect(cancel(other)).rejects.toThrow("removed while it was cancelled");
     expect(connector.events("request_cancelled")).toEqual([]);

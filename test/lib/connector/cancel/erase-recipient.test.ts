@@ -7,7 +7,9 @@ import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
+import { withPort } from "../../../support/connector/changed-peers.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
+import { leaseElsewhere } from "../../../support/connector/in-a-state.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   newUser,
@@ -231,10 +233,7 @@ describe("erasing one recipient", () => {
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "partial" });
 
-    const loaded = await connector.load(requestId);
-    const [key] = loaded.keys;
-    const lease = { owner: "another", until: plus(connector.now(), minutes(2)) };
-    if (key) await connector.context.requests.save(loaded, { keys: [{ ...key.value, lease }] });
+    await leaseElsewhere(connector, requestId);
     expect(await erase()).toMatchObject(left("A job is working on the request."));
     connector.advance(minutes(3));
     peers.rfpr.fail({ kind: "refuse", status: 500, method: "DELETE", times: 100 });
@@ -307,18 +306,23 @@ describe("erasing one recipient", () => {
     let isErased = false;
     const host = connector.anotherInstance({
       ...polling.options,
-      ports: (context, more) => {
-        const { delivery, sealer } = context;
-        const signingKey: typeof delivery.signingKey = async (...given) => {
-          if (isErased && failure !== "vault") throw new PeerFailure("delivery service", "signing key", "unanswered");
-          return delivery.signingKey(...given);
+      ports: (context, clock) => {
+        const failing = {
+          ...withPort("delivery", ({ signingKey }) => ({
+            signingKey: async (...given) => {
+              if (isErased && failure !== "vault")
+                throw new PeerFailure("delivery service", "signing key", "unanswered");
+              return signingKey(...given);
+            },
+          }))(context, clock),
+          ...withPort("sealer", ({ open }) => ({
+            open: async (...given) => {
+              if (isErased && failure === "vault") throw new Fault("unavailable", "Key Vault is away.");
+              return open(...given);
+            },
+          }))(context, clock),
         };
-        const open: typeof sealer.open = async (...given) => {
-          if (isErased && failure === "vault") throw new Fault("unavailable", "Key Vault is away.");
-          return sealer.open(...given);
-        };
-        const failing = { delivery: { ...delivery, signingKey }, sealer: { ...sealer, open } };
-        return { ...failing, ...polling.options.ports({ ...context, ...failing }, more) };
+        return { ...failing, ...polling.options.ports({ ...context, ...failing }, clock) };
       },
     });
     const polled = host.runShipments().catch((error: unknown) => error);

@@ -6,11 +6,12 @@ import { pinResponseKeyPurpose, responseKeyPurpose, sealContext } from "../../..
 import type { KeyResponses } from "../../../../lib/connector/model/credential.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { sealResponse } from "../../../../local/peers/security-key/exchange-format.ts";
+import { changedKeys } from "../../../support/connector/changed-peers.ts";
+import { unanswered } from "../../../support/connector/in-a-state.ts";
 import {
   type ConnectorOptions,
   orderBody,
   peersOfFile,
-  refusalOf,
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
@@ -19,19 +20,14 @@ import type { Body } from "../api/v2/bodies.ts";
 const peers = await peersOfFile();
 
 /** Responses of shipments whose text was damaged on the way while `isDamaged` returns true. Their headers stay readable. */
-const damaging = (isDamaged: () => boolean): ConnectorOptions => ({
-  fetch: async (url, init) => {
-    const response = await fetch(url, init);
-    if (init?.method !== "GET" || !/shipments\/[^/]+$/.test(String(url)) || !isDamaged()) return response;
-    const body = (await response.json()) as Body;
-    for (const { product_data } of body.shipment_items)
-      for (const key of product_data) {
-        key.fido_credential_responses = key.fido_credential_responses.map(damaged);
-        key.fido_pin_response = damaged(key.fido_pin_response);
-      }
-    return Response.json(body);
-  },
-});
+const damaging = (isDamaged: () => boolean): ConnectorOptions =>
+  changedKeys(key => ({
+    ...key,
+    ...(isDamaged() && {
+      fido_credential_responses: key.fido_credential_responses.map(damaged),
+      fido_pin_response: damaged(key.fido_pin_response),
+    }),
+  }));
 
 const damaged = (jwe: string): string => {
   const [header, key, iv, text = "", tag] = jwe.split(".");
@@ -40,9 +36,7 @@ const damaged = (jwe: string): string => {
 
 /** A request whose order had no response, and whose shipment was found by look-up. */
 async function tentativelyLinked(connector: TestConnector, body: Body) {
-  peers.delivery.fail({ kind: "drop", method: "POST", phase: "after" });
-  const { body: refusal } = await refusalOf(connector.order(body));
-  const requestId = (refusal as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
+  const requestId = await unanswered(connector, peers, { taken: true, body });
   connector.advance(minutes(16));
   await connector.runCredentials("timer");
   const { delivery } = await connector.requestRow(requestId);

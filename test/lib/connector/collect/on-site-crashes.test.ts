@@ -3,11 +3,11 @@ import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts"
 import { createWithId } from "../../../../lib/connector/create/create-request.ts";
 import { newRequestId } from "../../../../lib/connector/model/draft.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
+import { withoutExpiry, withPort } from "../../../support/connector/changed-peers.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
+import { usersOf } from "../../../support/connector/in-a-state.ts";
 import { authenticator, authenticatorsOf, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
-  type ConnectorOptions,
-  idpsOf,
   peersOfFile,
   refusalOf,
   type TestConnector,
@@ -32,11 +32,6 @@ async function healed(connector: TestConnector): Promise<void> {
   }
   peers.rfpr.settings({ eager: false });
 }
-
-const usersOf = (body: Body): string[] =>
-  [...(body.shipment?.shipment_items ?? []), ...body.authenticators].flatMap((key: Body) =>
-    key.credentials.map(({ user_id }: Body) => user_id),
-  );
 
 /** What became of a request, asked of storage and of every peer; nothing may be lost, doubled or stuck. */
 async function outcome(connector: TestConnector, requestId: string, body: Body) {
@@ -112,16 +107,6 @@ describe("a create handler that dies at any of its calls", () => {
   });
 });
 
-/** Challenges have no end: the simulated IdP, whose clock is the real one, issues them for the day of the first step. */
-const withoutExpiry: NonNullable<ConnectorOptions["ports"]> = context => ({
-  idps: idpsOf(context, idp => ({
-    creationOptions: async (wanted, signal) => {
-      const { expiresAt: _, ...challenge } = await idp.creationOptions(wanted, signal);
-      return challenge;
-    },
-  })),
-});
-
 /** Lets a job die at each of its calls in turn, and heals. @returns at which calls it died */
 async function dyingJobs(
   arrange: (connector: TestConnector) => Promise<{ requestId: string; body: Body }>,
@@ -129,6 +114,7 @@ async function dyingJobs(
   check: (connector: TestConnector, requestId: string, body: Body, call: string) => Promise<void>,
 ): Promise<readonly string[]> {
   const calls: string[] = [];
+  // The simulated IdP, whose clock is the real one, issues challenges for the day of the first step.
   const connector = await testConnector(peers, { ports: withoutExpiry });
   for (let step = 0; ; step++) {
     const { requestId, body } = await arrange(connector);
@@ -177,16 +163,13 @@ describe("a job that dies at any of its calls", () => {
       const starting = Promise.withResolvers<void>();
       // The keys are handed over, the start is not written any more.
       const dead = connector.anotherInstance({
-        ports: ({ requests }) => ({
-          requests: {
-            ...requests,
-            save: (loaded, changes) => {
-              if (changes.request?.state !== "started") return requests.save(loaded, changes);
-              starting.resolve();
-              return new Promise(() => {});
-            },
+        ports: withPort("requests", ({ save }) => ({
+          save: (loaded, changes) => {
+            if (changes.request?.state !== "started") return save(loaded, changes);
+            starting.resolve();
+            return new Promise(() => {});
           },
-        }),
+        })),
       });
       void createWithId(requestId, createBodyV2.parse(body), {}, dead.context);
       await starting.promise;

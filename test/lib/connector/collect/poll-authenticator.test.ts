@@ -1,16 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
-import { idpFile } from "../../../../local/peers/all.ts";
+import { withoutExpiry, withPort } from "../../../support/connector/changed-peers.ts";
+import { everyIdpOfFile, pinIn } from "../../../support/connector/in-a-state.ts";
 import {
   type AuthenticatorWish,
   authenticator,
   authenticatorsOf,
   idAt,
-  mixedBody,
   onSiteBody,
   recordedCalls,
 } from "../../../support/connector/on-site.ts";
@@ -23,6 +20,7 @@ import {
 } from "../../../support/connector/test-connector.ts";
 
 const peers = await peersOfFile();
+const everyIdp = everyIdpOfFile(peers);
 const polls = () => peers.rfpr.count("GET", /authenticator-requests/);
 const activations = () => peers.entra.count("POST", /fido2Methods/);
 
@@ -71,29 +69,26 @@ describe("an authenticator that is enrolled", () => {
     );
     const [mail, ...others] = peers.mail.mails().filter(({ to }) => to.includes(body.recipient.email));
     expect([mail?.text?.includes(serialNumber ?? "none"), others]).toEqual([true, []]);
-    const pin = /^ {4}(\S+)\r?$/m.exec(mail?.text ?? "")?.[1] ?? "";
-    expect(peers.rfpr.opens(idAt(requestId), pin)).toBe(true);
+    expect(peers.rfpr.opens(idAt(requestId), pinIn(mail?.text))).toBe(true);
   });
 
   test("has its responses stored as received, before the row names them", async () => {
     const written: string[] = [];
     const { connector, requestId } = await waiting([authenticator(3)], {
-      ports: ({ requests, responses }) => ({
-        requests: {
-          ...requests,
-          save: async (loaded, changes) => {
+      ports: (context, clock) => ({
+        ...withPort("requests", ({ save }) => ({
+          save: (loaded, changes) => {
             if (changes.keys?.some(key => key.responses !== undefined)) written.push("row");
-            return requests.save(loaded, changes);
+            return save(loaded, changes);
           },
-        },
-        responses: {
-          ...responses,
+        }))(context, clock),
+        ...withPort("responses", ({ put }) => ({
           put: async (...args) => {
-            const name = await responses.put(...args);
+            const name = await put(...args);
             written.push("blob");
             return name;
           },
-        },
+        }))(context, clock),
       }),
     });
     const { serialNumber } = await peers.rfpr.enroll(idAt(requestId));
@@ -108,14 +103,10 @@ describe("an authenticator that is enrolled", () => {
   });
 
   test("keeps the order of its credentials, however slow and fast their IdPs are", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "idps-"));
-    onTestFinished(() => rmSync(directory, { recursive: true }));
-    const path = join(directory, "idps.yaml");
-    writeFileSync(path, idpFile(peers));
     const { calls, fetch } = recordedCalls(peers);
     const connector = await testConnector(peers, {
       fetch,
-      settings: { IDP_ENABLE_MULTI_IDP: "true", IDP_CONFIGURATION_PATH: path },
+      settings: everyIdp,
     });
     const users = Array.from({ length: 4 }, newUser);
     const [slow = "", fast = "", slower = "", last = ""] = users;
@@ -168,43 +159,9 @@ describe("an authenticator that is enrolled", () => {
     expect(activations()).toBe(3);
     expect(peers.mail.count("POST", /emails:send/)).toBe(3);
   });
-
-  test("is left alone while another host holds it", async () => {
-    const { connector, requestId, states } = await waiting();
-    await peers.rfpr.enroll(idAt(requestId));
-    const loaded = await connector.load(requestId);
-    const lease = { owner: "another", until: plus(connector.now(), seconds(180)) };
-    const keys = loaded.keys.map(({ value }) => ({ ...value, lease }));
-    await connector.context.requests.save(loaded, { keys });
-    await connector.runCredentials();
-    expect(polls()).toBe(0);
-    connector.advance(seconds(180));
-    await connector.runCredentials();
-    expect(await states()).toEqual(["complete"]);
-  });
 });
 
 describe("an authenticator that waits", () => {
-  test("is polled after 5 minutes, backing off to an hour, by a timer; on demand at once", async () => {
-    const { connector, requestId } = await waiting();
-    const waits: number[] = [];
-    for (let poll = 0; poll < 7; poll++) {
-      const { due } = await connector.keyRow(requestId, "a-01");
-      const wait = between(connector.now(), due?.at ?? "");
-      waits.push(wait / minutes(1));
-      connector.advance(wait - 1);
-      await connector.runCredentials("timer");
-      expect(polls()).toBe(poll);
-      connector.advance(1);
-      const report = await connector.runCredentials("timer");
-      expect(report).toEqual({ processed: 1, activated: 0, failed: 0, pending: 1, left: 0 });
-    }
-    expect(waits).toEqual([5, 5, 10, 20, 40, 60, 60]);
-    await connector.runCredentials("on_demand");
-    expect(polls()).toBe(8);
-    expect((await connector.queue("key")).length).toBe(1);
-  });
-
   test("does not hold back another of the request that is enrolled", async () => {
     const { connector, requestId, states } = await waiting([authenticator(), authenticator()]);
     await peers.rfpr.enroll(idAt(requestId, 1));
@@ -234,25 +191,7 @@ describe("an authenticator that waits", () => {
   });
 
   test("for 180 days where the IdP names no end", async () => {
-    const { connector, requestId, states } = await waiting(undefined, {
-      ports: ({ idps }) => ({
-        idps: {
-          ...idps,
-          get: id => {
-            const idp = idps.get(id);
-            return (
-              idp && {
-                ...idp,
-                creationOptions: async (wanted, signal) => {
-                  const { expiresAt: _, ...challenge } = await idp.creationOptions(wanted, signal);
-                  return challenge;
-                },
-              }
-            );
-          },
-        },
-      }),
-    });
+    const { connector, requestId, states } = await waiting(undefined, { ports: withoutExpiry });
     const { createdAt } = await connector.requestRow(requestId);
     const [shown] = authenticatorsOf(peers, requestId);
     expect(between(createdAt, shown?.expiresAt ?? "")).toBe(days(180));
@@ -285,14 +224,6 @@ describe("an authenticator that is not enrolled", () => {
     expect(await connector.queue("key")).toEqual([]);
   });
 
-  test("because it was deleted there: cancelled", async () => {
-    const { connector, requestId, states } = await waiting();
-    await connector.context.rfpr?.remove(idAt(requestId));
-    await connector.runCredentials();
-    expect(await states()).toEqual(["cancelled"]);
-    expect(connector.events("enrollment_poll_failed")).toMatchObject([{ keyId: "a-01" }]);
-  });
-
   test("and can no longer be enrolled after it was cancelled", async () => {
     const { connector, requestId, states } = await waiting();
     const started = peers.rfpr.begin(idAt(requestId));
@@ -319,53 +250,6 @@ describe("an authenticator that is not enrolled", () => {
   });
 });
 
-describe("a response that is not to be believed", () => {
-  // jobs/failures/on-site.test.ts has responses of a wrong signature, key, request or form.
-  test("because two were swapped is not activated, and says so; an honest one is", async () => {
-    const { connector, requestId, states, credentials } = await waiting([authenticator(2)]);
-    await peers.rfpr.enroll(idAt(requestId));
-    peers.rfpr.control(idAt(requestId), { sabotage: "swapped" });
-    await connector.runCredentials();
-    const problem = expect.stringMatching(/^The key maker's response cannot be used: /);
-    expect(await credentials()).toMatchObject(Array(2).fill({ state: "processing", error_message: problem }));
-    expect(activations()).toBe(0);
-    peers.rfpr.control(idAt(requestId), { sabotage: null });
-    connector.advance(hours(1));
-    await connector.runCredentials("timer");
-    expect(await states()).toEqual(["complete"]);
-    expect((await credentials()).map(({ error_message }) => error_message)).toEqual([undefined, undefined]);
-  });
-
-  test("of one credential does not hold back the other, which is activated and mailed while the first is asked for again", async () => {
-    let spoilt = true;
-    const { connector, requestId, states, credentials } = await waiting([authenticator(2)], {
-      ports: ({ rfpr }) => ({
-        ...(rfpr && {
-          rfpr: {
-            ...rfpr,
-            get: async (...args) => {
-              const response = await rfpr.get(...args);
-              const [first = "", ...others] = response.responses.credentials;
-              return spoilt
-                ? { ...response, responses: { ...response.responses, credentials: ["garbage", ...others] } }
-                : { ...response, responses: { ...response.responses, credentials: [first, ...others] } };
-            },
-          },
-        }),
-      }),
-    });
-    await peers.rfpr.enroll(idAt(requestId));
-    await connector.runCredentials();
-    expect(await credentials()).toMatchObject([{ state: "processing" }, { state: "active" }]);
-    expect((await connector.keyRow(requestId, "a-01")).mail.state).toBe("sent");
-    spoilt = false;
-    connector.advance(hours(1));
-    await connector.runCredentials("timer");
-    expect(await states()).toEqual(["complete"]);
-    expect(peers.mail.count("POST", /emails:send/)).toBe(1);
-  });
-});
-
 describe("a pre-registration API that fails while it is polled", () => {
   // jobs/failures/on-site.test.ts has the other failures.
   test("because it answers like a proxy: says so, and is asked again", async () => {
@@ -376,46 +260,17 @@ describe("a pre-registration API that fails while it is polled", () => {
     expect(await credentials()).toMatchObject([
       { state: "processing", error_message: expect.stringMatching(/^The enrollment could not be read: /) },
     ]);
+    expect(connector.events("enrollment_poll_failed")).toMatchObject([{ keyId: "a-01" }]);
     peers.rfpr.clearFaults();
     connector.advance(minutes(5));
     await connector.runCredentials("timer");
     expect(await states()).toEqual(["complete"]);
   });
 
-  test("because it cannot sign: the signing keys are read again later", async () => {
-    const { connector, requestId, states, credentials } = await waiting();
-    await peers.rfpr.enroll(idAt(requestId));
-    peers.delivery.fail({ kind: "refuse", path: "sign", status: 500, times: 3 });
-    await connector.runCredentials();
-    expect(await credentials()).toMatchObject([{ state: "processing", error_message: expect.any(String) }]);
-    connector.advance(minutes(5));
-    await connector.runCredentials("timer");
-    expect(await states()).toEqual(["complete"]);
-  });
-
-  test("by throttling: no other is asked in this run, and none before its time, on demand neither", async () => {
-    const { connector, states } = await waiting(
-      Array.from({ length: 3 }, () => authenticator()),
-      {
-        limits: { callsAtOnce: 1 },
-      },
-    );
-    peers.rfpr.fail({ kind: "throttle", method: "GET", retryAfter: 600 });
-    await connector.runCredentials();
-    expect(polls()).toBe(1);
-    connector.advance(seconds(600) - 1);
-    await connector.runCredentials("on_demand");
-    expect(polls()).toBe(1);
-    connector.advance(1);
-    await connector.runCredentials("timer");
-    expect(polls()).toBe(4);
-    expect(await states()).toEqual(["processing", "processing", "processing"]);
-  });
-
   test("by 502 with Retry-After: it is not asked again before that time, not even on demand", async () => {
     const failure = new PeerFailure("pre-registration API", "get", "unanswered", { status: 502, retryAfter: 7200 });
     const { connector, requestId } = await waiting(undefined, {
-      ports: ({ rfpr }) => ({ ...(rfpr && { rfpr: { ...rfpr, get: () => Promise.reject(failure) } }) }),
+      ports: withPort("rfpr", () => ({ get: () => Promise.reject(failure) })),
     });
     await connector.runCredentials();
     const end = plus(connector.now(), seconds(7200));
@@ -462,57 +317,5 @@ describe("a pre-registration API that fails while it is polled", () => {
     connector.advance(minutes(5));
     await connector.runCredentials("timer");
     expect(await states()).toEqual(["complete"]);
-  });
-});
-
-describe("a mixed request rolls up over both", () => {
-  type End = "active" | "failed" | "cancelled" | "open" | "partial";
-  const ends: readonly [shipped: End, onSite: End, state: string][] = [
-    ["active", "active", "complete"],
-    ["open", "active", "started"],
-    ["active", "open", "started"],
-    ["active", "partial", "partial"],
-    ["active", "failed", "partial"],
-    ["active", "cancelled", "partial"],
-    ["failed", "active", "partial"],
-    ["cancelled", "active", "partial"],
-    ["failed", "failed", "failed"],
-    ["failed", "cancelled", "failed"],
-    ["cancelled", "failed", "failed"],
-    ["cancelled", "cancelled", "cancelled"],
-  ];
-  test.each(ends)("shipped %s, on site %s: %s", async (shipped, onSite, state) => {
-    const connector = await testConnector(peers);
-    const body = mixedBody([1], [authenticator(2)]);
-    const { requestId, shipmentId = "" } = await connector.order(body);
-    if (shipped === "open") await peers.delivery.control(shipmentId, { state: 101 });
-    if (shipped === "failed")
-      peers.entra.setUser(body.shipment.shipment_items[0]?.credentials[0]?.user_id ?? "", "unknown");
-    if (shipped === "cancelled") {
-      await peers.delivery.control(shipmentId, { delete: true });
-      // The service knows others, so it means this one.
-      const other = await connector.order();
-      await peers.delivery.control(other.shipmentId ?? "", { state: 101 });
-      for (let poll = 0; poll < 2; poll++) {
-        await connector.runShipments();
-        connector.advance(hours(12));
-      }
-    }
-    const id = idAt(requestId);
-    if (onSite === "active") await peers.rfpr.enroll(id);
-    if (onSite === "partial") await peers.rfpr.enroll(id, { fails: [0] });
-    if (onSite === "failed") peers.rfpr.control(id, { fail: "Broken" });
-    if (onSite === "cancelled") peers.rfpr.control(id, { decline: "No" });
-    for (const run of ["runCredentials", "runShipments", "runCredentials"] as const) {
-      await connector[run]();
-      connector.advance(hours(12));
-    }
-    const read = await connector.read(requestId);
-    const response = (end: End) => ({ active: "complete", open: "processing" })[end as "active"] ?? end;
-    expect([read.shipment?.shipment_items[0]?.state, read.authenticators?.[0]?.state, read.state]).toEqual([
-      response(shipped),
-      response(onSite),
-      state,
-    ]);
   });
 });

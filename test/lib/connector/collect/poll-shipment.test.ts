@@ -2,17 +2,17 @@ import { describe, expect, test } from "vitest";
 import { createShipmentBodyV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
 import { createRequest } from "../../../../lib/connector/create/create-request.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
-import { between, days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
+import { days, hours, minutes, seconds } from "../../../../lib/platform/time.ts";
+import { changedKeys, changedShipment, withPort } from "../../../support/connector/changed-peers.ts";
+import { usersOf } from "../../../support/connector/in-a-state.ts";
 import {
   type ConnectorOptions,
-  idpsOf,
   newUser,
   orderBody,
   peersOfFile,
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
-import { deadAddress } from "../../../support/dead-address.ts";
 import { shipmentBodyV1 } from "../api/v1/shipment-body.ts";
 import { altered, type Body } from "../api/v2/bodies.ts";
 
@@ -33,24 +33,16 @@ async function ordered(
   const connector = on ?? (await testConnector(peers, options));
   const { requestId, shipmentId = "" } = await connector.order(body);
   if (state !== undefined) await peers.delivery.control(shipmentId, { state });
-  const users = body.shipment.shipment_items.flatMap((item: Body) => item.credentials.map((one: Body) => one.user_id));
-  return { connector, requestId, shipmentId, users };
+  return { connector, requestId, shipmentId, users: usersOf(body) };
 }
 
 const credentialOf = async ({ connector, requestId }: Ordered, item = 0, credential = 0) =>
   (await connector.read(requestId)).shipment?.shipment_items[item]?.credentials[credential];
 
+const mailsFor = ([user = ""]: readonly string[]) => peers.mail.mails().filter(({ text }) => text?.includes(user));
+
 const registered = (users: readonly string[]) =>
   peers.entra.registrations().filter(({ userId }) => users.includes(userId));
-
-/** An answer of the delivery service's shipment, changed on its way. */
-const answering = (change: (shipment: Body) => Body): ConnectorOptions => ({
-  fetch: async (url, init) => {
-    const answer = await fetch(url, init);
-    if (init?.method !== "GET" || !/shipments\/[^/]+$/.test(String(url)) || !answer.ok) return answer;
-    return Response.json(change(await answer.json()));
-  },
-});
 
 describe("a shipment in state", () => {
   test.each([
@@ -78,126 +70,63 @@ describe("a shipment in state", () => {
     expect(await one.connector.read(one.requestId)).toMatchObject({ state: "complete" });
   });
 
-  test.each([105, 106])("%i without responses is shown and polled again", async state => {
-    const one = await ordered(
-      { state },
-      answering(shipment => ({ ...shipment, shipment_items: [] })),
-    );
-    await one.connector.runShipments();
-    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
-    expect(await one.connector.read(one.requestId)).toMatchObject({
-      error_message: expect.stringContaining("The delivery service reports"),
-    });
-    expect(await one.connector.queue("poll")).toHaveLength(1);
-  });
-
-  test.each([
+  test.each<[number, string | undefined, ((shipment: Body) => Body)?]>([
+    [101, undefined],
+    [102, undefined],
+    [105, "Shipment Lost/Missing", shipment => ({ ...shipment, shipment_items: [] })],
+    [106, "Delivery Exception", shipment => ({ ...shipment, shipment_items: [] })],
     [8, "Error: Processing Error, contact Support"],
     [9, "Error: DPL Match"],
     [99, "Error: Shipping error, contact Support"],
     [1, "Incomplete Shipping Request"],
     [6, "Incomplete"],
     [7, "Address is undeliverable or could not be understood"],
-  ])("%i is shown as %s and polled again", async (state, message) => {
-    const one = await ordered({ state });
-    await one.connector.runShipments();
-    expect(await one.connector.read(one.requestId)).toMatchObject({
-      state: "started",
-      error_message: `The delivery service reports: ${message}`,
-    });
-    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
-    expect(await one.connector.queue("poll")).toHaveLength(1);
-    await peers.delivery.control(one.shipmentId, { ship: true });
-    await one.connector.runShipments();
-    expect(await credentialOf(one)).toMatchObject({ state: "activation_pending" });
-    expect((await one.connector.read(one.requestId)).error_message).toBeUndefined();
-  });
-
-  test.each([101, 102])("%i is in progress: the request stays open without an error", async state => {
-    const one = await ordered({ state });
-    await one.connector.runShipments();
-    const read = await one.connector.read(one.requestId);
-    expect(read.state).toBe("started");
-    expect(read.error_message).toBeUndefined();
-    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
-  });
-
-  test.each([
-    [42, "Something new"],
-    [107, "Returned to sender"],
-    [1000, undefined],
-  ])("%i, which is unknown, is open and its message shown, its responses left alone", async (id, message) => {
-    const one = await ordered(
-      {},
-      answering(shipment => ({
+    ...(
+      [
+        ["Something new", 42],
+        ["Returned to sender", 107],
+        [undefined, 1000],
+      ] as const
+    ).map(([message, id]): [number, string, (shipment: Body) => Body] => [
+      id,
+      message ?? "state 1000",
+      shipment => ({
         ...shipment,
         shipment_state: { shipment_state_id: id, ...(message && { shipment_state_message: message }) },
-      })),
-    );
-    await one.connector.runShipments();
-    expect(await one.connector.read(one.requestId)).toMatchObject({
-      state: "started",
-      error_message: `The delivery service reports: ${message ?? "state 1000"}`,
-    });
-    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
-    expect(await one.connector.queue("poll")).toHaveLength(1);
-  });
+      }),
+    ]),
+  ])(
+    "%i without responses that count is shown as %j and polled again",
+    async (state, message, change = same => same) => {
+      let isOver = false;
+      const known = state < 107 && state !== 42;
+      const one = await ordered(
+        known ? { state } : {},
+        changedShipment(shipment => (isOver ? shipment : change(shipment))),
+      );
+      await one.connector.runShipments();
+      const read = await one.connector.read(one.requestId);
+      expect([read.state, read.error_message]).toEqual([
+        "started",
+        message && `The delivery service reports: ${message}`,
+      ]);
+      expect(await credentialOf(one)).toMatchObject({ state: "processing" });
+      expect(await one.connector.queue("poll")).toHaveLength(1);
+      isOver = true;
+      await peers.delivery.control(one.shipmentId, { ship: true });
+      await one.connector.runShipments();
+      expect(await credentialOf(one)).toMatchObject({ state: "activation_pending" });
+      expect((await one.connector.read(one.requestId)).error_message).toBeUndefined();
+    },
+  );
 });
 
 describe("polling", () => {
-  test("begins 1 hour after the order and backs off to 6 hours", async () => {
-    const { connector, requestId } = await ordered({ state: 101 });
-    const waits: number[] = [];
-    for (let poll = 0; poll < 6; poll++) {
-      const { due } = await connector.requestRow(requestId);
-      waits.push(between(connector.now(), due?.at ?? ""));
-      connector.advance((waits.at(-1) ?? 0) - 1);
-      expect(await connector.runShipments("timer")).toMatchObject({ answered: 0 });
-      connector.advance(1);
-      expect(await connector.runShipments("timer")).toMatchObject({ answered: 1 });
-    }
-    expect(waits.map(wait => wait / hours(1))).toEqual([1, 1, 2, 4, 6, 6]);
-    expect(polls()).toBe(6);
-  });
-
-  // jobs/failures/shipments.test.ts has the other failures.
-  test("goes on where the service is overloaded, which is shown", async () => {
-    const one = await ordered();
-    peers.delivery.fail({ kind: "refuse", status: 503, path: "shipments/", times: 3 });
-    expect(await one.connector.runShipments()).toMatchObject({ failed: 1 });
-    const event = { credentialRequestId: one.requestId, error: { name: "PeerFailure" } };
-    expect(one.connector.events("poll_failed")).toMatchObject([event]);
-    expect(await one.connector.read(one.requestId)).toMatchObject({
-      state: "started",
-      error_message: expect.stringContaining("The shipment could not be read"),
-    });
-    peers.delivery.clearFaults();
-    one.connector.advance(hours(1));
-    await one.connector.runShipments("timer");
-    expect(await credentialOf(one)).toMatchObject({ state: "activation_pending" });
-    expect((await one.connector.read(one.requestId)).error_message).toBeUndefined();
-  });
-
-  test.each([90, 7200])("waits for a Retry-After of %i seconds, on demand too, and no longer", async retryAfter => {
-    const one = await ordered();
-    peers.delivery.fail({ kind: "throttle", path: "shipments/", retryAfter });
-    await one.connector.runShipments();
-    one.connector.advance(seconds(retryAfter - 1));
-    expect(await one.connector.runShipments("on_demand")).toMatchObject({ answered: 0 });
-    one.connector.advance(seconds(1));
-    expect(await one.connector.runShipments("on_demand")).toMatchObject({ answered: 1 });
-  });
-
   test("of the others goes on in the same timer run when the Retry-After of the service is over", async () => {
     const slept: number[] = [];
     const connector = await testConnector(peers, {
       limits: { callsAtOnce: 1 },
-      ports: (_, clock) => ({
-        sleep: async ms => {
-          slept.push(ms);
-          clock.advance(ms);
-        },
-      }),
+      ports: (_, clock) => ({ sleep: async ms => clock.advance(slept.push(ms) && ms) }),
     });
     for (let n = 0; n < 3; n++) await connector.order();
     connector.advance(hours(1));
@@ -206,44 +135,11 @@ describe("polling", () => {
     expect(slept).toEqual([seconds(60)]);
   });
 
-  test("takes what is ready and continues for the rest", async () => {
-    let ready = 1;
-    const one = await ordered(
-      { body: orderBody([1, 2]) },
-      answering(shipment => ({
-        ...shipment,
-        shipment_items: shipment.shipment_items.map((item: Body, index: number) =>
-          index < ready ? item : { ...item, product_data: [] },
-        ),
-      })),
-    );
-    await one.connector.runShipments();
-    expect(await credentialOf(one, 0)).toMatchObject({ state: "activation_pending" });
-    expect(await credentialOf(one, 1)).toMatchObject({ state: "processing" });
-    await one.connector.runCredentials();
-    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "started" });
-    ready = 2;
-    one.connector.advance(hours(1));
-    await one.connector.runShipments("timer");
-    await one.connector.runCredentials();
-    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "complete" });
-    expect(registered(one.users)).toHaveLength(3);
-  });
-
   test("takes a key's responses one by one", async () => {
     let ready = 1;
     const one = await ordered(
       { body: orderBody([3]) },
-      answering(shipment => ({
-        ...shipment,
-        shipment_items: shipment.shipment_items.map((item: Body) => ({
-          ...item,
-          product_data: item.product_data.map((key: Body) => ({
-            ...key,
-            fido_credential_responses: key.fido_credential_responses.slice(0, ready),
-          })),
-        })),
-      })),
+      changedKeys(key => ({ ...key, fido_credential_responses: key.fido_credential_responses.slice(0, ready) })),
     );
     await one.connector.runShipments();
     await one.connector.runCredentials();
@@ -257,95 +153,52 @@ describe("polling", () => {
     await one.connector.runCredentials();
     expect(await one.connector.read(one.requestId)).toMatchObject({ state: "complete" });
     expect(registered(one.users)).toHaveLength(3);
-    expect(peers.mail.mails().filter(({ text }) => text?.includes(one.users[0] ?? ""))).toHaveLength(1);
+    expect(mailsFor(one.users)).toHaveLength(1);
   });
 
-  test("keeps earlier responses if the service sends the rest later without them", async () => {
-    let shown: readonly [from: number, to: number] = [0, 1];
-    const one = await ordered(
-      { body: orderBody([2]) },
-      answering(shipment => ({
-        ...shipment,
-        shipment_items: shipment.shipment_items.map((item: Body) => ({
-          ...item,
-          product_data: item.product_data.map(({ fido_pin_response: pin, ...key }: Body) => ({
-            ...key,
-            ...(shown[0] === 0 && { fido_pin_response: pin }),
-            fido_credential_responses: key.fido_credential_responses.map((response: string, index: number) =>
-              index >= shown[0] && index < shown[1] ? response : "",
-            ),
-          })),
-        })),
-      })),
+  const slice = (key: Body, from: number, to: number) =>
+    key.fido_credential_responses.map((response: string, index: number) =>
+      index >= from && index < to ? response : "",
     );
-    const { connector, requestId, users } = one;
+  const pin = (key: Body, text: string) => ({ ...key, fido_pin_response: text });
+  test.each<[string, (key: Body) => Body, (key: Body) => Body, ((key: Body) => Body)?]>([
+    [
+      "keeps earlier responses if the service sends the rest later without them",
+      key => ({ ...key, fido_credential_responses: slice(key, 0, 1) }),
+      ({ fido_pin_response: _, ...key }) => ({ ...key, fido_credential_responses: slice(key, 1, 2) }),
+    ],
+    [
+      "keeps the earlier PIN response if the service sends another text in its place with the rest",
+      key => ({ ...key, fido_credential_responses: slice(key, 0, 1) }),
+      key => pin(key, "purged"),
+    ],
+    [
+      "keeps a later PIN response if the earlier one does not open",
+      key => pin({ ...key, fido_credential_responses: slice(key, 0, 1) }, "not ready"),
+      key => key,
+      key => pin(key, "purged"),
+    ],
+  ])("%s", async (_, first, second, last = second) => {
+    let change = first;
+    const { connector, requestId, users } = await ordered(
+      { body: orderBody([2]) },
+      changedKeys(key => change(key)),
+    );
     await connector.runShipments();
-    shown = [1, 2];
-    await connector.runJobs();
+    change = second;
+    await connector.runShipments();
+    change = last;
+    await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
     expect(registered(users)).toHaveLength(2);
-    expect(peers.mail.mails().filter(({ text }) => text?.includes(users[0] ?? ""))).toHaveLength(1);
-  });
-
-  test("keeps the earlier PIN response if the service sends another text in its place with the rest", async () => {
-    let later = false;
-    const one = await ordered(
-      { body: orderBody([2]) },
-      answering(shipment => ({
-        ...shipment,
-        shipment_items: shipment.shipment_items.map((item: Body) => ({
-          ...item,
-          product_data: item.product_data.map((key: Body) => ({
-            ...key,
-            ...(later && { fido_pin_response: "purged" }),
-            fido_credential_responses: key.fido_credential_responses.slice(0, later ? 2 : 1),
-          })),
-        })),
-      })),
-    );
-    const { connector, requestId, users } = one;
-    await connector.runShipments();
-    later = true;
-    await connector.runJobs();
-    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-    expect(peers.mail.mails().filter(({ text }) => text?.includes(users[0] ?? ""))).toHaveLength(1);
-  });
-
-  test("keeps a later PIN response if the earlier one does not open", async () => {
-    let later = false;
-    let purged = false;
-    const one = await ordered(
-      { body: orderBody([2]) },
-      answering(shipment => ({
-        ...shipment,
-        shipment_items: shipment.shipment_items.map((item: Body) => ({
-          ...item,
-          product_data: item.product_data.map((key: Body) => ({
-            ...key,
-            ...((!later || purged) && { fido_pin_response: "not ready" }),
-            fido_credential_responses: key.fido_credential_responses.slice(0, later ? 2 : 1),
-          })),
-        })),
-      })),
-    );
-    const { connector, users } = one;
-    await connector.runShipments();
-    later = true;
-    await connector.runShipments();
-    purged = true;
-    await connector.runCredentials();
-    expect(peers.mail.mails().filter(({ text }) => text?.includes(users[0] ?? ""))).toHaveLength(1);
+    expect(mailsFor(users)).toHaveLength(1);
   });
 
   test("takes the keys that are programmed if the service sends null in the place of one that is not", async () => {
+    let ready = 1;
     const one = await ordered(
-      { body: altered(orderBody([1, 1]), {}) },
-      answering(shipment => ({
-        ...shipment,
-        shipment_items: shipment.shipment_items.map((item: Body, index: number) =>
-          index === 0 ? item : { ...item, product_data: [null] },
-        ),
-      })),
+      { body: orderBody([1, 1]) },
+      changedKeys((key, item) => (item < ready ? key : null)),
     );
     const versions = async () => (await one.connector.load(one.requestId)).keys.map(({ version }) => version);
     const before = await versions();
@@ -354,6 +207,11 @@ describe("polling", () => {
     expect((await credentialOf(one, 1))?.state).toBe("processing");
     // Only the row of the security key with news is written.
     expect((await versions()).map((etag, index) => etag === before[index])).toEqual([false, true]);
+    await one.connector.runCredentials();
+    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "started" });
+    ready = 2;
+    await one.connector.runJobs();
+    expect(await one.connector.read(one.requestId)).toMatchObject({ state: "complete" });
   });
 
   test("loses no response to an earlier poll whose host was suspended until another one had polled and saved", async () => {
@@ -362,29 +220,19 @@ describe("polling", () => {
     const body = orderBody([2]);
     const one = await ordered({ body });
     const { connector, requestId } = one;
-    const partly = answering(shipment => ({
-      ...shipment,
-      shipment_items: shipment.shipment_items.map((item: Body) => ({
-        ...item,
-        product_data: item.product_data.map(({ fido_pin_response: _, ...key }: Body) => ({
-          ...key,
-          fido_credential_responses: key.fido_credential_responses.slice(0, 1),
-        })),
-      })),
-    }));
     const early = connector.anotherInstance({
-      ...partly,
-      ports: ({ delivery }) => ({
-        delivery: {
-          ...delivery,
-          getShipment: async id => {
-            const shipment = await delivery.getShipment(id);
-            suspended.resolve();
-            await resumed.promise;
-            return shipment;
-          },
+      ...changedKeys(({ fido_pin_response: _, ...key }) => ({
+        ...key,
+        fido_credential_responses: key.fido_credential_responses.slice(0, 1),
+      })),
+      ports: withPort("delivery", ({ getShipment }) => ({
+        getShipment: async id => {
+          const shipment = await getShipment(id);
+          suspended.resolve();
+          await resumed.promise;
+          return shipment;
         },
-      }),
+      })),
     });
     const earlyRun = early.runShipments();
     await suspended.promise;
@@ -396,7 +244,7 @@ describe("polling", () => {
     await peers.delivery.control(one.shipmentId, { purge: true });
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-    expect(peers.mail.mails().filter(({ text }) => text?.includes(one.users[0] ?? ""))).toHaveLength(1);
+    expect(mailsFor(one.users)).toHaveLength(1);
   });
 });
 
@@ -462,34 +310,37 @@ describe("a shipment that the service does not know", () => {
     expect((await connector.queue("poll")).map(({ requestId }) => requestId)).not.toContain(gone.requestId);
   });
 
+  /** A host whose run has polled the first shipment when it asks for the second one: then something else happens. */
+  const pausing = ({ connector, requestId }: Ordered, second: Ordered, meanwhile: () => Promise<void>) => {
+    const released = Promise.withResolvers<void>();
+    return connector.anotherInstance({
+      ports: (context, clock) => ({
+        ...withPort("requests", ({ save }) => ({
+          save: async (loaded, changes, options) => {
+            const saved = await save(loaded, changes, options);
+            if (changes.request?.id === requestId && changes.request.lease === undefined) released.resolve();
+            return saved;
+          },
+        }))(context, clock),
+        ...withPort("delivery", ({ getShipment }) => ({
+          getShipment: async id => {
+            if (id === second.shipmentId) {
+              await released.promise;
+              await meanwhile();
+            }
+            return getShipment(id);
+          },
+        }))(context, clock),
+      }),
+    });
+  };
+
   test("and that two runs poll at the same time is counted once, and cancelled by one of them", async () => {
     const { gone, other, connector } = await missing();
     await ordered({ state: 101, on: connector });
     await connector.runShipments();
     connector.advance(hours(24));
-    const released = Promise.withResolvers<void>();
-    const late = connector.anotherInstance({
-      ports: ({ requests, delivery }) => ({
-        requests: {
-          ...requests,
-          save: async (loaded, changes, options) => {
-            const saved = await requests.save(loaded, changes, options);
-            if (changes.request?.id === gone.requestId && changes.request.lease === undefined) released.resolve();
-            return saved;
-          },
-        },
-        delivery: {
-          ...delivery,
-          getShipment: async id => {
-            if (id === other.shipmentId) {
-              await released.promise;
-              await connector.runShipments();
-            }
-            return delivery.getShipment(id);
-          },
-        },
-      }),
-    });
+    const late = pausing(gone, other, async () => void (await connector.runShipments()));
     await late.runShipments();
     expect((await connector.requestRow(gone.requestId)).delivery?.missing?.count).toBe(2);
     await late.runShipments();
@@ -511,45 +362,22 @@ describe("a shipment that the service does not know", () => {
       await connector.runShipments();
       connector.advance(hours(12));
     }
-    const released = Promise.withResolvers<void>();
     const hasAsked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<void>();
     const second = connector.anotherInstance({
-      ports: ({ delivery }) => ({
-        delivery: {
-          ...delivery,
-          getShipment: async id => {
-            if (id !== shipmentId) return delivery.getShipment(id);
-            hasAsked.resolve();
-            await answer.promise;
-            return found;
-          },
+      ports: withPort("delivery", ({ getShipment }) => ({
+        getShipment: async id => {
+          if (id !== shipmentId) return getShipment(id);
+          hasAsked.resolve();
+          await answer.promise;
+          return found;
         },
-      }),
+      })),
     });
     let secondRun: Promise<unknown> | undefined;
-    const first = connector.anotherInstance({
-      ports: ({ requests, delivery }) => ({
-        requests: {
-          ...requests,
-          save: async (loaded, changes, options) => {
-            const saved = await requests.save(loaded, changes, options);
-            if (changes.request?.id === requestId && changes.request.lease === undefined) released.resolve();
-            return saved;
-          },
-        },
-        delivery: {
-          ...delivery,
-          getShipment: async id => {
-            if (id === other.shipmentId) {
-              await released.promise;
-              secondRun = second.runShipments();
-              await hasAsked.promise;
-            }
-            return delivery.getShipment(id);
-          },
-        },
-      }),
+    const first = pausing(gone, other, () => {
+      secondRun = second.runShipments();
+      return hasAsked.promise;
     });
     await first.runShipments();
     answer.resolve();
@@ -567,6 +395,12 @@ describe("a shipment that the service does not know", () => {
     connector.advance(days(2));
     await connector.runShipments();
     expect(await connector.read(gone.requestId)).toMatchObject({ state: "started" });
+    const failure = {
+      credentialRequestId: gone.requestId,
+      shipmentId: gone.shipmentId,
+      error: { name: "PeerFailure" },
+    };
+    expect(connector.events("poll_failed")).toMatchObject([failure, failure]);
     connector.advance(hours(7));
     await connector.runShipments("timer");
     expect(await connector.read(gone.requestId)).toMatchObject({ state: "cancelled" });
@@ -593,7 +427,7 @@ describe("a shipment that the service does not know", () => {
   test("keeps what had come before: an active credential makes it partial", async () => {
     const gone = await ordered(
       { body: orderBody([1, 1]) },
-      answering(shipment => ({ ...shipment, shipment_items: shipment.shipment_items.slice(0, 1) })),
+      changedShipment(shipment => ({ ...shipment, shipment_items: shipment.shipment_items.slice(0, 1) })),
     );
     await ordered({ state: 101, on: gone.connector });
     const { connector } = gone;
@@ -608,6 +442,9 @@ describe("a shipment that the service does not know", () => {
     expect(read.shipment?.shipment_items.map(({ state }) => state)).toEqual(["complete", "cancelled"]);
     expect((await connector.queue("purge")).map(({ keyId }) => keyId)).toEqual(["s-01-001"]);
   });
+
+  const deleteEach = (...shipments: readonly (Ordered | undefined)[]) =>
+    Promise.all(shipments.map(each => peers.delivery.control(each?.shipmentId ?? "", { delete: true })));
 
   /** A deleted shipment that is alone in its runs, and complete ones, the first of which was ordered `ageMs` before it. */
   const missingAlone = async (count: number, ageMs = minutes(count)) => {
@@ -624,20 +461,60 @@ describe("a shipment that the service does not know", () => {
     peers.delivery.resetRequests();
     return { gone, others, connector };
   };
-  const pollThreeTimes = async (connector: TestConnector) => {
+  test.each<[string, Parameters<typeof missingAlone>, (others: readonly Ordered[]) => unknown, object]>([
+    [
+      "counts as cancelled, because the service answers for one that it has known",
+      [4],
+      ([first]) => deleteEach(first),
+      { state: "cancelled", errors: [], calls: 3 * 3 },
+    ],
+    [
+      "stops the job after three other shipments were asked for, if these are unknown too",
+      [5],
+      others => deleteEach(...others),
+      { state: "started", errors: Array(3).fill("all_shipments_missing"), calls: 3 * 4 },
+    ],
+    [
+      "stops the job if the service fails for one of the other shipments and does not know the rest",
+      [3],
+      ([failing, ...others]) => {
+        peers.delivery.fail({ kind: "refuse", path: `shipments/${failing?.shipmentId}`, status: 500, times: 100 });
+        return deleteEach(...others);
+      },
+      { state: "started", errors: Array(3).fill("all_shipments_missing") },
+    ],
+    [
+      "stops the job if the service rejects the token when another shipment is asked for",
+      [1],
+      ([other]) =>
+        peers.delivery.fail({ kind: "refuse", path: `shipments/${other?.shipmentId}`, status: 401, times: 100 }),
+      { state: "started", errors: Array(3).fill("delivery_token_refused") },
+    ],
+    [
+      "is compared with shipments of the last week first, because the service may have removed older ones",
+      [4, days(20)],
+      others => deleteEach(...others.slice(0, 3)),
+      { state: "cancelled", errors: [], calls: 3 * 2 },
+    ],
+    [
+      "is not compared with shipments of more than 30 days ago, which the service may have removed",
+      [1, days(31)],
+      () => undefined,
+      { state: "started", errors: Array(3).fill("all_shipments_missing"), calls: 3 },
+    ],
+  ])("and that is alone in its runs %s", async (_, alone, prepare, expected) => {
+    const { gone, others, connector } = await missingAlone(...alone);
+    // They are not on their way any more, so only the poll asks for them.
+    await prepare(others);
     for (const _ of [1, 2, 3]) {
       connector.advance(hours(12));
       await connector.runShipments("timer");
     }
-  };
-
-  test("and that is alone in its runs counts as cancelled, because the service answers for one that it has known", async () => {
-    const { gone, others, connector } = await missingAlone(4);
-    await peers.delivery.control(others[0]?.shipmentId ?? "", { delete: true });
-    await pollThreeTimes(connector);
-    expect(await connector.read(gone.requestId)).toMatchObject({ state: "cancelled" });
-    expect(connector.events("all_shipments_missing")).toEqual([]);
-    expect(polls()).toBe(3 * 3);
+    const { state } = await connector.read(gone.requestId);
+    const errors = ["all_shipments_missing", "delivery_token_refused"].flatMap(event =>
+      connector.events(event).map(() => event),
+    );
+    expect({ state, errors, calls: polls() }).toMatchObject(expected);
   });
 
   test("and that is alone in its runs does not stop the activation of other version 1 shipments", async () => {
@@ -650,15 +527,6 @@ describe("a shipment that the service does not know", () => {
     connector.advance(hours(1));
     expect(await connector.runShipments("timer")).toMatchObject({ missing: 1, activated: 1 });
     expect(await connector.read(waiting.requestId)).toMatchObject({ state: "complete" });
-  });
-
-  test("stops the job after three other shipments were asked for, if these are unknown too", async () => {
-    const { gone, others, connector } = await missingAlone(5);
-    for (const { shipmentId } of others) await peers.delivery.control(shipmentId, { delete: true });
-    await pollThreeTimes(connector);
-    expect(await connector.read(gone.requestId)).toMatchObject({ state: "started" });
-    expect(connector.events("all_shipments_missing")).toHaveLength(3);
-    expect(polls()).toBe(3 * 4);
   });
 
   test.each([
@@ -686,40 +554,17 @@ describe("a shipment that the service does not know", () => {
     },
   );
 
-  test.each([401, 403])("stops the job if the service answers %i when another shipment is asked for", async status => {
-    const { gone, connector } = await missingAlone(1);
-    peers.delivery.fail({ kind: "refuse", path: `shipments/(?!${gone.shipmentId})`, status, times: 100 });
-    await connector.runShipments("timer");
-    connector.advance(hours(1));
-    expect(await connector.runShipments("timer")).toMatchObject({ missing: 1 });
-    expect(connector.events("delivery_token_refused")).toHaveLength(1);
-    expect(await connector.read(gone.requestId)).toMatchObject({ state: "started" });
-  });
-
-  test("stops the job if the service fails for one of the other shipments and does not know the rest", async () => {
-    const { gone, others, connector } = await missingAlone(3);
-    const [failing, ...deleted] = others;
-    for (const { shipmentId } of deleted) await peers.delivery.control(shipmentId, { delete: true });
-    peers.delivery.fail({ kind: "refuse", path: `shipments/${failing?.shipmentId}`, status: 500, times: 100 });
-    await pollThreeTimes(connector);
-    expect(connector.events("all_shipments_missing")).toHaveLength(3);
-    expect(await connector.read(gone.requestId)).toMatchObject({ state: "started" });
-  });
-
   test("is left where the time of the run ends before it is counted, and the run says so", async () => {
     const { gone, connector } = await missingAlone(1);
     connector.advance(hours(1));
-    const { delivery, intervals } = connector.context;
+    const { jobTimerMs } = connector.context.intervals;
     const slow = connector.anotherInstance({
-      ports: (_, clock) => ({
-        delivery: {
-          ...delivery,
-          getShipment: async id => {
-            if (id !== gone.shipmentId) clock.advance(intervals.jobTimerMs);
-            return delivery.getShipment(id);
-          },
+      ports: withPort("delivery", ({ getShipment }, clock) => ({
+        getShipment: id => {
+          if (id !== gone.shipmentId) clock.advance(jobTimerMs);
+          return getShipment(id);
         },
-      }),
+      })),
     });
     expect(await slow.runShipments("timer")).toMatchObject({ missing: 1, left: 1 });
     expect((await connector.requestRow(gone.requestId)).delivery?.missing).toBeUndefined();
@@ -730,40 +575,18 @@ describe("a shipment that the service does not know", () => {
     const second = await ordered({ on: connector });
     await peers.delivery.control(second.shipmentId, { delete: true });
     connector.advance(hours(1));
-    const { requests } = connector.context;
     let loads = 0;
     const damaged = connector.anotherInstance({
-      ports: () => ({
-        requests: {
-          ...requests,
-          load: async id => {
-            if (id === gone.requestId && ++loads > 1) throw new Error("the row cannot be read");
-            return requests.load(id);
-          },
+      ports: withPort("requests", ({ load }) => ({
+        load: async id => {
+          if (id === gone.requestId && ++loads > 1) throw new Error("the row cannot be read");
+          return load(id);
         },
-      }),
+      })),
     });
     expect(await damaged.runShipments("timer")).toMatchObject({ missing: 2 });
     expect((await connector.requestRow(second.requestId)).delivery?.missing?.count).toBe(1);
     expect(damaged.events("work_failed")).toMatchObject([{ credentialRequestId: gone.requestId }]);
-  });
-
-  test("is compared with shipments of the last week first, because the service may have removed older ones", async () => {
-    const { others, connector } = await missingAlone(4, days(20));
-    for (const { shipmentId } of others.slice(0, 3)) await peers.delivery.control(shipmentId, { delete: true });
-    await connector.runShipments("timer");
-    connector.advance(hours(1));
-    await connector.runShipments("timer");
-    expect(connector.events("all_shipments_missing")).toEqual([]);
-    expect(peers.delivery.count("GET", new RegExp(others[3]?.shipmentId ?? "-"))).toBe(1);
-    expect(polls()).toBe(2);
-  });
-
-  test("is not compared with shipments of more than 30 days ago, which the service may have removed", async () => {
-    const { others, connector } = await missingAlone(1, days(31));
-    await connector.runShipments();
-    expect(connector.events("all_shipments_missing")).toHaveLength(1);
-    expect(peers.delivery.count("GET", new RegExp(others[0]?.shipmentId ?? "-"))).toBe(0);
   });
 
   test("while every shipment of the run is unknown, stops the job with an error event and changes no item", async () => {
@@ -809,11 +632,10 @@ describe("a response that is not to be believed", () => {
     const foreign = (await others.context.delivery.getShipment(theirs)).items[0]?.keys[0]?.credentials ?? [];
     const one = await ordered(
       { state: 103 },
-      answering(shipment => {
-        const [key] = shipment.shipment_items[0].product_data;
+      changedKeys(key => {
         key.fido_credential_responses = foreign;
         delete key.fido_pin_response;
-        return shipment;
+        return key;
       }),
     );
     await one.connector.runShipments();
@@ -850,10 +672,9 @@ describe("a response that is not to be believed", () => {
     let broken = true;
     const one = await ordered(
       { body: orderBody([2]) },
-      answering(shipment => {
-        const [key] = shipment.shipment_items[0].product_data;
+      changedKeys(key => {
         if (broken) key.fido_credential_responses[0] = key.fido_credential_responses[1];
-        return shipment;
+        return key;
       }),
     );
     await one.connector.runShipments();
@@ -875,14 +696,13 @@ describe("a response that is not to be believed", () => {
     let poll = 0;
     const one = await ordered(
       { body: orderBody([2]) },
-      answering(shipment => {
-        const [key] = shipment.shipment_items[0].product_data;
+      changedKeys(key => {
         // The second response is not ready, so that the shipment is polled again.
         key.fido_credential_responses[1] = "";
-        if (++poll !== wrongPoll) return shipment;
+        if (++poll !== wrongPoll) return key;
         const wrong = { serial_number: "99999999", firmware_version: "1.0.0", fido_credential_responses: ["garbage"] };
         Object.assign(key, wrong);
-        return shipment;
+        return key;
       }),
     );
     const { connector, requestId, users } = one;
@@ -918,28 +738,6 @@ describe("a response that is not to be believed", () => {
     });
     expect(registered(one.users)).toEqual([]);
   });
-
-  test("signed by a key that is new at the service is believed: the signing keys are read again", async () => {
-    const one = await ordered();
-    await one.connector.runShipments();
-    await one.connector.runCredentials();
-    await peers.delivery.rotateKeys();
-    one.connector.advance(minutes(2));
-    const two = await ordered({ on: one.connector });
-    await two.connector.runShipments();
-    await two.connector.runCredentials();
-    expect(await two.connector.read(two.requestId)).toMatchObject({ state: "complete" });
-  });
-
-  test("because the signing keys cannot be read is polled again", async () => {
-    const one = await ordered();
-    peers.delivery.fail({ kind: "refuse", path: "sign", times: 3 });
-    expect(await one.connector.runShipments()).toMatchObject({ failed: 1 });
-    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
-    one.connector.advance(hours(1));
-    await one.connector.runShipments("timer");
-    expect(await credentialOf(one)).toMatchObject({ state: "activation_pending" });
-  });
 });
 
 describe("a credential that waits for its key", () => {
@@ -959,24 +757,6 @@ describe("a credential that waits for its key", () => {
     expect(await credentialOf(one)).toMatchObject({ state: "failed", error_message: reason });
     expect(await one.connector.read(one.requestId)).toMatchObject({ state: "failed" });
     expect(await one.connector.queue("poll")).toEqual([]);
-  });
-
-  test("ends failed after 180 days where the identity provider names no end", async () => {
-    const endless = (context: TestConnector["context"]) => ({
-      idps: idpsOf(context, idp => ({
-        creationOptions: async (wanted, signal) => {
-          const { expiresAt: _, ...challenge } = await idp.creationOptions(wanted, signal);
-          return challenge;
-        },
-      })),
-    });
-    const one = await ordered({ state: 101 }, { ports: endless });
-    one.connector.advance(days(180) - 1);
-    await one.connector.runShipments();
-    expect(await credentialOf(one)).toMatchObject({ state: "processing" });
-    one.connector.advance(1);
-    await one.connector.runShipments();
-    expect(await credentialOf(one)).toMatchObject({ state: "failed", error_message: reason });
   });
 
   test.each<[string, (one: Ordered) => unknown]>([
@@ -1006,13 +786,6 @@ describe("a credential that waits for its key", () => {
     expect(await credentialOf(one)).toMatchObject({ state: "failed", error_message: reason });
     expect(registered(one.users)).toEqual([]);
   });
-});
-
-test("a delivery service that cannot be reached leaves every item due", async () => {
-  const one = await ordered();
-  const away = one.connector.anotherInstance({ settings: { DELIVERY_API_BASE_URL: deadAddress } });
-  expect(await away.runShipments()).toMatchObject({ failed: 1 });
-  expect(await one.connector.queue("poll")).toHaveLength(1);
 });
 
 test("a key's custom name and serial are what the identity provider shows", async () => {

@@ -6,6 +6,7 @@ import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { withLostRevoked } from "../../../../lib/connector/revoke/revoke-lost.ts";
 import { withTrackDue } from "../../../../lib/connector/runs/next-due.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
+import { changedKeys, withPort } from "../../../support/connector/changed-peers.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { connectorWith, sinkOfFile } from "../../../support/connector/event-sinks.ts";
 import { idAt, mixedBody } from "../../../support/connector/on-site.ts";
@@ -143,20 +144,6 @@ describe("a shipment whose responses came", () => {
     expect(peers.mail.mails().at(-1)?.text).toContain(tracking?.number);
   });
 
-  test("is tracked on after an outage, with its back-off, and not before a Retry-After", async () => {
-    const one = await onItsWay();
-    peers.delivery.fail({ kind: "throttle", path: "shipments/", retryAfter: 7200, times: 1 });
-    await lookAgain(one);
-    expect(await lookAgain(one)).toBe(2);
-    peers.delivery.fail({ kind: "drop", path: "shipments/", times: 10 });
-    await lookAgain(one);
-    peers.delivery.clearFaults();
-    expect(await deliveryOf(one)).toMatchObject({ state: "in_transit" });
-    await peers.delivery.control(one.shipmentId, { state: 104 });
-    await lookAgain(one);
-    expect(await deliveryOf(one)).toMatchObject({ state: "delivered" });
-  });
-
   test("waits while the delivery service refuses the token, with one error event for each run", async () => {
     const one = await onItsWay();
     const other = await onItsWay({}, one.connector);
@@ -175,22 +162,6 @@ describe("a shipment whose responses came", () => {
     await one.connector.runShipments("timer");
     expect(await deliveryOf(one)).toMatchObject({ state: "unknown" });
     expect(await one.connector.queue("track")).toEqual([]);
-  });
-
-  test("is left alone while a cancel of the rest of its request has the lease", async () => {
-    const one = await onItsWay();
-    const { request } = await one.connector.load(one.requestId);
-    const lease = { owner: "cancel", until: plus(one.connector.now(), hours(2)) };
-    await one.connector.context.requests.save(await one.connector.load(one.requestId), {
-      request: { ...request.value, lease },
-    });
-    peers.delivery.resetRequests();
-    one.connector.advance(hours(1));
-    await one.connector.runShipments("timer");
-    expect(calls()).toBe(0);
-    one.connector.advance(hours(1));
-    await one.connector.runShipments("timer");
-    expect(calls()).toBe(1);
   });
 
   test("is tracked also if its responses came too late", async () => {
@@ -273,16 +244,7 @@ describe("the credentials of a shipment that is lost", () => {
   test("are revoked while other keys of the shipment still wait for their responses", async () => {
     const connector = await testConnector(peers, {
       ...revoking,
-      fetch: async (url, init) => {
-        const answer = await fetch(url, init);
-        if (init?.method !== "GET" || !/shipments\/[^/]+$/.test(String(url)) || !answer.ok) return answer;
-        const shipment = (await answer.json()) as { shipment_items: { product_data?: unknown }[] };
-        const [first, ...rest] = shipment.shipment_items;
-        return Response.json({
-          ...shipment,
-          shipment_items: [first, ...rest.map(item => ({ ...item, product_data: [] }))],
-        });
-      },
+      ...changedKeys((key, item) => (item === 0 ? key : null)),
     });
     const { requestId, shipmentId = "" } = await connector.orderAndRun(orderBody([1, 1]));
     expect(await connector.read(requestId)).toMatchObject({ state: "started" });
@@ -379,17 +341,11 @@ describe("the clean-up of a request", () => {
     connector.advance(days(7) - between((await connector.requestRow(requestId)).terminalAt ?? "", connector.now()) - 1);
     expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 0 });
     connector.advance(1);
-    expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 1 });
-    expect(await connector.queue("track")).toEqual([]);
-    expect(await connector.runShipments("timer")).toMatchObject({ tracked: 0 });
-  });
-
-  test("does not wait for a delivery service that is away", async () => {
-    const { connector } = await onItsWay();
+    // It does not wait for a delivery service that is away.
     peers.delivery.fail({ kind: "drop", path: "shipments/", times: 1000 });
-    connector.advance(days(7));
     await connector.runShipments("timer");
     expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 1 });
+    expect(await connector.queue("track")).toEqual([]);
   });
 
   test("is not undone by a look at the shipment that it overtakes", async () => {
@@ -397,16 +353,13 @@ describe("the clean-up of a request", () => {
     const { connector, requestId } = one;
     connector.advance(days(7));
     const overtaken = connector.anotherInstance({
-      ports: ({ delivery }) => ({
-        delivery: {
-          ...delivery,
-          getShipment: async id => {
-            const found = await delivery.getShipment(id);
-            expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 1 });
-            return found;
-          },
+      ports: withPort("delivery", ({ getShipment }) => ({
+        getShipment: async id => {
+          const found = await getShipment(id);
+          expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 1 });
+          return found;
         },
-      }),
+      })),
     });
     await overtaken.runShipments("timer");
     expect(await connector.context.requests.load(requestId)).toBeUndefined();
@@ -453,16 +406,13 @@ describe("shipments on their way", () => {
     connector.advance(hours(1));
     const asked: string[] = [];
     const slow = connector.anotherInstance({
-      ports: ({ delivery }, clock) => ({
-        delivery: {
-          ...delivery,
-          getShipment: id => {
-            asked.push(id);
-            clock.advance(seconds(100));
-            return delivery.getShipment(id);
-          },
+      ports: withPort("delivery", ({ getShipment }, clock) => ({
+        getShipment: id => {
+          asked.push(id);
+          clock.advance(seconds(100));
+          return getShipment(id);
         },
-      }),
+      })),
     });
     const report = await slow.runShipments("timer");
     expect(asked.slice(0, 2).sort()).toEqual(placed.map(({ shipmentId }) => shipmentId).sort());

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
+import { changedKeys, withPort } from "../../../support/connector/changed-peers.ts";
 import { failingTable } from "../../../support/connector/crashing.ts";
 import {
   orderBody,
   peersOfFile,
   type TestConnector,
   testConnector,
+  withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import { storedText } from "../../../support/storage/stored-text.ts";
 import type { Body } from "../api/v2/bodies.ts";
@@ -117,15 +119,12 @@ describe("clean-up", () => {
   test("starts no new request when its time is over", async () => {
     const connector = await testConnector(peers, {
       limits: { callsAtOnce: 1 },
-      ports: ({ requests }, clock) => ({
-        requests: {
-          ...requests,
-          remove: loaded => {
-            clock.advance(minutes(5));
-            return requests.remove(loaded);
-          },
+      ports: withPort("requests", ({ remove }, clock) => ({
+        remove: loaded => {
+          clock.advance(minutes(5));
+          return remove(loaded);
         },
-      }),
+      })),
     });
     for (const _ of [1, 2, 3]) await completed(connector, orderBody());
     connector.advance(days(2));
@@ -177,15 +176,7 @@ describe("the copy of a PIN response", () => {
 
   test("of a key without a mail goes, too", async () => {
     const connector = await testConnector(peers);
-    const body = orderBody();
-    const silent = {
-      ...body,
-      shipment: {
-        ...body.shipment,
-        shipment_items: body.shipment.shipment_items.map(({ pin_request: _, ...item }) => item),
-      },
-    };
-    const { requestId } = await completed(connector, silent);
+    const { requestId } = await completed(connector, withoutPins(orderBody()));
     connector.advance(days(14));
     expect(await connector.runCleanUp(0)).toMatchObject({ purged: 1 });
     expect((await connector.keyRow(requestId)).responses).toBeUndefined();
@@ -194,14 +185,7 @@ describe("the copy of a PIN response", () => {
   test("of a key whose other credentials never came goes with their end", async () => {
     const connector = await testConnector(peers, {
       settings: { IDPA_FIDO_API_CHALLENGE_TIMEOUT_MINUTES: "1440", DELIVERY_PRODUCTION_DAYS: "0" },
-      fetch: async (url, init) => {
-        const answer = await fetch(url, init);
-        if (init?.method !== "GET" || !/shipments\/[^/]+$/.test(String(url))) return answer;
-        const shipment: Body = await answer.json();
-        for (const { product_data } of shipment.shipment_items)
-          for (const key of product_data) key.fido_credential_responses.length = 1;
-        return Response.json(shipment);
-      },
+      ...changedKeys(key => ({ ...key, fido_credential_responses: key.fido_credential_responses.slice(0, 1) })),
     });
     const { requestId } = await connector.orderAndRun(orderBody([2]));
     connector.advance(days(1) + minutes(1));

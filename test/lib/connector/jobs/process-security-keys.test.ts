@@ -9,29 +9,24 @@ import { startRun } from "../../../../lib/connector/runs/run.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
-import { withTable } from "../../../support/connector/crashing.ts";
+import { withIdps, withPort } from "../../../support/connector/changed-peers.ts";
+import { unanswered, usersOf } from "../../../support/connector/in-a-state.ts";
 import { onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   type ConnectorOptions,
-  idpsOf,
   orderBody,
   peersOfFile,
-  refusalOf,
   type TestConnector,
   testConnector,
   withoutPins,
 } from "../../../support/connector/test-connector.ts";
 import { until } from "../../../support/until.ts";
-import type { Body } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
 const registrations = (users: readonly string[]) =>
   peers.entra.registrations().filter(({ userId }) => users.includes(userId));
 const mailsTo = (address: string) => peers.mail.mails().filter(({ to }) => to.includes(address)).length;
 const posts = () => peers.entra.count("POST", /fido2Methods$/);
-const usersOf = (body: Body): string[] =>
-  body.shipment.shipment_items.flatMap((item: Body) => item.credentials.map((one: Body) => one.user_id));
-
 const requestReads = (calls: readonly string[]) =>
   calls.filter(call => call.startsWith("GET") && call.endsWith("/credentialrequests()")).length;
 
@@ -58,19 +53,18 @@ async function orders(
 const slow = ({ polls = 0, activations = 0 }): ConnectorOptions => ({
   ...oneAtATime,
   ports: (context, clock) => ({
-    delivery: {
-      ...context.delivery,
+    ...withPort("delivery", ({ getShipment }) => ({
       getShipment: id => {
         clock.advance(polls);
-        return context.delivery.getShipment(id);
+        return getShipment(id);
       },
-    },
-    idps: idpsOf(context, idp => ({
+    }))(context, clock),
+    ...withIdps(({ activate }) => ({
       activate: (...call) => {
         clock.advance(activations);
-        return idp.activate(...call);
+        return activate(...call);
       },
-    })),
+    }))(context, clock),
   }),
 });
 
@@ -133,15 +127,6 @@ describe("a job works on what is due", () => {
     );
   });
 
-  test("except version 2 credentials in process-shipments, which activates and mails none of them", async () => {
-    const connector = await testConnector(peers);
-    const [one] = await orders(connector, 1);
-    await connector.runShipments();
-    expect(posts()).toBe(0);
-    expect(mailsTo(one?.body.recipient.email ?? "")).toBe(0);
-    expect(await connector.read(one?.requestId ?? "")).toMatchObject({ state: "started" });
-  });
-
   test("without a call if nothing is due", async () => {
     const connector = await testConnector(peers);
     for (const run of [() => connector.runShipments("timer"), () => connector.runCredentials("timer")]) {
@@ -150,40 +135,15 @@ describe("a job works on what is due", () => {
     }
   });
 
-  test("and continues if one item fails, which stays due", async () => {
-    const connector = await testConnector(peers);
-    const placed = await orders(connector, 3, { pins: false });
-    await connector.runShipments();
-    const [, broken] = placed;
-    const faulty = connector.anotherInstance({
-      ports: ({ responses }) => ({
-        responses: {
-          ...responses,
-          get: name =>
-            name.startsWith(broken?.requestId ?? "-") ? Promise.reject(new Error("a bug")) : responses.get(name),
-        },
-      }),
-    });
-    expect(await faulty.runCredentials()).toMatchObject({ activated: 2 });
-    expect(faulty.events("work_failed")).toMatchObject([
-      { credentialRequestId: broken?.requestId, error: { message: "a bug" } },
-    ]);
-    expect(await connector.queue("key")).toMatchObject([{ requestId: broken?.requestId }]);
-    expect(await connector.runCredentials("timer")).toMatchObject({ activated: 1 });
-  });
-
   test("and continues with the other keys of a request of which one fails", async () => {
     const connector = await testConnector(peers);
     const [placed] = await orders(connector, 1, { shape: [1, 1, 1] });
     const requestId = placed?.requestId ?? "";
     await connector.runShipments();
     const faulty = connector.anotherInstance({
-      ports: ({ responses }) => ({
-        responses: {
-          ...responses,
-          get: name => (name.includes("s-01") ? Promise.reject(new Error("a bug")) : responses.get(name)),
-        },
-      }),
+      ports: withPort("responses", ({ get }) => ({
+        get: name => (name.includes("s-01") ? Promise.reject(new Error("a bug")) : get(name)),
+      })),
     });
     expect(await faulty.runCredentials()).toMatchObject({ activated: 2 });
     expect(faulty.events("work_failed")).toMatchObject([
@@ -214,19 +174,13 @@ describe("a job works on what is due", () => {
     await orders(connector, 3, { pins: false });
     let loads = 0;
     const away = connector.anotherInstance({
-      ...oneAtATime,
-      ports: ({ requests }) => ({
-        requests: {
-          ...requests,
-          load: id =>
-            ++loads === 2 ? Promise.reject(new Fault("unavailable", "away", { retryAfter: 5 })) : requests.load(id),
-        },
-      }),
+      ports: withPort("requests", ({ load }) => ({
+        load: id => (++loads === 2 ? Promise.reject(new Fault("unavailable", "away", { retryAfter: 5 })) : load(id)),
+      })),
     });
     await expect(away.runShipments()).rejects.toMatchObject({ kind: "unavailable" });
     expect(loads).toBe(2);
-    const left = await connector.queue("poll");
-    expect(left.map(({ lease }) => lease)).toEqual([undefined, undefined]);
+    expect(await connector.queue("poll")).toHaveLength(2);
     expect(await connector.runShipments()).toMatchObject({ answered: 2, left: 0 });
   });
 });
@@ -272,15 +226,12 @@ describe("a time budget", () => {
     await orders(connector, 1);
     expect(await connector.runShipments()).toMatchObject({ answered: 1, left: 0 });
     const withSlowMails = connector.anotherInstance({
-      ports: ({ mailer }, clock) => ({
-        mailer: {
-          ...mailer,
-          send: mail => {
-            clock.advance(seconds(101));
-            return mailer.send(mail);
-          },
+      ports: withPort("mailer", ({ send }, clock) => ({
+        send: mail => {
+          clock.advance(seconds(101));
+          return send(mail);
         },
-      }),
+      })),
     });
     expect(await withSlowMails.runCredentials()).toMatchObject({ activated: 1, left: 0 });
   });
@@ -367,74 +318,18 @@ describe("a time budget", () => {
 });
 
 describe("several hosts at once", () => {
-  test("poll, activate and mail everything once", async () => {
-    const connector = await testConnector(peers);
-    const placed = await orders(connector, 3, { shape: [2, 1] });
-    const hosts = [connector, connector.anotherInstance(), connector.anotherInstance()];
-    connector.advance(hours(1));
-    for (let round = 0; round < 3; round++) {
-      await Promise.all(hosts.map((host, index) => host.runShipments(index === 0 ? "timer" : "on_demand")));
-      await Promise.all(hosts.map((host, index) => host.runCredentials(index === 0 ? "timer" : "on_demand")));
-      connector.advance(minutes(4));
-    }
-    for (const { requestId, body } of placed) {
-      expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-      expect(
-        registrations(usersOf(body))
-          .map(({ userId }) => userId)
-          .toSorted(),
-      ).toEqual(usersOf(body).toSorted());
-      expect(mailsTo(body.recipient.email)).toBe(2);
-    }
-    expect(posts()).toBe(9);
-    expect(hosts.flatMap(host => host.events("work_failed"))).toEqual([]);
-    expect(await connector.queue("key")).toEqual([]);
-    expect(await connector.queue("poll")).toEqual([]);
-  });
-
-  /** Writes the lease of another host into the rows. */
-  async function leaseElsewhere(connector: TestConnector, requestId: string): Promise<void> {
-    const lease = { owner: "another", until: plus(connector.now(), seconds(180)) };
-    const loaded = await connector.load(requestId);
-    const keys = loaded.keys.map(({ value }) => ({ ...value, lease }));
-    expect(
-      await connector.context.requests.save(loaded, { request: { ...loaded.request.value, lease }, keys }),
-    ).toBeDefined();
-  }
-
-  test("skip work that another host has leased until the lease has expired", async () => {
-    const connector = await testConnector(peers);
-    const [one] = await orders(connector, 1);
-    const requestId = one?.requestId ?? "";
-    await leaseElsewhere(connector, requestId);
-    connector.advance(seconds(180) - 1);
-    expect(await connector.runShipments()).toMatchObject({ answered: 0 });
-    connector.advance(1);
-    expect(await connector.runShipments()).toMatchObject({ answered: 1 });
-
-    await leaseElsewhere(connector, requestId);
-    connector.advance(seconds(180) - 1);
-    expect(await connector.runCredentials()).toMatchObject({ processed: 0 });
-    expect(posts()).toBe(0);
-    connector.advance(1);
-    expect(await connector.runCredentials()).toMatchObject({ activated: 1 });
-  });
-
   test.each([
     [seconds(150), 1],
     [seconds(150) + 1, 0],
   ])("begin no call that the lease would not outlast: storage takes %i ms to renew it", async (ms, calls) => {
     const connector = await testConnector(peers, {
-      ports: ({ requests }, clock) => ({
-        requests: {
-          ...requests,
-          save: async (loaded, changes) => {
-            const saved = await requests.save(loaded, changes);
-            if (changes.keys?.[0]?.credentials[0]?.triedAt !== undefined) clock.advance(ms);
-            return saved;
-          },
+      ports: withPort("requests", ({ save }, clock) => ({
+        save: async (loaded, changes) => {
+          const saved = await save(loaded, changes);
+          if (changes.keys?.[0]?.credentials[0]?.triedAt !== undefined) clock.advance(ms);
+          return saved;
         },
-      }),
+      })),
     });
     const [one] = await orders(connector, 1);
     await connector.runJobs();
@@ -446,17 +341,16 @@ describe("several hosts at once", () => {
   test("keep the result of the other host if it took over a key", async () => {
     const other: TestConnector[] = [];
     const connector = await testConnector(peers, {
-      ports: (context, clock) => ({
-        idps: idpsOf(context, idp => ({
-          activate: async (...call) => {
-            // Stopped past its lease, while another host does the whole work.
-            await idp.activate(...call);
-            clock.advance(seconds(181));
-            await other[0]?.runCredentials();
-            await other[0]?.runCredentials();
-          },
-        })),
-      }),
+      ports: withIdps(({ activate }, clock) => ({
+        activate: async (...call) => {
+          // Stopped past its lease, while another host does the whole work.
+          await activate(...call);
+          clock.advance(seconds(181));
+          await other[0]?.runCredentials();
+          await other[0]?.runCredentials();
+          return undefined;
+        },
+      })),
     });
     other.push(connector.anotherInstance({ ports: () => ({}) }));
     const [one] = await orders(connector, 1);
@@ -473,30 +367,23 @@ describe("several hosts at once", () => {
     let working: Promise<unknown> = Promise.resolve();
     const other: TestConnector[] = [];
     const connector = await testConnector(peers, {
-      ports: (context, clock) => ({
-        idps: idpsOf(context, () => ({
-          activate: async () => {
-            clock.advance(seconds(181));
-            working = other[0]?.runCredentials() ?? working;
-            await entered.promise;
-            throw new PeerFailure("IdP entra", "registration", "unanswered");
-          },
-        })),
-      }),
+      ports: withIdps((_, clock) => ({
+        activate: async () => {
+          clock.advance(seconds(181));
+          working = other[0]?.runCredentials() ?? working;
+          await entered.promise;
+          throw new PeerFailure("IdP entra", "registration", "unanswered");
+        },
+      })),
     });
-    other.push(
-      connector.anotherInstance({
-        ports: context => ({
-          idps: idpsOf(context, idp => ({
-            activate: async (...call) => {
-              entered.resolve();
-              await release.promise;
-              return idp.activate(...call);
-            },
-          })),
-        }),
-      }),
-    );
+    const entering = withIdps(({ activate }) => ({
+      activate: async (...call) => {
+        entered.resolve();
+        await release.promise;
+        return activate(...call);
+      },
+    }));
+    other.push(connector.anotherInstance({ ports: entering }));
     const [one] = await orders(connector, 1);
     const requestId = one?.requestId ?? "";
     await connector.runJobs();
@@ -506,20 +393,6 @@ describe("several hosts at once", () => {
     release.resolve();
     await working;
     expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-  });
-
-  test("change the state of a key and the request in one write, also while other keys change", async () => {
-    const connector = await testConnector(peers, { limits: { callsAtOnce: 8 } });
-    const [one] = await orders(connector, 1, { shape: [1, 1, 1, 1] });
-    const requestId = one?.requestId ?? "";
-    await connector.runShipments();
-    const hosts = Array.from({ length: 4 }, () => connector.anotherInstance());
-    await Promise.all(hosts.map(host => host.runCredentials()));
-    connector.advance(minutes(4));
-    await connector.runCredentials();
-    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-    expect(posts()).toBe(4);
-    expect(await connector.queue("clean")).toHaveLength(1);
   });
 });
 
@@ -587,6 +460,15 @@ describe("calls that wait for their turn", () => {
     expect(sends()).toBe(4);
   });
 
+  test("are counted as left when the delivery service throttles meanwhile: look-ups of orders", async () => {
+    const connector = await testConnector(peers);
+    for (let n = 0; n < 3; n++) await unanswered(connector, peers);
+    connector.advance(minutes(20));
+    peers.delivery.fail({ kind: "throttle", method: "GET", retryAfter: 600, times: 10 });
+    const ports: ConnectorOptions["ports"] = context => oneCallAtATime(3, "delivery service", context);
+    expect(await connector.anotherInstance({ ports }).runCredentials("timer")).toMatchObject({ left: 2 });
+  });
+
   test.each([
     ["throttles", { kind: "throttle", retryAfter: 600 }],
     ["refuses the connector", { kind: "refuse", status: 403 }],
@@ -597,18 +479,6 @@ describe("calls that wait for their turn", () => {
     const ports: ConnectorOptions["ports"] = context => oneCallAtATime(3, "pre-registration API", context);
     await connector.anotherInstance({ ports }).runCredentials();
     expect(peers.rfpr.count("GET", /authenticator-requests/)).toBe(1);
-  });
-});
-
-describe("look-ups of orders that wait for their turn", () => {
-  test("are counted as left when the delivery service throttles meanwhile", async () => {
-    const connector = await testConnector(peers);
-    peers.delivery.fail({ kind: "drop", method: "POST", times: 3 });
-    for (let n = 0; n < 3; n++) await refusalOf(connector.order());
-    connector.advance(minutes(20));
-    peers.delivery.fail({ kind: "throttle", method: "GET", retryAfter: 600, times: 10 });
-    const ports: ConnectorOptions["ports"] = context => oneCallAtATime(3, "delivery service", context);
-    expect(await connector.anotherInstance({ ports }).runCredentials("timer")).toMatchObject({ left: 2 });
   });
 });
 
@@ -640,38 +510,6 @@ describe("an index row that finds nothing due", () => {
     expect(etagOf(after)).not.toBe(etagOf(before));
     expect(after.keys.map(({ value }) => value)).toEqual(before.keys.map(({ value }) => value));
     expect(posts()).toBe(0);
-  });
-
-  test("makes the second write of a writer between its two writes fail", async () => {
-    const { connector, requestId, requests, index } = await pending();
-    const loaded = await connector.load(requestId);
-    const due = dueAt(connector, 0);
-    await index.add({ due, requestId, keyId: "s-01-001" });
-    connector.advance(minutes(10) + 1);
-    await connector.runCredentials();
-    const [key] = loaded.keys;
-    if (key === undefined) throw new Error("no key");
-    expect(await requests.save(loaded, { keys: [{ ...key.value, due }] })).toBeUndefined();
-  });
-
-  test("stays if its row was written meanwhile", async () => {
-    const { connector, requestId, requests, index } = await pending();
-    const due = dueAt(connector, 0);
-    await index.add({ due, requestId, keyId: "s-01-001" });
-    connector.advance(minutes(10) + 1);
-    const racing = connector.anotherInstance({
-      tables: withTable("credentialrequests", table => ({
-        replace: async (row, etag) => {
-          const current = await connector.load(requestId);
-          const [key] = current.keys;
-          if (key !== undefined) await requests.save(current, { keys: [{ ...key.value, due }] });
-          return table.replace(row, etag);
-        },
-      })),
-    });
-    await racing.runCredentials();
-    expect(await connector.queue("key")).toMatchObject([{ at: due.at, requestId }]);
-    expect((await connector.keyRow(requestId)).due).toEqual(due);
   });
 
   test("is replaced by the index row of the time at which its row is due", async () => {

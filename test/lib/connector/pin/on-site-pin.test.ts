@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
+import { pinIn } from "../../../support/connector/in-a-state.ts";
 import {
   type AuthenticatorWish,
   authenticator,
@@ -19,7 +20,6 @@ import { storedText } from "../../../support/storage/stored-text.ts";
 
 const peers = await peersOfFile();
 const mailsTo = (address: string) => peers.mail.mails().filter(({ to }) => to.includes(address));
-const pinIn = (text: string | undefined) => /^ {4}(\S+)\r?$/m.exec(text ?? "")?.[1] ?? "";
 const fetches = () => peers.rfpr.count("GET", /authenticator-requests/);
 
 /** A request of one authenticator with this PIN, enrolled, activated and whatever mail there is sent. */
@@ -101,21 +101,6 @@ describe("the PIN of an authenticator", () => {
     await expectBoth(mailsTo(to));
   });
 
-  test("is fetched again at each try of its mail, and the pre-registration API's being away costs the mail alone its time", async () => {
-    const connector = await testConnector(peers);
-    const body = onSiteBody();
-    const { requestId } = await connector.order(body);
-    await peers.rfpr.enroll(idAt(requestId));
-    peers.mail.fail({ kind: "refuse", method: "POST", status: 400 });
-    await connector.runCredentials();
-    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-    const before = fetches();
-    connector.advance(minutes(2));
-    await connector.runCredentials("timer");
-    expect(fetches()).toBe(before + 1);
-    expect(mailsTo(body.recipient.email)).toHaveLength(1);
-  });
-
   test("is nowhere in storage or log, nor is a credential or token of the pre-registration API, also after failures", async () => {
     const tokens: string[] = [];
     const watching: ConnectorOptions["fetch"] = (input, init) => {
@@ -166,21 +151,6 @@ describe("clean-up at the pre-registration API", () => {
     expect(await connector.runCleanUp(7)).toMatchObject({ deleted: 1 });
     expect(remaining(requestId)).toBe(0);
     expect((await storedText(connector.storage)).filter(text => text.includes(requestId))).toEqual([]);
-  });
-
-  test("waits until the mail has succeeded or failed for good", async () => {
-    const connector = await testConnector(peers);
-    const { requestId } = await connector.order(onSiteBody());
-    await peers.rfpr.enroll(idAt(requestId));
-    peers.mail.fail({ kind: "refuse", method: "POST", status: 400, times: 1000 });
-    await connector.runCredentials();
-    connector.advance(days(10));
-    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 0 });
-    expect(remaining(requestId)).toBe(1);
-    connector.advance(days(5));
-    await connector.runCredentials();
-    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
-    expect(remaining(requestId)).toBe(0);
   });
 
   test("also deletes authenticators that were never enrolled, and makes no call for a shipment alone", async () => {

@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { Credential, Revocation, SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
+import { withPort } from "../../../support/connector/changed-peers.ts";
+import { leaseElsewhere } from "../../../support/connector/in-a-state.ts";
 import { authenticator, idAt, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
 import {
   orderBody,
@@ -19,9 +21,6 @@ async function mailed(connector: TestConnector, keys = 1): Promise<{ requestId: 
   return { requestId, to: body.recipient.email };
 }
 
-const missing = (): never => {
-  throw new Error("the connector has no pre-registration API");
-};
 const hour = "2026-01-31T10:00:00.000Z";
 const mailsTo = (to: string) => peers.mail.mails().filter(mail => mail.to.includes(to));
 
@@ -99,14 +98,14 @@ describe("resend-pin (specification section 4)", () => {
     expect((await connector.read(requestId)).shipment?.shipment_items[0]?.credentials[0]?.error_message).toContain(to);
   });
 
-  /** The lease of the request's first key as the job of another host has it; the function returned ends that job's work. */
+  /** Has another host lease the request; the function returned ends its work. */
   async function leasedElsewhere(connector: TestConnector, requestId: string): Promise<() => Promise<void>> {
-    const save = async (lease: object) => {
-      const { lease: _, ...key } = await connector.keyRow(requestId);
-      await connector.context.requests.save(await connector.load(requestId), { keys: [{ ...key, ...lease }] });
+    await leaseElsewhere(connector, requestId);
+    return async () => {
+      const loaded = await connector.load(requestId);
+      const keys = loaded.keys.map(({ value: { lease: _, ...key } }) => key);
+      await connector.context.requests.save(loaded, { keys });
     };
-    await save({ lease: { owner: "another", until: plus(connector.now(), seconds(179)) } });
-    return () => save({});
   }
 
   it("responds 409 with a Retry-After of 5 seconds while a job has the lease of the key, after a wait of 2 seconds", async () => {
@@ -147,17 +146,12 @@ describe("resend-pin (specification section 4)", () => {
     const connector = await testConnector(peers);
     const { requestId, to } = await mailed(connector, 2);
     const taken = connector.anotherInstance({
-      ports: ({ delivery, requests }) => ({
-        delivery: {
-          ...delivery,
-          getShipment: async id => {
-            const loaded = await connector.load(requestId);
-            const lease = { owner: "another", until: plus(connector.now(), minutes(2)) };
-            await requests.save(loaded, { keys: loaded.keys.map(({ value }) => ({ ...value, lease })) });
-            return delivery.getShipment(id);
-          },
+      ports: withPort("delivery", ({ getShipment }) => ({
+        getShipment: async id => {
+          await leaseElsewhere(connector, requestId);
+          return getShipment(id);
         },
-      }),
+      })),
     });
     await expect(resendPin(requestId, taken.context)).rejects.toMatchObject({ kind: "conflict", retryAfter: 5 });
     expect(mailsTo(to)).toHaveLength(2);
@@ -248,15 +242,12 @@ describe("resend-pin (specification section 4)", () => {
 
   it("ends with its time, and leaves as it was what it did not come to", async () => {
     const connector = await testConnector(peers, {
-      ports: ({ rfpr = missing() }, clock) => ({
-        rfpr: {
-          ...rfpr,
-          get: id => {
-            clock.advance(seconds(40));
-            return rfpr.get(id);
-          },
+      ports: withPort("rfpr", ({ get }, clock) => ({
+        get: id => {
+          clock.advance(seconds(40));
+          return get(id);
         },
-      }),
+      })),
     });
     const body = onSiteBody([authenticator(), authenticator(), authenticator()]);
     const { requestId } = await connector.order(body);

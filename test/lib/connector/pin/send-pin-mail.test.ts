@@ -3,8 +3,10 @@ import { readEvents } from "../../../../lib/connector/events/read-events.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { operationId } from "../../../../lib/connector/pin/send-pin-mail.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
-import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
+import { days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
+import { withPort } from "../../../support/connector/changed-peers.ts";
+import { usersOf } from "../../../support/connector/in-a-state.ts";
 import {
   type ConnectorOptions,
   newUser,
@@ -28,7 +30,7 @@ interface Ready {
   readonly requestId: string;
   readonly shipmentId: string;
   readonly to: string;
-  readonly users: readonly (readonly string[])[];
+  readonly users: readonly string[];
   /** As read, of the first credential of the first key. */
   errorMessage(): Promise<string | undefined>;
 }
@@ -42,11 +44,21 @@ async function ready(options: ConnectorOptions = {}, body: Body = orderBody()): 
     requestId,
     shipmentId,
     to: body.enrollment_contacts.emails_to[0],
-    users: body.shipment.shipment_items.map((item: Body) => item.credentials.map((one: Body) => one.user_id)),
+    users: usersOf(body),
     errorMessage: async () =>
       (await connector.read(requestId)).shipment?.shipment_items[0]?.credentials[0]?.error_message,
   };
 }
+
+/** Each send succeeds, and then throws. */
+const sentThen = (error: Error) =>
+  withPort("mailer", ({ send }) => ({
+    send: async mail => {
+      await send(mail);
+      throw error;
+    },
+  }));
+const withoutCopies = { ports: withPort("responses", () => ({ get: async () => undefined })) };
 
 /** Has the host call the delivery service no more for ten minutes, as after a 429. */
 const pauseDelivery = ({ context }: Pick<TestConnector, "context">): void => {
@@ -59,19 +71,16 @@ const madeKeys = async (shipmentId: string) =>
   (await peers.delivery.shipments()).find(({ id }) => id === shipmentId)?.keys ?? [];
 
 describe("the PIN email", () => {
-  test("names a user once who has several credentials on the key", async () => {
-    const to = newUser();
-    const body = orderBody([2], to);
-    for (const credential of body.shipment.shipment_items[0]?.credentials ?? []) credential.user_id = to;
-    const { connector } = await ready({}, body);
-    await connector.runCredentials();
-    expect(mailsTo(to)[0]?.text).toContain(`User: ${to}\r\n`);
-  });
-
   test("is one a key, one message to all contacts, with serial, name, users and PIN, which is not in the subject", async () => {
     const to = [newUser(), newUser(), newUser()];
-    const body = altered(orderBody([2, 1]), { "enrollment_contacts.emails_to": to });
+    const several = newUser();
+    const body = altered(orderBody([2, 2]), {
+      "enrollment_contacts.emails_to": to,
+      "shipment.shipment_items[1].credentials[0].user_id": several,
+      "shipment.shipment_items[1].credentials[1].user_id": several,
+    });
     const { connector, requestId, shipmentId, users } = await ready({}, body);
+    const named = [users.slice(0, 2).join(", "), `User: ${several}`];
     await connector.runCredentials();
     const mails = mailsTo(to[0] ?? "");
     const keys = await madeKeys(shipmentId);
@@ -79,10 +88,11 @@ describe("the PIN email", () => {
     for (const [index, key] of keys.entries()) {
       const mail = mails.find(({ text }) => text?.includes(key.serial));
       expect(mail?.to).toEqual(to);
-      for (const value of [key.pin ?? "", `Key ${index + 1}`, key.serial, users[index]?.join(", ") ?? ""]) {
+      for (const value of [key.pin ?? "", `Key ${index + 1}`, key.serial, users[2 * index] ?? ""]) {
         expect(mail?.text).toContain(value);
         expect(mail?.html).toContain(value);
       }
+      expect(mail?.text).toContain(`${named[index]}\r\n`);
       expect(mail?.subject).toContain(key.serial);
       expect(mail?.subject).not.toContain(key.pin);
     }
@@ -117,7 +127,7 @@ describe("the PIN email", () => {
   test("is due when the first credential of the key is active, and names all that may still become active", async () => {
     const body = orderBody([3]);
     const { connector, requestId, to, users } = await ready({}, body);
-    const [waiting = "", gone = "", good = ""] = users[0] ?? [];
+    const [waiting = "", gone = "", good = ""] = users;
     peers.entra.setUser(gone, "unknown");
     peers.entra.fail({ kind: "refuse", status: 500, method: "POST", path: waiting });
     await connector.runCredentials();
@@ -132,18 +142,11 @@ describe("the PIN email", () => {
 
   test("is not sent where no credential of the key becomes active", async () => {
     const { connector, requestId, to, users } = await ready();
-    peers.entra.setUser(users[0]?.[0] ?? "", "blocked");
+    peers.entra.setUser(users[0] ?? "", "blocked");
     await connector.runCredentials();
     expect(await connector.read(requestId)).toMatchObject({ state: "failed" });
     expect((await connector.keyRow(requestId)).mail.state).toBe("none");
     expect(mailsTo(to)).toEqual([]);
-  });
-
-  test("fetches the PIN response from its peer again", async () => {
-    const { connector } = await ready();
-    peers.delivery.resetRequests();
-    await connector.runCredentials();
-    expect(fetches()).toBe(1);
   });
 
   test.each([
@@ -172,9 +175,7 @@ describe("the PIN email", () => {
     const { connector, requestId } = await ready();
     peers.mail.fail({ kind: "refuse", method: "POST", status: 400 });
     await connector.runCredentials();
-    const later = connector.anotherInstance({
-      ports: ({ responses }) => ({ responses: { ...responses, get: async () => undefined } }),
-    });
+    const later = connector.anotherInstance(withoutCopies);
     pauseDelivery(later);
     const { mail } = await connector.keyRow(requestId);
     peers.delivery.resetRequests();
@@ -183,26 +184,12 @@ describe("the PIN email", () => {
     expect(fetches()).toBe(0);
   });
 
-  test("waits if the signing keys cannot be read, with a message", async () => {
-    const { connector, to, errorMessage } = await ready();
-    peers.mail.fail({ kind: "refuse", method: "POST", status: 400 });
-    await connector.runCredentials();
-    const later = connector.anotherInstance();
-    peers.delivery.fail({ kind: "refuse", path: "sign", times: 3 });
-    await later.runCredentials();
-    expect(await errorMessage()).toMatch(/signing keys/);
-    expect(mailsTo(to)).toEqual([]);
-    expect(later.events("signing_keys_unread")).toMatchObject([{ keyId: "s-01-001" }]);
-  });
-
   test.each([
     ["the delivery service throttles", "shipments/"],
     ["the signing keys are throttled", "sign"],
   ])("waits for the Retry-After of its PIN's peer where %s", async (_, path) => {
     const { connector, requestId } = await ready();
-    const later = connector.anotherInstance({
-      ports: ({ responses }) => ({ responses: { ...responses, get: async () => undefined } }),
-    });
+    const later = connector.anotherInstance(withoutCopies);
     peers.mail.fail({ kind: "refuse", method: "POST", status: 400 });
     await connector.runCredentials();
     peers.delivery.fail({ kind: "throttle", path, retryAfter: 600, times: 10 });
@@ -324,40 +311,19 @@ describe("a mail service that is throttling", () => {
     expect(sends()).toBe(4);
     expect(lookUps()).toBe(6);
   });
-
-  test("stops it for every request of the run, not for the next run", async () => {
-    const connector = await testConnector(peers, { limits: { callsAtOnce: 1 } });
-    const bodies = [orderBody(), orderBody(), orderBody()];
-    for (const body of bodies) await connector.order(body);
-    await connector.runShipments();
-    failing({ kind: "throttle", retryAfter: 60 });
-    expect(await connector.runCredentials()).toMatchObject({ activated: 3 });
-    expect(sends()).toBe(1);
-    connector.advance(seconds(60));
-    await connector.runCredentials();
-    for (const { recipient } of bodies) expect(mailsTo(recipient.email)).toHaveLength(1);
-  });
 });
 
 describe("a PIN email that is refused", () => {
-  test("keeps the credential's state, sets error_message, and repeats only the mail, with back-off", async () => {
+  test("keeps the credential's state, sets error_message, and repeats only the mail", async () => {
     const { connector, requestId, to, errorMessage } = await ready();
-    failing({ kind: "refuse", status: 400, times: 8 });
-    const waits: number[] = [];
-    for (let attempt = 0; attempt < 8; attempt++) {
-      await connector.runCredentials("timer");
-      const { mail } = await connector.keyRow(requestId);
-      waits.push(between(connector.now(), mail.retry?.nextAt ?? ""));
-      expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-      expect(await errorMessage()).toMatch(/^The PIN email was not accepted/);
-      connector.advance(waits.at(-1) ?? 0);
-    }
-    expect(waits.map(wait => wait / minutes(1))).toEqual([1, 2, 4, 8, 16, 32, 64, 128]);
+    failing({ kind: "refuse", status: 400 });
+    await connector.runCredentials("timer");
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(await errorMessage()).toMatch(/^The PIN email was not accepted/);
+    connector.advance(minutes(1));
     expect(await connector.runCredentials("timer")).toMatchObject({ processed: 0 });
     expect(mailsTo(to)).toHaveLength(1);
     expect(await errorMessage()).toBeUndefined();
-    expect(sends()).toBe(9);
-    expect(connector.events("mail_failed")).toMatchObject(Array(8).fill({ keyId: "s-01-001" }));
     expect(connector.events("pin_mail_sent")).toMatchObject([{ keyId: "s-01-001" }]);
     expect(peers.entra.count("POST", /fido2Methods$/)).toBe(1);
   });
@@ -386,30 +352,6 @@ describe("a PIN email that is refused", () => {
     await connector.runCredentials();
     expect(await errorMessage()).toBe("The PIN email was not accepted: missing.");
     expect(connector.lines.join()).not.toContain(to);
-  });
-
-  test("fails for good after RFPR_RETRY_NUMBER_DAYS with an error event", async () => {
-    const { connector, requestId, to, errorMessage } = await ready({ settings: { RFPR_RETRY_NUMBER_DAYS: "1" } });
-    failing({ kind: "refuse", status: 400, times: 1000 });
-    for (let hour = 0; hour < 24; hour++) {
-      await connector.runCredentials("timer");
-      connector.advance(hours(1));
-    }
-    expect(connector.events("pin_mail_given_up")).toEqual([]);
-    expect((await connector.keyRow(requestId)).mail.state).toBe("due");
-    connector.advance(hours(6));
-    await connector.runCredentials("timer");
-    expect(connector.events("pin_mail_given_up")).toMatchObject([
-      { credentialRequestId: requestId, keyId: "s-01-001" },
-    ]);
-    expect((await connector.keyRow(requestId)).mail.state).toBe("given_up");
-    expect(await errorMessage()).toMatch(/not accepted/);
-    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
-    expect(await connector.queue("key")).toEqual([]);
-    peers.mail.clearFaults();
-    connector.advance(days(1));
-    await connector.runCredentials();
-    expect(mailsTo(to)).toEqual([]);
   });
 });
 
@@ -449,18 +391,6 @@ describe("a PIN email to suppressed addresses", () => {
     expect((await connector.keyRow(requestId)).mail.state).toBe("given_up");
   });
 
-  test("is given up also where that is known only later", async () => {
-    const { connector, requestId } = await ready();
-    const error = { code: "EmailDroppedAllRecipientsSuppressed", message: "" };
-    peers.mail.outcome({ status: "Failed", error, runningPolls: 2 });
-    await connector.runCredentials();
-    expect((await connector.keyRow(requestId)).mail.state).toBe("due");
-    connector.advance(minutes(1));
-    await connector.runCredentials("timer");
-    expect((await connector.keyRow(requestId)).mail.state).toBe("given_up");
-    expect(sends()).toBe(1);
-  });
-
   test("goes out by a resend until RFPR_RETRY_NUMBER_DAYS after it was given up, also if the peer has purged the PIN", async () => {
     const to = newUser();
     peers.mail.suppressed.add(to);
@@ -484,36 +414,58 @@ describe("a PIN email to suppressed addresses", () => {
   });
 });
 
-describe("a PIN email that is not answered", () => {
-  // jobs/failures/mails.test.ts has the other reasons.
-  test("because it is answered 503 is looked up, and not sent again where it succeeded", async () => {
+describe("a PIN email is given up RFPR_RETRY_NUMBER_DAYS after it was due, so that clean-up can delete the request", () => {
+  const noAnswer = { kind: "drop", method: "POST", phase: "after" } as const;
+  test.each<[string, () => void, string | undefined, number]>([
+    [
+      "if it is refused",
+      () => failing({ kind: "refuse", status: 400, times: 1000 }),
+      "The PIN email was not accepted: Refused.",
+      0,
+    ],
+    [
+      "if it cannot be looked up",
+      () => {
+        peers.mail.fail(noAnswer);
+        peers.mail.fail({ kind: "refuse", status: 403, method: "GET", times: 100 });
+      },
+      "The mail service refused the look-up of the PIN email: Refused.",
+      1,
+    ],
+    ["if it is under way for ever", () => peers.mail.outcome({ runningPolls: 1000 }), undefined, 1],
+  ])("%s", async (_, prepare, message, taken) => {
     const { connector, requestId, to, errorMessage } = await ready();
-    failing({ kind: "refuse", status: 503, phase: "after" });
+    prepare();
     await connector.runCredentials();
-    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "due", triedAt: expect.any(String) });
-    expect(await errorMessage()).toBe("The mail service did not confirm the PIN email.");
+    connector.advance(days(14));
+    await connector.runCredentials();
+    expect((await connector.keyRow(requestId)).mail.state).toBe("due");
+    expect(connector.events("pin_mail_given_up")).toEqual([]);
     connector.advance(minutes(1));
-    await connector.runCredentials("timer");
-    connector.advance(minutes(1));
-    await connector.runCredentials("timer");
-    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "sent" });
-    expect(await errorMessage()).toBeUndefined();
-    expect(mailsTo(to)).toHaveLength(1);
-    expect(sends()).toBe(1);
+    await connector.runCredentials();
+    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "given_up", number: 1 });
+    expect(await errorMessage()).toBe(message);
+    expect(connector.events("pin_mail_given_up")).toMatchObject([
+      { credentialRequestId: requestId, keyId: "s-01-001" },
+    ]);
+    expect(mailsTo(to)).toHaveLength(taken);
+    expect(await connector.read(requestId)).toMatchObject({ state: "complete" });
+    expect(await connector.queue("key")).toEqual([]);
+    connector.advance(days(1));
+    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
   });
+});
 
+describe("a PIN email that is not answered", () => {
   test("but accepted is looked up once if the look-up fails, and again after a minute", async () => {
     let lookUps = 0;
     const { connector, requestId, to } = await ready({
-      ports: ({ mailer }) => ({
-        mailer: {
-          ...mailer,
-          status: async operation => {
-            if (++lookUps === 1) throw new PeerFailure("mail", "status", "unanswered");
-            return mailer.status(operation);
-          },
+      ports: withPort("mailer", ({ status }) => ({
+        status: async operation => {
+          if (++lookUps === 1) throw new PeerFailure("mail", "status", "unanswered");
+          return status(operation);
         },
-      }),
+      })),
     });
     await connector.runCredentials();
     expect(lookUps).toBe(1);
@@ -528,20 +480,8 @@ describe("a PIN email that is not answered", () => {
   });
 
   test("because it is answered 503 with a time to come back is looked up then, and no other mail waits for it", async () => {
-    const { connector, requestId, to } = await ready(
-      {
-        ports: ({ mailer }) => ({
-          mailer: {
-            ...mailer,
-            send: async mail => {
-              await mailer.send(mail);
-              throw new PeerFailure("mail", "send", "throttled", { status: 503, retryAfter: 120 });
-            },
-          },
-        }),
-      },
-      orderBody([1, 1]),
-    );
+    const throttled = new PeerFailure("mail", "send", "throttled", { status: 503, retryAfter: 120 });
+    const { connector, requestId, to } = await ready({ ports: sentThen(throttled) }, orderBody([1, 1]));
     await connector.runCredentials();
     expect(sends()).toBe(2);
     connector.advance(seconds(119));
@@ -553,15 +493,6 @@ describe("a PIN email that is not answered", () => {
     }
     for (const { value } of (await connector.load(requestId)).keys) expect(value.mail.state).toBe("sent");
     expect([sends(), mailsTo(to).length]).toEqual([2, 2]);
-  });
-
-  test("is sent again with the same id where it is unknown", async () => {
-    const { connector, requestId, to } = await ready();
-    failing({ kind: "drop", phase: "before" });
-    await connector.runCredentials();
-    await connector.runCredentials();
-    expect(mailsTo(to).map(mail => mail.operationId)).toEqual([operationId(requestId, "s-01-001", 1)]);
-    expect(sends()).toBe(2);
   });
 
   test("is due again in a minute where it is under way, on demand too", async () => {
@@ -623,59 +554,7 @@ describe("a PIN email that is not answered", () => {
     peers.mail.fail({ kind: "refuse", method: "GET", status: 401, body });
     await connector.runCredentials();
     expect(await errorMessage()).toBe("The mail service refused the look-up of the PIN email: Denied.");
-  });
-
-  test("is not sent again while it cannot be looked up", async () => {
-    const { connector, requestId, to, errorMessage } = await ready();
-    failing({ kind: "drop", phase: "after" });
-    await connector.runCredentials();
-    peers.mail.fail({ kind: "throttle", method: "GET", retryAfter: 600 });
-    await connector.runCredentials();
-    expect(await errorMessage()).toBe("The mail service is not responding.");
     expect(connector.events("mail_look_up_failed")).toMatchObject([{ keyId: "s-01-001" }]);
-    connector.advance(seconds(599));
-    await connector.runCredentials("on_demand");
-    expect(lookUps()).toBe(1);
-    connector.advance(seconds(1));
-    await connector.runCredentials();
-    connector.advance(minutes(1));
-    await connector.runCredentials();
-    expect((await connector.keyRow(requestId)).mail.state).toBe("sent");
-    expect([sends(), mailsTo(to).length]).toEqual([1, 1]);
-  });
-
-  test("is given up after RFPR_RETRY_NUMBER_DAYS if it cannot be looked up, so that clean-up can delete the request", async () => {
-    const { connector, requestId, to, errorMessage } = await ready();
-    failing({ kind: "drop", phase: "after" });
-    await connector.runCredentials();
-    peers.mail.fail({ kind: "refuse", status: 403, method: "GET", times: 100 });
-    connector.advance(days(14));
-    await connector.runCredentials();
-    expect((await connector.keyRow(requestId)).mail.state).toBe("due");
-    connector.advance(1);
-    await connector.runCredentials();
-    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "given_up", number: 1 });
-    expect(await errorMessage()).toBe("The mail service refused the look-up of the PIN email: Refused.");
-    expect(connector.events("pin_mail_given_up")).toHaveLength(1);
-    expect([sends(), mailsTo(to).length]).toEqual([1, 1]);
-    connector.advance(days(1));
-    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
-  });
-
-  test("is given up RFPR_RETRY_NUMBER_DAYS after its send if it is under way for ever, so that clean-up can delete the request", async () => {
-    const { connector, requestId, to } = await ready();
-    peers.mail.outcome({ runningPolls: 1000 });
-    await connector.runCredentials();
-    connector.advance(days(14));
-    await connector.runCredentials();
-    expect((await connector.keyRow(requestId)).mail.state).toBe("due");
-    connector.advance(minutes(1));
-    await connector.runCredentials("timer");
-    expect((await connector.keyRow(requestId)).mail).toMatchObject({ state: "given_up", number: 1 });
-    expect(connector.events("pin_mail_given_up")).toHaveLength(1);
-    expect([sends(), mailsTo(to).length]).toEqual([1, 1]);
-    connector.advance(days(1));
-    expect(await connector.runCleanUp(1)).toMatchObject({ deleted: 1 });
   });
 
   test("but accepted is sent once more, not each hour, if the mail service does not know it afterwards", async () => {
@@ -706,17 +585,7 @@ describe("a PIN email that is not answered", () => {
   });
 
   test("since its host died is looked up before anything is sent", async () => {
-    const { connector, requestId, to } = await ready({
-      ports: ({ mailer }) => ({
-        mailer: {
-          ...mailer,
-          send: async mail => {
-            await mailer.send(mail);
-            throw new Error("killed");
-          },
-        },
-      }),
-    });
+    const { connector, requestId, to } = await ready({ ports: sentThen(new Error("killed")) });
     await connector.runCredentials();
     const host = connector.anotherInstance({ ports: () => ({}) });
     await host.runCredentials();

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Fetch } from "../../../../lib/platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { between, days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
+import { withPort } from "../../../support/connector/changed-peers.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import {
   orderBody,
@@ -161,16 +162,13 @@ describe("an order that was sent and not answered", () => {
   /** A connector whose order gets no answer, while the job runs `runAfterMs` after the intent. */
   const unansweredDuringRun = async (runAfterMs: number) => {
     const connector: TestConnector = await testConnector(peers, {
-      ports: ({ delivery }, clock) => ({
-        delivery: {
-          ...delivery,
-          createShipment: async () => {
-            clock.advance(runAfterMs);
-            await connector.runCredentials();
-            throw new PeerFailure("delivery service", "order", "unanswered");
-          },
+      ports: withPort("delivery", (_, clock) => ({
+        createShipment: async () => {
+          clock.advance(runAfterMs);
+          await connector.runCredentials();
+          throw new PeerFailure("delivery service", "order", "unanswered");
         },
-      }),
+      })),
     });
     return connector;
   };

@@ -208,21 +208,6 @@ describe("a request restored from a backup is read back before any call", () => 
   });
 });
 
-test("an Idempotency-Key of a backup is known again", async () => {
-  const connector = await open();
-  const claim = {
-    scope: "a".repeat(64),
-    fingerprint: "body",
-    requestId: "request",
-    claimedAt: connector.now(),
-    endsAt: "2099-01-01T00:00:00.000Z",
-  };
-  await connector.context.claims.insert(claim);
-  await restore(connector, await backUp(connector));
-  expect((await connector.context.claims.find(claim.scope))?.value).toEqual(claim);
-  expect(await connector.context.claims.removeEnded("2100-01-01T00:00:00.000Z", () => false)).toBe(1);
-});
-
 test("resealing leaves no value under the old version, and every value still opens", async () => {
   const connector = await open();
   const { requestId } = await connector.order();

@@ -4,13 +4,9 @@ import type { ConnectorDeps } from "../../../../lib/connector/deps.ts";
 import type { Changes } from "../../../../lib/connector/model/loaded-request.ts";
 import { endUnconfirmed } from "../../../../lib/connector/recovery/fail-request.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
+import { unanswered } from "../../../support/connector/in-a-state.ts";
 import { authenticator, idAt, mixedBody } from "../../../support/connector/on-site.ts";
-import {
-  peersOfFile,
-  refusalOf,
-  type TestConnector,
-  testConnector,
-} from "../../../support/connector/test-connector.ts";
+import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector/test-connector.ts";
 import { altered } from "../api/v2/bodies.ts";
 
 const peers = await peersOfFile();
@@ -20,9 +16,7 @@ async function withRejectedShipment(connector: TestConnector): Promise<string> {
   const body = altered(mixedBody([1], [authenticator(1)]), { "shipment.customer_reference": randomUUID() });
   const { authenticators: _, ...shipped } = body;
   await (await testConnector(peers)).order(shipped);
-  peers.delivery.fail({ kind: "drop", method: "POST", phase: "before" });
-  const { body: refusal } = await refusalOf(connector.order(body));
-  const requestId = (refusal as { error_data: { credential_request_id: string } }).error_data.credential_request_id;
+  const requestId = await unanswered(connector, peers, { body });
   connector.advance(minutes(16));
   await connector.runCredentials("timer");
   expect((await connector.requestRow(requestId)).delivery?.shipment?.tentative).toBe(true);

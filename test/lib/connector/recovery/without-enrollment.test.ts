@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { eraseRecipient } from "../../../../lib/connector/cancel/erase-recipient.ts";
 import { days, minutes } from "../../../../lib/platform/time.ts";
+import { withPort } from "../../../support/connector/changed-peers.ts";
 import { idAt, onSiteBody } from "../../../support/connector/on-site.ts";
 import { peersOfFile, type TestConnector, testConnector } from "../../../support/connector/test-connector.ts";
 
@@ -51,12 +52,13 @@ describe("a deployment whose enrollment services were removed from the settings"
   test("ends a request whose create was interrupted", async () => {
     const connector = await testConnector(peers);
     const enrolling = Promise.withResolvers<void>();
-    const put = () => {
-      enrolling.resolve();
-      return new Promise<never>(() => {});
-    };
     const dying = connector.anotherInstance({
-      ports: ({ rfpr }) => (rfpr === undefined ? {} : { rfpr: { ...rfpr, put } }),
+      ports: withPort("rfpr", () => ({
+        put: () => {
+          enrolling.resolve();
+          return new Promise<never>(() => {});
+        },
+      })),
     });
     void dying.order(onSiteBody());
     await enrolling.promise;
