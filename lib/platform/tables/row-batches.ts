@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
 import { chunksOf } from "../chunks.ts";
 import { maxRowKeys } from "./query.ts";
-import type { Action, Row, Table } from "./tables.ts";
+import type { Row, Table } from "./tables.ts";
 import { transactionSize } from "./transaction.ts";
 
 /** Number of storage calls in progress for one operation. */
@@ -41,35 +41,22 @@ export async function* partitions<R extends { readonly partitionKey: string }>(
   if (partition.length > 0) yield partition;
 }
 
-/** A change or removal of a row by its ETag. */
-type ConditionalAction = Extract<Action, { readonly etag?: string }> & { readonly etag: string };
-
-/**
- * Changes or removes rows of one partition by their ETags, in transactions of 100. If one of 100 has changed in the
- * meantime, the others are changed one by one. Returns false if some had changed.
- */
-export async function changeRows(
-  table: Table,
-  partitionKey: string,
-  actions: readonly ConditionalAction[],
-): Promise<boolean> {
-  let areChanged = true;
-  for (const some of chunksOf(actions, transactionSize)) {
-    if ((await table.transact(partitionKey, some)) !== undefined) continue;
-    areChanged = false;
-    await mapConcurrently(some, action => table.transact(partitionKey, [action]));
-  }
-  return areChanged;
-}
-
 /** Changes the version of a row and nothing else, so that other writers get a conflict. Returns false after a conflict. */
 export const touchRow = async (table: Table, { partitionKey, rowKey, etag, schema }: Row): Promise<boolean> =>
   (await table.merge({ partitionKey, rowKey, schema: Number(schema) }, etag)) !== undefined;
 
-/** Removes rows of one partition by their ETags. Returns false if some were changed or removed in the meantime. */
-export const removeRows = (table: Table, rows: readonly Row[]): Promise<boolean> =>
-  changeRows(
-    table,
-    rows[0]?.partitionKey ?? "",
-    rows.map(({ rowKey, etag }) => ({ remove: { rowKey }, etag })),
-  );
+/**
+ * Removes rows of one partition by their ETags, in transactions of 100. If one of 100 has changed in the meantime, the
+ * others are removed one by one. Returns false if some were changed or removed in the meantime.
+ */
+export async function removeRows(table: Table, rows: readonly Row[]): Promise<boolean> {
+  let areRemoved = true;
+  for (const some of chunksOf(rows, transactionSize)) {
+    const partitionKey = some[0]?.partitionKey ?? "";
+    const actions = some.map(({ rowKey, etag }) => ({ remove: { rowKey }, etag }));
+    if ((await table.transact(partitionKey, actions)) !== undefined) continue;
+    areRemoved = false;
+    await mapConcurrently(actions, action => table.transact(partitionKey, [action]));
+  }
+  return areRemoved;
+}
