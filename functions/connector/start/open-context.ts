@@ -5,7 +5,7 @@ import { noSink, sinkSecretName } from "../../../lib/connector/event-settings.ts
 import { connectEventSink, type EventSink } from "../../../lib/connector/events/event-sink.ts";
 import { eventStore } from "../../../lib/connector/events/events.table.ts";
 import { sendEventsAfterJob } from "../../../lib/connector/events/send-events.ts";
-import { type ConfiguredIdps, configuredIdps } from "../../../lib/connector/idp/configured-idps.ts";
+import { configuredIdps } from "../../../lib/connector/idp/configured-idps.ts";
 import { idpSecretName } from "../../../lib/connector/idp/idp-id.ts";
 import type { IdpDeps } from "../../../lib/connector/idp/kind.ts";
 import { kindOf } from "../../../lib/connector/idp/kinds.ts";
@@ -140,7 +140,7 @@ function openIdps(
     source: { known, file, secretHosts },
     intervals,
   }: { readonly source: IdpSettingsAtStart; readonly intervals: Intervals },
-): ConfiguredIdps {
+): ReturnType<typeof configuredIdps> {
   const { secretText, identity, blobs, now, log } = deployment;
   const tools: Omit<IdpDeps, "secret"> = {
     ...peerTools(deployment),

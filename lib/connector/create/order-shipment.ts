@@ -8,7 +8,7 @@ import type { CreatedIds } from "../model/draft.ts";
 import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { referenceOf, shippedItems } from "../model/shipment.ts";
-import type { DeliveryOrder, OrderedItem } from "../peers/delivery-wire.ts";
+import type { DeliveryOrder } from "../peers/delivery-wire.ts";
 import { saveChanges } from "../storage/change-request.ts";
 import { abortCreate } from "./abort-create.ts";
 import type { PreparedRequest } from "./prepare-request.ts";
@@ -116,7 +116,7 @@ function deliveryOrderOf(
   const request = loaded.request.value;
   if (request.shipment === undefined) throw new Error("a request without a shipment is not ordered");
   const { externalId: _, ...recipient } = request.recipient;
-  const items = shippedItems(securityKeysOf(loaded)).map((securityKeys): OrderedItem => {
+  const items = shippedItems(securityKeysOf(loaded)).map((securityKeys): DeliveryOrder["items"][number] => {
     const [first] = securityKeys;
     return {
       productId: first?.productId ?? 0,

@@ -5,21 +5,8 @@ import { type Instant, type Now, plus } from "../../platform/time.ts";
 import type { Idp } from "./contract.ts";
 import type { IdpConfigurations, IdpSettings } from "./kinds.ts";
 
-/** The IdPs of a deployment, by the last valid configuration that was read. */
-export interface ConfiguredIdps {
-  readonly defaultId: string;
-  get(id: string): Idp | undefined;
-  /** Returns the settings of all IdPs, for status. */
-  settings(): IdpConfigurations;
-  /**
-   * Reads the file again if it is too old. Every call and job awaits this first. If the file cannot be read or is invalid, the last
-   * valid configuration stays in use and the problem is logged. Throws Fault `unavailable` until there is a valid one.
-   */
-  ready(): Promise<void>;
-}
-
 /** A file that may change while the app runs. */
-export interface IdpFile {
+interface IdpFile {
   /** Returns undefined if the file does not exist. Must end by itself. */
   read(): Promise<Uint8Array | undefined>;
   readonly maxAgeMs: number;
@@ -49,8 +36,11 @@ interface Configured {
   readonly idp: Idp;
 }
 
-/** Creates the clients of the IdPs, without any call. A client whose settings do not change keeps its access token. */
-export function configuredIdps(options: ConfiguredIdpsOptions): ConfiguredIdps {
+/**
+ * Creates the clients of the IdPs, by the last valid configuration that was read, without any call. A client whose settings do not
+ * change keeps its access token.
+ */
+export function configuredIdps(options: ConfiguredIdpsOptions) {
   const { defaultId, secretHosts, known, file, connect, now, log } = options;
   let current: ReadonlyMap<string, Configured> | undefined;
   let nextReadAt: Instant | undefined;
@@ -96,8 +86,13 @@ export function configuredIdps(options: ConfiguredIdpsOptions): ConfiguredIdps {
 
   return {
     defaultId,
-    get: id => current?.get(id)?.idp,
-    settings: () => new Map([...(current ?? [])].map(([id, { settings }]) => [id, settings])),
+    get: (id: string): Idp | undefined => current?.get(id)?.idp,
+    /** Returns the settings of all IdPs, for status. */
+    settings: (): IdpConfigurations => new Map([...(current ?? [])].map(([id, { settings }]) => [id, settings])),
+    /**
+     * Reads the file again if it is too old. Every call and job awaits this first. If the file cannot be read or is invalid, the last
+     * valid configuration stays in use and the problem is logged. Throws Fault `unavailable` until there is a valid one.
+     */
     ready: async () => {
       await rereadIfDue();
       if (current === undefined) throw new Fault("unavailable", "The service is not configured.", { retryAfter: 10 });

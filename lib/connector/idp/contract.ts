@@ -1,9 +1,16 @@
 import type { Instant } from "../../platform/time.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
-import type { UserProblem, UserQuery } from "./user-check.ts";
+import type { UserProblem } from "./user-check.ts";
+
+/** A user whose credentials are to be ordered. */
+interface UserQuery {
+  readonly userId: string;
+  /** Number of ordered credentials, to be compared with a limit. Undefined if creation options are requested too: the IdP then counts. */
+  readonly newCredentials?: number | undefined;
+}
 
 /** The input of a request for creation options. */
-export interface OptionsRequest {
+interface OptionsRequest {
   readonly userId: string;
   readonly relyingPartyId?: string;
   /** Unique to this credential. A registration whose answer was lost is found by it. */

@@ -1,6 +1,6 @@
 import type { Credential } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
-import type { OptionsRequest } from "./contract.ts";
+import type { Idp } from "./contract.ts";
 
 /** Returns the map key of a credential in `Challenges` and in `IdpAnswers.unanswered`. */
 export const credentialSlot = (keyId: string, index: number) => `${keyId} ${index}`;
@@ -25,7 +25,7 @@ export const optionsRequestOf = (
   keyId: string,
   index: number,
   { userId, relyingPartyId }: Credential,
-): OptionsRequest => ({
+): Parameters<Idp["creationOptions"]>[0] => ({
   userId,
   ...(relyingPartyId && { relyingPartyId }),
   tag: `${requestId}.${keyId}.${index + 1}`,

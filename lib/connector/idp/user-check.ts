@@ -1,12 +1,5 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 
-/** A user whose credentials are to be ordered. */
-export interface UserQuery {
-  readonly userId: string;
-  /** Number of ordered credentials, to be compared with a limit. Undefined if creation options are requested too: the IdP then counts. */
-  readonly newCredentials?: number | undefined;
-}
-
 /** What is known about a user or the IdP's policies that concerns a new credential. */
 export interface UserProblem {
   /** For programs: one of a small, fixed set. */

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { setting } from "../../platform/settings/setting.ts";
-import { type IdpVariable, variableOf } from "./kind.ts";
+import { variableOf } from "./kind.ts";
 import { type AnyIdpKind, idpKinds } from "./kinds.ts";
 
 /** The environment variable of one setting of a kind. */
-interface KindVariable extends IdpVariable {
+interface KindVariable extends NonNullable<ReturnType<typeof variableOf>> {
   /** The specification's name of the setting. */
   readonly key: string;
   /** The default of the setting as text; undefined if it has none. */

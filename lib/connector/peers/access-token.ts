@@ -87,8 +87,6 @@ export const isNoToken = (failure: PeerFailure): boolean => failure.operation ==
 
 function noToken(peer: string, cause: unknown): PeerFailure {
   if (!(cause instanceof PeerFailure)) return new PeerFailure(peer, operation, "unreachable", { cause });
-  const { status, retryAfter, code, detail } = cause;
-  const kind =
-    code === "temporarily_unavailable" || code === "server_error" ? "unreachable" : kindWithoutToken[cause.kind];
-  return new PeerFailure(peer, operation, kind, { status, retryAfter, code, detail, cause });
+  const isAway = cause.code === "temporarily_unavailable" || cause.code === "server_error";
+  return cause.as(isAway ? "unreachable" : kindWithoutToken[cause.kind], { operation });
 }

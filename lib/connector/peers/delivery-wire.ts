@@ -3,7 +3,7 @@ import type { KeyResponses } from "../model/credential.ts";
 import type { CredentialRequest, Shipment, ShipmentOrder } from "../model/request.ts";
 
 /** The security keys of one model in an order. */
-export interface OrderedItem {
+interface OrderedItem {
   readonly productId: number;
   readonly inventoryProductId: number;
   readonly customizationId?: string | undefined;

@@ -10,7 +10,7 @@ import { type DeliveryOrder, type DeliveryShipment, shipmentBody } from "./deliv
 import { errorOf, noErrorObject } from "./error-object.ts";
 import { createKeySet, type PublicKey } from "./jwks.ts";
 
-export interface DeliveryOptions extends PeerTools {
+interface DeliveryOptions extends PeerTools {
   /** The URL before `/v1/fpr/shipments`. */
   readonly baseUrl: string;
   readonly signJwksUrl: string;

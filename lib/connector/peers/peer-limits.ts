@@ -2,33 +2,19 @@ import pLimit from "p-limit";
 import type { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { type Instant, minutes, type Now, plus } from "../../platform/time.ts";
 
-/** The limit of the calls that the jobs of this host make to one peer. */
-interface PeerLimit {
-  /** The time before which no job of this host calls the peer, because it has answered 429. */
-  readonly pausedUntil: Instant | undefined;
-  /** Does the work when the limit allows, in the order of the calls. */
-  run<T>(work: () => Promise<T>): Promise<T>;
-  /** Starts a pause if the call has failed with 429. */
-  pauseAfter(failure: PeerFailure | undefined): void;
-}
-
-/** The limits of all peers, by their names. */
-export interface PeerLimits {
-  /** The number of calls that each peer gets at once. */
-  readonly callsAtOnce: number;
-  of(peer: string): PeerLimit;
-}
-
 /** The pause after a call that was throttled without Retry-After. */
 const usualPauseMs = minutes(1);
 /** One wrong Retry-After must not stop all work at the peer for a day. */
 const maxPauseMs = minutes(10);
 
-export function peerLimits(callsAtOnce: number, now: Now): PeerLimits {
-  const limits = new Map<string, PeerLimit>();
+export type PeerLimits = ReturnType<typeof peerLimits>;
+
+/** Returns the limits of the calls that the jobs of this host make to each peer. @param callsAtOnce of each peer */
+export function peerLimits(callsAtOnce: number, now: Now) {
+  const limits = new Map<string, ReturnType<typeof newLimit>>();
   return {
     callsAtOnce,
-    of: peer => {
+    of: (peer: string) => {
       const limit = limits.get(peer) ?? newLimit(callsAtOnce, now);
       limits.set(peer, limit);
       return limit;
@@ -36,15 +22,18 @@ export function peerLimits(callsAtOnce: number, now: Now): PeerLimits {
   };
 }
 
-function newLimit(callsAtOnce: number, now: Now): PeerLimit {
+function newLimit(callsAtOnce: number, now: Now) {
   const limit = pLimit(callsAtOnce);
   let pausedUntil: Instant | undefined;
   return {
+    /** The time before which no job of this host calls the peer, because it has answered 429. */
     get pausedUntil() {
       return pausedUntil;
     },
-    run: work => limit(work),
-    pauseAfter(failure) {
+    /** Does the work when the limit allows, in the order of the calls. */
+    run: <T>(work: () => Promise<T>): Promise<T> => limit(work),
+    /** Starts a pause if the call has failed with 429. */
+    pauseAfter(failure: PeerFailure | undefined) {
       if (failure?.status !== 429) return;
       const retryAfterMs = failure.retryAfter === undefined ? usualPauseMs : failure.retryAfter * 1000;
       const until = plus(now(), Math.min(maxPauseMs, retryAfterMs));

@@ -7,7 +7,7 @@ import type { AccessTokens } from "./access-token.ts";
 import { errorOf, noErrorObject } from "./error-object.ts";
 import { type AuthenticatorOrder, authenticatorBody, authenticatorResponse, type Enrollment } from "./rfpr-wire.ts";
 
-export interface RfprOptions extends PeerTools {
+interface RfprOptions extends PeerTools {
   /** The URL before `/v1/authenticator-requests`. */
   readonly baseUrl: string;
   readonly tokens: AccessTokens;

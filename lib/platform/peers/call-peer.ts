@@ -3,7 +3,7 @@ import { withTimeoutSignal } from "../async/with-timeout-signal.ts";
 import type { ActiveSpanHandle } from "../telemetry.ts";
 import type { Instant, Now } from "../time.ts";
 import { kindOfStatus, neverConnected, requestIdIn, retryAfterSeconds } from "./http-failure.ts";
-import { PeerFailure, type PeerFailureDetails, type PeerFailureKind } from "./peer-failure.ts";
+import { PeerFailure, type PeerFailureKind } from "./peer-failure.ts";
 import { traceCall } from "./trace-call.ts";
 
 export type Fetch = typeof globalThis.fetch;
@@ -99,7 +99,7 @@ async function callOnce<T>(
   span: ActiveSpanHandle,
 ): Promise<T> {
   const { signal } = request;
-  const failed = (kind: PeerFailureKind, details?: PeerFailureDetails) =>
+  const failed = (kind: PeerFailureKind, details?: ConstructorParameters<typeof PeerFailure>[3]) =>
     new PeerFailure(access.peer, request.operation, kind, details);
 
   const call = outgoing(request);

@@ -11,7 +11,7 @@ import { plainText } from "./plain-text.ts";
  */
 export type PeerFailureKind = "unreachable" | "unanswered" | "throttled" | "unauthorized" | "missing" | "refused";
 
-export interface PeerFailureDetails {
+interface PeerFailureDetails {
   readonly status?: number | undefined;
   /** Seconds, from Retry-After (both forms of RFC 9110 section 10.2.3). */
   readonly retryAfter?: number | undefined;
@@ -49,6 +49,13 @@ export class PeerFailure extends Error {
     this.code = plainText(details.code);
     this.detail = plainText(details.detail);
     this.peerRequestId = details.peerRequestId;
+  }
+
+  /** Returns the same failure as one of another kind, with this one as its cause. @param changes details that differ */
+  as(kind: PeerFailureKind, changes: PeerFailureDetails & { readonly operation?: string } = {}): PeerFailure {
+    const { status, retryAfter, code, detail, peerRequestId } = this;
+    const details = { status, retryAfter, code, detail, peerRequestId, cause: this, ...changes };
+    return new PeerFailure(this.peer, changes.operation ?? this.operation, kind, details);
   }
 
   /** Whether the same call may succeed later. */

@@ -9,7 +9,7 @@ import type { IdpDeps, IdpKind } from "../kind.ts";
 import { createPingTokens } from "../ping.ts";
 import { removeDevice } from "./remove-device.ts";
 import { type AicSettings, settings } from "./settings.ts";
-import { end, endOf, type Field, fillIn, type JourneyStep, step, typesOf } from "./step.ts";
+import { end, endOf, fillIn, type JourneyStep, step, typesOf } from "./step.ts";
 import { errorOf, journeyOptions, optionsOf, outcomeOf, userHint, userNameIn } from "./wire.ts";
 
 const idpState = z.object({ step });
@@ -41,8 +41,8 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
   const url = `${realmUrl}/authenticate?${query}`;
   const defaultRelyingPartyId = configured["default-relying-party"] ?? new URL(configured["api-base-url"]).hostname;
   const timeoutMs = configured["challenge-timeout-milliseconds"];
-  const userField: Field = { type: configured["callback-1"], tokenId: configured["token-id-1"] };
-  const outcomeField: Field = {
+  const userField = { type: configured["callback-1"], tokenId: configured["token-id-1"] };
+  const outcomeField = {
     type: configured["callback-3"],
     tokenId: configured["token-id-2"],
     id: "webAuthnOutcome",
@@ -62,12 +62,12 @@ function connect(id: string, configured: AicSettings, deps: IdpDeps): Idp {
 
   /** Continues a journey. The step cannot be used again after that, also if the call fails. */
   const continueJourney = (request: PeerRequest<JourneyStep | undefined>, hint?: string) =>
-    callPeer(access, request).catch(journeyFailed(request.operation, hint));
+    callPeer(access, request).catch(journeyFailed(hint));
 
   const askOptions = async (call: Call, userId: string) => {
     const operation = "creation options";
     const begin = { ...call, ...post(operation), mayRepeat: true };
-    const first = await callPeer(access, begin).catch(asConfiguration(operation));
+    const first = await callPeer(access, begin).catch(asConfiguration);
     const named = first && fillIn(first, userField, userId.toWellFormed());
     if (named === undefined) throw unusable(access.peer, `The journey has no ${userField.type} for the user.`);
     const asked = await continueJourney({ ...call, ...post(operation, named) }, userHint);
@@ -153,25 +153,20 @@ const hintFor = ({ callbacks }: JourneyStep): string =>
  * Before a journey knows the user, it can only refuse the client: the configuration is wrong. A 403 gets no status, because with 403 the
  * failure would count as a refusal of the user.
  */
-const asConfiguration =
-  (operation: string) =>
-  (error: unknown): never => {
-    if (!(error instanceof PeerFailure) || error.isTransient) throw error;
-    const { peer, code, detail } = error;
-    const status = error.status === 403 ? undefined : error.status;
-    throw new PeerFailure(peer, operation, "unauthorized", { status, code, detail, cause: error });
-  };
+function asConfiguration(error: unknown): never {
+  if (!(error instanceof PeerFailure) || error.isTransient) throw error;
+  throw error.as("unauthorized", { status: error.status === 403 ? undefined : error.status });
+}
 
 /**
  * A 401 with AM's error code is the end of the journey, by failure or by time-out (code 110). The failure gets no status, because with
  * 401 the call would be repeated with a new token, and the step cannot be used again.
  */
 const journeyFailed =
-  (operation: string, hint = "") =>
+  (hint = "") =>
   (error: unknown): never => {
     if (!(error instanceof PeerFailure) || error.status !== 401 || error.code === undefined) throw error;
-    const { peer, code, detail = "" } = error;
-    throw new PeerFailure(peer, operation, "refused", { code, detail: detail + hint, cause: error });
+    throw error.as("refused", { status: undefined, detail: `${error.detail ?? ""}${hint}` });
   };
 
 export const aic = {

@@ -8,7 +8,7 @@ export const step = z.lazy(() => {
   return z.looseObject({ authId: z.string().min(1), callbacks: z.array(callback).min(1) });
 });
 export type JourneyStep = z.output<typeof step>;
-export type Callback = JourneyStep["callbacks"][number];
+type Callback = JourneyStep["callbacks"][number];
 
 /** The end of a journey, with or without a session. */
 export const end = z.lazy(() =>
@@ -20,7 +20,7 @@ export const end = z.lazy(() =>
 );
 
 /** The input of a step that gets a value. */
-export interface Field {
+interface Field {
   /** The type of the callback. */
   readonly type: string;
   /** The name of the input. Pages renumber inputs, so the name decides only if several callbacks have the type. */

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Attestation } from "../../model/webauthn.ts";
 import { creationOptionsSchema } from "../creation-options.ts";
 import { pingBinary } from "../ping.ts";
-import { type Callback, type JourneyStep, outputOf } from "./step.ts";
+import { type JourneyStep, outputOf } from "./step.ts";
 
 /** AM uses the characters of this text as the user handle, without decoding them. */
 const userHandle = z
@@ -34,6 +34,8 @@ function literalOf(piece: string): unknown {
     return piece;
   }
 }
+
+type Callback = JourneyStep["callbacks"][number];
 
 /** Returns the data of a MetadataCallback by the names of WebAuthn; undefined if it is not a registration. */
 function metadataIn(callback: Callback, defaultRelyingPartyId: string): object | undefined {

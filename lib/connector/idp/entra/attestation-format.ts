@@ -11,8 +11,6 @@ export const withAttestationFormat =
     const format = readAttestation(attestationObject)?.format;
     if (!(error instanceof PeerFailure) || error.kind !== "refused") throw error;
     if (format === undefined || accepted.includes(format)) throw error;
-    const { peer, operation, kind, status, code, detail = "", peerRequestId } = error;
     const note = `The attestation has the format ${format}; Microsoft Graph accepts packed and none.`;
-    const details = { status, code, detail: `${detail} ${note}`.trim(), peerRequestId, cause: error };
-    throw new PeerFailure(peer, operation, kind, details);
+    throw error.as("refused", { detail: `${error.detail ?? ""} ${note}`.trim() });
   };

@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import { singleFlight } from "../../../platform/async/single-flight.ts";
 import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import { type Instant, minutes, plus } from "../../../platform/time.ts";
@@ -5,7 +6,7 @@ import type { AccessTokens, TokenCall } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { asUnknownUser, checked, refusal, type UserProblem, userWarning } from "../user-check.ts";
 import { passkeyPolicy, policyProblems } from "./passkey-policy.ts";
-import { type GraphUser, graphUser } from "./wire.ts";
+import { graphUser } from "./wire.ts";
 
 const grant = "grant the application the permission";
 /** How long the tenant's policy is cached, so that all users of a request share one read. */
@@ -48,7 +49,7 @@ export function entraUserCheck(
 }
 
 /** A user type that is missing is that of a member. */
-function accountProblems({ accountEnabled, userType }: GraphUser): readonly UserProblem[] {
+function accountProblems({ accountEnabled, userType }: z.output<typeof graphUser>): readonly UserProblem[] {
   // Accounts of people who have not joined yet are disabled while their keys are made.
   const disabled = "is disabled: enable the account in the Microsoft Entra admin center, Users, before the key is used";
   const guest = "is a guest, who can have passkeys in the home tenant only: order for a member of this tenant";

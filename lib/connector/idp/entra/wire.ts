@@ -134,7 +134,6 @@ export type Method = z.output<typeof method>;
 export const graphUser = z.lazy(() =>
   z.object({ accountEnabled: z.boolean().nullish(), userType: z.string().nullish() }),
 );
-export type GraphUser = z.output<typeof graphUser>;
 
 export const methodList = z.lazy(() => z.object({ value: z.array(method), "@odata.nextLink": z.string().optional() }));
 

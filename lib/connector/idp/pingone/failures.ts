@@ -3,19 +3,15 @@ import { undefinedIfGone } from "../gone.ts";
 import { deviceCap } from "./wire.ts";
 
 /** PingOne reports the maximum number of devices like throttling, but waiting does not help. */
-export const deviceCapAsRefusal =
-  (operation: string) =>
-  (error: unknown): never => {
-    if (!(error instanceof PeerFailure) || error.code !== deviceCap || error.kind !== "throttled") throw error;
-    const { peer, status, code, detail } = error;
-    throw new PeerFailure(peer, operation, "refused", { status, code, detail, cause: error });
-  };
+export function deviceCapAsRefusal(error: unknown): never {
+  if (!(error instanceof PeerFailure) || error.code !== deviceCap || error.kind !== "throttled") throw error;
+  throw error.as("refused", { retryAfter: undefined });
+}
 
 /** A failure before the device is requested leaves no device behind, so none is searched for. */
 export function asNothingCreated(error: unknown): never {
   if (!(error instanceof PeerFailure) || error.kind !== "unanswered") throw error;
-  const { peer, status, retryAfter, code, detail } = error;
-  throw new PeerFailure(peer, "user", "unreachable", { status, retryAfter, code, detail, cause: error });
+  throw error.as("unreachable");
 }
 
 /** Returns undefined if PingOne reports that the user is gone, ambiguous, or not readable for the client. */
@@ -33,6 +29,5 @@ export const asDeviceLeft =
   (unusable: unknown) =>
   (removalError: unknown): never => {
     if (!(unusable instanceof PeerFailure)) throw unusable;
-    const { peer, operation, code, detail } = unusable;
-    throw new PeerFailure(peer, operation, "unanswered", { code, detail, cause: removalError });
+    throw unusable.as("unanswered", { cause: removalError });
   };

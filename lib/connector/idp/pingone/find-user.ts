@@ -3,17 +3,10 @@ import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
 import { byUsername, type PingOneUser, pingOneUser, userList } from "./wire.ts";
 
-/** The look-up of users, by id or user name. */
-export interface Users {
-  /** Returns the id of a user, without a call if that is given. */
-  resolve(call: TokenCall, userId: string): Promise<string>;
-  read(call: TokenCall, userId: string): Promise<PingOneUser>;
-}
-
 const operation = "user";
 
-/** Creates the look-up. Its failures `missing` and `refused` have the code `user` for a name that is not that of one user. */
-export function createUsers(access: PeerAccess, url: string): Users {
+/** Creates the look-up of users, by id or user name. Its failures `missing` and `refused` have the code `user` for a name that is not that of one user. */
+export function createUsers(access: PeerAccess, url: string) {
   const get = { operation, method: "GET", mayRepeat: true } as const;
   const find = async (call: TokenCall, userId: string): Promise<PingOneUser> => {
     const username = userId.toWellFormed();
@@ -28,8 +21,10 @@ export function createUsers(access: PeerAccess, url: string): Users {
     return found;
   };
   return {
-    resolve: async (call, userId) => (uuid.test(userId) ? userId : (await find(call, userId)).id),
-    read: (call, userId) => {
+    /** Returns the id of a user, without a call if that is given. */
+    resolve: async (call: TokenCall, userId: string): Promise<string> =>
+      uuid.test(userId) ? userId : (await find(call, userId)).id,
+    read: (call: TokenCall, userId: string): Promise<PingOneUser> => {
       if (!uuid.test(userId)) return find(call, userId);
       return callPeer(access, { ...call, ...get, url: `${url}/${encodeURIComponent(userId)}`, response: pingOneUser });
     },

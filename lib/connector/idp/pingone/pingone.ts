@@ -91,7 +91,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
           url,
           body,
           response: newDevice,
-        }).catch(deviceCapAsRefusal(operation));
+        }).catch(deviceCapAsRefusal);
         const state: IdpState = { userId, deviceId: created.id, origin: `https://${relyingPartyId}` };
         const given = unwrapped(created.publicKeyCredentialCreationOptions);
         let options: CreationOptions;
@@ -119,7 +119,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
         const body = activationBody(of.origin, attestation);
         const headers = { "content-type": activationType };
         const activation = { ...call, operation, method: "POST", url: urlOf(of), headers, body, notAfter } as const;
-        await callPeer(access, { ...activation, response: activeDevice }).catch(deviceCapAsRefusal(operation));
+        await callPeer(access, { ...activation, response: activeDevice }).catch(deviceCapAsRefusal);
         const url = `${urlOf(of)}/nickname`;
         const naming = { ...call, operation: "name", method: "PUT", url, body: { nickname: name }, notAfter } as const;
         // The security key is registered and also works without its name.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { configuredIdps, type IdpFile } from "../../../../lib/connector/idp/configured-idps.ts";
+import { configuredIdps } from "../../../../lib/connector/idp/configured-idps.ts";
 import type { Idp } from "../../../../lib/connector/idp/contract.ts";
 import { readIdpFile } from "../../../../lib/connector/idp/idp-file.ts";
 import type { IdpSettings } from "../../../../lib/connector/idp/kinds.ts";
@@ -20,7 +20,7 @@ function configured(start: Content, { known = false }: { known?: boolean } = {})
   let reads = 0;
   const connected: string[] = [];
   const lines: string[] = [];
-  const file: IdpFile = {
+  const file = {
     read: async () => {
       reads++;
       if (content instanceof Error) throw content;

@@ -5,11 +5,7 @@ import type { CredentialRequest } from "../../../../lib/connector/model/request.
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
 import { peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
 import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
-import {
-  PeerFailure,
-  type PeerFailureDetails,
-  type PeerFailureKind,
-} from "../../../../lib/platform/peers/peer-failure.ts";
+import { PeerFailure, type PeerFailureKind } from "../../../../lib/platform/peers/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import {
   type ConnectorOptions,
@@ -83,7 +79,7 @@ async function pendingAt(idpIds: readonly (readonly string[])[], activate: Activ
 }
 
 const times = (count: number, ...idpIds: string[]): string[][] => Array.from({ length: count }, () => idpIds);
-const failed = (kind: PeerFailureKind, details?: PeerFailureDetails) =>
+const failed = (kind: PeerFailureKind, details?: ConstructorParameters<typeof PeerFailure>[3]) =>
   new PeerFailure("IdP slow", "registration", kind, details);
 
 describe("an IdP that does not answer", () => {

@@ -9,11 +9,7 @@ import {
   makeResponseKey,
 } from "../../../../lib/connector/exchange/messages.ts";
 import type { CreationOptions } from "../../../../lib/connector/model/webauthn.ts";
-import {
-  connectDelivery,
-  type DeliveryOptions,
-  type DeliveryService,
-} from "../../../../lib/connector/peers/delivery.ts";
+import { connectDelivery, type DeliveryService } from "../../../../lib/connector/peers/delivery.ts";
 import type { DeliveryOrder } from "../../../../lib/connector/peers/delivery-wire.ts";
 import { days, plus } from "../../../../lib/platform/time.ts";
 import { type Delivery as SimulatedDelivery, startDelivery } from "../../../../local/peers/delivery/delivery.ts";
@@ -34,7 +30,7 @@ beforeEach(async () => {
 
 afterEach(() => service.close());
 
-function connect(changes: Partial<DeliveryOptions> = {}): DeliveryService {
+function connect(changes: Partial<Parameters<typeof connectDelivery>[0]> = {}): DeliveryService {
   const { url: baseUrl, signJwksUrl, transportJwksUrl } = service;
   const readToken = async () => token;
   return connectDelivery({

@@ -7,7 +7,7 @@ import {
 } from "../../../../lib/connector/exchange/messages.ts";
 import { connectDelivery } from "../../../../lib/connector/peers/delivery.ts";
 import { connectEnrollment } from "../../../../lib/connector/peers/enrollment.ts";
-import { connectRfpr, type Rfpr, type RfprOptions } from "../../../../lib/connector/peers/rfpr.ts";
+import { connectRfpr, type Rfpr } from "../../../../lib/connector/peers/rfpr.ts";
 import type { AuthenticatorOrder } from "../../../../lib/connector/peers/rfpr-wire.ts";
 import { days, plus } from "../../../../lib/platform/time.ts";
 import { closePeers, type Peers, startPeers } from "../../../../local/peers/all.ts";
@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 
 /** @param enrollmentUrl where tokens come from */
-function connect(changes: Partial<RfprOptions> = {}, enrollmentUrl = peers.enrollment.url): Rfpr {
+function connect(changes: Partial<Parameters<typeof connectRfpr>[0]> = {}, enrollmentUrl = peers.enrollment.url): Rfpr {
   const credential = async () => peers.vault.get("enrollment-credential") ?? "";
   const tokens = connectEnrollment({ ...tools, baseUrl: enrollmentUrl, credential, timeLimitMs: 20_000 });
   return connectRfpr({ ...tools, baseUrl: peers.rfpr.url, tokens, timeLimitMs: 20_000, ...changes });
