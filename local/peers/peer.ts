@@ -19,13 +19,19 @@ export interface PeerRequest {
 /** A simulated external system on its own port, which records its calls and can be set to fail. */
 export type Peer = Awaited<ReturnType<typeof startPeer>>;
 
-interface PeerOptions {
+/** Where a peer runs. */
+export interface PeerPlace {
+  /** A free port if 0 or absent. */
+  readonly port?: number | undefined;
+  /** File of its state; in memory if absent. */
+  readonly statePath?: string | undefined;
+}
+
+interface PeerOptions extends Pick<PeerPlace, "port"> {
   /** The routes of the peer; undefined becomes 404. */
   handle(call: HttpCall): HttpAnswer | undefined | Promise<HttpAnswer | undefined>;
   /** The `/_control/` routes of the peer, besides the common ones. */
   control?: ControlRoutes;
-  /** A free port if 0 or absent. */
-  port?: number | undefined;
 }
 
 /** Starts a peer on 127.0.0.1. Calls under `/_control/` steer it; they are not recorded, and faults do not affect them. */

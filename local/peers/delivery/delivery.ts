@@ -1,4 +1,4 @@
-import { startPeer } from "../peer.ts";
+import { type PeerPlace, startPeer } from "../peer.ts";
 import { openKeyMaker } from "../security-key/key-maker.ts";
 import { emptyKeyring, rotate } from "../security-key/keyring.ts";
 import { openState } from "../state-file.ts";
@@ -8,9 +8,7 @@ import { createShipments, type DeliveryState } from "./shipments.ts";
 
 export type Delivery = Awaited<ReturnType<typeof startDelivery>>;
 
-interface DeliveryOptions {
-  readonly port?: number | undefined;
-  readonly statePath?: string | undefined;
+interface DeliveryOptions extends PeerPlace {
   /** The bearer token of callers. */
   readonly token: string;
   /** Time from creation until the shipment is sent; 0 ships at once. */

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { withBody } from "../control.ts";
 import { createTokens, type TokensState } from "../idp/tokens.ts";
-import { type HttpAnswer, type HttpCall, startPeer } from "../peer.ts";
+import { type HttpAnswer, type HttpCall, type PeerPlace, startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
 
 /** The tenant whose credential the local system has. */
@@ -13,9 +13,7 @@ const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 /** The enrollment service: exchanges a tenant's credential for access tokens of the pre-registration API (docs/peers/enrollment.md). */
 export type Enrollment = Awaited<ReturnType<typeof startEnrollment>>;
 
-interface EnrollmentOptions {
-  readonly port?: number | undefined;
-  readonly statePath?: string | undefined;
+interface EnrollmentOptions extends PeerPlace {
   /** The first valid credential of the local system's tenant. */
   readonly credential: string;
 }

@@ -1,4 +1,4 @@
-import { startPeer } from "../peer.ts";
+import { type PeerPlace, startPeer } from "../peer.ts";
 import type { KeyMaker } from "../security-key/key-maker.ts";
 import { openState } from "../state-file.ts";
 import { createAgent } from "./agent.ts";
@@ -10,9 +10,7 @@ import { rfprRoutes } from "./routes.ts";
 /** The pre-registration API with the agent that enrolls its requests. */
 export type Rfpr = Awaited<ReturnType<typeof startRfpr>>;
 
-interface RfprOptions extends Pick<Enrollment, "tenantOf"> {
-  readonly port?: number | undefined;
-  readonly statePath?: string | undefined;
+interface RfprOptions extends PeerPlace, Pick<Enrollment, "tenantOf"> {
   readonly maker: KeyMaker;
 }
 

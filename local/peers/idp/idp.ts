@@ -1,13 +1,11 @@
 import * as z from "zod";
 import { withBody } from "../control.ts";
-import { type HttpAnswer, type HttpCall, startPeer } from "../peer.ts";
+import { type HttpAnswer, type HttpCall, type PeerPlace, startPeer } from "../peer.ts";
 import { openState, type State } from "../state-file.ts";
 import { ACCOUNT_STATUSES, type Accounts, type AccountsState, createAccounts, folded } from "./accounts.ts";
 import { createIdpTokens, type IdpClient, type IdpTokens, type TokenRules, type TokensState } from "./tokens.ts";
 
-export interface IdpOptions extends IdpClient {
-  readonly port?: number | undefined;
-  readonly statePath?: string | undefined;
+export interface IdpOptions extends IdpClient, PeerPlace {
   /** PEM of the only key maker that the IdP trusts. */
   readonly attestationRoot: string;
 }

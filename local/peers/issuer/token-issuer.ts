@@ -1,5 +1,5 @@
 import { withBody } from "../control.ts";
-import { startPeer } from "../peer.ts";
+import { type PeerPlace, startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
 import { type KeyRing, newSigningKey, publicKeys } from "./token-keys.ts";
 import { type Mint, mintOptions, mintToken } from "./token-mint.ts";
@@ -12,7 +12,7 @@ const tenantId = "7f1c2d4e-5a6b-4c8d-9e0f-a1b2c3d4e5f6";
  * Starts a simulated token issuer: OpenID configuration, published keys, and tokens on demand that look like those of an
  * Entra tenant for an application. `POST /_control/tokens` mints over HTTP, `POST /_control/rotate` rotates.
  */
-export async function startTokenIssuer({ port, statePath }: { port?: number; statePath?: string } = {}) {
+export async function startTokenIssuer({ port, statePath }: PeerPlace = {}) {
   const state = openState<KeyRing>(statePath, { keys: [] });
   /** Signs with a new key from now on. The old key stays published, as in a planned rotation. */
   const rotate = async () => {

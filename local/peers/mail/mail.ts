@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import * as z from "zod";
 import { withBody } from "../control.ts";
-import { type HttpAnswer, type HttpCall, startPeer } from "../peer.ts";
+import { type HttpAnswer, type HttpCall, type PeerPlace, startPeer } from "../peer.ts";
 import { readBody } from "../read-body.ts";
 import { PeerRefusal } from "../refusal.ts";
 import { openState } from "../state-file.ts";
@@ -39,12 +39,7 @@ export async function startMail({
   statePath,
   accessKey,
   retryAfter = 1,
-}: {
-  port?: number;
-  statePath?: string;
-  accessKey: string;
-  retryAfter?: number;
-}) {
+}: PeerPlace & { accessKey: string; retryAfter?: number }) {
   const state = openState<{ mails: Mail[]; operations: Record<string, Operation> }>(statePath, {
     mails: [],
     operations: {},

@@ -1,5 +1,5 @@
 import { Webhook } from "standardwebhooks";
-import { type HttpAnswer, type HttpCall, startPeer } from "../peer.ts";
+import { type HttpAnswer, type HttpCall, type PeerPlace, startPeer } from "../peer.ts";
 
 /** An event as the sink received it. */
 export interface ReceivedEvent {
@@ -12,8 +12,7 @@ export interface ReceivedEvent {
 
 export type Sink = Awaited<ReturnType<typeof startSink>>;
 
-interface SinkOptions {
-  readonly port?: number;
+interface SinkOptions extends Pick<PeerPlace, "port"> {
   /**
    * Returns the signing secrets. The sink refuses an event that is signed by none of them, or is old. By default it
    * verifies nothing.

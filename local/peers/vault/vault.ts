@@ -1,4 +1,4 @@
-import { type HttpAnswer, type HttpCall, startPeer } from "../peer.ts";
+import { type HttpAnswer, type HttpCall, type PeerPlace, startPeer } from "../peer.ts";
 import { readBody } from "../read-body.ts";
 import { PeerRefusal } from "../refusal.ts";
 import { isSecretName, newSecret, openStoredSecrets, type SecretVersion, secretChange } from "./stored-secrets.ts";
@@ -15,11 +15,7 @@ export async function startVault({
   port,
   statePath,
   secrets = {},
-}: {
-  port?: number;
-  statePath?: string;
-  secrets?: Readonly<Record<string, string>>;
-} = {}) {
+}: PeerPlace & { secrets?: Readonly<Record<string, string>> } = {}) {
   const { versionsOf, change, add, set, get, enabled, tags } = openStoredSecrets(statePath);
 
   const handle = (call: HttpCall): HttpAnswer | undefined => {

@@ -3,29 +3,31 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decodeJwt, exportJWK, type JWK, UnsecuredJWT } from "jose";
-import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
-import { aic } from "../../../../lib/connector/idp/aic/aic.ts";
 import type { Idp } from "../../../../lib/connector/idp/contract.ts";
-import { entra } from "../../../../lib/connector/idp/entra/entra.ts";
 import { idpKinds } from "../../../../lib/connector/idp/kinds.ts";
-import { pingone } from "../../../../lib/connector/idp/pingone/pingone.ts";
 import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import type { PeerFailureKind } from "../../../../lib/platform/peers/peer-failure.ts";
 import { plus } from "../../../../lib/platform/time.ts";
-import { startAic } from "../../../../local/peers/aic/aic.ts";
-import { startEntra } from "../../../../local/peers/entra/entra.ts";
 import type { FaultRule } from "../../../../local/peers/faults.ts";
 import type { Peer } from "../../../../local/peers/peer.ts";
-import { startPingOne } from "../../../../local/peers/pingone/pingone.ts";
-import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
-import {
-  type AuthenticatorKeys,
-  createAuthenticatorKeys,
-} from "../../../../local/peers/security-key/authenticator-keys.ts";
+import { createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
+import { createAuthenticatorKeys } from "../../../../local/peers/security-key/authenticator-keys.ts";
 import { failureOf, kindOf } from "../../../support/connector/peer-tools.ts";
 import { deadAddress } from "../../../support/dead-address.ts";
-import { answerBy, askFor, clientSecret, type IdpTools, idpTools, signal, tag, user } from "./idp-tools.ts";
+import {
+  answerTo,
+  askFor,
+  clientSecret,
+  environmentId,
+  type IdpTools,
+  signal,
+  start,
+  tag,
+  toolsFor,
+  user,
+} from "./idp-tools.ts";
 
 interface SimulatedIdp extends Peer {
   registrations(): readonly object[];
@@ -40,7 +42,7 @@ interface Kept {
 }
 
 interface Subject {
-  start(attestationRoot: AuthenticatorKeys["rootCertificate"], kept?: Kept): Promise<SimulatedIdp>;
+  start(kept?: Kept): Promise<SimulatedIdp>;
   tools(url: string): IdpTools;
   /** Path of the call that registers a security key; its method is POST. */
   readonly activation: string;
@@ -125,22 +127,10 @@ const failures: readonly (readonly [string, FaultRule, PeerFailureKind])[] = [
   ["a lost connection", { kind: "drop" }, "unanswered"],
 ];
 
-const clientId = "3f2b";
-const environmentId = "11111111-2222-3333-4444-555555555555";
-const settingsOf = (url: string) => ({ "api-base-url": url, "auth-base-url": url, "client-id": clientId });
-
 const subjects: Record<string, Subject> = {
   entra: {
-    start: (attestationRoot, kept) =>
-      startEntra({ tenantId: "tenant.example", clientId, clientSecret, attestationRoot, ...kept }),
-    tools: url =>
-      idpTools(entra, () => ({
-        type: "entra",
-        "tenant-id": "tenant.example",
-        "client-id": clientId,
-        "graph-endpoint": url,
-        "online-endpoint": url,
-      })),
+    start: start.entra,
+    tools: toolsFor.entra,
     activation: "/fido2Methods$",
     before: 0,
     api: "graph-endpoint",
@@ -163,14 +153,8 @@ const subjects: Record<string, Subject> = {
     ],
   },
   pingone: {
-    start: (attestationRoot, kept) => startPingOne({ environmentId, clientId, clientSecret, attestationRoot, ...kept }),
-    tools: url =>
-      idpTools(pingone, () => ({
-        type: "pingone",
-        "default-relying-party": "keys.example",
-        "environment-id": environmentId,
-        ...settingsOf(url),
-      })),
+    start: start.pingone,
+    tools: toolsFor.pingone,
     activation: "/devices/[^/]+$",
     before: 0,
     api: "api-base-url",
@@ -193,17 +177,8 @@ const subjects: Record<string, Subject> = {
     ],
   },
   aic: {
-    start: (attestationRoot, kept) =>
-      startAic({
-        realm: "alpha",
-        journey: "Register Key",
-        relyingPartyId: "keys.example",
-        clientId,
-        clientSecret,
-        attestationRoot,
-        ...kept,
-      }),
-    tools: url => idpTools(aic, () => ({ type: "aic", realm: "alpha", journey: "Register Key", ...settingsOf(url) })),
+    start: start.aic,
+    tools: toolsFor.aic,
     activation: "/authenticate$",
     before: 2,
     api: "api-base-url",
@@ -233,14 +208,6 @@ const subjects: Record<string, Subject> = {
   },
 };
 
-let keys: AuthenticatorKeys;
-let authenticator: Authenticator;
-
-beforeAll(async () => {
-  keys = await createAuthenticatorKeys();
-  authenticator = createAuthenticator(keys);
-});
-
 test("every kind is tested here", () => {
   expect(Object.keys(subjects).sort()).toEqual(idpKinds.map(({ type }) => type).sort());
 });
@@ -258,7 +225,7 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     fetch(`${peer.url}/_control/${path}`, { method: "POST", body: JSON.stringify(body) });
 
   beforeEach(async () => {
-    peer = await subject.start(keys.rootCertificate);
+    peer = await subject.start();
     ({ connect, queryFor, tools } = subject.tools(peer.url));
     idp = connect();
   });
@@ -266,7 +233,7 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
 
   test("returns a challenge, registers the security key and shows it in the read-back", async () => {
     const challenge = await askFor(idp);
-    const response = answerBy(authenticator, challenge);
+    const response = answerTo(challenge);
     const found = () => idp.isRegistered(challenge.idpState, queryFor(response.credentialId), signal);
     const answerOf = (isRegistered: boolean) => (subject.hasReadBack ? isRegistered : undefined);
     expect(bindResponse(response, bindingOf(challenge))).toBeUndefined();
@@ -294,7 +261,7 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     "reports a failed activation unchanged and does not repeat the call: %o",
     async (fault, kind, isRegistered) => {
       const challenge = await askFor(idp);
-      const response = answerBy(authenticator, challenge);
+      const response = answerTo(challenge);
       tools.advance(10_000);
       peer.fail({ ...fault, method: "POST", path: subject.activation });
       const failure = await failureOf(activate(idp, challenge, response));
@@ -316,7 +283,7 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
 
   test("reports each failure of an activation as the same kind as every other IdP", async () => {
     const challenge = await askFor(idp);
-    const response = answerBy(authenticator, challenge);
+    const response = answerTo(challenge);
     const kinds: [string, PeerFailureKind][] = [];
     for (const [name, fault] of failures) {
       peer.fail({ ...fault, method: "POST", path: subject.activation });
@@ -335,7 +302,7 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
   /** Two registered security keys of a user, and how the first one is revoked. */
   async function registered(of = user) {
     const [challenge, second] = [await askFor(idp, of), await askFor(idp, of)];
-    const [response, other] = [answerBy(authenticator, challenge), answerBy(authenticator, second)];
+    const [response, other] = [answerTo(challenge), answerTo(second)];
     const registrationId = await activate(idp, challenge, response);
     await activate(idp, second, other);
     const { credentialId } = response;
@@ -383,7 +350,7 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
 
   test("repeats a read after temporary failures", async () => {
     const challenge = await askFor(idp);
-    const response = answerBy(authenticator, challenge);
+    const response = answerTo(challenge);
     await activate(idp, challenge, response);
     if (!subject.hasReadBack) return;
     peer.fail({ kind: "refuse", status: 503, method: "GET" });
@@ -394,14 +361,14 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
   test("does not start an activation after notAfter", async () => {
     const challenge = await askFor(idp);
     const notAfter = plus(tools.now(), -1);
-    const late = idp.activate(challenge.idpState, answerBy(authenticator, challenge), "k", { signal, notAfter });
+    const late = idp.activate(challenge.idpState, answerTo(challenge), "k", { signal, notAfter });
     expect(await kindOf(late)).toBe("unreachable");
     expect(activations()).toBe(subject.before);
   });
 
   test("ends an activation at the time limit, which includes the token", async () => {
     const challenge = await askFor(idp);
-    const response = answerBy(authenticator, challenge);
+    const response = answerTo(challenge);
     peer.fail({ kind: "hang", method: "POST", path: subject.activation });
     expect(await kindOf(activate(connect({}, { timeLimitMs: 200 }), challenge, response))).toBe("unanswered");
     peer.fail({ kind: "hang", path: subject.token, times: 9 });
@@ -422,7 +389,7 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
   test("authenticates with a client secret or a private key", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     await peer.close();
-    peer = await subject.start(keys.rootCertificate, { clientKey: await exportJWK(publicKey) });
+    peer = await subject.start({ clientKey: await exportJWK(publicKey) });
     const { connect } = subject.tools(peer.url);
     const pem = String(privateKey.export({ type: "pkcs8", format: "pem" }));
     for (const secret of [clientSecret, pem]) await askFor(connect({}, { secret: async () => secret }));
@@ -456,7 +423,7 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
       return fetch(url, { ...init, headers: rest.headers, ...(init?.body && { body: rest.body }) });
     };
     const idp = connect({}, { fetch: changed });
-    const registration = askFor(idp).then(challenge => activate(idp, challenge, answerBy(authenticator, challenge)));
+    const registration = askFor(idp).then(challenge => activate(idp, challenge, answerTo(challenge)));
     expect(await kindOf(registration)).toBe(kind);
     expect(peer.registrations()).toEqual([]);
   });
@@ -465,12 +432,12 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     const unregistered = createAuthenticator(await createAuthenticatorKeys());
     const other = await askFor(idp, "other@example.com");
     const wrong: Record<string, (challenge: Challenge) => Attestation> = {
-      "another maker": challenge => answerBy(unregistered, challenge),
-      "another origin": challenge => answerBy(authenticator, { ...challenge, origin: "https://other.example" }),
+      "another maker": challenge => answerTo(challenge, unregistered),
+      "another origin": challenge => answerTo({ ...challenge, origin: "https://other.example" }),
       "another relying party": ({ options, ...rest }) =>
-        answerBy(authenticator, { ...rest, options: { ...options, rp: { ...options.rp, id: "other.example" } } }),
-      "another challenge": () => answerBy(authenticator, other),
-      "another id": challenge => ({ ...answerBy(authenticator, challenge), credentialId: "AAAA" }),
+        answerTo({ ...rest, options: { ...options, rp: { ...options.rp, id: "other.example" } } }),
+      "another challenge": () => answerTo(other),
+      "another id": challenge => ({ ...answerTo(challenge), credentialId: "AAAA" }),
     };
     for (const [why, answer] of Object.entries(wrong)) {
       // Of a person of its own: some count what was begun.
@@ -479,11 +446,11 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     }
     const late = await askFor(idp);
     expect((await control("expire-challenges")).status).toBe(204);
-    expect(await kindOf(activate(idp, late, answerBy(authenticator, late)))).toBe("refused");
+    expect(await kindOf(activate(idp, late, answerTo(late)))).toBe("refused");
     expect(peer.registrations()).toEqual([]);
 
     const challenge = await askFor(idp);
-    const response = answerBy(authenticator, challenge);
+    const response = answerTo(challenge);
     const twice = await Promise.allSettled([1, 2].map(() => activate(idp, challenge, response)));
     expect(twice.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     expect(peer.registrations()).toHaveLength(1);
@@ -496,14 +463,14 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
       expect((await control(`users/${user}`, { accountStatus: "known" })).status).toBe(204);
       const challenge = await askFor(idp);
       expect((await control(`users/${user.toUpperCase()}`, { accountStatus })).status).toBe(204);
-      expect(await kindOf(activate(idp, challenge, answerBy(authenticator, challenge))), accountStatus).toBeDefined();
+      expect(await kindOf(activate(idp, challenge, answerTo(challenge))), accountStatus).toBeDefined();
     }
     expect(peer.registrations()).toEqual([]);
   });
 
   test("is simulated by a program that other programs control", async () => {
     const challenge = await askFor(idp);
-    const response = answerBy(authenticator, challenge);
+    const response = answerTo(challenge);
     await activate(idp, challenge, response);
     const shown = async (userId: string) =>
       (await fetch(`${peer.url}/_control/registrations?user_id=${encodeURIComponent(userId)}`)).json();
@@ -524,20 +491,20 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     const kept = { statePath: join(folder, "idp.json") };
     const restart = async (port: number) => {
       await peer.close();
-      peer = await subject.start(keys.rootCertificate, { ...kept, port });
+      peer = await subject.start({ ...kept, port });
     };
     await restart(0);
     ({ connect } = subject.tools(peer.url));
     idp = connect();
     await control("users/gone@example.com", { accountStatus: "unknown" });
     const [first, second] = [await askFor(idp), await askFor(idp)];
-    const response = answerBy(authenticator, first);
+    const response = answerTo(first);
     await activate(idp, first, response);
     await restart(Number(new URL(peer.url).port));
     // The first call may find a connection of before.
     await expect.poll(() => askFor(idp).then(Boolean, () => false)).toBe(true);
     expect(await kindOf(activate(idp, first, response))).toBe("refused");
-    await activate(idp, second, answerBy(authenticator, second));
+    await activate(idp, second, answerTo(second));
     expect(["missing", "refused"]).toContain(await kindOf(askFor(idp, "gone@example.com")));
     expect(peer.registrations()).toHaveLength(2);
     expect(grants()).toBe(0);

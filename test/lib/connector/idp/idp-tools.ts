@@ -1,7 +1,14 @@
+import { aic } from "../../../../lib/connector/idp/aic/aic.ts";
 import type { Idp, RegistrationQuery } from "../../../../lib/connector/idp/contract.ts";
+import { entra } from "../../../../lib/connector/idp/entra/entra.ts";
 import type { IdpDeps, IdpKind } from "../../../../lib/connector/idp/kind.ts";
+import { pingone } from "../../../../lib/connector/idp/pingone/pingone.ts";
 import type { Attestation, Challenge } from "../../../../lib/connector/model/webauthn.ts";
-import type { Authenticator } from "../../../../local/peers/security-key/authenticator.ts";
+import { type AicOptions, startAic } from "../../../../local/peers/aic/aic.ts";
+import { type EntraOptions, startEntra } from "../../../../local/peers/entra/entra.ts";
+import { type PingOneOptions, startPingOne } from "../../../../local/peers/pingone/pingone.ts";
+import { type Authenticator, createAuthenticator } from "../../../../local/peers/security-key/authenticator.ts";
+import { createAuthenticatorKeys } from "../../../../local/peers/security-key/authenticator-keys.ts";
 import { type TestTools, testTools } from "../../../support/connector/peer-tools.ts";
 
 export const user = "jan@example.com";
@@ -10,6 +17,53 @@ export const tag = "request-1.s-01-001.1";
 export const { signal } = new AbortController();
 /** Of the clients of all simulated IdPs. */
 export const clientSecret = "secret";
+export const environmentId = "11111111-2222-3333-4444-555555555555";
+
+/** The security key that all simulated IdPs trust. */
+export const authenticator = createAuthenticator(await createAuthenticatorKeys());
+const client = { clientId: "3f2b", clientSecret, attestationRoot: authenticator.rootCertificate };
+const journey = { realm: "alpha", journey: "Register Key" };
+
+/** Starts a simulated IdP of a kind. */
+export const start = {
+  entra: (changes: Partial<EntraOptions> = {}) => startEntra({ tenantId: "tenant.example", ...client, ...changes }),
+  pingone: (changes: Partial<PingOneOptions> = {}) => startPingOne({ environmentId, ...client, ...changes }),
+  aic: (changes: Partial<AicOptions> = {}) =>
+    startAic({ ...journey, relyingPartyId: "keys.example", ...client, ...changes }),
+};
+
+/** Returns the settings without which an IdP of a kind cannot be connected. */
+export const least = {
+  entra: (url: string) => ({
+    type: "entra",
+    "tenant-id": "tenant.example",
+    "client-id": client.clientId,
+    "graph-endpoint": url,
+    "online-endpoint": url,
+  }),
+  pingone: (url: string) => ({
+    type: "pingone",
+    "default-relying-party": "keys.example",
+    "api-base-url": url,
+    "auth-base-url": url,
+    "environment-id": environmentId,
+    "client-id": client.clientId,
+  }),
+  aic: (url: string) => ({
+    type: "aic",
+    "api-base-url": url,
+    "auth-base-url": url,
+    ...journey,
+    "client-id": client.clientId,
+  }),
+};
+
+/** Returns what connects IdPs of a kind that are simulated at an address. */
+export const toolsFor = {
+  entra: (url: string) => idpTools(entra, least.entra(url)),
+  pingone: (url: string) => idpTools(pingone, least.pingone(url)),
+  aic: (url: string) => idpTools(aic, least.aic(url)),
+};
 
 /** Connects IdPs of one kind, with a clock that stands still. */
 export interface IdpTools {
@@ -19,16 +73,15 @@ export interface IdpTools {
   queryFor(credentialId: string, name?: string): RegistrationQuery;
 }
 
-/** @param least the settings without which the IdP cannot be connected */
-export function idpTools<S extends { readonly type: string }, K extends string>(
+function idpTools<S extends { readonly type: string }, K extends string>(
   kind: IdpKind<S, K>,
-  least: () => Record<string, unknown>,
+  least: Record<string, unknown>,
 ): IdpTools {
   const tools = testTools();
   return {
     tools,
     connect: (values = {}, changes = {}) =>
-      kind.connect("main", kind.settings.parse({ ...least(), ...values }), {
+      kind.connect("main", kind.settings.parse({ ...least, ...values }), {
         ...tools,
         timeLimitMs: 20_000,
         secret: async () => clientSecret,
@@ -44,7 +97,7 @@ export const askFor = (idp: Idp, userId = user, relyingPartyId?: string): Promis
   idp.creationOptions({ userId, tag, ...(relyingPartyId === undefined ? {} : { relyingPartyId }) }, signal);
 
 /** Returns the answer of a security key to a challenge. */
-export function answerBy(authenticator: Authenticator, { options, origin }: Challenge): Attestation {
-  const { id, clientDataJSON, attestationObject } = authenticator.create(options, origin);
+export function answerTo({ options, origin }: Challenge, by: Authenticator = authenticator): Attestation {
+  const { id, clientDataJSON, attestationObject } = by.create(options, origin);
   return { credentialId: id, clientDataJson: clientDataJSON, attestationObject, clientExtensionResults: {} };
 }

@@ -6,50 +6,25 @@ import { aic as kind } from "../../../../../lib/connector/idp/aic/aic.ts";
 import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
 import { plus } from "../../../../../lib/platform/time.ts";
-import { type Aic, startAic } from "../../../../../local/peers/aic/aic.ts";
-import { createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
-import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
+import type { Aic } from "../../../../../local/peers/aic/aic.ts";
 import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
 import { measureCpu } from "../../../../support/cpu-time.ts";
-import { answerBy, askFor, type IdpTools, idpTools, signal, user } from "../idp-tools.ts";
+import { answerTo, askFor, type IdpTools, least, signal, start, toolsFor, user } from "../idp-tools.ts";
 
-const authenticator = createAuthenticator(await createAuthenticatorKeys());
 let aic: Aic;
 let connect: IdpTools["connect"];
 let tools: IdpTools["tools"];
 let idp: Idp;
 
 beforeEach(async () => {
-  aic = await start();
-  ({ connect, tools } = idpTools(kind, least));
+  aic = await start.aic();
+  ({ connect, tools } = toolsFor.aic(aic.url));
   idp = connect();
 });
 
 afterEach(() => aic.close());
 
-const start = (changes: { authenticationHeader?: string } = {}) =>
-  startAic({
-    realm: "alpha",
-    journey: "Register Key",
-    relyingPartyId: "keys.example",
-    clientId: "connector",
-    clientSecret: "secret",
-    attestationRoot: authenticator.rootCertificate,
-    ...changes,
-  });
-
-const least = () => ({
-  type: "aic",
-  "api-base-url": aic.url,
-  "auth-base-url": aic.url,
-  realm: "alpha",
-  journey: "Register Key",
-  "client-id": "connector",
-});
-
 const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) => askFor(of, userId, relyingPartyId);
-
-const answerTo = (challenge: Challenge): Attestation => answerBy(authenticator, challenge);
 
 const steps = () => aic.count("POST", /authenticate$/);
 const grants = () => aic.count("POST", /access_token$/);
@@ -114,12 +89,13 @@ const attestation: Attestation = {
 const legacy = '{"ä":1}::-93,99,0,127,-128,-1::aWQ::Desk key: 1';
 
 describe("the settings of an IdP of kind C", () => {
+  const given = least.aic("https://am.example");
   const wrong = (values: Record<string, unknown>) =>
-    kind.settings.safeParse({ ...least(), ...values }).error?.issues.flatMap(({ path }) => path) ?? "fine";
+    kind.settings.safeParse({ ...given, ...values }).error?.issues.flatMap(({ path }) => path) ?? "fine";
 
   test("have the specification's names, and defaults for a journey that asks for a name and a security key", () => {
     const whole = {
-      ...least(),
+      ...given,
       "authentication-header": "Authorization",
       "callback-1": "NameCallback",
       "callback-2": "MetadataCallback",
@@ -127,11 +103,11 @@ describe("the settings of an IdP of kind C", () => {
       "token-id-1": "IDToken1",
       "token-id-2": "IDToken2",
     };
-    expect(kind.settings.parse(least())).toEqual(whole);
+    expect(kind.settings.parse(given)).toEqual(whole);
     const values = { ...whole, scope: "fido", "challenge-timeout-milliseconds": "300000" };
     expect(kind.settings.parse(values)).toEqual({ ...values, "challenge-timeout-milliseconds": 300_000 });
-    for (const name of Object.keys(least())) expect(wrong({ [name]: undefined })).toEqual([name]);
-    expect(kind.settings.safeParse({ ...least(), callback: "x" }).error?.issues).toMatchObject([
+    for (const name of Object.keys(given)) expect(wrong({ [name]: undefined })).toEqual([name]);
+    expect(kind.settings.safeParse({ ...given, callback: "x" }).error?.issues).toMatchObject([
       { code: "unrecognized_keys", keys: ["callback"] },
     ]);
   });
@@ -216,7 +192,7 @@ describe("an IdP of kind C", () => {
       }
     }
     await aic.close();
-    aic = await start({ authenticationHeader: "X-Journey-Token" });
+    aic = await start.aic({ authenticationHeader: "X-Journey-Token" });
     expect(await ask(connect({ "authentication-header": "X-Journey-Token" }))).toBeDefined();
     expect(await kindOf(ask(connect()))).toBe("unauthorized");
   });
@@ -625,7 +601,7 @@ describe("the client's own credentials at Advanced Identity Cloud", () => {
     for (const scope of ["fido register", undefined]) await kindOf(ask(connect({ "auth-base-url": url, scope })));
     expect(Object.fromEntries(forms[0] ?? [])).toEqual({
       grant_type: "client_credentials",
-      client_id: "connector",
+      client_id: "3f2b",
       client_secret: "secret",
       scope: "fido register",
     });

@@ -1,28 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
-import { entra as kind } from "../../../../../lib/connector/idp/entra/entra.ts";
-import { type Entra, startEntra } from "../../../../../local/peers/entra/entra.ts";
-import { createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
-import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
+import type { Entra } from "../../../../../local/peers/entra/entra.ts";
 import { kindOf } from "../../../../support/connector/peer-tools.ts";
-import { answerBy, askFor, clientSecret, type IdpTools, idpTools, signal, user } from "../idp-tools.ts";
+import { answerTo, askFor, type IdpTools, signal, start, toolsFor, user } from "../idp-tools.ts";
 
-const client = { tenantId: "tenant.example", clientId: "3f2b" };
-const maker = await createAuthenticatorKeys();
 let entra: Entra;
 let tools: IdpTools["tools"];
 let idp: Idp;
 
 beforeEach(async () => {
-  entra = await startEntra({ ...client, clientSecret, attestationRoot: maker.rootCertificate });
+  entra = await start.entra();
   entra.settings({ policy: { isAttestationEnforced: false } });
-  const connected = idpTools(kind, () => ({
-    type: "entra",
-    "tenant-id": client.tenantId,
-    "client-id": client.clientId,
-    "graph-endpoint": entra.url,
-    "online-endpoint": entra.url,
-  }));
+  const connected = toolsFor.entra(entra.url);
   tools = connected.tools;
   idp = connected.connect();
 });
@@ -114,7 +103,7 @@ describe("the simulated tenant", () => {
   ])("that %s issues creation options, and refuses the registration", async (_, begin) => {
     begin();
     const challenge = await askFor(idp);
-    const response = answerBy(createAuthenticator(maker), challenge);
+    const response = answerTo(challenge);
     expect(await kindOf(idp.activate(challenge.idpState, response, "key", { signal }))).toBe("refused");
   });
 });

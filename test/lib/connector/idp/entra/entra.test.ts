@@ -1,21 +1,12 @@
 import { decode, encode } from "cborg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
-import { entra as kind } from "../../../../../lib/connector/idp/entra/entra.ts";
-import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
 import { plus } from "../../../../../lib/platform/time.ts";
-import { type Entra, startEntra } from "../../../../../local/peers/entra/entra.ts";
-import { createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
-import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
+import type { Entra } from "../../../../../local/peers/entra/entra.ts";
 import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
 import { measureCpu } from "../../../../support/cpu-time.ts";
-import { answerBy, askFor, type IdpTools, idpTools, signal, user } from "../idp-tools.ts";
+import { answerTo, askFor, type IdpTools, signal, start, toolsFor, user } from "../idp-tools.ts";
 
-const tenantId = "tenant.example";
-const clientId = "3f2b";
-
-const maker = await createAuthenticatorKeys();
-const authenticator = createAuthenticator(maker);
 let entra: Entra;
 let connect: IdpTools["connect"];
 let queryFor: IdpTools["queryFor"];
@@ -23,8 +14,8 @@ let tools: IdpTools["tools"];
 let idp: Idp;
 
 beforeEach(async () => {
-  entra = await startEntra({ tenantId, clientId, clientSecret: "secret", attestationRoot: maker.rootCertificate });
-  ({ connect, queryFor, tools } = idpTools(kind, least));
+  entra = await start.entra();
+  ({ connect, queryFor, tools } = toolsFor.entra(entra.url));
   idp = connect();
 });
 
@@ -33,17 +24,7 @@ afterEach(() => entra.close());
 /** Settings with which the client needs no secret. */
 const identity = { "managed-identity": true };
 
-const least = () => ({
-  type: "entra",
-  "tenant-id": tenantId,
-  "client-id": clientId,
-  "graph-endpoint": entra.url,
-  "online-endpoint": entra.url,
-});
-
 const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) => askFor(of, userId, relyingPartyId);
-
-const answerTo = (challenge: Challenge): Attestation => answerBy(authenticator, challenge);
 
 const graphCalls = () => entra.requests().filter(({ path }) => /fido2Methods/.test(path));
 const grants = () => entra.count("POST", /oauth2/);

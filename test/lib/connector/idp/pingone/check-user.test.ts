@@ -1,26 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
-import { pingone as kind } from "../../../../../lib/connector/idp/pingone/pingone.ts";
-import { type PingOne, startPingOne } from "../../../../../local/peers/pingone/pingone.ts";
-import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
-import { askFor, clientSecret, idpTools, signal, user } from "../idp-tools.ts";
+import type { PingOne } from "../../../../../local/peers/pingone/pingone.ts";
+import { askFor, signal, start, toolsFor, user } from "../idp-tools.ts";
 
-const environmentId = "11111111-2222-3333-4444-555555555555";
 const uuid = "6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11";
-const { rootCertificate: attestationRoot } = await createAuthenticatorKeys();
 let pingone: PingOne;
 let idp: Idp;
 
 beforeEach(async () => {
-  pingone = await startPingOne({ environmentId, clientId: "3f2b", clientSecret, attestationRoot });
-  idp = idpTools(kind, () => ({
-    type: "pingone",
-    "default-relying-party": "keys.example",
-    "api-base-url": pingone.url,
-    "auth-base-url": pingone.url,
-    "environment-id": environmentId,
-    "client-id": "3f2b",
-  })).connect();
+  pingone = await start.pingone();
+  idp = toolsFor.pingone(pingone.url).connect();
 });
 afterEach(() => pingone.close());
 

@@ -1,20 +1,26 @@
 import { generateKeyPairSync } from "node:crypto";
-import { exportJWK, type JWK } from "jose";
+import { exportJWK } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
 import { pingone as kind } from "../../../../../lib/connector/idp/pingone/pingone.ts";
-import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
 import { plus } from "../../../../../lib/platform/time.ts";
-import { type PingOne, startPingOne } from "../../../../../local/peers/pingone/pingone.ts";
-import { createAuthenticator } from "../../../../../local/peers/security-key/authenticator.ts";
-import { createAuthenticatorKeys } from "../../../../../local/peers/security-key/authenticator-keys.ts";
+import type { PingOne } from "../../../../../local/peers/pingone/pingone.ts";
 import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
-import { answerBy, askFor, type IdpTools, idpTools, signal, tag, user } from "../idp-tools.ts";
+import {
+  answerTo,
+  askFor,
+  environmentId,
+  type IdpTools,
+  least,
+  signal,
+  start,
+  tag,
+  toolsFor,
+  user,
+} from "../idp-tools.ts";
 
-const environmentId = "11111111-2222-3333-4444-555555555555";
 const userUuid = "6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11";
 
-const authenticator = createAuthenticator(await createAuthenticatorKeys());
 let pingone: PingOne;
 let connect: IdpTools["connect"];
 let queryFor: IdpTools["queryFor"];
@@ -22,34 +28,14 @@ let tools: IdpTools["tools"];
 let idp: Idp;
 
 beforeEach(async () => {
-  pingone = await start();
-  ({ connect, queryFor, tools } = idpTools(kind, least));
+  pingone = await start.pingone();
+  ({ connect, queryFor, tools } = toolsFor.pingone(pingone.url));
   idp = connect();
 });
 
 afterEach(() => pingone.close());
 
-const start = (clientKey?: JWK) =>
-  startPingOne({
-    environmentId,
-    clientId: "3f2b",
-    clientSecret: "secret",
-    clientKey,
-    attestationRoot: authenticator.rootCertificate,
-  });
-
-const least = () => ({
-  type: "pingone",
-  "default-relying-party": "keys.example",
-  "api-base-url": pingone.url,
-  "auth-base-url": pingone.url,
-  "environment-id": environmentId,
-  "client-id": "3f2b",
-});
-
 const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) => askFor(of, userId, relyingPartyId);
-
-const answerTo = (challenge: Challenge): Attestation => answerBy(authenticator, challenge);
 
 const activated = async (of: Idp = idp, userId = user) => {
   const challenge = await ask(of, userId);
@@ -76,20 +62,21 @@ async function answering(answer: (call: { method: string; url: URL; body: string
 }
 
 describe("the settings of an IdP of kind A", () => {
+  const whole = least.pingone("https://ping.example");
   const wrong = (values: Record<string, unknown>) =>
-    kind.settings.safeParse({ ...least(), ...values }).error?.issues.flatMap(({ path }) => path) ?? "fine";
+    kind.settings.safeParse({ ...whole, ...values }).error?.issues.flatMap(({ path }) => path) ?? "fine";
 
   test("have the specification's names; the time-out in days is optional", () => {
-    expect(kind.settings.parse(least())).toEqual(least());
+    expect(kind.settings.parse(whole)).toEqual(whole);
     for (const days of [1, 365, "30"])
-      expect(kind.settings.parse({ ...least(), "pre-registration-timeout-days": days })).toEqual({
-        ...least(),
+      expect(kind.settings.parse({ ...whole, "pre-registration-timeout-days": days })).toEqual({
+        ...whole,
         "pre-registration-timeout-days": Number(days),
       });
     for (const days of [0, 366, 1.5, "", "1e1"])
       expect(wrong({ "pre-registration-timeout-days": days })).toEqual(["pre-registration-timeout-days"]);
-    for (const name of Object.keys(least())) expect(wrong({ [name]: undefined })).toEqual([name]);
-    expect(kind.settings.safeParse({ ...least(), "client-secret": "x" }).error?.issues).toMatchObject([
+    for (const name of Object.keys(whole)) expect(wrong({ [name]: undefined })).toEqual([name]);
+    expect(kind.settings.safeParse({ ...whole, "client-secret": "x" }).error?.issues).toMatchObject([
       { code: "unrecognized_keys", keys: ["client-secret"] },
     ]);
   });
@@ -480,7 +467,7 @@ describe("the client's own credentials at PingOne", () => {
     async namedCurve => {
       const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve });
       await pingone.close();
-      pingone = await start(await exportJWK(publicKey));
+      pingone = await start.pingone({ clientKey: await exportJWK(publicKey) });
       tools.advance(30_000);
       const secret = async () => String(privateKey.export({ type: "pkcs8", format: "pem" }));
       expect(await ask(connect({}, { secret }))).toBeDefined();
