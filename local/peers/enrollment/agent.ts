@@ -2,10 +2,9 @@ import { createHash } from "node:crypto";
 import * as z from "zod";
 import { codedRefusal } from "../refusal.ts";
 import { sealResponse } from "../security-key/exchange-format.ts";
-import { generatedPin } from "../security-key/generated-pin.ts";
 import type { KeyMaker } from "../security-key/key-maker.ts";
 import { signingKey } from "../security-key/keyring.ts";
-import { credentialResponse, FIRMWARE, pinResponse } from "../security-key/program.ts";
+import { credentialResponse, FIRMWARE, generatedPin, pinResponse } from "../security-key/program.ts";
 import type { KeyResponses } from "../security-key/sabotage.ts";
 import { type AuthenticatorRequest, type AuthenticatorRequests, type End, stateOf } from "./requests.ts";
 import { AUTHENTICATOR_KINDS } from "./wire.ts";
@@ -99,7 +98,6 @@ export function createAgent(requests: AuthenticatorRequests, maker: KeyMaker, ne
       return {
         /** Sends the responses. If they are refused, no PIN is shown and the authenticator is reset. */
         finish: () => handIn(request, made).finally(() => busy.delete(request)),
-        letGo: () => void busy.delete(request),
       };
     },
     /** Declines a request, or fails it because it cannot be enrolled. */

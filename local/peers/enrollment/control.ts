@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type ControlRoutes, withBody } from "../control.ts";
-import { generatedPin } from "../security-key/generated-pin.ts";
+import { generatedPin } from "../security-key/program.ts";
 import { SABOTAGES } from "../security-key/sabotage.ts";
 import { type Agent, enrollment } from "./agent.ts";
 import { OWN_TENANT } from "./enrollment.ts";

@@ -1,15 +1,14 @@
 import { withBody } from "../control.ts";
 import { type PeerPlace, startPeer } from "../peer.ts";
 import { openState } from "../state-file.ts";
-import { type KeyRing, newSigningKey, publicKeys } from "./token-keys.ts";
-import { type Mint, mintOptions, mintToken } from "./token-mint.ts";
+import { type KeyRing, type Mint, mintOptions, mintToken, newSigningKey, publicKeys } from "./token-mint.ts";
 
 export type TokenIssuer = Awaited<ReturnType<typeof startTokenIssuer>>;
 
 const tenantId = "7f1c2d4e-5a6b-4c8d-9e0f-a1b2c3d4e5f6";
 
 /**
- * Starts a simulated token issuer: OpenID configuration, published keys, and tokens on demand that look like those of an
+ * Starts a simulated token issuer: published keys, and tokens on demand that look like those of an
  * Entra tenant for an application. `POST /_control/tokens` mints over HTTP, `POST /_control/rotate` rotates.
  */
 export async function startTokenIssuer({ port, statePath }: PeerPlace = {}) {
@@ -32,13 +31,10 @@ export async function startTokenIssuer({ port, statePath }: PeerPlace = {}) {
   const mint = async (options: Mint): Promise<string> => mintToken(options, { keys: await keys(), issuer, tenantId });
   const peer = await startPeer("token-issuer", {
     port,
-    handle: async ({ method, path }) => {
-      if (method !== "GET") return undefined;
-      if (path === "/discovery/v2.0/keys") return { status: 200, body: { keys: publicKeys(await keys()) } };
-      if (/^(\/[^/]+\/v2\.0)?\/\.well-known\/openid-configuration$/.test(path))
-        return { status: 200, body: configuration };
-      return undefined;
-    },
+    handle: async ({ method, path }) =>
+      method === "GET" && path === "/discovery/v2.0/keys"
+        ? { status: 200, body: { keys: publicKeys(await keys()) } }
+        : undefined,
     control: {
       "POST tokens": withBody(mintOptions, async input => ({ token: await mint(input) })),
       "POST rotate": rotate,
@@ -47,14 +43,5 @@ export async function startTokenIssuer({ port, statePath }: PeerPlace = {}) {
 
   const issuer = `${peer.url}/${tenantId}/v2.0`;
   const jwksUri = `${peer.url}/discovery/v2.0/keys`;
-  const configuration = {
-    issuer,
-    jwks_uri: jwksUri,
-    authorization_endpoint: `${peer.url}/${tenantId}/oauth2/v2.0/authorize`,
-    token_endpoint: `${peer.url}/${tenantId}/oauth2/v2.0/token`,
-    response_types_supported: ["code"],
-    subject_types_supported: ["pairwise"],
-    id_token_signing_alg_values_supported: ["RS256"],
-  };
   return { ...peer, issuer, tenantId, jwksUri, mint, rotate };
 }

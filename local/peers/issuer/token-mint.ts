@@ -1,7 +1,30 @@
 import { randomUUID } from "node:crypto";
-import { importJWK, type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
+import {
+  calculateJwkThumbprint,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+  type JWTPayload,
+  SignJWT,
+  UnsecuredJWT,
+} from "jose";
 import * as z from "zod";
-import { type KeyRing, newSigningKey, publicKeys } from "./token-keys.ts";
+
+/** Private keys of the issuer; the first one signs. */
+export interface KeyRing {
+  keys: JWK[];
+}
+
+export async function newSigningKey(): Promise<JWK> {
+  const { privateKey } = await generateKeyPair("RS256", { extractable: true });
+  const jwk = await exportJWK(privateKey);
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), use: "sig", alg: "RS256" };
+}
+
+/** Returns the public keys. */
+export const publicKeys = ({ keys }: KeyRing): JWK[] =>
+  keys.map(({ kty, kid, use, alg, n, e }) => ({ kty, kid, use, alg, n, e }) as JWK);
 
 export const mintOptions = z.strictObject({
   audience: z.union([z.string(), z.array(z.string())]),

@@ -7,15 +7,7 @@ import { PeerRefusal } from "../refusal.ts";
 import { openState } from "../state-file.ts";
 import { isSigned } from "./access.ts";
 import { mailPage } from "./mail-page.ts";
-import {
-  type Mail,
-  type MailOutcome,
-  type MailQuota,
-  mailMessage,
-  mailOutcome,
-  mailQuota,
-  mailSuppression,
-} from "./message.ts";
+import { type Mail, mailMessage, mailOutcome, mailQuota, mailSuppression } from "./message.ts";
 import { createQuota } from "./quota.ts";
 
 export type MailService = Awaited<ReturnType<typeof startMail>>;
@@ -138,8 +130,8 @@ export async function startMail({
     mails: (): readonly Mail[] => [...state.value.mails],
     clearMails,
     /** Sets how the next sends end; by default they succeed. Only an email that succeeds is delivered. */
-    outcome: (outcome: MailOutcome) => void outcomes.push(mailOutcome.parse(outcome)),
-    quota: (limit: MailQuota | undefined) => quota.set(limit && mailQuota.parse(limit)),
+    outcome: (outcome: z.input<typeof mailOutcome>) => void outcomes.push(mailOutcome.parse(outcome)),
+    quota: (limit: z.input<typeof mailQuota> | undefined) => quota.set(limit && mailQuota.parse(limit)),
     suppressed,
   };
 }

@@ -45,6 +45,3 @@ export const mailQuota = z.strictObject({
 
 /** An address that gets no emails any more. */
 export const mailSuppression = z.strictObject({ address: z.email() });
-
-export type MailOutcome = z.input<typeof mailOutcome>;
-export type MailQuota = z.input<typeof mailQuota>;

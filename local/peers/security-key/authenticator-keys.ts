@@ -16,20 +16,8 @@ export const AAGUIDS = {
 } as const;
 export type AuthenticatorKind = keyof typeof AAGUIDS;
 
-/** The certificate and key that attest the credentials of one model. */
-interface Batch {
-  /** DER in base64. */
-  readonly certificate: string;
-  /** PKCS #8 in base64. */
-  readonly key: string;
-}
-
 /** The state of one maker of authenticators: JSON, so that its attestations stay trusted after a restart. */
-export interface AuthenticatorKeys {
-  /** PEM; the trust anchor for verifiers. */
-  readonly rootCertificate: string;
-  readonly batches: Readonly<Record<AuthenticatorKind, Batch>>;
-}
+export type AuthenticatorKeys = Awaited<ReturnType<typeof createAuthenticatorKeys>>;
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 /** id-fido-gen-ce-aaguid (WebAuthn Level 3, section 8.2.1). */
@@ -42,7 +30,7 @@ const LIFETIME = { notBefore: new Date("2020-01-01T00:00:00Z"), notAfter: new Da
  * Creates a root and, signed by it, the batch certificates that attest new credentials (WebAuthn Level 3, section 8.2.1). Does
  * not keep the root's private key, because there is one batch of each kind.
  */
-export async function createAuthenticatorKeys(): Promise<AuthenticatorKeys> {
+export async function createAuthenticatorKeys() {
   const root = await newPair();
   const rootCertificate = await X509CertificateGenerator.createSelfSigned({
     ...LIFETIME,
@@ -55,7 +43,7 @@ export async function createAuthenticatorKeys(): Promise<AuthenticatorKeys> {
       new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
     ],
   });
-  const newBatch = async (kind: AuthenticatorKind, serialNumber: string): Promise<Batch> => {
+  const newBatch = async (kind: AuthenticatorKind, serialNumber: string) => {
     const batch = await newPair();
     const certificate = await X509CertificateGenerator.create({
       ...LIFETIME,
@@ -72,7 +60,9 @@ export async function createAuthenticatorKeys(): Promise<AuthenticatorKeys> {
       ],
     });
     return {
+      /** DER in base64. */
       certificate: base64(certificate.rawData),
+      /** PKCS #8 in base64. */
       key: base64(await crypto.subtle.exportKey("pkcs8", batch.privateKey)),
     };
   };

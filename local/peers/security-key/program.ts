@@ -1,8 +1,7 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import type { JWK } from "jose";
 import type { Authenticator } from "./authenticator.ts";
 import { type KeyRequests, type ResponseKey, sealResponse } from "./exchange-format.ts";
-import { generatedPin } from "./generated-pin.ts";
 import { newKey, publicHalf } from "./keyring.ts";
 import type { KeyResponses, WrongAnswer } from "./sabotage.ts";
 
@@ -56,6 +55,9 @@ export const credentialResponse = ({ id, ...response }: ReturnType<Authenticator
   client_extension_results: {},
 });
 export const pinResponse = (pin: string | undefined) => ({ v: 1, type: "pin_response", pin });
+
+/** Returns a random PIN of digits, as key makers and agents generate it. */
+export const generatedPin = (length: number): string => Array.from({ length }, () => randomInt(10)).join("");
 
 /** Wrong keys have the `kid` of the right key, so that only the cryptography shows the difference. */
 const sealer = (signKey: JWK, wrong?: WrongAnswer) => async (to: ResponseKey, payload: Record<string, unknown>) =>

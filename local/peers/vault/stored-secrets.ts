@@ -9,23 +9,14 @@ export interface SecretVersion {
   readonly created: number;
   updated: number;
   enabled: boolean;
-  nbf?: number | undefined;
   exp?: number | undefined;
-  contentType?: string | undefined;
   tags?: Tags | undefined;
 }
 
 type Tags = Readonly<Record<string, string>>;
 
-const secretAttributes = z.object({
-  enabled: z.boolean().optional(),
-  nbf: z.int().nullish(),
-  exp: z.int().nullish(),
-});
-
 export const secretChange = z.object({
-  attributes: secretAttributes.optional(),
-  contentType: z.string().nullish(),
+  attributes: z.object({ enabled: z.boolean().optional(), exp: z.int().nullish() }).optional(),
   tags: z
     .record(z.string().max(256), z.string().max(256))
     .refine(tags => Object.keys(tags).length <= 15, "has more than 15 tags")
@@ -49,9 +40,11 @@ export function openStoredSecrets(statePath: string | undefined) {
   const versionsOf = (name: string): readonly SecretVersion[] => state.value[name.toLowerCase()] ?? [];
 
   /** Changes a version in place. Members of `change` that are absent or null stay unchanged. */
-  const change = (secret: SecretVersion, { attributes = {}, contentType, tags }: z.output<typeof secretChange>) => {
-    const { enabled, nbf, exp } = attributes;
-    const given = Object.entries({ enabled, nbf, exp, contentType, tags }).filter(([, value]) => value != null);
+  const change = (
+    secret: SecretVersion,
+    { attributes: { enabled, exp } = {}, tags }: z.output<typeof secretChange>,
+  ) => {
+    const given = Object.entries({ enabled, exp, tags }).filter(([, value]) => value != null);
     Object.assign(secret, Object.fromEntries(given), { updated: now() });
     state.save();
   };

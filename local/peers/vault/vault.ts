@@ -57,9 +57,9 @@ export async function startVault({
 
   /** Returns a version as in lists, without its value. */
   const listed = (name: string, secret: SecretVersion) => {
-    const { version, created, updated, enabled, nbf, exp, contentType, tags } = secret;
-    const attributes = { enabled, nbf, exp, created, updated, recoveryLevel: "Recoverable", recoverableDays: 90 };
-    return { id: `${address}/secrets/${name}/${version}`, attributes, contentType, tags };
+    const { version, created, updated, enabled, exp, tags } = secret;
+    const attributes = { enabled, exp, created, updated, recoveryLevel: "Recoverable", recoverableDays: 90 };
+    return { id: `${address}/secrets/${name}/${version}`, attributes, tags };
   };
   const shown = (name: string, version: SecretVersion): HttpAnswer => ({
     status: 200,

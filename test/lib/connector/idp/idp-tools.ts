@@ -20,7 +20,7 @@ export const clientSecret = "secret";
 export const environmentId = "11111111-2222-3333-4444-555555555555";
 
 /** The security key that all simulated IdPs trust. */
-export const authenticator = createAuthenticator(await createAuthenticatorKeys());
+const authenticator = createAuthenticator(await createAuthenticatorKeys());
 const client = { clientId: "3f2b", clientSecret, attestationRoot: authenticator.rootCertificate };
 const journey = { realm: "alpha", journey: "Register Key" };
 

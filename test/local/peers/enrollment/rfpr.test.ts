@@ -175,8 +175,7 @@ describe("between the agent and the connector the first one wins", () => {
     const begun = rfpr.begin(id);
     expect(() => rfpr.begin(id)).toThrow("another agent");
     expect(() => rfpr.control(id, { decline: "" })).toThrow("another agent");
-    begun.letGo();
-    expect((await rfpr.enroll(id)).state).toBe("completed");
+    expect((await begun.finish()).state).toBe("completed");
   });
 });
 
