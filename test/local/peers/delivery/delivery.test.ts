@@ -1,6 +1,16 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Delivery, startDelivery } from "../../../../local/peers/delivery/delivery.ts";
-import { ADDRESS, createRequester, credentialPayload, itemOf, RECIPIENT, shipmentBody, TOKEN } from "./requester.ts";
+import { SABOTAGES } from "../../../../local/peers/security-key/sabotage.ts";
+import {
+  ADDRESS,
+  createRequester,
+  credentialPayload,
+  itemOf,
+  RECIPIENT,
+  type Sent,
+  shipmentBody,
+  TOKEN,
+} from "./requester.ts";
 
 let delivery: Delivery;
 let requester: ReturnType<typeof createRequester>;
@@ -21,6 +31,39 @@ async function shipped(...[keys, change, productId]: Parameters<typeof requester
   const read = async () => (await requester.read(id)).shipment_items[0]?.product_data ?? [];
   return { id, customizations, read, keys: await read() };
 }
+
+test.each(SABOTAGES)("the sabotage %s makes responses useless until it ends", async sabotage => {
+  const { id, customizations, read } = await shipped([{}, {}]);
+  const sent = customizations[0]?.credentials[0] as Sent;
+  const answersRequest = async () => {
+    const [key] = await read();
+    const opened = await requester.open(key?.fido_credential_responses[0] ?? "", sent).catch(() => undefined);
+    const { clientDataJSON = "" } = (opened?.response ?? {}) as { clientDataJSON?: string };
+    return Buffer.from(clientDataJSON, "base64url").includes(sent.challenge);
+  };
+  expect(await answersRequest()).toBe(true);
+  await delivery.control(id, { sabotage });
+  expect(await answersRequest()).toBe(false);
+  await delivery.control(id, { sabotage: null });
+  expect(await answersRequest()).toBe(true);
+});
+
+test.each([
+  [false, true, 201],
+  [true, false, 400],
+])(
+  "a rotation of the keys, in which the old ones are forgotten: %s, lets messages on their way open: %s",
+  async (forget, opens, status) => {
+    const { customizations, keys } = await shipped([{}]);
+    const early = await requester.credentialRequest();
+    await delivery.rotateKeys({ forget });
+    const [jwe = ""] = keys[0]?.fido_credential_responses ?? [];
+    const opened = requester.open(jwe, customizations[0]?.credentials[0] as Sent);
+    expect(await opened.then(Boolean, () => false)).toBe(opens);
+    const answer = await requester.call("POST", "", shipmentBody(itemOf([{ credentials: [early] }])));
+    expect(answer.status).toBe(status);
+  },
+);
 
 describe("a shipment", () => {
   test("is read again unchanged, also by many at once", async () => {
