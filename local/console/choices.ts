@@ -5,7 +5,7 @@ import { SHIPMENT_STATES } from "../peers/delivery/wire.ts";
 import { faultRule } from "../peers/faults.ts";
 import { ACCOUNT_STATUSES } from "../peers/idp/accounts.ts";
 import { mailOutcome } from "../peers/mail/message.ts";
-import { PING_BYTES } from "../peers/pingone/devices.ts";
+import { PING_BYTES } from "../peers/pingone/settings.ts";
 import { SABOTAGES } from "../peers/security-key/sabotage.ts";
 import { newSoftwareKey } from "./software-keys/software-keys.ts";
 

@@ -1,24 +1,12 @@
 import { randomBytes } from "node:crypto";
-import * as z from "zod";
 import { type IdpOptions, startIdp } from "../idp/idp.ts";
 import type { HttpCall } from "../peer.ts";
 import { pingTokens } from "../pingone/tokens.ts";
-import { AIC_FORMS } from "./callbacks.ts";
 import { amRefusal, badRequest, journeyFailure } from "./errors.ts";
 import { type AicJourneyOptions, type AicJourneyState, createAicJourney } from "./journey.ts";
+import { type AicSettings, settings } from "./settings.ts";
 
 const DEVICES = /\/users\/([^/]+)\/devices\/2fa\/webauthn(?:\/([^/]+))?$/;
-
-const settings = z.strictObject({
-  /** Lifetime of new access tokens in seconds. */
-  expiresIn: z.int().nonnegative(),
-  form: z.enum(AIC_FORMS),
-  maxDevices: z.int().nonnegative(),
-  /** Duration of a journey, which its administrator sets. */
-  journeySeconds: z.int().positive(),
-});
-
-export type AicSettings = z.output<typeof settings>;
 
 export interface AicOptions extends IdpOptions, AicJourneyOptions {
   /** Duration of a journey: by default 300 s, as in AM. */

@@ -6,10 +6,10 @@ import { readBody } from "../read-body.ts";
 import { verifyAttestation } from "../security-key/authenticator-verify.ts";
 import type { State } from "../state-file.ts";
 import { idOfUser } from "../uuid-of.ts";
-import type { AicSettings } from "./aic.ts";
 import { type AicForm, askForCredential, askForName } from "./callbacks.ts";
 import { badRequest, journeyFailure, notFound, timedOut } from "./errors.ts";
 import { readOutcome } from "./outcome.ts";
+import type { AicSettings } from "./settings.ts";
 
 export interface AicJourneyState {
   /** Signs `authId`s; base64url. */

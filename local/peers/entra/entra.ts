@@ -1,36 +1,9 @@
-import * as z from "zod";
 import { type IdpOptions, startIdp } from "../idp/idp.ts";
 import { asGraph } from "./errors.ts";
-import { createFidoMethods, type FidoMethodsState, METHOD_IDS } from "./methods.ts";
-import { policySettings } from "./policy.ts";
+import { createFidoMethods, type FidoMethodsState } from "./methods.ts";
 import { graphRoutes } from "./routes.ts";
+import { type EntraSettings, initial, settings } from "./settings.ts";
 import { entraTokens } from "./tokens.ts";
-
-const settings = z.strictObject({
-  /** Lifetime of new access tokens in seconds. */
-  expiresIn: z.int().nonnegative(),
-  /** The ids with which keys are listed. */
-  methodIds: z.enum(METHOD_IDS),
-  /** The longest challenge that the tenant grants in the beta, in minutes. */
-  grantedMinutes: z.int().min(5).max(43_200),
-  /** Whether the application may read users (User.Read.All). */
-  readsUsers: z.boolean(),
-  /** Whether the application may read policies (Policy.Read.AuthenticationMethod). */
-  readsPolicies: z.boolean(),
-  /** Members of the passkey policy that differ from an open one. */
-  policy: policySettings,
-});
-
-export type EntraSettings = z.output<typeof settings>;
-
-const initial: EntraSettings = {
-  expiresIn: 3600,
-  methodIds: "credential",
-  grantedMinutes: 43_200,
-  readsUsers: true,
-  readsPolicies: true,
-  policy: {},
-};
 
 export interface EntraOptions extends IdpOptions {
   readonly tenantId: string;

@@ -3,10 +3,10 @@ import { decodeAttestationObject } from "@simplewebauthn/server/helpers";
 import { type RegisteredCredential, verifyAttestation } from "../security-key/authenticator-verify.ts";
 import type { State } from "../state-file.ts";
 import { uuidOf } from "../uuid-of.ts";
-import type { EntraSettings } from "./entra.ts";
 import { badRequest, graphRefusal } from "./errors.ts";
 import { refuseByPolicy } from "./policy.ts";
 import { type Registration, readRegistration } from "./registration.ts";
+import type { EntraSettings } from "./settings.ts";
 
 const RP = { id: "login.microsoft.com", name: "Microsoft" };
 const ORIGIN = `https://${RP.id}`;
@@ -102,9 +102,6 @@ export function createFidoMethods(file: State<FidoMethodsState>, attestationRoot
     },
   };
 }
-
-/** The id with which Graph lists a key: its credential id, or a GUID as in the documentation of version 1.0. */
-export const METHOD_IDS = ["credential", "guid"] as const;
 
 /**
  * Returns the id with which Graph lists a key: the credential id in base64url and, as one more digit, the number of omitted

@@ -1,10 +1,10 @@
 import type { Accounts } from "../idp/accounts.ts";
 import type { IdpTokens } from "../idp/tokens.ts";
 import type { HttpAnswer, HttpCall } from "../peer.ts";
-import type { EntraSettings } from "./entra.ts";
 import { badRequest, graphRefusal } from "./errors.ts";
 import type { FidoMethod, FidoMethods } from "./methods.ts";
 import { policyView } from "./policy.ts";
+import type { EntraSettings } from "./settings.ts";
 
 interface Graph {
   readonly tokens: IdpTokens;

@@ -3,7 +3,7 @@ import { verifyAttestation } from "../security-key/authenticator-verify.ts";
 import type { State } from "../state-file.ts";
 import { readActivation } from "./activation.ts";
 import { invalid, notFound, tooManyDevices } from "./errors.ts";
-import type { PingOneSettings } from "./pingone.ts";
+import type { PingOneSettings } from "./settings.ts";
 
 interface Device {
   readonly id: string;
@@ -24,9 +24,6 @@ interface Device {
 export interface PingOneDevicesState {
   readonly devices: Device[];
 }
-
-/** How binary values of creation options are written. */
-export const PING_BYTES = ["signed", "base64"] as const;
 
 export type PingOneDevices = ReturnType<typeof createPingOneDevices>;
 

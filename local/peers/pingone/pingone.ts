@@ -1,31 +1,9 @@
-import * as z from "zod";
 import { type IdpOptions, startIdp } from "../idp/idp.ts";
 import { idOfUser } from "../uuid-of.ts";
-import { createPingOneDevices, PING_BYTES, type PingOneDevicesState } from "./devices.ts";
+import { createPingOneDevices, type PingOneDevicesState } from "./devices.ts";
 import { pingOneRoutes } from "./routes.ts";
+import { initial, type PingOneSettings, settings } from "./settings.ts";
 import { pingTokens } from "./tokens.ts";
-
-const settings = z.strictObject({
-  /** Lifetime of new access tokens in seconds. */
-  expiresIn: z.int().nonnegative(),
-  /** Maximum number of devices of a user, including pending ones. */
-  maxDevices: z.int().nonnegative(),
-  bytes: z.enum(PING_BYTES),
-  /** Whether a new device needs a policy, as the documentation says. */
-  policyRequired: z.boolean(),
-  /** Whether the application may read the MFA settings. */
-  readsSettings: z.boolean(),
-});
-
-export type PingOneSettings = z.output<typeof settings>;
-
-const initial: PingOneSettings = {
-  expiresIn: 3600,
-  maxDevices: 5,
-  bytes: "signed",
-  policyRequired: false,
-  readsSettings: true,
-};
 
 export interface PingOneOptions extends IdpOptions {
   readonly environmentId: string;

@@ -5,7 +5,7 @@ import type { HttpAnswer, HttpCall } from "../peer.ts";
 import { readBody } from "../read-body.ts";
 import type { PingOneDevices } from "./devices.ts";
 import { invalid, notFound, pingOneRefusal } from "./errors.ts";
-import type { PingOneSettings } from "./pingone.ts";
+import type { PingOneSettings } from "./settings.ts";
 
 interface Environment {
   readonly id: string;

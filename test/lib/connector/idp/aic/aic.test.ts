@@ -193,6 +193,7 @@ describe("an IdP of kind C", () => {
     }
     await aic.close();
     aic = await start.aic({ authenticationHeader: "X-Journey-Token" });
+    ({ connect } = toolsFor.aic(aic.url));
     expect(await ask(connect({ "authentication-header": "X-Journey-Token" }))).toBeDefined();
     expect(await kindOf(ask(connect()))).toBe("unauthorized");
   });
