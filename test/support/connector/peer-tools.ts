@@ -5,7 +5,7 @@ import { expect, onTestFinished } from "vitest";
 import type { Fetch, PeerTools } from "../../../lib/platform/peers/call-peer.ts";
 import { PeerFailure, type PeerFailureKind } from "../../../lib/platform/peers/peer-failure.ts";
 import { instant, plus } from "../../../lib/platform/time.ts";
-import { type HttpCall, startPeer } from "../../../local/peers/peer.ts";
+import { type HttpAnswer, type HttpCall, startPeer } from "../../../local/peers/peer.ts";
 
 export interface TestTools extends PeerTools {
   /** How long each wait was to be; none took any time. */
@@ -45,12 +45,12 @@ export async function oddServer(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A peer of the test's own that records its calls, and answers each with a body. Ends with the test. */
-export async function oddPeer(answer: (call: HttpCall) => unknown, status = 200) {
+/** A peer of the test's own, which records its calls. Ends with the test. */
+export async function oddPeer(answer: (call: HttpCall) => HttpAnswer) {
   const calls: HttpCall[] = [];
   const handle = (call: HttpCall) => {
     calls.push(call);
-    return { status, body: answer(call) };
+    return answer(call);
   };
   const { url, close } = await startPeer("odd", { handle });
   onTestFinished(close);

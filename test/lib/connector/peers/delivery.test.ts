@@ -109,7 +109,7 @@ describe("the delivery service", () => {
   });
 
   test("receives every member of docs/peers/delivery.md that has a value, and no other", async () => {
-    const { url, calls } = await oddPeer(() => ({ shipment_id: "abc" }));
+    const { url, calls } = await oddPeer(() => ({ status: 200, body: { shipment_id: "abc" } }));
     const odd = connect({ baseUrl: `${url}/` });
     const keys = [{ pinRequest: "PIN", credentialRequests: ["A", "B"] }, { credentialRequests: ["C"] }];
     const item = { productId: 1, inventoryProductId: 15, keys };
@@ -421,7 +421,7 @@ describe("a search by reference", () => {
         shipment_state: { shipment_state_id: 101 },
         ...change(from + n),
       }));
-      return { count: shipments.length, total_count: totalCount, shipments };
+      return { status: 200, body: { count: shipments.length, total_count: totalCount, shipments } };
     });
     return { queries, find: () => connect({ baseUrl: url }).findByReference("ours", since) };
   }

@@ -76,7 +76,7 @@ test("an authenticator is not read from an answer with another one", async () =>
 
 describe("the enrollment service", () => {
   test("exchanges the credential in a form, never in a URL, with or without a slash in the address", async () => {
-    const { url, calls } = await oddPeer(() => ({ access_token: "t", expires_in: "900" }));
+    const { url, calls } = await oddPeer(() => ({ status: 200, body: { access_token: "t", expires_in: "900" } }));
     for (const baseUrl of [`${url}/base`, `${url}/base/`]) await connect({}, baseUrl).authenticate();
     const form = {
       grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",

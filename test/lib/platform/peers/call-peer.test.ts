@@ -13,6 +13,7 @@ import {
   failingFetch,
   failureOf,
   kindOf,
+  oddPeer,
   oddServer,
   systemError,
   testTools,
@@ -66,21 +67,17 @@ describe("a call", () => {
   });
 
   test("sends the token in a header, an object as JSON and a form as a form", async () => {
-    const seen: unknown[] = [];
-    const url = await oddServer((incoming, response) => {
-      let body = "";
-      incoming.on("data", chunk => {
-        body += chunk;
-      });
-      incoming.on("end", () => {
-        const { authorization, accept, "content-type": type } = incoming.headers;
-        seen.push([incoming.method, authorization, accept, type, body]);
-        response.end('{"id":"one"}');
-      });
-    });
+    const { url, calls } = await oddPeer(() => next);
     await call({ url, token: "t", body: { a: "ä" } });
     await call({ url, body: new URLSearchParams({ a: "1 2" }) });
     await call({ url, method: "GET" });
+    const seen = calls.map(({ method, headers, body }) => [
+      method,
+      headers.authorization,
+      headers.accept,
+      headers["content-type"],
+      String(body),
+    ]);
     expect(seen).toEqual([
       ["POST", "Bearer t", "application/json", "application/json", '{"a":"ä"}'],
       ["POST", undefined, "application/json", "application/x-www-form-urlencoded", "a=1+2"],
@@ -89,21 +86,17 @@ describe("a call", () => {
   });
 
   test("adds its own headers to the usual ones, or replaces them", async () => {
-    const seen: unknown[] = [];
-    const url = await oddServer((incoming, response) => {
-      seen.push([incoming.headers["x-token"], incoming.headers["content-type"], incoming.headers.accept]);
-      response.end('{"id":"one"}');
-    });
+    const { url, calls } = await oddPeer(() => next);
     await call({ url, headers: { "x-token": "t", "content-type": "application/vnd.thing+json" }, body: {} });
     await call({ url, headers: { "x-token": "t", "content-type": "application/json" } });
-    expect(seen).toEqual([
+    expect(calls.map(({ headers }) => [headers["x-token"], headers["content-type"], headers.accept])).toEqual([
       ["t", "application/vnd.thing+json", "application/json"],
       ["t", "application/json", "application/json"],
     ]);
     const failure = await failureOf(call({ url, headers: { "x-token": "s3cret\nx" } }));
     expect(failure.kind).toBe("unreachable");
     expect(JSON.stringify(errorFields(failure))).not.toContain("s3cret");
-    expect(seen).toHaveLength(2);
+    expect(calls).toHaveLength(2);
   });
 
   test("accepts an empty 2xx if no body is needed", async () => {

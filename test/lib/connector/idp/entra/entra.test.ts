@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
 import { plus } from "../../../../../lib/platform/time.ts";
 import type { Entra } from "../../../../../local/peers/entra/entra.ts";
-import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
+import type { HttpCall } from "../../../../../local/peers/peer.ts";
+import { failureOf, kindOf, oddPeer } from "../../../../support/connector/peer-tools.ts";
 import { measureCpu } from "../../../../support/cpu-time.ts";
 import { answerTo, askFor, type IdpTools, signal, start, toolsFor, user } from "../idp-tools.ts";
 
@@ -25,6 +26,13 @@ afterEach(() => entra.close());
 const identity = { "managed-identity": true };
 
 const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) => askFor(of, userId, relyingPartyId);
+
+/** A Graph of the test's own, for a client that needs no secret. */
+async function answering(answer: (call: HttpCall) => unknown) {
+  const { url, calls } = await oddPeer(call => ({ status: 200, body: answer(call) }));
+  const odd = connect({ "graph-endpoint": url, ...identity }, { managedIdentityToken: async () => "t" });
+  return { odd, calls };
+}
 
 const graphCalls = () => entra.requests().filter(({ path }) => /fido2Methods/.test(path));
 const grants = () => entra.count("POST", /oauth2/);
@@ -172,18 +180,11 @@ describe("an IdP of kind B", () => {
   });
 
   test("refuses permanently with 405, as for the parameter in a query or for the connector's own user", async () => {
-    const seen: string[] = [];
-    const graph = await oddServer((request, response) => {
-      seen.push(request.url ?? "");
-      response.writeHead(405);
-      response.end('{"error":{"code":"methodNotAllowed","message":"Specified HTTP method is not allowed."}}');
-    });
-    const odd = connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" });
+    const body = { error: { code: "methodNotAllowed", message: "Specified HTTP method is not allowed." } };
+    entra.fail({ kind: "refuse", status: 405, body, path: "creationOptions" });
     const refused = { kind: "refused", status: 405, code: "methodNotAllowed", isTransient: false };
-    expect(await failureOf(ask(odd))).toMatchObject(refused);
-    expect(seen).toEqual([
-      "/beta/users/jan%40example.com/authentication/fido2Methods/creationOptions(challengeTimeoutInMinutes=20160)",
-    ]);
+    expect(await failureOf(ask())).toMatchObject(refused);
+    expect(graphCalls()).toHaveLength(1);
   });
 
   test.each([
@@ -196,17 +197,9 @@ describe("an IdP of kind B", () => {
     ["..", "('..')"],
     [".", "('.')"],
   ])("is called with the user %s in Graph's notation", async (userId, segment) => {
-    const urls: string[] = [];
-    const graph = await oddServer((request, response) => {
-      urls.push(request.url ?? "");
-      response.end('{"value":[]}');
-    });
-    await connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" }).isRegistered(
-      { userId },
-      queryFor("aWQ"),
-      signal,
-    );
-    expect(urls).toEqual([`/beta/users${segment}/authentication/fido2Methods`]);
+    const { odd, calls } = await answering(() => ({ value: [] }));
+    await odd.isRegistered({ userId }, queryFor("aWQ"), signal);
+    expect(calls.map(({ url }) => url.pathname)).toEqual([`/beta/users${segment}/authentication/fido2Methods`]);
   });
 
   test("shows at most 30 characters of a name", async () => {
@@ -233,27 +226,19 @@ describe("a failure of an IdP of kind B", () => {
 
   test("is not thrown for a deleted user, who has no keys, but for an address that is not Graph's", async () => {
     expect(await idp.isRegistered({ userId: "unknown-user" }, queryFor("aWQ"), signal)).toBe(false);
-    const graph = await oddServer((_, response) => {
-      response.writeHead(404);
-      response.end("<html>");
-    });
-    const lost = connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" });
-    expect(await kindOf(lost.isRegistered({ userId: user }, queryFor("aWQ"), signal))).toBe("missing");
+    entra.fail({ kind: "nonsense", status: 404, path: "fido2Methods" });
+    expect(await kindOf(idp.isRegistered({ userId: user }, queryFor("aWQ"), signal))).toBe("missing");
   });
 });
 
 describe("the client's own credentials", () => {
   test("are the managed identity if it is configured, and no secret is read", async () => {
-    const seen: unknown[] = [];
-    const graph = await oddServer((request, response) => {
-      seen.push(request.headers.authorization);
-      response.end('{"value":[]}');
-    });
+    const { url: graph, calls } = await oddPeer(() => ({ status: 200, body: { value: [] } }));
     const secret = () => Promise.reject(new Error("there is none"));
     const managedIdentityToken = async (scope: string) => `token for ${scope}`;
     const byIdentity = connect({ "graph-endpoint": graph, ...identity }, { secret, managedIdentityToken });
     await byIdentity.isRegistered({ userId: user }, queryFor("aWQ"), signal);
-    expect(seen).toEqual([`Bearer token for ${graph}/.default`]);
+    expect(calls.map(({ headers }) => headers.authorization)).toEqual([`Bearer token for ${graph}/.default`]);
     expect(grants()).toBe(0);
     const away = connect(identity, { managedIdentityToken: () => Promise.reject(new Error("away")) });
     expect(await kindOf(ask(away))).toBe("unreachable");
@@ -268,13 +253,10 @@ describe("responses of Graph in some tenants", () => {
     pubKeyCredParams: [{ type: "public-key", alg: "-7" }],
     excludeCredentials: [{ id: "AAAAAA2", type: "public-key", transports: [] }, { id: "AAAAAA==" }, { id: "AAAAAA" }],
   };
-  const answering = async (...bodies: unknown[]) => {
-    const graph = await oddServer((_, response) => response.end(JSON.stringify(bodies.shift())));
-    return connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" });
-  };
+  const answeringWith = async (...bodies: unknown[]) => (await answering(() => bodies.shift())).odd;
 
   test("are read with and without value around them, in every spelling of binary values", async () => {
-    const odd = await answering({ publicKey }, { value: { publicKey } });
+    const odd = await answeringWith({ publicKey }, { value: { publicKey } });
     const asked = tools.now();
     for (const challenge of [await ask(odd), await ask(odd)]) {
       expect(challenge.options).toEqual({
@@ -294,7 +276,7 @@ describe("responses of Graph in some tenants", () => {
     [Buffer.alloc(32, 7).toString("base64url"), "unanswered"],
     ["6f1c1a52-2f7e-4f0d-8a57-0c3f3f0f9d11", "accepted"],
   ])("to a registration, with %s instead of the credential id, are %s", async (id, outcome) => {
-    const activation = (await answering({ id })).activate({ userId: user }, answerTo(await ask()), "k", { signal });
+    const activation = (await answeringWith({ id })).activate({ userId: user }, answerTo(await ask()), "k", { signal });
     expect(
       await activation.then(
         () => "accepted",
@@ -304,7 +286,7 @@ describe("responses of Graph in some tenants", () => {
   });
 
   test("are unanswered without options, and refused with unusable ones, which a repetition does not heal", async () => {
-    const asked = (...bodies: unknown[]) => answering(...bodies).then(odd => failureOf(ask(odd)));
+    const asked = (...bodies: unknown[]) => answeringWith(...bodies).then(odd => failureOf(ask(odd)));
     expect(await asked({}, {}, {})).toMatchObject({ kind: "unanswered" });
     for (const [body, detail] of [
       [{ publicKey: { ...publicKey, challenge: "" } }, "challenge must be base64url"],
@@ -337,25 +319,20 @@ describe("responses of Graph in some tenants", () => {
       [{ user: { id: `${slow}c`, name: "jan" } }, "refused"],
       [{ more: "a".repeat(256 * 1024) }, "unanswered"],
     ] as const) {
-      const odd = await answering(...Array(3).fill({ publicKey: { ...publicKey, ...changes } }));
+      const odd = await answeringWith(...Array(3).fill({ publicKey: { ...publicKey, ...changes } }));
       expect(await kindOf(ask(odd))).toBe(kind);
     }
     expect(cpuMs()).toBeLessThan(5000);
   });
 
   test("contain a long list of keys, which is read to its end and from Graph only", async () => {
-    const asked: string[] = [];
-    let base = "";
     let elsewhere = false;
-    const graph = await oddServer((request, response) => {
-      asked.push(request.url ?? "");
-      const page = Number(new URL(request.url ?? "", base).searchParams.get("page"));
-      const next = elsewhere ? "https://elsewhere.example/beta/more" : `${base}/beta/more?page=${page + 1}`;
+    const { odd: paged, calls: asked } = await answering(({ query, url }) => {
+      const page = Number(query.get("page"));
+      const next = elsewhere ? "https://elsewhere.example/beta/more" : `${url.origin}/beta/more?page=${page + 1}`;
       const value = page === 2 ? [{ id: "aWQ=" }] : [{ id: "b3RoZXI" }];
-      response.end(JSON.stringify({ value, ...(page === 3 ? {} : { "@odata.nextLink": next }) }));
+      return { value, ...(page === 3 ? {} : { "@odata.nextLink": next }) };
     });
-    base = graph;
-    const paged = connect({ "graph-endpoint": graph, ...identity }, { managedIdentityToken: async () => "t" });
     expect(await paged.isRegistered({ userId: user }, queryFor("aWQ"), signal)).toBe(true);
     expect(asked).toHaveLength(3);
     expect(await paged.isRegistered({ userId: user }, queryFor("bm9uZQ"), signal)).toBe(false);

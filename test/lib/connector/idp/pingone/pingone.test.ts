@@ -4,8 +4,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
 import { pingone as kind } from "../../../../../lib/connector/idp/pingone/pingone.ts";
 import { plus } from "../../../../../lib/platform/time.ts";
+import type { HttpCall } from "../../../../../local/peers/peer.ts";
 import type { PingOne } from "../../../../../local/peers/pingone/pingone.ts";
-import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";
+import { failureOf, kindOf, oddPeer } from "../../../../support/connector/peer-tools.ts";
 import {
   answerTo,
   askFor,
@@ -48,15 +49,11 @@ const device = /\/devices\/[^/]+$/;
 const activations = () => pingone.count("POST", device);
 
 /** A PingOne of the test's own: it grants tokens, and answers everything else as the test configures it. */
-async function answering(answer: (call: { method: string; url: URL; body: string; type: string }) => unknown) {
-  const url = await oddServer(async (request, response) => {
-    let body = "";
-    for await (const chunk of request) body += chunk;
-    const called = new URL(request.url ?? "", "http://localhost");
-    const call = { method: request.method ?? "", url: called, body, type: request.headers["content-type"] ?? "" };
-    const granted = called.pathname.endsWith("/as/token") ? { access_token: "t", expires_in: 3600 } : answer(call);
-    if (call.method === "DELETE") response.writeHead(204).end();
-    else response.end(JSON.stringify(granted));
+async function answering(answer: (call: HttpCall) => unknown) {
+  const { url } = await oddPeer(call => {
+    const { path, method } = call;
+    const answered = path.endsWith("/as/token") ? { access_token: "t", expires_in: 3600 } : answer(call);
+    return method === "DELETE" ? { status: 204 } : { status: 200, body: answered };
   });
   return connect({ "api-base-url": url, "auth-base-url": url });
 }
@@ -140,7 +137,7 @@ describe("an IdP of kind A", () => {
   });
 
   test("receives the origin and the attestation as text, in the media type of an activation", async () => {
-    const calls: { method: string; url: URL; body: string; type: string }[] = [];
+    const calls: HttpCall[] = [];
     const odd = await answering(call => {
       calls.push(call);
       return { status: "ACTIVE" };
@@ -148,7 +145,7 @@ describe("an IdP of kind A", () => {
     const handle = { userId: "u/1", deviceId: "d?1", origin: "https://keys.example" };
     const attestation = { clientDataJson: "-_8", attestationObject: "_-8A", clientExtensionResults: { a: 1 } };
     await odd.activate(handle, { ...attestation, credentialId: "-_-_AA" }, "Key: 1", { signal });
-    expect(calls.map(({ method, url, type }) => [method, url.pathname, type])).toEqual([
+    expect(calls.map(({ method, url, headers }) => [method, url.pathname, headers["content-type"]])).toEqual([
       [
         "POST",
         `/v1/environments/${environmentId}/users/u%2F1/devices/d%3F1`,
@@ -156,7 +153,7 @@ describe("an IdP of kind A", () => {
       ],
       ["PUT", `/v1/environments/${environmentId}/users/u%2F1/devices/d%3F1/nickname`, "application/json"],
     ]);
-    const sent = JSON.parse(calls[0]?.body ?? "");
+    const sent = JSON.parse(String(calls[0]?.body));
     expect(sent).toEqual({ origin: "https://keys.example", attestation: expect.any(String) });
     expect(JSON.parse(sent.attestation)).toEqual({
       id: "-_-_AA",
@@ -165,7 +162,7 @@ describe("an IdP of kind A", () => {
       response: { clientDataJSON: "+/8=", attestationObject: "/+8A" },
       clientExtensionResults: { a: 1 },
     });
-    expect(JSON.parse(calls[1]?.body ?? "")).toEqual({ nickname: "Key: 1" });
+    expect(JSON.parse(String(calls[1]?.body))).toEqual({ nickname: "Key: 1" });
   });
 
   test("has registered a security key also if it cannot be named", async () => {
@@ -421,11 +418,8 @@ describe("a device that an IdP of kind A has created", () => {
   });
 
   test("stays if removing it fails, and is searched for as after a call without an answer", async () => {
-    const url = await oddServer((request, response) => {
-      if (request.method === "DELETE") response.writeHead(403);
-      const granted = { access_token: "t", id: "d1", publicKeyCredentialCreationOptions: "{" };
-      response.end(JSON.stringify(granted));
-    });
+    const body = { access_token: "t", id: "d1", publicKeyCredentialCreationOptions: "{" };
+    const { url } = await oddPeer(({ method }) => ({ status: method === "DELETE" ? 403 : 200, body }));
     const odd = connect({ "api-base-url": url, "auth-base-url": url });
     expect(await failureOf(ask(odd, userUuid))).toMatchObject({
       kind: "unanswered",
@@ -468,6 +462,7 @@ describe("the client's own credentials at PingOne", () => {
       const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve });
       await pingone.close();
       pingone = await start.pingone({ clientKey: await exportJWK(publicKey) });
+      ({ connect, tools } = toolsFor.pingone(pingone.url));
       tools.advance(30_000);
       const secret = async () => String(privateKey.export({ type: "pkcs8", format: "pem" }));
       expect(await ask(connect({}, { secret }))).toBeDefined();
