@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { openTables } from "../../../lib/platform/tables/tables.ts";
 import { days, hours, plus } from "../../../lib/platform/time.ts";
+import imported from "../../support/auth/imported-hashes.json" with { type: "json" };
 import { hotpKey, type SoftwareKey } from "../../support/auth/software-key.ts";
 import { breaches, residue, snapshotOf } from "../../support/auth/store-truth.ts";
 import {
@@ -21,6 +22,7 @@ interface Play {
   readonly user: MadeUser;
   readonly otpkey: SoftwareKey;
   readonly other: SoftwareKey;
+  /** Empty where the flow has none. */
   readonly session: string;
   readonly name: string;
   readonly password: string;
@@ -33,6 +35,8 @@ interface Play {
 /** Makes one call, and says whether its effect is there. */
 interface Flow {
   readonly name: string;
+  /** Whether the user has a session. */
+  readonly hasSession?: true;
   /** Makes what the call presents, without faults. */
   prepare?(play: Play): Promise<string>;
   call(play: Play): Promise<AuthResponse>;
@@ -40,6 +44,7 @@ interface Flow {
   holds(play: Play, response: AuthResponse): Promise<void>;
 }
 
+const [[, hash] = ["", ""]] = imported as [string, string][];
 const view = async ({ auth }: Play, path: string) => (await auth.get(path)).body as Record<string, unknown>;
 const attribute = { key: "team", value: "red" };
 const hasPassword = async ({ auth, user, password }: Play) =>
@@ -60,6 +65,19 @@ const flows: readonly Flow[] = [
     },
   },
   {
+    name: "import a user",
+    call: ({ auth, name }) =>
+      auth.call("POST", "/core/users/batch", {
+        body: JSON.stringify({ users: [{ username: name, password_hash: hash, attributes: { team: "red" } }] }),
+      }),
+    holds: async (play, { body }) => {
+      expect(body).toMatchObject({ results: [{ status: 201 }] });
+      const password = { imported: "sha256-crypt" };
+      expect(await view(play, `/core/users/${play.name}`)).toMatchObject({ attributes: { team: "red" }, password });
+      expect((await play.auth.get("/core/users", { $prefix: play.name })).body).toHaveLength(1);
+    },
+  },
+  {
     name: "rename a user",
     call: ({ auth, user, name }) => auth.post(`/core/users/${user.id}/rename`, { username: name }),
     holds: async play => {
@@ -69,6 +87,7 @@ const flows: readonly Flow[] = [
   },
   {
     name: "delete a user",
+    hasSession: true,
     call: ({ auth, user }) => auth.call("DELETE", `/core/users/${user.id}`),
     holds: async ({ auth, user, session }) => {
       expect((await auth.get(`/core/users/${user.name}`)).status).toBe(404);
@@ -77,6 +96,7 @@ const flows: readonly Flow[] = [
   },
   {
     name: "reset a password",
+    hasSession: true,
     call: ({ auth, user, password }) => auth.post(`/core/users/${user.id}/reset`, { password }),
     holds: async play => {
       await hasPassword(play);
@@ -85,6 +105,7 @@ const flows: readonly Flow[] = [
   },
   {
     name: "reset a password with a code",
+    hasSession: true,
     call: issueCode,
     holds: async ({ auth, user, password, session, otp }, { body }) => {
       const { code } = body as { code: string };
@@ -112,6 +133,7 @@ const flows: readonly Flow[] = [
   },
   {
     name: "disable a user",
+    hasSession: true,
     call: ({ auth, user }) => auth.post(`/core/users/${user.id}/disable`),
     holds: async play => {
       expect(await view(play, `/core/users/${play.user.id}`)).toMatchObject({ enabled: false });
@@ -120,6 +142,7 @@ const flows: readonly Flow[] = [
   },
   {
     name: "end sessions",
+    hasSession: true,
     call: ({ auth, user }) => auth.post(`/core/users/${user.id}/sessions/delete`),
     holds: async ({ auth, session }) => expect(await auth.lives(session)).toBe(false),
   },
@@ -177,6 +200,7 @@ const flows: readonly Flow[] = [
   },
   {
     name: "disable an OTP key and end its sessions",
+    hasSession: true,
     call: ({ auth, otpkey }) => auth.post(`/core/otpkeys/${otpkey.prefix}/disable`, { end_sessions: "true" }),
     holds: async play => {
       expect(await view(play, `/core/otpkeys/${play.otpkey.prefix}`)).toMatchObject({ enabled: false });
@@ -206,6 +230,7 @@ const flows: readonly Flow[] = [
   },
   {
     name: "change a password",
+    hasSession: true,
     call: ({ auth, user, session, password, otp }) =>
       auth.post("/client/password", { oldpass: user.password, newpass: password, otp: otp() }, withSession(session)),
     holds: async play => {
@@ -215,11 +240,13 @@ const flows: readonly Flow[] = [
   },
   {
     name: "log out",
+    hasSession: true,
     call: ({ auth, session }) => auth.post("/client/logout", {}, withSession(session)),
     holds: async ({ auth, session }) => expect(await auth.lives(session)).toBe(false),
   },
   {
     name: "view a session",
+    hasSession: true,
     call: ({ auth, session }) => auth.get("/client/status", {}, withSession(session)),
     holds: async ({ user }, { body }) => expect(body).toMatchObject({ user_id: user.id }),
   },
@@ -238,11 +265,11 @@ const doneAlready: Readonly<Record<string, number>> = {
   "log out": 401,
 };
 
-const newPlay = async (healthy: TestAuth, auth: TestAuth, { prepare }: Flow): Promise<Play> => {
+const newPlay = async (healthy: TestAuth, auth: TestAuth, { prepare, hasSession }: Flow): Promise<Play> => {
   const [user, otpkey] = await healthy.makeOwner(hotpKey());
   let counter = 0;
   const otp = () => otpkey.otp(counter++);
-  const session = await healthy.logIn(user, otp());
+  const session = hasSession ? await healthy.logIn(user, otp()) : "";
   const given = { user, otpkey, other: hotpKey(), session, name: newName(), password: newPassword(), proof: "", otp };
   return { ...given, auth, ...(prepare && { proof: await prepare({ ...given, auth: healthy }) }) };
 };
@@ -276,18 +303,16 @@ test.concurrent.for(flows)(
       const response = await call(play);
       proxy.arm();
       await proxy.settled();
-      const of = `${name}, call ${number + 1} ${fault}`;
       try {
         expect(response.status, JSON.stringify(response.body)).toBeLessThan(300);
         await holds({ ...play, auth: healthy }, response);
         const again = await call({ ...play, auth: healthy });
         expect(again.status, `again: ${JSON.stringify(again.body)}`).toBe(doneAlready[name] ?? response.status);
       } catch (error) {
-        wrong.push(`${of}: ${(error as Error).message}`);
+        wrong.push(`${name}, call ${number + 1} ${fault}: ${(error as Error).message}`);
       }
-      wrong.push(...breaches(await rows()).map(breach => `${of}: ${breach}`));
     }
-    expect(wrong).toEqual([]);
+    expect([...wrong, ...breaches(await rows())]).toEqual([]);
 
     for (const { id } of (await healthy.get("/core/users")).body as { id: number }[])
       await healthy.call("DELETE", `/core/users/${id}`);

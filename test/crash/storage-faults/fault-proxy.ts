@@ -1,6 +1,5 @@
 import { Agent, createServer, type IncomingMessage, request as send } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { setTimeout } from "node:timers/promises";
 import { listen, shut } from "../../../commands/http-exchange.ts";
 
 /**
@@ -8,13 +7,10 @@ import { listen, shut } from "../../../commands/http-exchange.ts";
  * - `lost`: it does not arrive
  * - `unanswered`: it is done, and its response is lost
  * - `repeated`: it arrives twice, and the second response is given
- * - `late`: it arrives after the caller has sent it again
+ * - `late`: it arrives when the operation of the caller, who has sent it again, has ended
  */
 const storageFaults = ["lost", "unanswered", "repeated", "late"] as const;
 type StorageFault = (typeof storageFaults)[number];
-
-/** The delay of a late call: longer than the pause before a second attempt. */
-const lateMs = 400;
 
 /** Returns every fault of every call, by its number. A read has no effect, so it can only be lost. */
 export const playsOf = (calls: readonly string[]): readonly (readonly [number: number, fault: StorageFault])[] =>
@@ -30,7 +26,7 @@ export interface FaultProxy {
   arm(fault?: StorageFault, number?: number): void;
   /** The methods of the calls since then. */
   calls(): readonly string[];
-  /** Resolves when the late calls have arrived. */
+  /** Lets the late call arrive. */
   settled(): Promise<void>;
   close(): Promise<void>;
 }
@@ -41,7 +37,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   const agent = new Agent({ keepAlive: true });
   let armed: { readonly fault?: StorageFault | undefined; readonly number?: number | undefined } = {};
   let calls: string[] = [];
-  let late: Promise<unknown>[] = [];
+  let late: (() => Promise<unknown>) | undefined;
 
   const forward = async (request: IncomingMessage, body: Buffer) => {
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -56,7 +52,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     const fault = number === armed.number ? armed.fault : undefined;
     try {
       const body = await buffer(request);
-      if (fault === "late") late.push(setTimeout(lateMs).then(() => forward(request, body)));
+      if (fault === "late") late = () => forward(request, body);
       if (fault === "unanswered" || fault === "repeated") await forward(request, body);
       if (fault !== undefined && fault !== "repeated") return request.socket.destroy();
       const { answer, content } = await forward(request, body);
@@ -78,8 +74,8 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     },
     calls: () => calls,
     settled: async () => {
-      await Promise.allSettled(late);
-      late = [];
+      await late?.();
+      late = undefined;
     },
     close: async () => {
       await shut(server);
