@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { idKey } from "../../../lib/auth/storage/tables.table.ts";
-import { type Hold, startPausingProxy } from "../../support/host/pausing-proxy.ts";
-import type { Write } from "./interrupted-calls.ts";
+import { type Hold, type HoldRule, startPausingProxy } from "../../support/host/pausing-proxy.ts";
 import { type AuthHost, type AuthSystem, password, startAuthSystem, statuses } from "./system.ts";
 
 let system: AuthSystem;
@@ -27,7 +26,7 @@ const login = async (host: AuthHost, { name: username }: Made, given: string) =>
   (await host.client("/login", { username, password: given })).status;
 
 /** Writes of a use of the code. The throttle of a name is found by its id alone. */
-const writes: Readonly<Record<string, (id: number) => Write>> = {
+const writes: Readonly<Record<string, (id: number) => Omit<HoldRule, "phase">>> = {
   "the attempt is reserved": id => ({ path: /\/throttles\b/, body: new RegExp(`"id":"?${id}\\b`) }),
   "a try is taken": id => ({ path: new RegExp(`/users\\(.*'${idKey(id)}'`), body: /triesLeft/ }),
   "the sign-in is recorded": id => ({ path: new RegExp(`/users\\(.*'${idKey(id)}'.*'login'`) }),

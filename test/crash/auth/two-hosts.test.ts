@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { authStore } from "../../../lib/auth/storage/store.table.ts";
 import { foldUsername } from "../../../lib/auth/users/username.ts";
 import { openTables } from "../../../lib/platform/tables/tables.ts";
+import importedHashes from "../../support/auth/imported-hashes.json" with { type: "json" };
 import { storageDeps } from "../../support/auth/store.ts";
 import type { Answer } from "../../support/host/host-process.ts";
 import { storageTimeoutMs } from "../../support/storage/fresh-storage.ts";
@@ -106,4 +107,28 @@ describe("a name that is guessed at", () => {
       expect((await login("forgetful")).status).toBe(200);
     }
   });
+});
+
+test("an import beside sign-ins grants each that begins after the user is there, and stays the same", async () => {
+  const [[imported, hash] = ["", ""]] = importedHashes as [string, string][];
+  const users = Array.from({ length: 6 }, (_, n) => ({ username: `racing-${n}`, password_hash: hash }));
+  const send = async (host: AuthHost) => {
+    const { body } = await host.process.call("POST", "/core/users/batch", { users });
+    return (body as { results: readonly { status: number }[] }).results.map(({ status }) => status);
+  };
+  const signIns = Array.from({ length: 18 }, async (_, n) => {
+    const host = either(n);
+    const username = `racing-${n % 6}`;
+    const isKnown = (await host.core("GET", `/users/${username}`)).status === 200;
+    await host.client("/authenticate", { username, password: imported });
+    const { body } = await host.client("/authenticate", { username, password: imported });
+    return isKnown && body === false;
+  });
+  for (const status of (await Promise.all(hosts.map(send))).flat()) expect([200, 201]).toContain(status);
+  expect(await Promise.all(signIns)).not.toContain(true);
+  const ended = await Promise.all(
+    users.map(({ username }) => hosts[1].client("/login", { username, password: imported })),
+  );
+  expect(Object.keys(statuses(ended)).every(status => status === "200" || status === "429")).toBe(true);
+  expect(await send(hosts[1])).toEqual(users.map(() => 200));
 });
