@@ -1,6 +1,5 @@
 import { sampleRequest } from "../../local/start/sample-request.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
-import type { TestSystem } from "../support/host/system.ts";
 
 /** A create body of its own recipient: two keys, the first with two credentials. */
 export interface Order {
@@ -32,29 +31,14 @@ export function newOrder(keys: readonly number[] = [2, 1]): Order {
   };
 }
 
-/** The same order under a reference of the caller's. */
-export const underReference = (customer_reference: string, { body, ...order }: Order): Order => ({
-  ...order,
-  body: { ...body, shipment: { ...body.shipment, customer_reference } },
-});
-
 /** Sends the order. Rejects where the host dies before it has answered. */
-export const send = (host: HostProcess, { body }: Order) => host.call("POST", "/v2/credential-requests", body);
+const send = (host: HostProcess, { body }: Order) => host.call("POST", "/v2/credential-requests", body);
 
 /** Sends the order and answers the id of its request, which must have been taken. */
 export async function placed(host: HostProcess, order: Order): Promise<string> {
   const { status, body } = await send(host, order);
   if (status !== 201) throw new Error(`the order was answered ${status}: ${JSON.stringify(body)}`);
   return (body as { data: { credential_request_id: string } }).data.credential_request_id;
-}
-
-/** The id of the stored request of an order that was not answered. A job finds only what the index of reconciling names. */
-export async function requestOf(order: Order, { store }: TestSystem): Promise<string> {
-  for await (const { requestId } of store.due("reconcile")) {
-    const loaded = await store.load(requestId);
-    if (loaded?.request.value.recipient.email === order.email) return requestId;
-  }
-  throw new Error("no index row names the order's request");
 }
 
 export const processShipments = async (host: HostProcess): Promise<void> => {

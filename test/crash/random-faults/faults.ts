@@ -3,7 +3,7 @@ import { Fault } from "../../../lib/platform/fault.ts";
 import type { Fetch } from "../../../lib/platform/peers/call-peer.ts";
 import type { Tables } from "../../../lib/platform/tables/tables.ts";
 import { between, type Instant, seconds } from "../../../lib/platform/time.ts";
-import { aroundCalls, type Call } from "../../support/storage/around-calls.ts";
+import { aroundCalls, aroundPort, type Call } from "../../support/storage/around-calls.ts";
 import type { Random } from "./random.ts";
 
 /** How probable a fault is, from 0 to 1. */
@@ -35,6 +35,8 @@ export interface Faults {
   areSuspended(): boolean;
   /** Number of calls so far. */
   calls(): number;
+  /** Whether a call is on its way; not a suspended one. */
+  areSent(): boolean;
 }
 
 /** Storage ends a call after 30 s of the test clock, so a late call cannot take effect after that. */
@@ -54,6 +56,7 @@ export function createFaults(
 ): Faults {
   let hasEnded = false;
   let calls = 0;
+  let sent = 0;
   const suspended: (() => void)[] = [];
   const late: Promise<unknown>[] = [];
   const suspension = () => new Promise<void>(resolve => suspended.push(resolve));
@@ -66,7 +69,17 @@ export function createFaults(
     late.push(arrival.catch(() => undefined));
   };
 
-  const faultyCall = async <T>(host: string, { name, writes }: Call, send: () => Promise<T>): Promise<T> => {
+  const counted = async <T>(send: () => Promise<T>): Promise<T> => {
+    sent++;
+    try {
+      return await send();
+    } finally {
+      sent--;
+    }
+  };
+
+  const faultyCall = async <T>(host: string, { name, writes }: Call, given: () => Promise<T>): Promise<T> => {
+    const send = () => counted(given);
     calls++;
     if (hasEnded || !random.chance(probabilities.calls)) return send();
     const fault = random.pick(writes ? writeFaults : readFaults);
@@ -98,7 +111,7 @@ export function createFaults(
   };
 
   const faultyRequest = async (host: string, ...[input, init]: Parameters<Fetch>): Promise<Response> => {
-    const send = () => fetch(input, init);
+    const send = () => counted(() => fetch(input, init));
     calls++;
     if (hasEnded || !random.chance(probabilities.requests)) return send();
     const fault = random.pick(requestFaults);
@@ -135,14 +148,7 @@ export function createFaults(
   return {
     tables: (host, tables) => aroundCalls(tables, (call, send) => faultyCall(host, call, send)),
     port: (host, port, name, writes = []) =>
-      new Proxy(port, {
-        get: (target, property, receiver) => {
-          const real: unknown = Reflect.get(target, property, receiver);
-          if (typeof real !== "function") return real;
-          const call = { name: `${name} ${String(property)}`, writes: writes.some(write => write === property) };
-          return (...args: unknown[]) => faultyCall(host, call, () => real.apply(target, args));
-        },
-      }),
+      aroundPort(port, { name, writes }, (call, send) => faultyCall(host, call, send)),
     fetch:
       host =>
       (...request) =>
@@ -159,6 +165,7 @@ export function createFaults(
     },
     areSuspended: () => suspended.length > 0,
     calls: () => calls,
+    areSent: () => sent > 0,
   };
 }
 

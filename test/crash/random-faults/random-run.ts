@@ -59,7 +59,7 @@ function createRun(random: Random, lines: string[]): RandomRun {
       await faults.end();
       if (random.chance(0.5)) faults.continueAll();
       while (running.size > 0 && !faults.areSuspended()) await Promise.race(running);
-      for (let calls = -1; running.size > 0 && calls !== faults.calls(); ) {
+      for (let calls = -1; running.size > 0 && (calls !== faults.calls() || faults.areSent()); ) {
         calls = faults.calls();
         await Promise.race([Promise.all(running), setTimeout(longestPauseMs)]);
       }

@@ -1,4 +1,4 @@
-import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request as send } from "node:http";
+import { Agent, createServer, type IncomingMessage, request as send } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { listen, shut } from "../../../commands/http-exchange.ts";
 import { createWatch } from "../../../local/peers/watch.ts";
@@ -10,8 +10,6 @@ export interface HoldRule {
   readonly method?: string;
   /** On the decoded path and query. */
   readonly path?: RegExp;
-  /** By lower-case name. */
-  readonly headers?: Readonly<Record<string, RegExp>>;
   /** On the request's body, which for a transaction holds the paths and entities of its parts. */
   readonly body?: RegExp;
   /** How many exchanges are held, one where missing. */
@@ -21,8 +19,8 @@ export interface HoldRule {
 export interface Hold {
   /** How many exchanges are held now. One whose caller is gone is still held: it is on its way to the target. */
   held(): number;
-  /** Resolves as soon as `n` exchanges, one where missing, are held. */
-  untilHeld(n?: number): Promise<void>;
+  /** Resolves as soon as an exchange is held. */
+  untilHeld(): Promise<void>;
   /** Lets what is held go on, and holds no more. */
   release(): void;
   /** Cuts the connections of what is held, which goes no further, and holds no more. */
@@ -30,15 +28,11 @@ export interface Hold {
 }
 
 export interface PausingProxy {
-  /** `http://127.0.0.1:<port>`. */
-  readonly url: string;
   /** The connection string with the target's address replaced by the proxy's. */
   through(connectionString: string): string;
   hold(rule: HoldRule): Hold;
   /** Cuts the connection of each exchange that fits. The phase `response` loses the responses of what the target has done. */
   cut(rule: HoldRule): { count(): number };
-  /** How many requests reached the target. */
-  passed(): number;
   /** Drops what is held and every open connection. */
   close(): Promise<void>;
 }
@@ -46,7 +40,6 @@ export interface PausingProxy {
 interface Exchange {
   readonly method: string;
   readonly path: string;
-  readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
@@ -60,11 +53,9 @@ export async function startPausingProxy(target: string): Promise<PausingProxy> {
   const { hostname, port } = new URL(target);
   const agent = new Agent({ keepAlive: true });
   const holds: { meet(phase: HoldRule["phase"], exchange: Exchange): Promise<Fate>; drop(): void }[] = [];
-  let passed = 0;
 
   const forward = (request: IncomingMessage, body: Buffer) =>
     new Promise<IncomingMessage>((resolve, reject) => {
-      passed++;
       const headers = request.rawHeaders;
       send({ hostname, port, agent, method: request.method ?? "GET", path: request.url ?? "/", headers })
         .once("response", resolve)
@@ -81,8 +72,8 @@ export async function startPausingProxy(target: string): Promise<PausingProxy> {
   const server = createServer(async (request, response) => {
     try {
       const body = await buffer(request);
-      const { method = "GET", url = "/", headers } = request;
-      const exchange = { method, path: decodeURIComponent(url), headers, body: body.toString("utf8") };
+      const { method = "GET", url = "/" } = request;
+      const exchange = { method, path: decodeURIComponent(url), body: body.toString("utf8") };
       if ((await meet("request", exchange)) === "drop") return request.socket.destroy();
       const answer = await forward(request, body);
       const content = await buffer(answer);
@@ -96,7 +87,6 @@ export async function startPausingProxy(target: string): Promise<PausingProxy> {
   const url = `http://127.0.0.1:${await listen(server, "the pausing proxy", 0)}`;
 
   return {
-    url,
     through: connectionString => connectionString.replaceAll(target, url),
     hold: rule => {
       const hold = createHold(rule);
@@ -115,7 +105,6 @@ export async function startPausingProxy(target: string): Promise<PausingProxy> {
       });
       return { count: () => count };
     },
-    passed: () => passed,
     close: async () => {
       for (const hold of holds) hold.drop();
       await shut(server);
@@ -124,7 +113,7 @@ export async function startPausingProxy(target: string): Promise<PausingProxy> {
   };
 }
 
-function createHold(rule: HoldRule): Hold & { meet(phase: HoldRule["phase"], exchange: Exchange): Promise<Fate> } {
+function createHold(rule: HoldRule) {
   const watch = createWatch();
   let held: ((fate: Fate) => void)[] = [];
   let left = rule.times ?? 1;
@@ -138,10 +127,10 @@ function createHold(rule: HoldRule): Hold & { meet(phase: HoldRule["phase"], exc
 
   return {
     held: () => held.length,
-    untilHeld: (n = 1) => watch.until(() => held.length >= n),
+    untilHeld: () => watch.until(() => held.length > 0),
     release: () => end("go"),
     drop: () => end("drop"),
-    meet: (phase, exchange) => {
+    meet: (phase: HoldRule["phase"], exchange: Exchange): Promise<Fate> => {
       if (left === 0 || phase !== rule.phase || !fits(rule, exchange)) return Promise.resolve("go");
       left--;
       return new Promise(resolve => {
@@ -152,11 +141,8 @@ function createHold(rule: HoldRule): Hold & { meet(phase: HoldRule["phase"], exc
   };
 }
 
-const fits = (rule: HoldRule, { method, path, headers, body }: Exchange) =>
-  (rule.method === undefined || rule.method === method) &&
-  matches(rule.path, path) &&
-  matches(rule.body, body) &&
-  Object.entries(rule.headers ?? {}).every(([name, pattern]) => matches(pattern, String(headers[name] ?? "")));
+const fits = (rule: HoldRule, { method, path, body }: Exchange) =>
+  (rule.method === undefined || rule.method === method) && matches(rule.path, path) && matches(rule.body, body);
 
 const matches = (pattern: RegExp | undefined, text: string) => pattern === undefined || text.search(pattern) !== -1;
 

@@ -1,4 +1,3 @@
-import { afterAll } from "vitest";
 import { type RequestStore, requestStore } from "../../../lib/connector/storage/requests.table.ts";
 import { createLog } from "../../../lib/platform/log.ts";
 import { openTables, type Tables } from "../../../lib/platform/tables/tables.ts";
@@ -8,7 +7,7 @@ import { describeSystem } from "../../../local/start/system.ts";
 import { type FreshStorage, freshStorage, storageTimeoutMs } from "../storage/fresh-storage.ts";
 import { type HostProcess, startHostProcess } from "./host-process.ts";
 import type { Limits } from "./limits.ts";
-import { type PausingProxy, startPausingProxy } from "./pausing-proxy.ts";
+import type { PausingProxy } from "./pausing-proxy.ts";
 import { type SharedClock, startSharedClock } from "./shared-clock.ts";
 
 /** Peers in this process before a storage account of their own, and hosts as processes that join them. */
@@ -100,20 +99,6 @@ export async function startTestSystem(
       clock.close();
     },
   };
-}
-
-/** A system for one test file, and a proxy for the tables of some of its hosts. Both end after the tests of the file. */
-export async function systemOfFile(
-  settings: Readonly<Record<string, string>> = {},
-  limits: Limits = {},
-): Promise<{ readonly system: TestSystem; readonly proxy: PausingProxy }> {
-  const system = await startTestSystem(settings, limits);
-  const proxy = await startPausingProxy(system.storage.tableUrl);
-  afterAll(async () => {
-    await proxy.close();
-    await system.close();
-  });
-  return { system, proxy };
 }
 
 const shipmentsTable = "fprshipments";

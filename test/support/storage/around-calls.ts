@@ -6,11 +6,32 @@ export interface Call {
   readonly writes: boolean;
 }
 
+/** Decides whether and when a call is sent, and what its caller gets. */
+export type Around = <T>(call: Call, send: () => Promise<T>) => Promise<T>;
+
 /**
- * Returns tables that send each call through `around`, except `scan` and `createTable`. `around` decides whether and when
- * the call is sent. A query is one call: all its rows are read before the first is returned.
+ * Returns a port (interface to an external system) that sends each call through `around`.
+ * @param writes names of the functions that change something
  */
-export function aroundCalls(tables: Tables, around: <T>(call: Call, send: () => Promise<T>) => Promise<T>): Tables {
+export const aroundPort = <P extends object>(
+  port: P,
+  { name, writes = [] }: { readonly name: string; readonly writes?: readonly (keyof P & string)[] },
+  around: Around,
+): P =>
+  new Proxy(port, {
+    get: (target, property, receiver) => {
+      const real: unknown = Reflect.get(target, property, receiver);
+      if (typeof real !== "function") return real;
+      const call = { name: `${name} ${String(property)}`, writes: writes.some(write => write === property) };
+      return (...args: unknown[]) => around(call, () => real.apply(target, args));
+    },
+  });
+
+/**
+ * Returns tables that send each call through `around`, except `scan` and `createTable`. A query is one call: all its rows
+ * are read before the first is returned.
+ */
+export function aroundCalls(tables: Tables, around: Around): Tables {
   const wrapped = (name: string): Table => {
     const table = tables.table(name);
     const call =

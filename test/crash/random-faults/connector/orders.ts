@@ -2,13 +2,13 @@ import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts"
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { authenticator, mixedBody, onSiteBody } from "../../../support/connector/on-site.ts";
-import { newUser, orderBody, type TestConnector } from "../../../support/connector/test-connector.ts";
+import { orderBody, type TestConnector } from "../../../support/connector/test-connector.ts";
 import type { Random } from "../random.ts";
 
 /** One order of a caller, who repeats it until a response has its id. It is valid, so no response refuses it for good. */
 export interface Order {
   readonly idempotencyKey: string;
-  readonly body: ReturnType<typeof newBody>;
+  readonly body: Body;
   readonly email: string;
   /** Users of its credentials, who are in no other order. */
   readonly users: readonly string[];
@@ -32,31 +32,35 @@ const bodies = [
   () => mixedBody([1], [authenticator(1)]),
 ];
 
-/** Gives every credential its own user and a random IdP. */
-function newBody(random: Random) {
-  const atSomeIdp = <K extends { readonly credentials: readonly unknown[] }>(key: K) => ({
+type Body = Partial<ReturnType<typeof mixedBody>> & Pick<ReturnType<typeof orderBody>, "recipient">;
+
+/** An order of a create body. @param idpOf names the IdP of the next credential */
+export function orderOf(body: Body, idpOf: () => string): Order {
+  const atIdp = <K extends { readonly credentials: readonly { readonly user_id: string }[] }>(key: K) => ({
     ...key,
-    credentials: key.credentials.map(() => ({ idp_id: random.pick(idps), user_id: newUser() })),
+    credentials: key.credentials.map(credential => ({ ...credential, idp_id: idpOf() })),
   });
-  const body: Partial<ReturnType<typeof mixedBody>> & Pick<ReturnType<typeof orderBody>, "recipient"> =
-    random.pick(bodies)();
+  const shipped = body.shipment?.shipment_items.map(atIdp);
+  const authenticators = body.authenticators?.map(atIdp);
+  const { email } = body.recipient;
   return {
-    ...body,
-    ...(body.shipment && {
-      shipment: { ...body.shipment, shipment_items: body.shipment.shipment_items.map(atSomeIdp) },
-    }),
-    ...(body.authenticators && { authenticators: body.authenticators.map(atSomeIdp) }),
+    idempotencyKey: `order for ${email}`,
+    body: {
+      ...body,
+      ...(body.shipment && shipped && { shipment: { ...body.shipment, shipment_items: shipped } }),
+      ...(authenticators && { authenticators }),
+    },
+    email,
+    users: [...(shipped ?? []), ...(authenticators ?? [])].flatMap(({ credentials }) =>
+      credentials.map(({ user_id }) => user_id),
+    ),
+    otherRequestIds: [],
+    resends: 0,
+    isErased: false,
   };
 }
 
-export function newOrder(random: Random): Order {
-  const body = newBody(random);
-  const { email } = body.recipient;
-  const idempotencyKey = `order for ${email}`;
-  const keys = [...(body.shipment?.shipment_items ?? []), ...(body.authenticators ?? [])];
-  const users = keys.flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id));
-  return { idempotencyKey, body, email, users, otherRequestIds: [], resends: 0, isErased: false };
-}
+export const newOrder = (random: Random): Order => orderOf(random.pick(bodies)(), () => random.pick(idps));
 
 /** Sends an order, as a caller who knows its outcome only from the response. */
 export async function submit(order: Order, { context }: TestConnector): Promise<unknown> {

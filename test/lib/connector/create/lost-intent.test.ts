@@ -7,7 +7,6 @@ import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import type { Table } from "../../../../lib/platform/tables/tables.ts";
 import { days, minutes } from "../../../../lib/platform/time.ts";
-import { writes } from "../../../crash/writes.ts";
 import { attempts, connectorBehindProxy } from "../../../support/connector/behind-proxy.ts";
 import { withTable } from "../../../support/connector/crashing.ts";
 import {
@@ -19,6 +18,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
+import { writes } from "../../../support/connector/writes.ts";
 
 const peers = await peersOfFile();
 const ordered = () => peers.delivery.count("POST", /shipments$/);

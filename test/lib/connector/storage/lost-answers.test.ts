@@ -4,7 +4,6 @@ import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import type { Table } from "../../../../lib/platform/tables/tables.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
-import { writes } from "../../../crash/writes.ts";
 import { attempts, connectorBehindProxy } from "../../../support/connector/behind-proxy.ts";
 import { failingTable, withTable } from "../../../support/connector/crashing.ts";
 import { send, sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
@@ -15,6 +14,7 @@ import {
   type TestConnector,
   testConnector,
 } from "../../../support/connector/test-connector.ts";
+import { writes } from "../../../support/connector/writes.ts";
 import type { HoldRule } from "../../../support/host/pausing-proxy.ts";
 
 const peers = await peersOfFile();

@@ -1,4 +1,4 @@
-import type { HoldRule } from "../support/host/pausing-proxy.ts";
+import type { HoldRule } from "../host/pausing-proxy.ts";
 
 /** Text within one JSON column of a row, whose own quotes are escaped. */
 const within = (column: string, text: string) =>
@@ -26,9 +26,3 @@ export const writes = {
   deliveryResult: { path: /\/credentialrequests\(.*RowKey='delivery:/, body: /"done":1[,}]/ },
   mailSent: { path: /\/credentialrequests\(.*RowKey='key:/, body: within("mail", '"state":"sent"') },
 } satisfies Record<string, Omit<HoldRule, "phase">>;
-
-/** The write if it is one of this request. A transaction names its rows in the body, another write in the path. */
-export const ofRequest = (requestId: string, write: Omit<HoldRule, "phase">): Omit<HoldRule, "phase"> =>
-  write.path?.source.includes("batch") === true
-    ? { ...write, body: new RegExp(`^(?=[^]*${requestId})[^]*${write.body?.source}`) }
-    : { ...write, path: new RegExp(`^(?=.*${requestId}).*${write.path?.source}`) };
