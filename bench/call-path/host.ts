@@ -40,13 +40,15 @@ process.send?.({ url: host.url });
 function deployedFunctions(scripts: readonly { url: string; functions: readonly FunctionCoverage[] }[]): CallPath {
   const counted = scripts.flatMap(({ url, functions }) => {
     const path = url.startsWith("file:") ? fileURLToPath(url).replace(root, "") : "";
-    // The first function of a script is its top level, which runs when the script is loaded.
-    const ran = functions.filter(({ ranges }, index) => index > 0 && ranges[0]?.count);
+    // A range from the start of the file is the top level, which runs when the script is loaded. V8 lists it only sometimes.
+    const ran = functions.filter(
+      ({ ranges: [whole] }) => whole !== undefined && whole.startOffset > 0 && whole.count > 0,
+    );
     return /^(?:lib|functions)\//.test(path) && ran.length > 0 ? [[path, ran.length] as const] : [];
   });
   return Object.fromEntries(counted);
 }
 
 interface FunctionCoverage {
-  readonly ranges: readonly { readonly count: number }[];
+  readonly ranges: readonly { readonly startOffset: number; readonly count: number }[];
 }
