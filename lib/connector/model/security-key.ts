@@ -145,12 +145,18 @@ export const hasPinMail = ({ pinRequest }: Pick<SecurityKey, "pinRequest">): boo
 
 /** Whether PIN emails may be sent to the address. @param domains in lower case; an empty list allows any domain */
 export function isMailable(email: string, domains: readonly string[]): boolean {
-  return domains.length === 0 || domains.includes(email.slice(email.lastIndexOf("@") + 1).toLowerCase());
+  return domains.length === 0 || domains.includes(domainOf(email));
 }
 
-/** Returns the message of a PIN email in reads: why it was not sent, and which addresses were left out. */
+const domainOf = (email: string): string => email.slice(email.lastIndexOf("@") + 1).toLowerCase();
+
+/**
+ * Returns the message of a PIN email in reads: why it was not sent, and the domains of addresses that were left out. The addresses are for the
+ * role that may resend it, and the role `read` sees this message.
+ */
 export function pinMailMessage({ retry, leftOut = [] }: SecurityKey["mail"]): string | undefined {
-  const note = leftOut.length === 0 ? undefined : `PIN_MAIL_DOMAINS does not allow: ${leftOut.join(", ")}.`;
+  const domains = [...new Set(leftOut.map(domainOf))];
+  const note = domains.length === 0 ? undefined : `PIN_MAIL_DOMAINS does not allow: ${domains.join(", ")}.`;
   return [retry?.lastError, note].filter(text => text !== undefined).join(" ") || undefined;
 }
 
