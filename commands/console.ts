@@ -4,7 +4,7 @@ import { apiUrl } from "./api.ts";
 import { deploymentApi } from "./console/deployment.ts";
 import { serveConsole } from "./console/server.ts";
 import { readArguments, usageError } from "./read-arguments.ts";
-import { signIn, signInHelp, signInOptions } from "./sign-in.ts";
+import { signInHelp, signInOptions, signInPerson, staticToken } from "./sign-in.ts";
 
 const name = "npm run console";
 const command = {
@@ -39,10 +39,12 @@ async function main(): Promise<void> {
   const { core, connector, port = "0" } = values;
   if (core === undefined && connector === undefined) throw usageError(name, "--core and --connector are missing.");
   if (!/^\d{1,5}$/.test(port)) throw usageError(name, "--port must be a number.");
-  const open = async (url: string, variable: string, api: string) => ({
-    url: apiUrl(url),
-    token: await signIn(values, { command: name, variable, name: api }),
-  });
+  // One sign-in for both APIs.
+  const person = await signInPerson(values, name);
+  const open = async (url: string, variable: string, api: string) => {
+    const token = person ?? (await staticToken(variable, api, name));
+    return { url: apiUrl(url), token: typeof token === "string" ? async () => token : token };
+  };
   const closed = new AbortController();
   const apis = {
     ...(core !== undefined && { core: await open(core, "CORE_TOKEN", "Core") }),

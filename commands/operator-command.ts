@@ -1,46 +1,104 @@
-import { Refused } from "./api.ts";
+import type { ParseArgsOptionsConfig } from "node:util";
+import type { Client } from "openapi-fetch";
+import { connectApi, Refused } from "./api.ts";
 import { plain } from "./import/screen.ts";
-import { UsageError, usageError } from "./read-arguments.ts";
+import { readArguments, UsageError, usageError } from "./read-arguments.ts";
+import { signInHelp, signInOptions, signInPerson, staticToken } from "./sign-in.ts";
 
-/** Exit codes of the commands for users and requests. */
+/** The last lines of the help of a command for operators. */
+export const operatorHelp = `${signInHelp}
+  --help                show this text`;
+
+/** Exit codes of the commands for operators. */
 export const exitHelp = `The exit code is 0 if it is done, 1 if the API refuses or is not responding, 2 if the command is called wrongly,
 3 if there is no such entry.`;
 
-/** Prints why a command failed, and sets the exit code of `exitHelp`. */
-export async function runOperatorCommand(main: () => Promise<void>): Promise<void> {
+const operatorOptions = { ...signInOptions, url: { type: "string" }, json: { type: "boolean" } } as const;
+
+interface OperatorCommand<T extends ParseArgsOptionsConfig, A extends string> {
+  /** What a user types, such as `npm run users`. */
+  readonly name: string;
+  readonly help: string;
+  /** Other options than `--url`, `--json`, `--help` and those of the sign-in. */
+  readonly options: T;
+  /** The actions, with how many arguments each needs at least, and takes at most. */
+  readonly actions: Readonly<Record<A, readonly [least: number, most: number]>>;
+  /** The options by the fields of the API that they become: a refusal names the option. */
+  readonly fields: Readonly<Record<string, keyof T & string>>;
+}
+
+type Values<T extends ParseArgsOptionsConfig> = NonNullable<
+  ReturnType<typeof readArguments<T & typeof operatorOptions>>
+>["values"];
+
+/** What the operator has typed, and the API. */
+interface Called<T extends ParseArgsOptionsConfig, A extends string> {
+  readonly action: A;
+  /** The first argument; empty if there is none. */
+  readonly argument: string;
+  readonly args: readonly string[];
+  readonly values: Values<T> & { readonly url: string };
+  /** Returns a client with the operator's token. */
+  readonly connect: <Paths extends {}>(options?: Parameters<typeof connectApi>[2]) => Client<Paths>;
+}
+
+/**
+ * Runs a command for operators: reads its arguments, signs in, and prints why it failed. Sets the exit code of `exitHelp`, if the command
+ * does not set one.
+ */
+export async function runOperatorCommand<const T extends ParseArgsOptionsConfig, A extends string>(
+  command: OperatorCommand<T, A>,
+  run: (called: Called<T, A>) => Promise<void>,
+): Promise<void> {
+  const { name, help, actions, fields } = command;
   // A reader such as `head` may close the pipe early.
   process.stdout.on("error", () => process.exit());
   try {
-    await main();
+    const options = { ...operatorOptions, ...command.options };
+    const parsed = readArguments({ name, help, options, allowPositionals: true });
+    if (parsed === undefined) return;
+    const common: Values<typeof operatorOptions> = parsed.values;
+    const [action, ...args] = actionOf({ name, actions }, parsed.positionals);
+    const { url } = common;
+    if (url === undefined) throw usageError(name, "--url is missing.");
+    const token = (await signInPerson(common, name)) ?? (await staticToken("API_TOKEN", url, name));
+    const [argument = ""] = args;
+    await run({
+      action,
+      argument,
+      args,
+      values: { ...(parsed.values as Values<T>), url },
+      connect: more => connectApi(url, token, more),
+    });
   } catch (error) {
-    console.error(plain(error instanceof Error ? error.message : String(error)));
+    const text = plain(error instanceof Error ? error.message : String(error));
+    console.error(error instanceof Refused && error.status === 400 ? withOptions(text, fields) : text);
     const isMissing = error instanceof Refused && error.status === 404;
     process.exitCode = error instanceof UsageError ? 2 : isMissing ? 3 : 1;
   }
 }
 
-interface Given<A extends string> {
-  readonly name: string;
-  readonly actions: readonly A[];
-  /** Those of the actions that list. The others need one argument. */
-  readonly listing: readonly A[];
-  /** How many arguments may follow the first one. */
-  readonly optional?: Readonly<Partial<Record<A, number>>>;
+/** Returns the action and its arguments. Throws if one is missing or superfluous. */
+function actionOf<A extends string>(
+  { name, actions }: Pick<OperatorCommand<ParseArgsOptionsConfig, A>, "name" | "actions">,
+  [word, ...args]: readonly string[],
+): readonly [A, ...string[]] {
+  const names = Object.keys(actions) as A[];
+  const action = names.find(each => each === word);
+  if (action === undefined) throw usageError(name, `The action must be one of ${names.join(", ")}.`);
+  const [least, most] = actions[action];
+  const wanted =
+    most === 0 ? "has options only" : most === 1 ? "needs one argument" : `needs ${least} to ${most} arguments`;
+  if (args.length < least || args.length > most || args.includes("")) throw usageError(name, `${action} ${wanted}.`);
+  return [action, ...args];
 }
 
-/** Returns the action and its first argument. Throws if one is missing or superfluous. */
-export function actionOf<A extends string>(
-  { name, actions, listing, optional }: Given<A>,
-  [word, argument = "", ...others]: readonly string[],
-): { readonly action: A; readonly argument: string } {
-  const action = actions.find(each => each === word);
-  if (action === undefined) throw usageError(name, `The action must be one of ${actions.join(", ")}.`);
-  const most = optional?.[action] ?? 0;
-  const count = most === 0 ? "one argument" : `1 to ${most + 1} arguments`;
-  if (others.length > most || (argument === "") !== listing.includes(action))
-    throw usageError(name, listing.includes(action) ? `${action} has options only.` : `${action} needs ${count}.`);
-  return { action, argument };
-}
+/** Names the options in the sentences of a refusal, which begin with the field of the API. */
+const withOptions = (text: string, fields: Readonly<Record<string, string>>): string =>
+  text.replaceAll(/(^|[.;] )(\$?\w+)(?= )/g, (whole, before: string, field: string) => {
+    const option = new Map(Object.entries({ $top: "top", $skiptoken: "page", ...fields })).get(field);
+    return option === undefined ? whole : `${before}--${option}`;
+  });
 
 /**
  * Prints rows under their columns, for people. Empty cells become a dash. On a terminal that is too narrow each row becomes a block

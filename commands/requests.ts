@@ -2,11 +2,11 @@
 // revokes, lists security keys, and offboards people (C6, C14, C15, C19 to C23).
 import type { CredentialRequest, paths } from "../docs/openapi/connector.ts";
 import { omitUndefined } from "../lib/platform/omit-undefined.ts";
-import { connectApi, dataOf, pageOf } from "./api.ts";
+import { dataOf, pageOf } from "./api.ts";
 import { wholeNumber } from "./import/arguments.ts";
 import {
-  actionOf,
   exitHelp,
+  operatorHelp,
   pageHelp,
   pageOptions,
   printJson,
@@ -14,13 +14,11 @@ import {
   readPages,
   runOperatorCommand,
 } from "./operator-command.ts";
-import { readArguments, usageError } from "./read-arguments.ts";
 import { listKeys } from "./requests/list-keys.ts";
 import { offboard } from "./requests/offboard.ts";
 import { orderFile } from "./requests/order-file.ts";
 import { printRequest, usersOf } from "./requests/print-request.ts";
 import { revoke } from "./requests/revoke.ts";
-import { signIn, signInHelp, signInOptions } from "./sign-in.ts";
 
 const name = "npm run requests";
 const text = { type: "string" } as const;
@@ -55,17 +53,13 @@ ${pageHelp}
   --url URL             address of the connector, such as https://connector.example.com
   --csv                 keys: print CSV, for a spreadsheet
   --json                print what the API answers, for programs
-${signInHelp}
-  --help                show this text
+${operatorHelp}
 
 API_TOKEN is a static API token of the connector; without it the command asks for one.
 ${exitHelp} Of order: 0 if every line is ordered, 1 if some are not, 2 if nothing was tried, 3 if
 it stopped before the end, 130 if it was interrupted; of offboard: 1 while something is left.`,
   options: {
-    ...signInOptions,
     ...pageOptions,
-    url: text,
-    json: { type: "boolean" },
     csv: { type: "boolean" },
     "dry-run": { type: "boolean" },
     parallel: text,
@@ -78,10 +72,28 @@ it stopped before the end, 130 if it was interrupted; of offboard: 1 while somet
     state: text,
     since: text,
   },
-  allowPositionals: true,
+  actions: {
+    order: [1, 1],
+    find: [0, 0],
+    show: [1, 1],
+    events: [1, 1],
+    "resend-pin": [1, 1],
+    cancel: [1, 1],
+    revoke: [1, 3],
+    keys: [0, 0],
+    offboard: [0, 0],
+  },
+  fields: {
+    customer_reference: "reference",
+    user_id: "user",
+    idp_id: "idp",
+    email: "email",
+    external_id: "external-id",
+    serial_number: "serial",
+    state: "state",
+    created_after: "since",
+  },
 } as const;
-
-const actions = ["order", "find", "show", "events", "resend-pin", "cancel", "revoke", "keys", "offboard"] as const;
 
 // Paths are relative to the directory in which npm was called; npm runs scripts in the package's directory.
 if (process.env.npm_lifecycle_event === "requests") process.chdir(process.env.INIT_CWD ?? ".");
@@ -89,17 +101,8 @@ if (process.env.npm_lifecycle_event === "requests") process.chdir(process.env.IN
 /** A create can take 150 seconds (C6). */
 const orderTimeoutMs = 180_000;
 
-await runOperatorCommand(main);
-
-async function main(): Promise<void> {
-  const parsed = readArguments(command);
-  if (parsed === undefined) return;
-  const { values } = parsed;
-  const given = { name, actions, listing: ["find", "keys", "offboard"], optional: { revoke: 2 } } as const;
-  const { action, argument } = actionOf(given, parsed.positionals);
-  if (values.url === undefined) throw usageError(name, "--url is missing.");
-  const token = await signIn(values, { command: name, name: "the connector" });
-  const connector = connectApi<paths>(values.url, token, action === "order" ? { timeoutMs: orderTimeoutMs } : {});
+await runOperatorCommand(command, async ({ action, argument, args, values, connect }) => {
+  const connector = connect<paths>(action === "order" ? { timeoutMs: orderTimeoutMs } : {});
   const params = { path: { credential_request_id: argument } };
   switch (action) {
     case "order": {
@@ -175,7 +178,7 @@ async function main(): Promise<void> {
       return values.json ? printJson(data) : printRequest(data);
     }
     case "revoke": {
-      const data = await revoke(connector, parsed.positionals.slice(1));
+      const data = await revoke(connector, args);
       return values.json ? printJson(data) : printRequest(data);
     }
     case "keys":
@@ -183,4 +186,4 @@ async function main(): Promise<void> {
     case "offboard":
       return offboard(connector, name, values);
   }
-}
+});

@@ -21,24 +21,15 @@ interface Way {
 const leftMs = 120_000;
 
 /**
- * Returns what an operator signs in with: a token of the tenant that is renewed, or a static API token from the environment or from a
- * prompt that does not show it. A token is never taken from the arguments, which other users of the machine can read.
- * @param variable of the environment that has the static token @param name of the API, for the prompt @param command for messages
+ * Signs a person of the tenant in. Returns what gives the current token, which is renewed; undefined without `--sign-in`. The person
+ * signs in when the first token is needed.
+ * @param command for messages
  */
-export async function signIn(
+export async function signInPerson(
   { "sign-in": way, resource }: Way,
-  {
-    command,
-    variable = "API_TOKEN",
-    name,
-  }: { readonly command: string; readonly variable?: string; readonly name: string },
-): Promise<() => Promise<string>> {
-  if (way === undefined) {
-    const question = `API token of ${name}: `;
-    const token =
-      process.env[variable]?.trim() || (await askHidden(question, usageError(command, `${variable} is not set.`)));
-    return async () => token;
-  }
+  command: string,
+): Promise<(() => Promise<string>) | undefined> {
+  if (way === undefined) return undefined;
   if (way !== "azure-cli" && way !== "browser") throw usageError(command, "--sign-in must be azure-cli or browser.");
   if (resource === undefined) throw usageError(command, "--resource is missing: api://<application id>.");
   const { AzureCliCredential, InteractiveBrowserCredential } = await import("@azure/identity");
@@ -48,6 +39,16 @@ export async function signIn(
     way === "browser" ? new InteractiveBrowserCredential(app) : new AzureCliCredential(tenantId ? { tenantId } : {}),
     `${resource.replace(/\/$/, "")}/.default`,
   );
+}
+
+/**
+ * Returns a static API token from the environment, or from a prompt that does not show it. A token is never taken from the arguments, which
+ * other users of the machine can read.
+ * @param variable of the environment @param api for the prompt @param command for messages
+ */
+export async function staticToken(variable: string, api: string, command: string): Promise<string> {
+  const question = `API token of ${api}: `;
+  return process.env[variable]?.trim() || (await askHidden(question, usageError(command, `${variable} is not set.`)));
 }
 
 /** Returns a function that returns the current token: the Azure CLI takes a second for each. */

@@ -1,10 +1,10 @@
 // Finds, shows, unlocks and disables users of the authentication server, and helps one who lost an OTP key or a password
 // (A11, A12, A21, A24).
 import type { paths } from "../docs/openapi/core.ts";
-import { connectApi, dataOf, pageOf } from "./api.ts";
+import { dataOf, pageOf } from "./api.ts";
 import {
-  actionOf,
   exitHelp,
+  operatorHelp,
   pageHelp,
   pageOptions,
   printJson,
@@ -12,8 +12,6 @@ import {
   readPages,
   runOperatorCommand,
 } from "./operator-command.ts";
-import { readArguments, usageError } from "./read-arguments.ts";
-import { signIn, signInHelp, signInOptions } from "./sign-in.ts";
 import { disableOtpKey, enableOtpKey, issueTemporaryCode } from "./users/otpkey.ts";
 import { showLock, showUser, unlock } from "./users/show-user.ts";
 
@@ -45,16 +43,12 @@ USER is the username or the id.
 ${pageHelp}
   --url URL             address of the Core API, such as https://core.example.com/core
   --json                print what the API answers, for programs
-${signInHelp}
-  --help                show this text
+${operatorHelp}
 
 API_TOKEN is a static API token of Core; without it the command asks for one.
 ${exitHelp}`,
   options: {
-    ...signInOptions,
     ...pageOptions,
-    url: { type: "string" },
-    json: { type: "boolean" },
     prefix: { type: "string" },
     otpkey: { type: "string" },
     disabled: { type: "boolean" },
@@ -63,34 +57,24 @@ ${exitHelp}`,
     uses: { type: "string" },
     hours: { type: "string" },
   },
-  allowPositionals: true,
+  actions: {
+    find: [0, 0],
+    show: [1, 1],
+    lock: [1, 1],
+    unlock: [1, 1],
+    disable: [1, 1],
+    enable: [1, 1],
+    "end-sessions": [1, 1],
+    "temporary-code": [1, 1],
+    "enable-otpkey": [1, 1],
+    "disable-otpkey": [1, 1],
+    reset: [1, 1],
+  },
+  fields: { $prefix: "prefix", $unused_since: "unused-since", uses: "uses", valid_until: "hours" },
 } as const;
 
-const actions = [
-  "find",
-  "show",
-  "lock",
-  "unlock",
-  "disable",
-  "enable",
-  "end-sessions",
-  "temporary-code",
-  "enable-otpkey",
-  "disable-otpkey",
-  "reset",
-] as const;
-
-await runOperatorCommand(main);
-
-async function main(): Promise<void> {
-  const parsed = readArguments(command);
-  if (parsed === undefined) return;
-  const { values } = parsed;
-  const { action, argument: user } = actionOf({ name, actions, listing: ["find"] }, parsed.positionals);
-  if (values.url === undefined) throw usageError(name, "--url is missing.");
-  const core = connectApi<paths>(values.url, await signIn(values, { command: name, name: "Core" }), {
-    prefix: "/core",
-  });
+await runOperatorCommand(command, async ({ action, argument: user, values, connect }) => {
+  const core = connect<paths>({ prefix: "/core" });
   const params = { path: { user } };
   switch (action) {
     case "find": {
@@ -140,4 +124,4 @@ async function main(): Promise<void> {
       console.log(issued.code);
     }
   }
-}
+});

@@ -42,13 +42,13 @@ describe.each(Object.keys(scripts))("npm run %s", { timeout: 60_000 }, name => {
 });
 
 test.each([
-  [[], "The action must be create, list or revoke."],
+  [[], "The action must be one of create, list, revoke."],
   [["create"], "create needs one argument."],
   [["list"], "--url is missing."],
   [["list", "--url", "http://127.0.0.1:9"], "API_TOKEN is not set."],
 ])("api-tokens %j says what is missing", (args, problem) => {
   const { status, stderr } = run("api-tokens", ...args);
-  expect({ status, stderr }).toEqual({ status: 1, stderr: `${problem} For help: npm run api-tokens -- --help\n` });
+  expect({ status, stderr }).toEqual({ status: 2, stderr: `${problem} For help: npm run api-tokens -- --help\n` });
 });
 
 test.each([["api-tokens", "list"], ["check-peers"]])(

@@ -118,7 +118,8 @@ describe("the command for users", () => {
     [["find", "adele"], 2, /has options only/],
     [["vanish", "adele"], 2, /action must be one of find, show/],
     [["show", "adele", "--nonsense"], 2, /Unknown option/],
-    [["find", "--top", "0"], 1, /\$top .*400/],
+    [["find", "--top", "0"], 1, /^--top must be .*400/],
+    [["find", "--unused-since", "soon", "--top", "0"], 1, /; --unused-since must be a date/],
   ])("%j ends with %i", async (args, code, error) => {
     expect(await users(...args)).toMatchObject({ code, out: "", error: expect.stringMatching(error) });
   });
@@ -161,6 +162,11 @@ test("requests are found by the ticket's number, shown with their events, and ca
   expect(await requests("resend-pin", other)).toMatchObject({ code: 1, error: expect.stringContaining("(409)") });
   expect((await requests("cancel", other)).out).toMatch(/^State +cancelled$/m);
   expect(await requests("show", "unknown")).toMatchObject({ code: 3, out: "" });
+  const refused = await requests("find", "--since", "soon", "--state", "lost");
+  expect(refused).toMatchObject({
+    code: 1,
+    error: expect.stringMatching(/ --state must be one of .* --since must be /),
+  });
 });
 
 test("a PIN that was resent too often is refused with the time after which it can be resent", async () => {
