@@ -32,7 +32,7 @@ Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
   find                  list requests, all or those that every filter matches, with the ID that other actions take
   show ID               show a request with its keys, credentials and shipment
   events ID             list the events of a request with their deliveries to event sinks
-  resend-pin ID         mail the PIN of every key again whose PIN is known
+  resend-pin ID         mail the PIN of every key again whose PIN is known, to the addresses that show names
   cancel ID             cancel what is not produced yet
   revoke ID [KEY [N]]   remove active credentials at their identity providers: all of a request, those of one key (KEY
                         of show), or one of them (its position #)

@@ -23,6 +23,7 @@ export function printRequest(request: CredentialRequest): void {
     "External id": request.external_id,
     Replaces: replaces && `${replaces.key_id} of ${replaces.credential_request_id}, ${replaces.reason}`,
     ...Object.fromEntries(keys.map(({ id, replaced_by }) => [`${id} replaced by`, replaced_by])),
+    "PIN emails to": request.enrollment_contacts?.emails_to.join(", "),
     Reference: shipment?.customer_reference,
     Shipment: shipment?.shipment_id,
     Tracking: [shipment?.tracking?.number, shipment?.tracking?.link].filter(Boolean).join(" "),

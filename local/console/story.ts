@@ -41,7 +41,6 @@ interface StoryOptions {
 /** The story of one credential request. */
 export interface Story {
   readonly recipient: CredentialRequest["recipient"] | undefined;
-  readonly emailsTo: readonly string[];
   readonly events: readonly TimelineEvent[];
   /** PIN emails of the request, without their texts. */
   readonly mails: z.output<typeof mailList>["mails"];
@@ -91,7 +90,6 @@ export function createStories({ timeline, readRequest, readRow, readMails }: Sto
       const { body } = operations.length === 0 ? { body: undefined } : await readMails(operations);
       return {
         recipient: row?.recipient,
-        emailsTo: row?.emailsTo ?? [],
         events: timeline.of(id),
         mails: mailList.safeParse(body).data?.mails ?? [],
       };

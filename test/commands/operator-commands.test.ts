@@ -152,7 +152,8 @@ test("requests are found by the ticket's number, shown with their events, and ca
   const [, id = ""] = /^([\w-]{36}) +started +\S+Z +REQ0012345 +ada@example\.com$/m.exec(found.out) ?? [];
   expect(id).not.toBe("");
   expect((await requests("find", "--reference", "REQ9")).out.trim().split("\n")).toHaveLength(1);
-  expect((await requests("show", id)).out).toMatch(/^Reference +REQ0012345$/m);
+  const shown = await requests("show", id);
+  expect(shown.out).toMatch(/^PIN emails to +ada@example\.com\nReference +REQ0012345$/m);
   expect((await requests("events", id)).out).toMatch(/^TIME +EVENT +ID +DELIVERIES$/m);
 
   // What waits to be enrolled on site can be cancelled at any time.

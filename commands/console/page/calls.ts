@@ -1,4 +1,4 @@
-import { type Outcome, summaryOf } from "./outcomes/refusal.ts";
+import { adviceOf, answerOf, type Outcome } from "./outcomes/refusal.ts";
 import { createStore, system } from "./store.ts";
 
 export type { Outcome } from "./outcomes/refusal.ts";
@@ -9,11 +9,14 @@ interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The outcome of the last call, which the page shows in its corner. */
+/** The outcome of the last call, which the page shows at its bottom. */
 export interface Note {
   readonly name: string;
   readonly status?: number;
-  readonly text: string;
+  /** What it says to people. */
+  readonly text?: string | undefined;
+  /** Headers and body. They may have a secret that is shown once, so another view does not show them. */
+  readonly answer?: string | undefined;
   /** The call as a command. */
   readonly curl?: () => Promise<string>;
 }
@@ -130,7 +133,8 @@ export async function shown<T>(
 ): Promise<Outcome<T>> {
   try {
     const outcome = await call();
-    note.set({ name, status: outcome.status, text: summaryOf(outcome), ...(curl && { curl }) });
+    const { status } = outcome;
+    note.set({ name, status, text: adviceOf(outcome), answer: answerOf(outcome), ...(curl && { curl }) });
     return outcome;
   } catch (error) {
     note.set({ name, text: messageOf(error) });

@@ -6,7 +6,6 @@ import { SignIn } from "./auth/sign-in.ts";
 import { User } from "./auth/user.ts";
 import { Users } from "./auth/users.ts";
 import { ask } from "./calls.ts";
-import { Connection, Corner } from "./corner.ts";
 import { ConfirmDialog } from "./forms/confirm.ts";
 import { Maintenance } from "./maintenance.ts";
 import { type Choices, type Facts, isAllowed, type Need, type ViewProps } from "./model.ts";
@@ -20,6 +19,7 @@ import { Order } from "./requests/order.ts";
 import { Request } from "./requests/request.ts";
 import { Requests } from "./requests/requests.ts";
 import { SecurityKeys } from "./requests/security-keys.ts";
+import { Connection, StatusBar } from "./status.ts";
 import { system } from "./store.ts";
 import { html, nameOf, useLive } from "./ui.ts";
 
@@ -121,7 +121,7 @@ function App() {
     }}>Skip to the content</a>
     <header>
       <a class="brand" href="#/"><img src="icon.svg" alt="" width="28" height="28" /><span>${nameOf(facts.data)}</span></a>
-      <p class="note">${facts.data && (facts.data.isSimulated ? "Development tool. Every peer is simulated." : Object.values(facts.data.addresses).join(" and "))}</p>
+      <p class="note">${facts.data && (facts.data.isSimulated ? "Development tool. Every peer is simulated." : deploymentOf(facts.data))}</p>
       ${facts.data && html`<${Menu} view=${view} facts=${facts.data} />`}
     </header>
     <main id="main" tabindex="-1">
@@ -132,10 +132,14 @@ function App() {
           : html`<p class="empty" aria-busy="true">${facts.problem ?? choices.problem ?? "Loading …"}</p>`
       }
     </main>
-    <${Corner} />
+    <${StatusBar} />
     <${ConfirmDialog} />
   `;
 }
+
+/** Returns the host names of a deployment: they show on which one the operator works. */
+const deploymentOf = ({ addresses }: Facts): string =>
+  [...new Set(Object.values(addresses).map(address => new URL(address).host))].join(", ");
 
 function Menu({ view, facts }: { view: string; facts: Facts }) {
   useEffect(() => {

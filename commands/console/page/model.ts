@@ -90,6 +90,8 @@ export interface CredentialRequest {
   readonly created_at?: string;
   readonly error_message?: string;
   readonly replaces?: { readonly credential_request_id: string; readonly reason: string };
+  /** Absent without the role `support`. */
+  readonly enrollment_contacts?: { readonly emails_to: readonly string[] };
   readonly authenticators?: readonly Key[];
   readonly shipment?: {
     readonly shipment_id?: string;

@@ -84,12 +84,15 @@ describe("with a token of the role `support`", () => {
       await tokenOf(auth.coreUrl, "support"),
       await tokenOf(auth.connectorUrl, "support"),
     );
-    const open = await browser.open(address);
+    const open = await browser.open(address, { viewport: { width: 360, height: 640 } });
     const { page } = open;
     const { main, field, press, button, fact, rows, outcome, confirm, viewed, go } = consoleOf(page);
+    const barHeight = () => page.locator("#outcome").evaluate(each => each.getBoundingClientRect().height);
     const link = (name: string) => page.getByRole("link", { name, exact: true });
     await viewed("Overview");
     expect(page.url()).not.toContain("key=");
+    await page.getByRole("banner").getByText(new URL(auth.coreUrl).host, { exact: true }).waitFor();
+    const height = await barHeight();
     for (const name of ["Peers", "Mailbox", "Maintenance", "Sign-in", "On site"])
       expect(await link(name).count(), name).toBe(0);
 
@@ -105,7 +108,11 @@ describe("with a token of the role `support`", () => {
     for (const name of ["Order", "Order a key"]) expect(await link(name).count(), name).toBe(0);
 
     await go(`request/${activeId}`, "Request");
-    await outcome(/^200 POST .*resend-pin$/, () => press("Resend PIN emails"));
+    await outcome(/^200 POST .*resend-pin$/, async () => {
+      await press("Resend PIN emails");
+      await page.getByRole("dialog").getByText("They go to ada@example.com.").waitFor();
+      await confirm("Resend");
+    });
 
     await link("Users").click();
     await viewed("Users");
@@ -130,8 +137,10 @@ describe("with a token of the role `support`", () => {
       expect(await button(name).count(), name).toBe(0);
 
     await rows("Assigned keys", "cccccccccccb").getByRole("link").click();
-    await press("Issue");
+    await outcome(/^201 POST .*temporary-code$/, () => press("Issue"));
     await main.getByText("shown only once").waitFor();
+    // What the call came to takes no place from the code.
+    expect(await barHeight()).toBe(height);
     await fact("Temporary code")
       .getByText(/^1 use left, until /)
       .waitFor();
@@ -269,10 +278,13 @@ test("a refusal is shown in words, with the time after which to try again", asyn
   const { activeRequest, callConnector } = operatedConnector(auth);
   const id = await activeRequest(["often@example.com"]);
   for (let sent = 1; sent <= 5; sent++) await callConnector("POST", `/v2/credential-requests/${id}/resend-pin`);
-  const { note, press, viewed, go, outcome } = consoleOf(page);
+  const { note, press, viewed, go, outcome, confirm } = consoleOf(page);
   await viewed("Overview");
   await go(`request/${id}`, "Request");
-  await outcome("429 POST", () => press("Resend PIN emails"));
+  await outcome("429 POST", async () => {
+    await press("Resend PIN emails");
+    await confirm("Resend");
+  });
   await note
     .filter({ hasText: /The PINs of the request were resent too often\. Try again in \d+ minutes\./ })
     .waitFor();

@@ -35,6 +35,8 @@ const credential = {
   error_message: probe,
 };
 const key = { id: probe, name: probe, state: probe, credentials: [credential] };
+const tracking = { number: probe, link: "javascript:globalThis.hacked=1" };
+const shipment = { shipment_id: probe, tracking, shipment_items: [], mailing_address: { city: probe } };
 const attributes = Object.fromEntries([[probe, probe]]);
 const authenticatorRequest = {
   id: `1.${probe}`,
@@ -57,7 +59,7 @@ function hostileHost({ path, query }: HttpCall): HttpAnswer {
     [/^\/v2\/credential-requests\/[^/]+\/events$/, { data: [event] }],
     [
       /^\/v2\/credential-requests\/./,
-      { data: { credential_request_id: probe, state: probe, error_message: probe, authenticators: [key] } },
+      { data: { credential_request_id: probe, state: probe, error_message: probe, authenticators: [key], shipment } },
     ],
     [
       /^\/v2\/credential-requests$/,

@@ -16,24 +16,22 @@ function reasonOf(body: unknown): string | undefined {
   return error_message || error;
 }
 
-const shownHeaders = ["retry-after", "x-ignored-fields", "location"];
-const maxSummaryLength = 1200;
-
 /** Returns what a refusal says to people; undefined for a success. */
-function adviceOf({ status, headers, body }: Outcome): string | undefined {
+export function adviceOf({ status, headers, body }: Outcome): string | undefined {
   if (status < 400) return undefined;
   const seconds = Number(headers["retry-after"]);
   const again = seconds < 120 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`;
   return [reasonOf(body), seconds > 0 && `Try again in ${again}.`].filter(Boolean).join(" ");
 }
 
-/** Returns what the page shows of a response: what a refusal says, then headers and body. */
-export function summaryOf(outcome: Outcome): string {
-  const { headers, body } = outcome;
-  const line = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
-  const text = line.length > 90 && typeof body === "object" ? JSON.stringify(body, undefined, 1) : line;
+const shownHeaders = ["retry-after", "x-ignored-fields", "location"];
+const maxAnswerLength = 1200;
+
+/** Returns what the page shows of a response on demand. */
+export function answerOf({ headers, body }: Outcome): string {
+  const text = body === undefined || typeof body === "string" ? (body ?? "") : JSON.stringify(body, undefined, 1);
   const named = shownHeaders.filter(name => headers[name] !== undefined).map(name => `${name}: ${headers[name]}`);
-  return [adviceOf(outcome), ...named, text.length > maxSummaryLength ? `${text.slice(0, maxSummaryLength)} …` : text]
-    .filter(Boolean)
+  return [...named, text.length > maxAnswerLength ? `${text.slice(0, maxAnswerLength)} …` : text]
+    .filter(line => line !== "")
     .join("\n");
 }

@@ -53,7 +53,7 @@ function Report({ leaver, isDone, report, run }: Shown & { run: () => Promise<un
         each.action,
         each.problem ?? each.revocation?.error_message,
       ])}
-      empty="This person has no credential." />
+      empty="No order has a credential under this name. Check how it is written." />
     ${
       ((!isDone && planned > 0) || isLeft) &&
       html`<div class="buttons"><${Button} label=${isDone ? "Repeat" : "Offboard"} kind="danger" run=${run} confirm=${{

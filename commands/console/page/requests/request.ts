@@ -21,7 +21,6 @@ import { Timeline, type TimelineEvent } from "./timeline.ts";
 
 interface Story {
   readonly recipient?: Readonly<Record<string, string | undefined>>;
-  readonly emailsTo: readonly string[];
   readonly events: readonly TimelineEvent[];
   readonly mails: readonly Mail[];
 }
@@ -46,8 +45,7 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
   };
   const { isSimulated } = facts;
   const story = useLive<Story>(
-    async signal =>
-      isSimulated ? ask("GET", `stories/${segment(id)}`, { signal }) : { emailsTo: [], events: [], mails: [] },
+    async signal => (isSimulated ? ask("GET", `stories/${segment(id)}`, { signal }) : { events: [], mails: [] }),
     [id],
     2000,
   );
@@ -77,7 +75,11 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
             <div class="bar">
               <div class="buttons" role="group" aria-label="Jobs">${others.map(each => html`<${Button} key=${each.label} ...${each} />`)}</div>
               <div class="buttons" role="group" aria-label="This request">
-                <${Button} label="Resend PIN emails" needs="connector.support" run=${() => callHost("POST", `${path}/resend-pin`)} />
+                <${Button} label="Resend PIN emails" needs="connector.support" run=${() => callHost("POST", `${path}/resend-pin`)} confirm=${{
+                  title: "Resend the PIN emails?",
+                  text: `They go to ${contactsOf(data.request)}. Compare the addresses with who asks.`,
+                  action: "Resend",
+                }} />
                 ${
                   !hasEnded(data.request) &&
                   html`<${Button} label="Cancel" kind="danger" needs="connector.support" run=${() => callHost("POST", `${path}/cancel`)} confirm=${{
@@ -92,7 +94,7 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
               <div>
                 <${Keys} request=${data.request} path=${path} />
                 ${data.onSite.map(each => html`<${Authenticator} key=${each.id} request=${each} choices=${choices} />`)}
-                ${story.data?.recipient && html`<${Recipient} story=${story.data} />`}
+                <${Recipient} recipient=${story.data?.recipient} contacts=${contactsOf(data.request)} />
                 ${data.request.shipment && html`<${ShipmentCard} request=${data.request} shipment=${data.shipment} choices=${choices} isSimulated=${isSimulated} />`}
               </div>
               <div>${shownLive(story, ({ events, mails }) => html`<${Timeline} events=${events} mails=${mails} sent=${sent.data ?? []} requestPath=${path} facts=${facts} />`)}</div>
@@ -102,14 +104,17 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
   <//>`;
 }
 
-const Recipient = ({ story: { recipient = {}, emailsTo } }: { story: Story }) =>
-  html`<${Card} title="Recipient">
+const contactsOf = ({ enrollment_contacts }: CredentialRequest): string =>
+  enrollment_contacts?.emails_to.join(", ") ?? "";
+
+const Recipient = ({ recipient = {}, contacts }: { recipient?: Story["recipient"]; contacts: string }) =>
+  html`<${Card} title="Recipient" needs="connector.support">
     <${FactList} rows=${{
       Name: [recipient.firstName, recipient.lastName].filter(Boolean).join(" "),
       Company: recipient.company,
       Email: recipient.email,
       Telephone: recipient.telephone,
-      "PIN emails go to": emailsTo.join(", "),
+      "PIN emails go to": contacts,
     }} />
   <//>`;
 
@@ -127,7 +132,7 @@ function ShipmentCard({ request, shipment, choices, isSimulated }: ShipmentCardP
       Id: code(request.shipment?.shipment_id) ?? "none yet",
       Address: addressOf(request.shipment?.mailing_address ?? {}),
       "Your reference": request.shipment?.customer_reference,
-      Tracking: [request.shipment?.tracking?.number, request.shipment?.tracking?.link].filter(Boolean).join(" "),
+      Tracking: request.shipment?.tracking && trackingOf(request.shipment.tracking),
       Delivery: delivery && deliveryOf(delivery),
       "At the delivery service":
         isSimulated && (shipment === undefined ? "unknown there" : shipmentState(shipment.state, choices)),
@@ -135,6 +140,12 @@ function ShipmentCard({ request, shipment, choices, isSimulated }: ShipmentCardP
     ${shipment && html`<${ShipmentControls} shipment=${shipment} choices=${choices} />`}
   <//>`;
 }
+
+/** Returns the number of a parcel, as a link if the carrier gives one. Only a page of the web becomes a link. */
+const trackingOf = ({ number, link = "" }: { readonly number?: string; readonly link?: string }) =>
+  /^https?:\/\//.test(link)
+    ? html`<a href=${link} target="_blank" rel="noreferrer">${number ?? link}</a>`
+    : [number, link].filter(Boolean).join(" ");
 
 const deliveryOf = ({ state, error_message, shipped_at, ended_at }: Delivery) =>
   html`<${Badge} state=${state} /> ${time(ended_at ?? shipped_at)} ${error_message}`;
