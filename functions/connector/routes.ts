@@ -16,11 +16,11 @@ import { getCredentialRequest } from "./v2/get-credential-request.ts";
 import { getStatus } from "./v2/get-status.ts";
 import { listCredentialRequests } from "./v2/list-credential-requests.ts";
 import { listEvents } from "./v2/list-events.ts";
-import { listKeysOfRegister } from "./v2/list-security-keys.ts";
-import { offboard } from "./v2/offboard-person.ts";
+import { listSecurityKeys } from "./v2/list-security-keys.ts";
+import { offboardPerson } from "./v2/offboard-person.ts";
 import { processCredentialRequestsNow } from "./v2/process-credential-requests-now.ts";
 import { resendEventsSince, resendEventToSink } from "./v2/resend-event.ts";
-import { resendPinMails } from "./v2/resend-pin.ts";
+import { resendPin } from "./v2/resend-pin.ts";
 import { revokeCredentialRequest, revokeOneCredential, revokeSecurityKey } from "./v2/revoke.ts";
 
 /** The connector's API on one page (specification section 4). The names become the functions' names. */
@@ -40,15 +40,15 @@ export const connector: Api<ConnectorContext & TokenContext> = {
     v2ResendEvent: resendEventToSink,
     v2ResendEvents: resendEventsSince,
     v2CancelCredentialRequest: cancelCredentialRequest,
-    v2ListSecurityKeys: listKeysOfRegister,
+    v2ListSecurityKeys: listSecurityKeys,
     v2RevokeCredentialRequest: revokeCredentialRequest,
     v2RevokeSecurityKey: revokeSecurityKey,
     v2RevokeCredential: revokeOneCredential,
-    v2OffboardPerson: offboard,
+    v2OffboardPerson: offboardPerson,
     v2GetStatus: getStatus,
     v2ProcessShipments: processShipmentsNow,
     v2ProcessCredentialRequests: processCredentialRequestsNow,
-    v2ResendPin: resendPinMails,
+    v2ResendPin: resendPin,
     v1CreateCredentialRequest: createCredentialRequestOnSite,
     v1CreateShipment: createShipment,
     v1GetShipment: getShipment,

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import {
-  listSecurityKeys,
+  listSecurityKeys as list,
   registerColumns,
   registeredKeyV2,
 } from "../../../lib/connector/api/v2/list-security-keys.ts";
@@ -21,8 +21,8 @@ const filters = () => ({
 const wantsCsv = ({ headers }: Call): boolean =>
   (headers.get("accept") ?? "").split(",").some(range => range.split(";")[0]?.trim().toLowerCase() === "text/csv");
 
-/** Decision C22: the keys of an organization, also after the clean-up of their requests. */
-export const listKeysOfRegister = endpoint({
+/** Returns the security keys of an organization, also after the clean-up of their requests (C22). */
+export const listSecurityKeys = endpoint({
   routes: ["GET /v2/security-keys"],
   access: "caller",
   role: "read",
@@ -46,7 +46,7 @@ export const listKeysOfRegister = endpoint({
   },
   handle: async ({ query }, context: ConnectorContext, { call }) => {
     const { $top: top, $skiptoken: after, serial_number: serial, user_id: userId, state, aaguid } = query;
-    const { entries, next } = await listSecurityKeys({ serial, userId, state, aaguid }, { top, after }, context);
+    const { entries, next } = await list({ serial, userId, state, aaguid }, { top, after }, context);
     const page = { status: 200, ...pageHeaders("/v2/security-keys", next, call, context) };
     return wantsCsv(call) ? { ...page, csv: toCsv(registerColumns(), entries) } : { ...page, body: entries };
   },

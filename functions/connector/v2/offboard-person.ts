@@ -3,7 +3,7 @@ import { email, evenIfInvalid, nonEmptyLine, optional, userId } from "../../../l
 import { readRevocation, revocationV2 } from "../../../lib/connector/api/v2/read-revocation.ts";
 import { shownState } from "../../../lib/connector/model/credential.ts";
 import { shownCredentialStates } from "../../../lib/connector/model/states.ts";
-import { type Leaver, offboardPerson } from "../../../lib/connector/offboard/offboard-person.ts";
+import { type Leaver, offboardPerson as offboard } from "../../../lib/connector/offboard/offboard-person.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { omitUndefined } from "../../../lib/platform/omit-undefined.ts";
 import type { ConnectorContext } from "../context.ts";
@@ -84,7 +84,7 @@ const report = z.lazy(() =>
 );
 
 /** Ends the credentials of a person who leaves (decision C23). */
-export const offboard = endpoint({
+export const offboardPerson = endpoint({
   routes: ["POST /v2/people/offboard"],
   access: "caller",
   role: "support",
@@ -108,7 +108,7 @@ export const offboard = endpoint({
     const leaver: Leaver =
       given.email === undefined ? { userId: given.user_id ?? "", idpId: given.idp_id } : { email: given.email };
     const dryRun = given.dry_run === true;
-    const { credentials, matched, isComplete } = await offboardPerson(leaver, caller, context, { dryRun });
+    const { credentials, matched, isComplete } = await offboard(leaver, caller, context, { dryRun });
     const data = {
       is_complete: isComplete,
       matched,

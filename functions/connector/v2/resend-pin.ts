@@ -1,14 +1,14 @@
 import * as z from "zod";
-import { resendPin } from "../../../lib/connector/pin/resend-pin.ts";
+import { resendPin as resend } from "../../../lib/connector/pin/resend-pin.ts";
 import { ok } from "../../../lib/platform/http/call.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { requestIdPath } from "../request-id.ts";
 
-const resentV2 = z.object({ data: z.object({ sent: z.int().min(0).meta({ description: "Mails sent." }) }) });
+const resentV2 = z.object({ data: z.object({ sent: z.int().min(0).meta({ description: "Number of emails sent." }) }) });
 
-/** Specification section 4; decisions C1, C2, C14. */
-export const resendPinMails = endpoint({
+/** Sends the PIN emails of a request again (specification section 4; decisions C1, C2, C14). */
+export const resendPin = endpoint({
   routes: ["POST /v2/credential-requests/{credential_request_id}/resend-pin"],
   access: "caller",
   role: "support",
@@ -21,5 +21,5 @@ export const resendPinMails = endpoint({
   answers: { 200: { description: "What was sent.", schema: resentV2 } },
   refusals: ["conflict", "throttled"],
   handle: async ({ params }, context: ConnectorContext) =>
-    ok({ data: await resendPin(params.credential_request_id, context) }),
+    ok({ data: await resend(params.credential_request_id, context) }),
 });
