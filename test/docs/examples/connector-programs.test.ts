@@ -126,9 +126,9 @@ describe("a client of version 2", () => {
     const body = sample("connector-order-v2.json");
     body.recipient.email = newUser();
     const file = await fileOf(body);
-    const unsettled = await v2(["order", "REQ5", file]).ended;
-    expect(unsettled).toMatchObject({ code: 2, out: expect.stringMatching(`^REQ5: not confirmed, see ${uuid}\n$`) });
-    expect(await v2(["order", "REQ5", file]).ended).toEqual(unsettled);
+    const unconfirmed = await v2(["order", "REQ5", file]).ended;
+    expect(unconfirmed).toMatchObject({ code: 2, out: expect.stringMatching(`^REQ5: not confirmed, see ${uuid}\n$`) });
+    expect(await v2(["order", "REQ5", file]).ended).toEqual(unconfirmed);
     expect(orders()).toBe(1);
     const away = await v2(["resend-pin", "any"], { CONNECTOR_URL: "http://127.0.0.1:1" }).ended;
     expect(away).toMatchObject({ code: 2, out: "" });
@@ -142,7 +142,7 @@ describe("a client of version 2", () => {
     const { id = "" } = ordered.exec(out)?.groups ?? {};
     expect(await v2(["follow", id]).ended).toMatchObject({ code: 2 });
     expect(await v2(["follow", id, "started"]).ended).toMatchObject({ code: 0 });
-    expect(await v2(["resend-pin", id]).ended).toMatchObject({ code: 1, error: expect.stringMatching(/^409 No PIN/) });
+    expect(await v2(["resend-pin", id]).ended).toMatchObject({ code: 1, error: expect.stringMatching(/^409 There is no PIN to send/) });
     await host.call(`POST /v2/credential-requests/${id}/cancel`);
     expect(await v2(["follow", id]).ended).toMatchObject({ code: 3, out: expect.stringContaining("was cancelled") });
     expect(await v2(["follow", "unknown"]).ended).toMatchObject({ code: 1 });
