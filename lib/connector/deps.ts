@@ -46,7 +46,7 @@ export interface ConnectorDeps {
   /** What is done about the credentials of a shipment that is lost. */
   readonly onLoss: (typeof lossActions)[number];
   readonly intervals: Intervals;
-  /** The number of calls that are made at once for one request. */
+  /** Maximum number of parallel calls for one credential request, and of requests that one page of a list reads in parallel. */
   readonly concurrency: number;
   /** The limits of the calls of jobs to each peer. */
   readonly peerLimits: PeerLimits;

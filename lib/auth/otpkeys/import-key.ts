@@ -25,20 +25,20 @@ export async function importKey(
 ): Promise<{ readonly key: OtpKey; readonly isNew: boolean; readonly isCreated: boolean }> {
   const { prefix, kind } = imported;
   return retryOnConflict(async () => {
-    const there = await deps.otpkeys.find(prefix);
-    if (there === undefined) {
+    const existing = await deps.otpkeys.find(prefix);
+    if (existing === undefined) {
       const created = await deps.otpkeys.create(await toNewKey(imported, deps));
       if (created === undefined) return conflict;
       deps.log.info("otpkey_imported", { prefix, kind });
       return { key: created.value, isNew: true, isCreated: true };
     }
-    const { next, event, isNew } = await mergeInto(there.value, imported, deps);
-    if (next === undefined) return { key: there.value, isNew: false, isCreated: false };
+    const { next, event, isNew } = await mergeInto(existing.value, imported, deps);
+    if (next === undefined) return { key: existing.value, isNew: false, isCreated: false };
     // An import that is repeated changes nothing, and needs no write.
-    const saved = isDeepStrictEqual(next, there.value) ? there : await deps.otpkeys.save(there, next);
+    const saved = isDeepStrictEqual(next, existing.value) ? existing : await deps.otpkeys.save(existing, next);
     if (saved === undefined) return conflict;
     if (event !== undefined) deps.log.info(event, { prefix, kind });
-    if (!hasSameValidity(there.value, saved.value)) logValiditySet(saved.value, deps);
+    if (!hasSameValidity(existing.value, saved.value)) logValiditySet(saved.value, deps);
     return { key: saved.value, isNew, isCreated: false };
   });
 }
@@ -53,21 +53,21 @@ export async function toNewKey(imported: ImportedKey, deps: AuthDeps): Promise<N
 
 /** Checks that an import may change an OTP key as it is now. Throws Fault `invalid`, `conflict`, `forbidden`. */
 export async function checkImport(imported: ImportedKey, deps: AuthDeps): Promise<void> {
-  const there = await deps.otpkeys.find(imported.prefix);
-  if (there !== undefined) await mergeInto(there.value, imported, deps);
+  const existing = await deps.otpkeys.find(imported.prefix);
+  if (existing !== undefined) await mergeInto(existing.value, imported, deps);
 }
 
 /** Returns an existing OTP key after an import; no `next` if nothing changes. Throws Fault `invalid`, `conflict`, `forbidden`. */
 async function mergeInto(
-  there: OtpKey,
+  existing: OtpKey,
   imported: ImportedKey,
   deps: AuthDeps,
 ): Promise<{ readonly next?: NewOtpKey; readonly event?: string | undefined; readonly isNew: boolean }> {
-  const merged = await mergeImport(there, imported, prepare(imported), deps);
-  const isNew = imported.kind !== undefined && there.kind === undefined;
+  const merged = await mergeImport(existing, imported, prepare(imported), deps);
+  const isNew = imported.kind !== undefined && existing.kind === undefined;
   if (merged === undefined) return { isNew };
   const next = changeValidity(merged.key, imported.validity);
-  if (!isNew && !imported.mayChange) requireHarmless(there, next, deps);
+  if (!isNew && !imported.mayChange) requireHarmless(existing, next, deps);
   return { next, event: merged.event, isNew };
 }
 
@@ -75,51 +75,51 @@ async function mergeInto(
  * Throws Fault `forbidden` for a change of an OTP key that can end its use: of the validity, of a parameter, or of the counter beyond what as
  * many uses as a sign-in tolerates would make of it.
  */
-function requireHarmless(there: OtpKey, next: NewOtpKey, { rules: { windows }, now }: AuthDeps): void {
+function requireHarmless(existing: OtpKey, next: NewOtpKey, { rules: { windows }, now }: AuthDeps): void {
   const refuse = (change: string): never => {
     throw new Fault("forbidden", `To ${change}, the API token needs the role admin.`, { reason: "no_role" });
   };
-  if (!hasSameValidity(there, next)) refuse("change the validity of an existing otpkey");
+  if (!hasSameValidity(existing, next)) refuse("change the validity of an existing otpkey");
   const parameters = ["digits", "period", "algorithm"] as const;
   for (const name of parameters)
-    if (next.parameters[name] !== there.parameters[name]) refuse(`change the ${name} of an existing otpkey`);
-  const kind = there.kind && otpKind(there.kind);
+    if (next.parameters[name] !== existing.parameters[name]) refuse(`change the ${name} of an existing otpkey`);
+  const kind = existing.kind && otpKind(existing.kind);
   if (kind?.checkedBy !== "authentication-server") return;
-  const { counter } = kind.advancePastUses(there.parameters, windows.lookAhead, { now: now(), windows });
+  const { counter } = kind.advancePastUses(existing.parameters, windows.lookAhead, { now: now(), windows });
   if (next.parameters.state.counter > counter) refuse("raise the counter of an existing otpkey so far");
 }
 
 /** Returns an existing OTP key after an import; undefined if nothing changes. Throws Fault `conflict`. */
 async function mergeImport(
-  there: OtpKey,
+  existing: OtpKey,
   { kind, replace, prefix, counter, drift, validity, ...given }: ImportedKey,
   prepared: ReturnType<typeof prepare>,
   deps: AuthDeps,
 ): Promise<{ readonly key: NewOtpKey; readonly event?: string } | undefined> {
   if (kind === undefined) {
-    return Object.keys(validity).length === 0 ? undefined : { key: there };
+    return Object.keys(validity).length === 0 ? undefined : { key: existing };
   }
-  const isSame = there.kind === kind ? await hasSecret(there, prepared.secret, deps) : false;
+  const isSame = existing.kind === kind ? await hasSecret(existing, prepared.secret, deps) : false;
   if (isSame === true) {
     // Without a given counter the stored one stays: the default, 0, would let used OTPs pass again. The stored drift may
     // be newer than that of the import.
     const { counter: preparedCounter } = prepared.parameters.state;
     const set = replace ? omitUndefined({ counter: counter === undefined ? undefined : preparedCounter, drift }) : {};
     const isSet = Object.keys(set).length > 0;
-    const parameters = changeParameters(there.parameters, given);
+    const parameters = changeParameters(existing.parameters, given);
     const { resync: _, ...kept } = parameters.state;
     const state = isSet ? { ...kept, ...set } : raiseCounter(parameters.state, prepared.parameters.state);
     return {
-      key: { ...there, parameters: { ...parameters, state } },
+      key: { ...existing, parameters: { ...parameters, state } },
       event: isSet ? "otpkey_counter_set" : "otpkey_imported",
     };
   }
-  const replaced = there.kind !== undefined;
+  const replaced = existing.kind !== undefined;
   if (replaced && !replace) {
     const why = isSame === "unreadable" ? "The stored secret cannot be decrypted." : "The otpkey has another secret.";
     throw new Fault("conflict", `${why} Set \`replace\` to replace it.`);
   }
-  const { sealedSecret: _, ...kept } = there;
+  const { sealedSecret: _, ...kept } = existing;
   const sealed = await sealedSecret(prefix, prepared.secret, deps);
   const event = replaced ? "otpkey_secret_replaced" : "otpkey_imported";
   return { key: { ...kept, kind, parameters: prepared.parameters, ...sealed }, event };

@@ -37,7 +37,7 @@ export interface SignInProgress extends Taken {
 interface Concluding {
   readonly identified: Identified;
   readonly user: Stored<User> | undefined;
-  /** Present: a granted attempt creates a session in the write that concludes it. `replaces` ends, which the caller presents. */
+  /** Present: a granted attempt creates a session, and ends `replaces`, the session that the caller presents. */
   readonly newSession: { readonly replaces?: string | undefined } | undefined;
 }
 
@@ -64,7 +64,7 @@ export async function conclude(
     const refused = decision.granted ? unknownUser : decision;
     const isWrongCode = refused.reason === "wrong_password" && progress.given.code !== undefined;
     const reason = isWrongCode ? "wrong_code" : refused.reason;
-    // With a wrong password nothing is kept about the OTP: the two together would tell more than the attempt is refused for.
+    // After a wrong password the stored refusal does not mention the OTP, so that readers of it do not learn whether the OTP was right.
     const shown = reason === "wrong_otp" && otp !== undefined ? wrongOtp(otp) : { reason };
     const isRight = refused.reason === "must_change";
     await Promise.all([

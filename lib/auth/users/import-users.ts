@@ -55,13 +55,13 @@ async function importUser(user: ImportedUser, deps: AuthDeps): Promise<UserImpor
   const { username, problems } = user;
   const find = () => deps.users.view({ by: "name", folded: username.folded });
   const found = problems.length === 0 ? await find() : undefined;
-  const there = found ?? (await create(user, deps)) ?? (await find());
+  const stored = found ?? (await create(user, deps)) ?? (await find());
   // Another call took the name, and its user was deleted.
-  if (there === undefined)
+  if (stored === undefined)
     throw new Fault("unavailable", "Too many concurrent changes. Repeat the call.", { retryAfter: 1 });
-  if ("isNew" in there) return there;
-  await requireSame(there, user, deps);
-  return { id: there.id, isNew: false };
+  if ("isNew" in stored) return stored;
+  await requireSame(stored, user, deps);
+  return { id: stored.id, isNew: false };
 }
 
 /** Creates the user. Returns undefined if another user has the name. Throws Fault `invalid` with every problem. */
@@ -97,15 +97,15 @@ async function create(user: ImportedUser, deps: AuthDeps) {
  * Throws Fault `conflict` with every field in which an existing user differs. Attributes and OTP keys that were added since
  * are no difference, and neither is a password that replaced the imported hash.
  */
-async function requireSame(there: UserView, user: ImportedUser, deps: AuthDeps): Promise<void> {
+async function requireSame(existing: UserView, user: ImportedUser, deps: AuthDeps): Promise<void> {
   const different = (path: string) => ({ path, reason: "differs from that of the existing user" });
   const problems = [
-    ...((await hasPassword(there, user.password, deps)) ? [] : [different("password")]),
+    ...((await hasPassword(existing, user.password, deps)) ? [] : [different("password")]),
     ...Object.entries(user.attributes)
-      .filter(([key, value]) => attributeOf(there.attributes, key) !== value)
+      .filter(([key, value]) => attributeOf(existing.attributes, key) !== value)
       .map(([key]) => different(`attributes.${key}`)),
-    ...(user.otpkeys.every(prefix => there.otpkeys.includes(prefix)) ? [] : [different("otpkeys")]),
-    ...(there.enabled === user.enabled ? [] : [different("enabled")]),
+    ...(user.otpkeys.every(prefix => existing.otpkeys.includes(prefix)) ? [] : [different("otpkeys")]),
+    ...(existing.enabled === user.enabled ? [] : [different("enabled")]),
   ];
   if (problems.length === 0) return;
   throw new Fault("conflict", "A user with that username already exists!", { problems });

@@ -57,13 +57,13 @@ export async function readUser(tables: AuthTables, userRef: UserRef): Promise<St
   return user && isMeant(userRef, user.value) ? user : undefined;
 }
 
-/** Least time that a call which has written a hint gets to make it true. */
+/** Minimum time that the writer of a hint gets to make it true. */
 const finishMs = 100;
 
 /**
- * Returns the patience of one call: a function that waits for the call that has written a version of a hint, and returns
- * false if it has waited for that version before. Of several calls that want one name, each would else displace the others in turn. The
- * times differ at random and grow, so that one of them finishes.
+ * Returns a function that waits, in one call, for the writer of a version of a hint. It returns false, without a wait, if it has
+ * waited for that version before. Without the wait, several calls that want one name could displace each other for ever. The times
+ * are random and grow, so that one of the calls finishes.
  */
 export function newPatience({ sleep, random }: AuthTables) {
   const known = new Set<string>();

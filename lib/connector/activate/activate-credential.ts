@@ -1,5 +1,5 @@
 import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
-import { openAttestation, sealedResponseKey, unusable } from "../collect/open-attestation.ts";
+import { openAttestation, undecryptableKey, unusable } from "../collect/open-attestation.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
 import { type KeyResponses, withCredential } from "../model/credential.ts";
@@ -123,6 +123,6 @@ async function attestationOf(
   }
   // The signing key may be back later: the signature was valid when the response was received.
   if (opened === "unknown_key") return { lastError: "The key maker's signing key is currently unknown." };
-  if (opened === sealedResponseKey) return { lastError: unusable(opened) };
+  if (opened === undecryptableKey) return { lastError: unusable(opened) };
   return typeof opened === "string" ? unusable(opened) : opened;
 }

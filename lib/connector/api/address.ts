@@ -28,8 +28,8 @@ const twoLetters = /^[A-Za-z]{2}$/;
 export const isCountryCode = (code: string): boolean => twoLetters.test(code) && countries.has(code.toUpperCase());
 
 /**
- * Why a region is wrong for its country, as the rest of a sentence that begins with the field; undefined when it is right.
- * Takes any values: what is no text at all is another rule's problem.
+ * Returns why a region is wrong for its country, as the rest of a sentence that begins with the field; undefined if it is right.
+ * Accepts values of any type. Returns undefined for one that is not a text, because its own field reports that.
  */
 export function regionProblem(countryCode: unknown, region: unknown): string | undefined {
   const country = typeof countryCode === "string" ? countryCode.toUpperCase() : "";
@@ -40,11 +40,11 @@ export function regionProblem(countryCode: unknown, region: unknown): string | u
   return `must be a two-letter postal code of a region of ${country}`;
 }
 
-/** The region as it is sent on: codes in upper case, regions of other countries as given. */
+/** Returns the region as the delivery service gets it: codes in upper case, regions of other countries as given. */
 export const normalRegion = (countryCode: string, region: string): string =>
   regions[countryCode] === undefined ? region : region.toUpperCase();
 
-/** ISO 3166-1 alpha-2 in any case; upper case inside. */
+/** A country code of ISO 3166-1 alpha-2 in any case, parsed to upper case. */
 export const countryCode = () =>
   text()
     .trim()
@@ -71,7 +71,7 @@ export const regionByCountry =
     if (message !== undefined) context.addIssue({ code: "custom", path: ["region"], message });
   };
 
-/** A parsed address of either version, and its country. */
+/** Returns the address in the model of a parsed address of either API version. */
 export const mailingAddressOf = (
   address: z.output<z.ZodObject<ReturnType<typeof addressFields>>>,
   countryCode: string,

@@ -11,7 +11,7 @@ export const requestLimits = { keys: 50, credentialsPerKey: 20, credentials: 100
 /** A field that may be missing or null (decision G4). */
 export const optional = <T extends z.ZodType>(schema: T) => z.preprocess(nullAsAbsent, schema.optional());
 
-/** A field with a value of its own where it is missing or null. */
+/** A field with a default value if it is missing or null. */
 export const withDefault = <T extends z.ZodType>(schema: T, value: z.core.util.NoUndefined<z.output<T>>) =>
   z.preprocess(nullAsAbsent, schema.default(value));
 
@@ -40,8 +40,8 @@ export const evenIfInvalid = {
 };
 
 /**
- * Upper bound, in Unicode code points, of text that the specification does not bound. It is above every limit of the
- * delivery service, so that what only that service minds is answered in its name (decision C5).
+ * Maximum length, in Unicode code points, of text that the specification does not limit. It is above every limit of the delivery
+ * service, so that a text that is too long for that service alone is refused with its error code (decision C5).
  */
 const textLimit = 255;
 
@@ -58,7 +58,7 @@ export const text = () =>
 /** Text on one line, without outer white space and hidden characters; may be blank. */
 export const line = (max = textLimit) => text().overwrite(withoutHiddenCharacters).trim().max(max);
 
-/** Text on one line that says something. */
+/** Text on one line that is not blank. */
 export const nonEmptyLine = (max = textLimit) => line(max).min(1, { error: "must not be blank" });
 
 /** A user at an IdP. Hidden characters are refused, because without them it could be another user. */
@@ -128,7 +128,7 @@ export const digits = () => z.string().regex(/^[0-9]{1,9}$/, { error: "must be a
 /** Number of PIN characters (specification section 8). */
 export const pinLength = () => z.int().min(4).max(63);
 
-/** Every PIN length that is not given (specification section 2). */
+/** The PIN length if the request gives none (specification section 2). */
 export const defaultPinLength = 6;
 
 /** Returns a check that names are blank only if there is a company. Used with `evenIfInvalid`. */

@@ -8,10 +8,10 @@ import type { Attestation } from "../model/webauthn.ts";
 
 const noResponseKey = "no response key";
 
-/** Why a response cannot be used yet: its response key may open when the vault has its key version again. */
-export const sealedResponseKey = "its response key cannot be decrypted";
+/** The reason for which a response cannot be used yet: the response key may open once Key Vault has its key version again. */
+export const undecryptableKey = "its response key cannot be decrypted";
 
-const unopenedReasons = ["undecryptable", "malformed", noResponseKey, sealedResponseKey];
+const unopenedReasons = ["undecryptable", "malformed", noResponseKey, undecryptableKey];
 
 /** Whether a response opened with the response key at its position. @param result as `openAttestation` returns it */
 export const isOpened = (result: Attestation | string): boolean =>
@@ -35,7 +35,7 @@ export async function openAttestation(
   if (credential?.responseKey === undefined || credential.binding === undefined) return noResponseKey;
   const context = { requestId, keyId: key.id, purpose: responseKeyPurpose(index) };
   const privateJwk = await openSealed<PrivateKey>(credential.responseKey, context, deps);
-  if (privateJwk === undefined) return sealedResponseKey;
+  if (privateJwk === undefined) return undecryptableKey;
   try {
     const attestation = await decodeCredentialResponse(response, privateJwk, kid => deps.delivery.signingKey(kid));
     const mismatch = bindResponse(attestation, credential.binding);

@@ -142,7 +142,10 @@ describe("a client of version 2", () => {
     const { id = "" } = ordered.exec(out)?.groups ?? {};
     expect(await v2(["follow", id]).ended).toMatchObject({ code: 2 });
     expect(await v2(["follow", id, "started"]).ended).toMatchObject({ code: 0 });
-    expect(await v2(["resend-pin", id]).ended).toMatchObject({ code: 1, error: expect.stringMatching(/^409 There is no PIN to send/) });
+    expect(await v2(["resend-pin", id]).ended).toMatchObject({
+      code: 1,
+      error: expect.stringMatching(/^409 There is no PIN to send/),
+    });
     await host.call(`POST /v2/credential-requests/${id}/cancel`);
     expect(await v2(["follow", id]).ended).toMatchObject({ code: 3, out: expect.stringContaining("was cancelled") });
     expect(await v2(["follow", "unknown"]).ended).toMatchObject({ code: 1 });

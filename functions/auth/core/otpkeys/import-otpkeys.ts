@@ -9,7 +9,7 @@ import type { AuthContext } from "../../context.ts";
 import { importOutcome, outcomeFields } from "../import-outcome.ts";
 import { importFields, importFieldsId, problemsOfRefused, toImportedKey } from "./import-fields.ts";
 
-/** Rows of one transaction of Table storage: that of the list of OTP keys. */
+/** Each OTP key is a write of its own, so the number bounds the duration of a call (A10). */
 const maxKeys = 100;
 
 const element = z.unknown().meta({ shownAs: { $ref: `#/components/schemas/${importFieldsId}` } });
@@ -71,7 +71,7 @@ interface Entry {
   readonly key: BatchKey | Fault;
 }
 
-/** Parses the elements. An invalid one is a Fault. The prefix of an earlier element is one of the problems of an element. */
+/** Parses the elements; an invalid one is a Fault. A prefix that an earlier element has is a problem of the later one. */
 function readEntries(elements: readonly unknown[], caller: Caller): readonly Entry[] {
   const firstOf = new Map<string, number>();
   return elements.map((element, index) => {

@@ -78,12 +78,14 @@ export interface KeyDraft {
   readonly drift?: number | undefined;
 }
 
+/** A field of an import that a kind refuses. */
 export interface DraftProblem {
   readonly field: keyof KeyDraft;
   /** The rest of a sentence that begins with the field. Never quotes the value. */
   readonly reason: string;
 }
 
+/** What an import stores of an OTP key, or every field that is refused. */
 export type Prepared =
   | { readonly ok: true; readonly parameters: KeyParameters; readonly secret?: KeySecret }
   | { readonly ok: false; readonly problems: readonly DraftProblem[] };

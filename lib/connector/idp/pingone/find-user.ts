@@ -5,8 +5,11 @@ import { byUsername, type PingOneUser, pingOneUser, userList } from "./wire.ts";
 
 const operation = "user";
 
-/** Creates the look-up of users, by id or user name. Its failures `missing` and `refused` have the code `user` for a name that is not that of one user. */
-export function createUsers(access: PeerAccess, url: string) {
+/**
+ * Creates the look-up of users, by id or user name. It fails as `missing` or `refused`, with the code `user`, for a name that no user or
+ * more than one has.
+ */
+export function createUserLookup(access: PeerAccess, url: string) {
   const get = { operation, method: "GET", mayRepeat: true } as const;
   const find = async (call: TokenCall, userId: string): Promise<PingOneUser> => {
     const username = userId.toWellFormed();
@@ -21,7 +24,7 @@ export function createUsers(access: PeerAccess, url: string) {
     return found;
   };
   return {
-    /** Returns the id of a user, without a call if that is given. */
+    /** Returns the id of a user. Makes no call if `userId` is an id. */
     resolve: async (call: TokenCall, userId: string): Promise<string> =>
       uuid.test(userId) ? userId : (await find(call, userId)).id,
     read: (call: TokenCall, userId: string): Promise<PingOneUser> => {

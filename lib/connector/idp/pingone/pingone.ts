@@ -12,7 +12,7 @@ import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
 import { createPingTokens } from "../ping.ts";
 import { pingOneUserCheck } from "./check-user.ts";
 import { asDeviceLeft, asNothingCreated, deviceCapAsRefusal, undefinedIfRefused } from "./failures.ts";
-import { createUsers } from "./find-user.ts";
+import { createUserLookup } from "./find-user.ts";
 import { type PingOneSettings, settings } from "./settings.ts";
 import {
   activationBody,
@@ -40,7 +40,7 @@ function connect(id: string, configured: PingOneSettings, deps: IdpDeps): Idp {
   // Ping's documentation writes the version sometimes into the base address and sometimes into the paths.
   const environment = `${configured["api-base-url"].replace(/\/v1$/, "")}/v1/environments/${configured["environment-id"]}`;
   const users = `${environment}/users`;
-  const directory = createUsers(access, users);
+  const directory = createUserLookup(access, users);
   const timeoutDays = configured["pre-registration-timeout-days"];
 
   const devicesOf = (userId: string) => `${users}/${encodeURIComponent(userId)}/devices`;
