@@ -18,9 +18,8 @@ import {
   withGivenUp,
 } from "./event.ts";
 import { openEvents } from "./event-rows.table.ts";
-import { type EventSink, failureText } from "./event-sink.ts";
+import { type EventSink, failureText, type SinkFailure } from "./event-sink.ts";
 import type { EventStore } from "./events.table.ts";
-import type { SinkState } from "./sink-states.table.ts";
 
 /** What only the delivery of events depends on. */
 export interface EventDeps {
@@ -39,7 +38,7 @@ export interface SinkRun {
   /** Failed calls in a row. */
   failures: number;
   /** The last call of the run that failed. */
-  lastFailure?: Pick<NonNullable<SinkState["failure"]>, "at" | "message">;
+  lastFailure?: SinkFailure;
   /** Set when the run makes no more calls to the sink. */
   isStopped: boolean;
   readonly counts: { delivered: number; failed: number; givenUp: number };

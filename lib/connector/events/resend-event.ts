@@ -9,7 +9,7 @@ import { loadRequest } from "../storage/change-request.ts";
 import { cloudEventOf } from "./cloud-event.ts";
 import { type DeliverDeps, pauseSink } from "./deliver-events.ts";
 import { type EventDelivery, eventId, eventsIn, type RequestEvent, withTime } from "./event.ts";
-import { type EventSink, failureText, sinkStatus } from "./event-sink.ts";
+import { type EventSink, failureText, recordCalls, sinkStatus } from "./event-sink.ts";
 
 type ResendDeps = DeliverDeps & Pick<ConnectorDeps, "requests">;
 
@@ -55,6 +55,7 @@ export async function resendEvent(wanted: EventToResend, deps: ResendDeps): Prom
       ...(problem !== undefined && { problem }),
     });
     await events.saveDelivery({ ...at, before: leased }, after);
+    if (deliveredAt !== undefined) await recordCalls(sink, { failures: 0, isAccepted: true }, deps);
     return resent;
   });
 }
@@ -112,8 +113,11 @@ async function send(event: RequestEvent, sink: EventSink, deps: ResendDeps): Pro
     return { deliveredAt: deps.now() };
   } catch (error) {
     if (!(error instanceof PeerFailure)) throw error;
+    const problem = failureText(error);
+    const lastFailure = { at: deps.now(), message: problem };
     await pauseSink(error, sink, deps);
-    return { problem: failureText(error) };
+    await recordCalls(sink, { failures: 1, isAccepted: false, lastFailure }, deps);
+    return { problem };
   }
 }
 

@@ -5,8 +5,7 @@ import { logAndContinue } from "../runs/queue.ts";
 import { startRun } from "../runs/run.ts";
 import { type DeliverDeps, deliverEvents, hasEnded, type SinkRun } from "./deliver-events.ts";
 import type { DueEvents } from "./due-events.table.ts";
-import { type EventSink, sinkStatus } from "./event-sink.ts";
-import type { SinkState } from "./sink-states.table.ts";
+import { type EventSink, recordCalls, sinkStatus } from "./event-sink.ts";
 
 export interface EventsReport {
   readonly delivered: number;
@@ -89,27 +88,15 @@ async function sendToSink(sink: EventSink, deps: DeliverDeps, signal: AbortSigna
       }
     };
     await Promise.all(Array.from({ length: concurrency }, worker));
-    await saveFailure(sinkRun, state, deps);
+    const isAccepted = counts.delivered > 0;
+    // Runs in which all is well, and was, call no storage.
+    const wasFailing = (state.failure?.attempts ?? 0) > 0;
+    if (sinkRun.lastFailure !== undefined || (isAccepted && wasFailing))
+      await recordCalls(sink, { ...sinkRun, isAccepted }, deps);
   } catch (error) {
     failed(error);
   }
   return { ...counts, left };
-}
-
-/** Stores the last failed call of a run, and that a sink whose calls failed accepts events again. Other runs write nothing. */
-async function saveFailure(
-  { sink, counts, failures, lastFailure }: SinkRun,
-  { failure: former }: SinkState,
-  { events }: DeliverDeps,
-): Promise<void> {
-  const isAccepted = counts.delivered > 0;
-  if (lastFailure === undefined && !(isAccepted && former !== undefined && former.attempts > 0)) return;
-  await events.changeSinkState(sink.number, before => {
-    const failure = lastFailure ?? before.failure;
-    if (failure === undefined) return before;
-    const attempts = failures + (isAccepted ? 0 : (before.failure?.attempts ?? 0));
-    return { ...before, failure: { ...failure, attempts } };
-  });
 }
 
 async function measureOldest({ number }: EventSink, { events, now }: DeliverDeps): Promise<void> {

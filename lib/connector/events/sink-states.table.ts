@@ -40,11 +40,13 @@ export function sinkStates(tables: Tables) {
       return row === undefined ? {} : sinkColumns.fromRow(row);
     },
 
-    /** Writes the state that `change` returns. On a conflict, reads the state again and repeats the change. */
+    /** Writes the state that `change` returns, unless it is the same object. On a conflict, reads the state again and repeats the change. */
     changeSinkState: (sink: number, change: (before: SinkState) => SinkState): Promise<void> =>
       retryOnConflict(async () => {
         const before = await table.get(partitionKey, String(sink));
-        const after = change(before === undefined ? {} : sinkColumns.fromRow(before));
+        const state = before === undefined ? {} : sinkColumns.fromRow(before);
+        const after = change(state);
+        if (after === state) return undefined;
         const row = { partitionKey, rowKey: String(sink), ...sinkColumns.toColumns(after) };
         const etag = await (before === undefined ? table.insert(row) : table.replace(row, before.etag));
         return etag === undefined ? conflict : undefined;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { nothingDone } from "../../../../lib/connector/events/event.ts";
-import { readEvents } from "../../../../lib/connector/events/read-events.ts";
+import { readEvents, readSink } from "../../../../lib/connector/events/read-events.ts";
 import { resendEvent } from "../../../../lib/connector/events/resend-event.ts";
 import { resendSince } from "../../../../lib/connector/events/resend-since.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
@@ -70,6 +70,20 @@ test("reports a failed attempt, changes nothing and does not repeat it", async (
   connector.advance(hours(1));
   expect(await send(connector)).toMatchObject({ delivered: 0, failed: 0 });
   expect(await resend()).toHaveProperty("deliveredAt");
+});
+
+test("shows a failed attempt at the sink, and that the sink gets events again after one that succeeds", async () => {
+  const { connector, resend } = await ordered();
+  const shown = async () => connector.context.sinks.map(sink => readSink(sink, connector.context))[0];
+  one.fail({ kind: "refuse", status: 500, times: 2 });
+  const { problem = "" } = await resend();
+  const failed_at = connector.now();
+  const failure = { sink: 1, state: "active", failed_at, error_message: problem };
+  expect(await shown()).toEqual({ ...failure, failed_attempts: 1 });
+  await resend();
+  expect(await shown()).toEqual({ ...failure, failed_attempts: 2 });
+  await resend();
+  expect(await shown()).toEqual({ ...failure, failed_attempts: 0 });
 });
 
 test("logs the repeated delivery also if storage becomes unavailable after it", async () => {
