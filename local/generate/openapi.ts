@@ -1,6 +1,6 @@
 // Development tool: writes the OpenAPI documents of the APIs, the types of those that the commands call, their calls for the
 // REST client of an editor, and the AsyncAPI document of the events. With `--bruno`, writes a collection for Bruno into
-// `.local/bruno` instead, for the local system that runs.
+// `bruno` of the system's directory instead, for the local system that runs.
 import { writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { readFacts } from "../start/run-file.ts";
@@ -13,13 +13,17 @@ import { shareRepeated } from "./openapi/share.ts";
 const documents = openapiFiles(process.env);
 
 if (process.argv.includes("--bruno")) {
-  const facts = readFacts(".local");
-  if (facts === undefined) throw new Error("There is no .local/run.json. Start the local system first: npm start");
+  const directory = process.env.LOCAL_DIR || ".local";
+  const facts = readFacts(directory);
+  if (facts === undefined) {
+    console.error(`There is no ${directory}/run.json. Start the local system first: npm start`);
+    process.exit(1);
+  }
   const { host, tokens } = facts;
   const byApi = Object.fromEntries(Object.entries(documents).map(([path, each]) => [basename(path, ".json"), each]));
   const variables = { base: host, coreToken: tokens.core, connectorToken: tokens.connector, session: "" };
-  writeBruno(".local/bruno", byApi, variables);
-  console.log(".local/bruno");
+  writeBruno(`${directory}/bruno`, byApi, variables);
+  console.log(`${directory}/bruno`);
   process.exit();
 }
 

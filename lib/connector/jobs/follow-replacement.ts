@@ -22,8 +22,9 @@ export async function followReplacement(loaded: LoadedRequest, run: Run, deps: C
   const before = old && securityKeysOf(old).find(({ id }) => id === replaces.keyId);
   if (old === undefined || before === undefined) {
     const { requestId: replacedRequestId, keyId } = replaces;
-    if ((await requests.save(loaded, { request })) !== undefined)
-      log.error("replaced_key_missing", { replacedRequestId, keyId, reason: replaces.reason });
+    // Before the write, because the request is not looked at again after it, also if the process ends with it.
+    log.error("replaced_key_missing", { replacedRequestId, keyId, reason: replaces.reason });
+    await requests.save(loaded, { request });
     return false;
   }
   const { key, isRevocable, nextLook } = replacementOf(valuesOf(loaded), before, deps);

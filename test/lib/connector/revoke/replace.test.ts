@@ -289,6 +289,22 @@ describe("a replacement with revoke when_active", () => {
     ]);
   });
 
+  test("has that event also if the process ends at the write after which the request is not looked at again", async () => {
+    const { connector, old, users } = await active();
+    const requestId = await ordered(connector, instead(old, [users], "when_active"));
+    connector.advance(days(2));
+    await connector.runCleanUp(1);
+    const { context } = connector;
+    const save: typeof context.requests.save = async (...given) => {
+      await context.requests.save(...given);
+      throw new Error("the process ends");
+    };
+    const ending = { ...context, requests: { ...context.requests, save } };
+    await followCreate(requestId, ending);
+    expect(await connector.queue("replace")).toEqual([]);
+    expect(connector.events("replaced_key_missing")).toHaveLength(1);
+  });
+
   test("is named in the event of the start", async () => {
     const settings = { EVENT_SINK_URLS: `${sink.url}/hook` };
     const { connector, old, users } = await active(undefined, { settings });
