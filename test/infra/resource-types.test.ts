@@ -1,72 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { byHand } from "./cases.ts";
 import { snapshotNames } from "./compiled.ts";
-import { faultsOf, type ResourceType, readType, typesFolder } from "./resource-types.ts";
+import { faultsOf, readType, typesFolder } from "./resource-types.ts";
 import { changed, type Deployment, deployed, deployedByHand } from "./templates.ts";
-
-const sampleType: ResourceType = {
-  resource: "X.Y/z@2026-01-01",
-  body: { $ref: "#/$defs/1" },
-  $defs: {
-    1: {
-      type: "object",
-      properties: {
-        name: { type: "string", pattern: "^[a-z]+$", minLength: 2, maxLength: 5 },
-        kind: { type: "string", known: ["first", "second"] },
-        closed: { enum: ["A", "B"] },
-        count: { type: "integer", minimum: 1, maximum: 3 },
-        on: { type: "boolean" },
-        list: { type: "array", items: { $ref: "#/$defs/2" } },
-        tags: { type: "object", additionalProperties: { type: "string" } },
-        rule: { $ref: "#/$defs/3" },
-      },
-      required: ["name"],
-      additionalProperties: false,
-    },
-    2: { type: "object", properties: { id: { type: "string" } }, required: ["id"], additionalProperties: false },
-    3: { discriminator: "odata.type", base: { title: { type: "string" } }, variants: { One: { $ref: "#/$defs/4" } } },
-    4: {
-      type: "object",
-      properties: { "odata.type": { const: "One" } },
-      required: ["odata.type"],
-      additionalProperties: false,
-    },
-  },
-};
-
-describe("a body against its type", () => {
-  it("has no fault where there is none", () => {
-    const body = {
-      name: "abc",
-      kind: "first",
-      closed: "A",
-      count: 3,
-      on: false,
-      list: [{ id: "a" }],
-      tags: { any: "text" },
-      rule: { "odata.type": "One", title: "t" },
-    };
-    expect(faultsOf(body, sampleType)).toEqual([]);
-  });
-
-  it.each([
-    ["a missing property", {}, "the body has no name"],
-    ["an unknown property", { name: "abc", nme: 1 }, "nme is unknown"],
-    ["an undocumented value", { name: "abc", kind: "third" }, 'kind is "third", none of first, second'],
-    ["a value outside of a closed list", { name: "abc", closed: "a" }, 'closed is "a", none of A, B'],
-    ["a text that is too long", { name: "abcdef" }, "name has 6 characters"],
-    ["a text of another form", { name: "ab1" }, 'name is "ab1", not as ^[a-z]+$'],
-    ["a text in place of a number", { name: "abc", count: "2" }, "count is no whole number"],
-    ["a number that is too large", { name: "abc", count: 4 }, "count is 4"],
-    ["a text in place of a truth", { name: "abc", on: "true" }, "on is neither true nor false"],
-    ["a fault in a list", { name: "abc", list: [{ id: "a" }, {}] }, "list[1] has no id"],
-    ["a wrong value of a map", { name: "abc", tags: { any: 1 } }, "tags.any is no text"],
-    ["an unknown variant", { name: "abc", rule: { "odata.type": "Two" } }, 'rule.odata.type is "Two", none of One'],
-    ["an unknown property of a variant", { name: "abc", rule: { "odata.type": "One", b: 1 } }, "rule.b is unknown"],
-  ])("has %s found", (_, body, expected) => {
-    expect(faultsOf(body, sampleType)).toContain(expected);
-  });
-});
 
 /** Types that the data lacks. */
 const withoutData = ["Microsoft.Insights/webtests"];
@@ -102,12 +38,31 @@ describe("the resources against Azure's own types", () => {
 
   const site = "Microsoft.Web/sites";
   const vault = "Microsoft.KeyVault/vaults";
+  const blobs = "Microsoft.Storage/storageAccounts/blobServices";
+  const alert = "Microsoft.Insights/metricAlerts";
+  const rule = "Microsoft.Insights/scheduledQueryRules";
+  const criterion = "properties.criteria.allOf.0";
   const app = "properties.functionAppConfig";
   it.for([
-    ["an undocumented value", site, `${app}.deployment.storage.type`, "blob", 'storage.type is "blob"'],
-    ["a property that is gone", site, `${app}.siteUpdateStrategy`, {}, "siteUpdateStrategy is unknown"],
-    ["a number as text", vault, "properties.softDeleteRetentionInDays", "90", "InDays is no whole number"],
+    ["an undocumented value", site, `${app}.deployment.storage.type`, "blob", "storage.type: invalid_value"],
+    ["a property that is gone", site, `${app}.siteUpdateStrategy`, {}, "functionAppConfig.siteUpdateStrategy: unrec"],
+    [
+      "a number as text",
+      vault,
+      "properties.softDeleteRetentionInDays",
+      "90",
+      "softDeleteRetentionInDays: invalid_type",
+    ],
     ["a version that is none", vault, "apiVersion", "2026-02-02", "2026-02-02 is not the version"],
+    ["a missing property", vault, "properties.sku.name", undefined, "properties.sku.name: invalid"],
+    ["a text of another form", vault, "properties.tenantId", "tenant", "tenantId: invalid_format"],
+    ["a text in place of a truth", site, "properties.httpsOnly", "true", "httpsOnly: invalid_type"],
+    ["a number that is too large", blobs, "properties.deleteRetentionPolicy.days", 366, "days: too_big"],
+    ["a wrong value of a map", site, "tags.any", 1, "tags.any: invalid_type"],
+    ["a fault in a list", rule, `${criterion}.operator`, "Greater", "allOf.0.operator: invalid_value"],
+    ["an unknown property in a list", rule, `${criterion}.nme`, 1, "allOf.0.nme: unrecognized_keys"],
+    ["an unknown property of a variant", alert, "properties.criteria.nme", 1, "criteria.nme: unrecognized_keys"],
+    ["an unknown variant", alert, "properties.criteria", { "odata.type": "Two" }, "criteria.odata.type: invalid_union"],
   ] as const)("have %s found", ([, type, path, value, expected], context) => {
     if (folder === undefined) return context.skip(absent);
     expect(typeFaults(folder, changed(deployed(), type, path, value)).join("\n")).toContain(expected);
