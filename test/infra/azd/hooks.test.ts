@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { place } from "../../../local/checks/bicep-compiler.ts";
 import { sample } from "../cases.ts";
 import { deployed } from "../templates.ts";
@@ -24,6 +24,10 @@ const { minimumAz, preflight, providers } = await hook<{
   preflight(environment: object, az: (...words: readonly string[]) => unknown): readonly string[];
   readonly providers: readonly string[];
 }>("preflight");
+
+const { isDomainLinked } = await hook<{
+  isDomainLinked(az: () => unknown, environment: object, domain: string): boolean | undefined;
+}>("mail-domain");
 
 const sampleGroup = `/subscriptions/${place.subscriptionId}/resourceGroups/${place.resourceGroup}`;
 
@@ -111,6 +115,13 @@ async function ran(hook: string, answers: object = {}, more: Readonly<Record<str
   return commands.run(`infra/hooks/${hook}.mjs`, [], given);
 }
 
+/** What a hook that must fail prints as its reason. */
+const refusal = (...run: Parameters<typeof ran>): Promise<string> =>
+  ran(...run).then(
+    output => `It did not fail: ${output}`,
+    (error: Error) => error.message,
+  );
+
 const notes = (): readonly Noted[] => {
   const log = join(commands?.directory ?? "", "azd.log");
   if (!existsSync(log)) return [];
@@ -119,14 +130,19 @@ const notes = (): readonly Noted[] => {
     .split("\n")
     .map(line => JSON.parse(line));
 };
-const azCalls = () => readFileSync(join(commands?.directory ?? "", "az.log"), "utf8");
 const valuesOf = (text = "") =>
   Object.fromEntries([...text.matchAll(/^(\w+)="(.*)"$/gm)].map(([, name, value]) => [name, value]));
+const firstValues = () => valuesOf(notes()[0]?.text);
+
+const linkedTo = (domain: string, name = "sample") => {
+  const linkedDomains = [`/subscriptions/s/resourceGroups/g/emailServices/m/domains/${domain}`];
+  return { communicationServices: { value: [{ tags: { "azd-env-name": name }, properties: { linkedDomains } }] } };
+};
 
 describe("the hook before a provision", () => {
   /** Without the checks, which have tests of their own. */
   const made = (answers: object = {}, more: object = {}) =>
-    ran("preprovision", answers, { SKIP_PREFLIGHT: "true", ...more });
+    ran("preprovision", { "cloud show": { name: "Another" }, ...answers }, { SKIP_PREFLIGHT: "true", ...more });
 
   it("gives the template new keys in each run, by a file that only its owner can read and that is deleted afterwards", async () => {
     const output = await made();
@@ -147,46 +163,29 @@ describe("the hook before a provision", () => {
     }
   });
 
-  it("reports that the mail domain is linked, so that the template keeps it linked", async () => {
-    const id = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Communication/emailServices/m/domains/";
-    const services = (name: string, domain: string) => ({
-      communicationServices: {
-        value: [{ tags: { "azd-env-name": name }, properties: { linkedDomains: [id + domain] } }],
-      },
-    });
-    const answers = [
-      {},
-      services("sample", "Keys.example.com"),
-      services("sample", "old.example.com"),
-      services("another", "keys.example.com"),
-      { communicationServices: null },
-    ];
-    for (const answer of answers) await made(answer);
-    expect(notes().map(({ text }) => valuesOf(text).MAIL_DOMAIN_LINKED)).toEqual([
-      "false",
-      "true",
-      "false",
-      "false",
-      undefined,
-    ]);
+  it.each([
+    ["no service", { value: [] }, false],
+    ["the domain in other letters", linkedTo("Keys.example.com").communicationServices, true],
+    ["another domain", linkedTo("old.example.com").communicationServices, false],
+    ["a service of another environment", linkedTo("keys.example.com", "another").communicationServices, false],
+    ["no answer", undefined, undefined],
+  ])("knows whether the mail domain is linked: %s", (_, answer, expected) => {
+    expect(isDomainLinked(() => answer, environment, "keys.example.com")).toBe(expected);
   });
 
-  it("takes the mail domain from the first provision where azd asked for it, because the answer is no variable", async () => {
-    const linkedDomains = ["/emailServices/m/domains/keys.example.com"];
-    const service = { tags: { "azd-env-name": "sample" }, properties: { linkedDomains } };
-    const answered = { MAIL_DOMAIN: "", MAIL_DOMAIN_NAME: "keys.example.com" };
-    await made({ communicationServices: { value: [service] } }, answered);
-    expect(valuesOf(notes()[0]?.text).MAIL_DOMAIN_LINKED).toBe("true");
+  it("has the template keep the mail domain linked, also one that azd asked for, and says nothing where Azure does not", async () => {
+    await made(linkedTo("keys.example.com"), { MAIL_DOMAIN: "", MAIL_DOMAIN_NAME: "keys.example.com" });
+    await made({ communicationServices: null });
+    expect(notes().map(({ text }) => valuesOf(text).MAIL_DOMAIN_LINKED)).toEqual(["true", undefined]);
   });
 
   it("stops at another sender than Azure's own before the mail domain is linked, because Azure refuses it until later", async () => {
     const sender = { MAIL_SENDER_NAME: "security-keys" };
-    await expect(ran("preprovision", {}, sender)).rejects.toThrow('MAIL_SENDER_NAME: Azure refuses "security-keys"');
-    await expect(ran("preprovision", {}, { ...sender, CORE_APP_NAME: "func-core" })).rejects.toThrow("until the mail");
+    const again = { ...sender, CORE_APP_NAME: "func-core" };
+    expect(await refusal("preprovision", {}, sender)).toContain('MAIL_SENDER_NAME: Azure refuses "security-keys"');
+    expect(await refusal("preprovision", {}, again)).toContain("until the mail");
     expect(notes()).toEqual([]);
-    const linkedDomains = ["/emailServices/m/domains/keys.example.com"];
-    const services = { value: [{ tags: { "azd-env-name": "sample" }, properties: { linkedDomains } }] };
-    await ran("preprovision", { communicationServices: services }, { ...sender, CORE_APP_NAME: "func-core" });
+    await ran("preprovision", linkedTo("keys.example.com"), again);
     await ran("preprovision", {}, { MAIL_SENDER_NAME: "DoNotReply" });
     expect(notes()).toHaveLength(2);
   });
@@ -200,170 +199,15 @@ describe("the hook before a provision", () => {
     commands = fakeCommands({ azd, az }, "with a space ");
     await made({}, { TMPDIR: commands.directory });
     expect(notes()[0]?.file).toContain("with a space");
-    expect(Object.keys(valuesOf(notes()[0]?.text))).toContain("NEW_AUTH_PEPPER");
-  });
-});
-
-describe("a command on Windows", () => {
-  it("is started without a shell if it is azd, so that spaces in a path do no harm", () => {
-    const file = "C:\\Users\\Ada Lovelace\\AppData\\values.env";
-    expect(commandLine("azd", ["env", "set", "--file", file], "win32")).toEqual([
-      "azd",
-      ["env", "set", "--file", file],
-      { shell: false },
-    ]);
+    expect(Object.keys(firstValues())).toContain("NEW_AUTH_PEPPER");
   });
 
-  it("is started by a shell if it is az, which is a script, with every argument quoted", () => {
-    expect(commandLine("az", ["provider", "list", "--query", '[?a=="b c"]'], "win32")).toEqual([
-      'az "provider" "list" "--query" "[?a==""b c""]"',
-      [],
-      { shell: true },
-    ]);
-    expect(commandLine("az", ["cloud", "show"], "linux")).toEqual(["az", ["cloud", "show"], { shell: false }]);
-  });
-});
-
-/** Runs the checks alone. */
-function flown(answers: object, more: object = {}) {
-  const calls: string[] = [];
-  const all = Object.entries({ ...fine, ...answers });
-  const problems = preflight({ ...environment, ...more }, (...words) => {
-    const call = words.join(" ");
-    calls.push(call);
-    return all.findLast(([part]) => call.includes(part))?.[1] ?? undefined;
-  });
-  return { problems, calls };
-}
-
-describe("preflight", () => {
-  it("finds nothing where nothing is wrong, and asks for the subscription of the environment", async () => {
-    expect(await ran("preprovision")).toBe("");
-    for (const call of ["provider list", "keyvault list-deleted"])
-      expect(azCalls()).toMatch(new RegExp(`${call}.*--subscription 1111`));
-  });
-
-  it("checks every provider of the templates", () => {
-    const used = [...new Set(deployed().resources.map(({ type }) => type.split("/")[0]))].filter(
-      name => name !== "Microsoft.Authorization",
-    );
-    expect([...used, "Microsoft.App"].sort()).toEqual([...providers].sort());
-  });
-
-  it.each([
-    ["another cloud", { "cloud show": { name: "AzureUSGovernment" } }, {}, "not for AzureUSGovernment"],
-    [
-      "a provider that cannot be registered",
-      { "provider list": [], "provider register": null },
-      {},
-      "Microsoft.Communication is not registered",
-    ],
-    [
-      "a region without Flex Consumption",
-      {},
-      { AZURE_LOCATION: "westindia" },
-      "westindia does not offer Flex Consumption: take one of swedencentral, northeurope.",
-    ],
-    [
-      "a region without zones for Flex Consumption",
-      { "--zone-redundant true": [{ name: "northeurope" }] },
-      { ZONE_REDUNDANT: "true" },
-      "with availability zones: unset ZONE_REDUNDANT",
-    ],
-    [
-      "a region without the version of Node",
-      { "list-flexconsumption-runtimes": [{ version: "22" }] },
-      {},
-      "offers no Node 24: azd env set FUNCTIONS_NODE_VERSION to one of 22",
-    ],
-    [
-      "zone-redundant storage in a region without zones",
-      { "account list-locations": [{ name: "swedencentral", zones: null }] },
-      {},
-      "azd env set STORAGE_SKU Standard_LRS",
-    ],
-    [
-      "a Contributor, who cannot assign roles",
-      { permissions: { value: [{ actions: ["*"], notActions: ["Microsoft.Authorization/*/Write"] }] } },
-      {},
-      "You may not do Microsoft.Authorization/roleAssignments/write in rg-sample",
-    ],
-    [
-      "an administrator of roles, who cannot create locks",
-      { permissions: { value: [{ actions: ["*"], notActions: ["Microsoft.Authorization/locks/*"] }] } },
-      { RESOURCE_LOCKS: "true" },
-      "Microsoft.Authorization/locks/write",
-    ],
-  ])("finds %s", (_, answers, more, expected) => {
-    const { problems } = flown(answers, more);
-    expect(problems).toEqual(expect.arrayContaining([expect.stringContaining(expected)]));
-  });
-
-  it("finds an Azure CLI that is too old, before it asks what such a one does not know", () => {
-    for (const version of ["2.45.0", "2.65.9", "1.99.0"]) {
-      const { problems, calls } = flown({ version: { "azure-cli": version } });
-      expect(problems).toEqual([
-        expect.stringContaining(`The Azure CLI ${version} is too old, ${minimumAz} is needed`),
-      ]);
-      expect(calls.join()).not.toContain("flexconsumption");
-    }
-    for (const version of [minimumAz, "2.66.1", "2.100.0", "3.0.0"])
-      expect(flown({ version: { "azure-cli": version } }).problems).toEqual([]);
-    expect(readFileSync("docs/deploy.md", "utf8")).toContain(`Azure CLI ${minimumAz} or newer`);
-  });
-
-  it("accepts for locks a Contributor with User Access Administrator, as docs/pipelines.md says, and no role that only assigns roles", () => {
-    const contributor = {
-      actions: ["*"],
-      notActions: ["Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write"],
-    };
-    const withRole = (...actions: readonly string[]) =>
-      flown({ permissions: { value: [contributor, { actions }] } }, { RESOURCE_LOCKS: "true" }).problems;
-    expect(withRole("*/read", "Microsoft.Authorization/*")).toEqual([]);
-    expect(withRole("*/read", "Microsoft.Authorization/roleAssignments/write")).toEqual([
-      expect.stringContaining("for locks Owner or User Access Administrator"),
-    ]);
-    for (const page of ["deploy", "pipelines"]) {
-      const text = readFileSync(`docs/${page}.md`, "utf8");
-      expect(text, page).toMatch(/^.*RESOURCE_LOCKS.*(\n.*)?User Access Administrator/m);
-    }
-  });
-
-  it("stops the provision before a key is made, and prints every problem", async () => {
-    const answers = { "list-flexconsumption-runtimes": [], "account list-locations": [{ name: "swedencentral" }] };
-    const failure = await ran("preprovision", answers).catch((error: Error) => error.message);
+  it("stops before a key is made, and prints every problem", async () => {
+    const failure = await refusal("preprovision", { ...nodes(), ...zones([]) });
     expect(failure).toContain("This would make the deployment fail");
     expect(failure).toContain("- swedencentral offers no Node 24");
     expect(failure).toContain("- swedencentral has no availability zones");
     expect(notes()).toEqual([]);
-  });
-
-  it("registers what is not registered", () => {
-    const { calls } = flown({ "provider list": providers.slice(1).map(name => ({ name, state: "Registered" })) });
-    expect(calls.filter(call => call.includes("provider register"))).toEqual([
-      expect.stringContaining("provider register --namespace Microsoft.App --wait"),
-    ]);
-  });
-
-  it.each([
-    ["runtimes", { "list-flexconsumption-runtimes": null }, /Not checked: whether swedencentral offers Node 24/],
-    ["runtimes of an unknown form", { "list-flexconsumption-runtimes": [{}] }, /Not checked: whether .* Node 24/],
-    ["regions", { "account list-locations": null }, /Not checked: whether swedencentral has availability zones/],
-  ])("reports that it did not check without %s", async (_, answers, message) => {
-    expect(await ran("preprovision", answers)).toMatch(message);
-  });
-
-  it("reads both forms in which the Azure CLI names the versions of Node", () => {
-    const runtime = (version: string) => ({ sku: { functionAppConfigProperties: { runtime: { version } } } });
-    expect(flown({ "list-flexconsumption-runtimes": [runtime("22"), runtime("24")] }).problems).toEqual([]);
-    expect(flown({ "list-flexconsumption-runtimes": [runtime("22")] }).problems).toHaveLength(1);
-  });
-
-  it("continues where az has no permission, and reports what it did not check", async () => {
-    const silent = Object.fromEntries(Object.keys(fine).map(words => [words, null]));
-    const output = await ran("preprovision", { ...silent, "cloud show": fine["cloud show"], "account show": {} });
-    expect(output.match(/Not checked/g)).toHaveLength(5);
-    expect(notes()).toHaveLength(1);
   });
 
   it("continues without the Azure CLI, and names what is missing", async () => {
@@ -373,299 +217,6 @@ describe("preflight", () => {
     expect(output).toContain("Not checked: anything: the Azure CLI did not answer");
     expect(notes()).toHaveLength(1);
   });
-
-  it("does not ask an Azure CLI again that does not answer in time", () => {
-    commands = fakeCommands({ az: "setInterval(() => {}, 1000);", working: "console.log('{}');" });
-    const env = { PATH: commands.directory };
-    const slow = createAz(500, env);
-    expect(slow("cloud", "show")).toBeUndefined();
-    renameSync(join(commands.directory, "working"), join(commands.directory, "az"));
-    expect(createAz(60_000, env)("account", "show")).toEqual({});
-    expect(slow("account", "show")).toBeUndefined();
-  });
-
-  it("names the missing login, makes no further call and continues", async () => {
-    expect(await ran("preprovision", { "account show": null })).toContain("Not checked: anything: run `az login`");
-    expect(flown({ "account show": null }).calls).toHaveLength(3);
-    expect(notes()).toHaveLength(1);
-  });
-
-  it.each([
-    ["SUBNET_ID_CORE", "Microsoft.Network/virtualNetworks/subnets/join/action", "Network Contributor"],
-    ["NAT_GATEWAY_ID", "Microsoft.Network/*", "Network Contributor"],
-    ["ROUTE_TABLE_ID", "Microsoft.Network/*", "Network Contributor"],
-    ["DNS_ZONE_ID_BLOB", "Microsoft.Network/privateDnsZones/*", "Private DNS Zone Contributor"],
-    [
-      "IDENTITY_ID_CORE",
-      "Microsoft.ManagedIdentity/userAssignedIdentities/*/assign/action",
-      "Managed Identity Operator",
-    ],
-  ])("finds that the role to use %s is missing, also in another resource group", (name, action, role) => {
-    const id = "/subscriptions/s/resourceGroups/rg-platform/providers/x";
-    const rights = (...actions: readonly string[]) => ({ [`${id}/providers`]: { value: [{ actions }] } });
-    expect(flown(rights("*/read"), { [name]: id }).problems).toEqual([
-      expect.stringMatching(new RegExp(`on ${name} .* the role ${role} on it is needed`)),
-    ]);
-    expect(flown(rights("*/read", action), { [name]: id }).problems).toEqual([]);
-    expect(flown(rights("*/read"), { [name]: id, TRIAL: "true" }).problems).toEqual([]);
-  });
-
-  it("is left out when SKIP_PREFLIGHT says so", async () => {
-    await ran("preprovision", { "cloud show": { name: "AzureUSGovernment" } }, { SKIP_PREFLIGHT: "true" });
-    expect(notes()).toHaveLength(1);
-  });
-
-  it("asks for no zones for a trial, which has no redundant storage", () => {
-    const noZones = { "account list-locations": [{ name: "swedencentral", zones: null }] };
-    expect(flown(noZones, { TRIAL: "true" }).problems).toEqual([]);
-    expect(flown(noZones).problems).toHaveLength(1);
-  });
-
-  it("makes no call about the region before one is chosen", () => {
-    const { calls, problems } = flown({}, { AZURE_LOCATION: "" });
-    expect(problems).toEqual([]);
-    expect(calls.join()).not.toContain("list-flexconsumption");
-  });
-});
-
-describe("a vault name that is taken", () => {
-  const groupId = fine["group list"][0]?.id ?? "";
-  const [authVault = "", connectorVault = ""] = vaultNames(nameToken(groupId, environment));
-  const deleted = (name: string, purgeProtectionEnabled = true) => ({ name, properties: { purgeProtectionEnabled } });
-
-  it("is computed as the template computes it, in the case that the group has in Azure", () => {
-    // By `bicep console`.
-    expect(uniqueString("a", "b")).toBe("i3z4v3sp6aooa");
-    expect(uniqueString("abcdefghijkl", "mnop")).toBe("wvdcxqdvwbgbi");
-    expect(uniqueString("é")).toBe("5i6hbiqzwuby6");
-    const { outputs } = deployed();
-    expect(vaultNames(nameToken(sampleGroup, sample))).toEqual([outputs.AUTH_VAULT_NAME, outputs.CONNECTOR_VAULT_NAME]);
-    expect(flown({}).calls.filter(call => call.includes("check-name"))).toEqual([
-      expect.stringContaining(`--name ${authVault} `),
-      expect.stringContaining(`--name ${connectorVault} `),
-    ]);
-  });
-
-  it("by a deleted vault is named before the provision, with how to recover it", () => {
-    const answers = { "keyvault list-deleted": [deleted("kv-other"), deleted(connectorVault.toUpperCase())] };
-    const { problems } = flown(answers);
-    expect(problems).toEqual([expect.stringContaining(`az keyvault recover --name ${connectorVault.toUpperCase()}`)]);
-    expect(problems[0]).toContain("az group create --name rg-sample --location swedencentral");
-    expect(problems[0]).not.toContain("purge");
-  });
-
-  it("by a vault that was deleted in another region is named with that region, because it is recovered there only", () => {
-    const former = { name: authVault, properties: { purgeProtectionEnabled: true, location: "northeurope" } };
-    const { problems } = flown({ "keyvault list-deleted": [former] });
-    expect(problems).toEqual([expect.stringContaining("azd env set AZURE_LOCATION northeurope")]);
-    expect(problems[0]).toContain("az group create --name rg-sample --location northeurope");
-    const here = { ...former, properties: { ...former.properties, location: "swedencentral" } };
-    expect(flown({ "keyvault list-deleted": [here] }).problems[0]).not.toContain("AZURE_LOCATION");
-  });
-
-  it("by the deployment itself in another region is a problem, because Azure moves nothing", () => {
-    const vaultIn = (location: string) => ({
-      "resource list": [authVault, connectorVault].map(name => ({ name, resourceGroup: "rg-sample", location })),
-    });
-    expect(flown(vaultIn("northeurope")).problems).toEqual([
-      expect.stringContaining("The deployment is in northeurope and cannot be moved to swedencentral"),
-    ]);
-    expect(flown(vaultIn("swedencentral")).problems).toEqual([]);
-  });
-
-  it("by a deleted vault of a trial may be purged", () => {
-    const { problems } = flown({ "keyvault list-deleted": [deleted(authVault, false)] });
-    expect(problems).toEqual([expect.stringContaining(`az keyvault purge --name ${authVault}`)]);
-  });
-
-  it("in another subscription or tenant is found by Azure's own check", () => {
-    const { problems } = flown({ [`check-name --name ${authVault}`]: { nameAvailable: false } });
-    expect(problems).toEqual([expect.stringMatching(`The name ${authVault} is taken .* azd env set NAME_SUFFIX`)]);
-  });
-
-  it("is no problem where the vault is this deployment's own", () => {
-    const vaults = (resourceGroup: string) => [authVault, connectorVault].map(name => ({ name, resourceGroup }));
-    const taken = { "keyvault check-name": { nameAvailable: false } };
-    expect(flown({ ...taken, "resource list": vaults("RG-sample") }).problems).toEqual([]);
-    expect(flown({ ...taken, "resource list": vaults("rg-other") }).problems).toHaveLength(2);
-  });
-});
-
-/** Ids of six subnets of yours, by variable. */
-const subnetIds = (): Readonly<Record<string, string>> => {
-  const uses = ["CORE", "CLIENT", "CONNECTOR", "AUTH_ENDPOINTS", "CONNECTOR_ENDPOINTS", "CORE_ENDPOINT"];
-  const network = "/subscriptions/s/resourceGroups/rg-platform/providers/Microsoft.Network/virtualNetworks/hub";
-  return Object.fromEntries(uses.map(use => [`SUBNET_ID_${use}`, `${network}/subnets/${use.replaceAll("_", "-")}`]));
-};
-
-describe("a network of yours", () => {
-  const id = "/subscriptions/s/resourceGroups/rg-platform/providers/Microsoft.Network/virtualNetworks/spoke";
-  const subnet = (name: string, addressPrefix: string) => ({ name, properties: { addressPrefix } });
-  const network = (location: string, ...subnets: readonly object[]) => ({
-    [`${id}?`]: { location, properties: { addressSpace: { addressPrefixes: ["10.20.0.0/21"] }, subnets } },
-  });
-  const more = { NETWORK_ID: id, NETWORK_PREFIX: "10.20.4.0/24" };
-  const token = nameToken(fine["group list"][0]?.id ?? "", environment);
-
-  it("is accepted in the region of the deployment with a free /24, also when the subnets are there from the last run", () => {
-    const fits = network(
-      "Sweden Central",
-      subnet("others", "10.20.5.0/24"),
-      subnet(`snet-${token}-core`, "10.20.4.0/26"),
-    );
-    expect(flown(fits, more).problems).toEqual([]);
-  });
-
-  it.each([
-    ["another region", network("westeurope"), {}, "NETWORK_ID is in westeurope, the deployment in swedencentral."],
-    ["another range", network("swedencentral"), { NETWORK_PREFIX: "10.90.0.0/24" }, "is no /24 of NETWORK_ID"],
-    [
-      "a range in use",
-      network("swedencentral", subnet("snet-other-core", "10.20.4.192/26")),
-      {},
-      "overlaps with the subnet snet-other-core",
-    ],
-  ])("is refused with %s", (_, answers, other, problem) => {
-    expect(flown(answers, { ...more, ...other }).problems).toEqual([expect.stringContaining(problem)]);
-  });
-
-  it("is refused without a range of its own, and together with subnets of yours", async () => {
-    await expect(ran("preup", {}, { NETWORK_ID: id })).rejects.toThrow("set NETWORK_PREFIX to a free /24 of it");
-    const subnets = subnetIds();
-    await expect(ran("preup", {}, { ...subnets, ...more })).rejects.toThrow("unset NETWORK_ID");
-  });
-
-  it("needs the right to create subnets in it, and their security groups in its resource group", () => {
-    const read = { permissions: { value: [{ actions: ["*"] }] } };
-    const onPlatform = { "rg-platform/providers/Microsoft.Auth": { value: [{ actions: ["*/read"] }] } };
-    const onNetwork = { "/spoke/providers": { value: [{ actions: ["*/read"] }] } };
-    const { problems } = flown({ ...network("swedencentral"), ...read, ...onPlatform, ...onNetwork }, more);
-    expect(problems).toEqual([
-      expect.stringContaining("virtualNetworks/subnets/write"),
-      expect.stringContaining("networkSecurityGroups/write"),
-      expect.stringContaining("Microsoft.Resources/deployments/write"),
-    ]);
-  });
-});
-
-describe("a value that would break the file of parameters", () => {
-  it.each(["preup", "preprovision"])("is named by %s, with how to write it", async hook => {
-    await expect(ran(hook, {}, { PIN_MAIL_ORGANIZATION: 'a "b" c' })).rejects.toThrow(
-      /PIN_MAIL_ORGANIZATION: azd writes .* Write \\" for a/,
-    );
-    await expect(ran(hook, {}, { PIN_MAIL_ORGANIZATION: "a\\c" })).rejects.toThrow("PIN_MAIL_ORGANIZATION");
-    expect(await ran(hook, {}, { SKIP_PREFLIGHT: "true", PIN_MAIL_ORGANIZATION: 'a \\"b\\" \\\\ c', OTHER: '"' })).toBe(
-      "",
-    );
-  });
-});
-
-describe("a list of pairs", () => {
-  it.each(["preup", "preprovision"])(
-    "is refused by %s if a part is no pair, because the template leaves it out",
-    async hook => {
-      await expect(ran(hook, {}, { RESOURCE_TAGS: "costCenter" })).rejects.toThrow(
-        'RESOURCE_TAGS: "costCenter" is no pair',
-      );
-      await expect(ran(hook, {}, { RESOURCE_TAGS: "a=1,,b=2" })).rejects.toThrow('RESOURCE_TAGS: "" is no pair');
-      for (const list of ["10.90.1.0/27", "runners=", "runners=a=b"])
-        await expect(ran(hook, {}, { ADDITIONAL_SUBNETS: list })).rejects.toThrow("ADDITIONAL_SUBNETS");
-      await expect(ran(hook, {}, { ADDITIONAL_SUBNETS: "runners=10.90.1.0/27", TRIAL: "true" })).rejects.toThrow(
-        "ADDITIONAL_SUBNETS has an effect only in the template's own network",
-      );
-      for (const list of ["", "costCenter=42", "cost center=42, owner=a=b"])
-        expect(await ran(hook, {}, { SKIP_PREFLIGHT: "true", RESOURCE_TAGS: list })).toBe("");
-    },
-  );
-});
-
-describe("subnets of yours", () => {
-  it("are refused before a provision if not all of them are named", async () => {
-    await expect(ran("preup", {}, { SUBNET_ID_CORE: subnetIds().SUBNET_ID_CORE ?? "" })).rejects.toThrow(
-      /Either all subnets are yours or none: SUBNET_ID_CLIENT, .*SUBNET_ID_CORE_ENDPOINT must be set too/,
-    );
-  });
-
-  it("are refused without one for each app and a DNS zone for each kind of endpoint, unless a policy creates the records", async () => {
-    const subnets = subnetIds();
-    const zone = "/subscriptions/s/resourceGroups/rg-platform/providers/Microsoft.Network/privateDnsZones/zone";
-    const zones = { DNS_ZONE_ID_BLOB: zone, DNS_ZONE_ID_TABLE: zone, DNS_ZONE_ID_VAULT: zone };
-    await expect(ran("preup", {}, { ...subnets, ...zones })).rejects.toThrow(
-      "With subnets of yours the DNS zones must be yours too: set DNS_ZONE_ID_SITES, or PRIVATE_DNS to none",
-    );
-    const { SUBNET_ID_CORE = "", SUBNET_ID_AUTH_ENDPOINTS = "" } = subnets;
-    for (const shared of [
-      { SUBNET_ID_CLIENT: SUBNET_ID_CORE.toLowerCase() },
-      { SUBNET_ID_CONNECTOR_ENDPOINTS: SUBNET_ID_AUTH_ENDPOINTS },
-    ])
-      await expect(ran("preup", {}, { ...subnets, TRIAL: "true", ...shared })).rejects.toThrow(
-        "must be different subnets",
-      );
-    for (const enough of [{ ...zones, DNS_ZONE_ID_SITES: zone }, { PRIVATE_DNS: "none" }, { TRIAL: "true" }])
-      expect(await ran("preup", {}, { SKIP_PREFLIGHT: "true", ...subnets, ...enough })).toBe("");
-  });
-});
-
-describe("an app's subnet of yours", () => {
-  const subnet = (properties: object) => ({ "/subnets/CORE?": { properties } });
-  const delegations = [{ properties: { serviceName: "Microsoft.App/environments" } }];
-
-  it.each([
-    [
-      "a /28",
-      { addressPrefix: "10.1.0.0/28", delegations },
-      "SUBNET_ID_CORE has 10.1.0.0/28: an app needs a /27 or larger.",
-    ],
-    [
-      "no delegation",
-      { addressPrefix: "10.1.0.0/27" },
-      "SUBNET_ID_CORE is not delegated to Microsoft.App/environments.",
-    ],
-  ])("is refused with %s", (_, properties, problem) => {
-    expect(flown(subnet(properties), subnetIds()).problems).toEqual([problem]);
-  });
-
-  it("is accepted if it is large enough and delegated, and not checked if it cannot be read", () => {
-    expect(flown(subnet({ addressPrefixes: ["10.1.0.0/27"], delegations }), subnetIds()).problems).toEqual([]);
-    expect(flown({}, subnetIds()).problems).toEqual([]);
-  });
-});
-
-describe("the settings of the apps", () => {
-  it.each(["preup", "preprovision"])("stop %s with the names of those that are missing or wrong", async hook => {
-    const wrong = {
-      DELIVERY_API_BASE_URL: "",
-      DELIVERY_JWKS_SIGN_ENDPOINT: "delivery.example.com",
-      IDPA_MANAGED_IDENTITY: "",
-    };
-    const failure = await ran(hook, {}, wrong).catch((error: Error) => error.message);
-    expect(failure).toContain("- DELIVERY_API_BASE_URL: must be set (azd env set DELIVERY_API_BASE_URL …).");
-    expect(failure).toContain("- DELIVERY_JWKS_SIGN_ENDPOINT: must be an https address");
-    expect(failure).toContain("- IDPA_FIDO_API_CLIENT_ID: must be set");
-    expect(notes()).toEqual([]);
-  });
-
-  it.each(["preup", "preprovision"])(
-    "stop %s where they cannot be checked, as without a package registry",
-    async hook => {
-      const failure = await ran(hook, {}, { NODE_OPTIONS: `--import=${failingCheck}` }).catch(
-        (error: Error) => error.message,
-      );
-      expect(failure).toContain("The settings of the apps could not be checked:");
-      expect(notes()).toEqual([]);
-    },
-  );
-
-  it("are not checked with SKIP_PREFLIGHT", async () => {
-    expect(await ran("preup", {}, { SKIP_PREFLIGHT: "true", DELIVERY_API_BASE_URL: "" })).toBe("");
-  });
-});
-
-describe("the mail domain", () => {
-  it("stops preup if it is missing, unless azd asked for it once", async () => {
-    await expect(ran("preup", {}, { MAIL_DOMAIN: "" })).rejects.toThrow("- MAIL_DOMAIN: must be set");
-    expect(await ran("preup", {}, { MAIL_DOMAIN: "", MAIL_DOMAIN_NAME: "keys.example.com" })).toBe("");
-  });
 });
 
 describe("the file of several identity providers", () => {
@@ -673,25 +224,59 @@ describe("the file of several identity providers", () => {
 
   it("gets the address that the storage account of the template will have", async () => {
     await ran("preprovision", {}, several);
-    const token = nameToken(fine["group list"][0]?.id ?? "", environment);
-    expect(valuesOf(notes()[0]?.text).IDP_CONFIGURATION_PATH).toBe(
+    expect(firstValues().IDP_CONFIGURATION_PATH).toBe(
       `https://stconn${token}.blob.core.windows.net/configuration/idps.yaml`,
     );
     expect(deployed().outputs.CONNECTOR_STORAGE_NAME).toBe(`stconn${nameToken(sampleGroup, sample)}`);
   });
 
   it("keeps an address that is given, and is not needed with one identity provider", async () => {
-    await ran(
-      "preprovision",
-      {},
-      { ...several, IDP_CONFIGURATION_PATH: "https://stconna.blob.core.windows.net/configuration/own.yaml" },
-    );
-    await ran("preprovision");
+    const IDP_CONFIGURATION_PATH = "https://stconna.blob.core.windows.net/configuration/own.yaml";
+    await ran("preprovision", {}, { ...several, IDP_CONFIGURATION_PATH });
+    expect(await ran("preprovision")).toBe("");
+    expect(notes()).toHaveLength(2);
     for (const { text } of notes()) expect(valuesOf(text).IDP_CONFIGURATION_PATH).toBeUndefined();
   });
 
   it("stops the provision where its address cannot be computed", async () => {
-    await expect(ran("preprovision", { "group list": null }, several)).rejects.toThrow("run `az login`");
+    expect(await refusal("preprovision", { "group list": null }, several)).toContain("run `az login`");
+  });
+});
+
+describe("what azd would refuse later", () => {
+  it.each(["preup", "preprovision"])(
+    "stops %s: a value that breaks the file of parameters, or a setting",
+    async hook => {
+      expect(await refusal(hook, {}, { PIN_MAIL_ORGANIZATION: "a\\c" })).toContain(
+        "- PIN_MAIL_ORGANIZATION: azd writes",
+      );
+      const wrong = {
+        DELIVERY_API_BASE_URL: "",
+        DELIVERY_JWKS_SIGN_ENDPOINT: "example.com",
+        IDPA_MANAGED_IDENTITY: "",
+      };
+      const failure = await refusal(hook, {}, wrong);
+      expect(failure).toContain("- DELIVERY_API_BASE_URL: must be set (azd env set DELIVERY_API_BASE_URL …).");
+      expect(failure).toContain("- DELIVERY_JWKS_SIGN_ENDPOINT: must be an https address");
+      expect(failure).toContain("- IDPA_FIDO_API_CLIENT_ID: must be set");
+      expect(notes()).toEqual([]);
+    },
+  );
+
+  it("stops a hook that cannot check the settings, as without a package registry", async () => {
+    const failure = await refusal("preup", {}, { NODE_OPTIONS: `--import=${failingCheck}` });
+    expect(failure).toContain("The settings of the apps could not be checked:");
+  });
+
+  it("is not looked for with SKIP_PREFLIGHT, but for broken values", async () => {
+    expect(await ran("preup", {}, { SKIP_PREFLIGHT: "true", DELIVERY_API_BASE_URL: "" })).toBe("");
+    const broken = { SKIP_PREFLIGHT: "true", RESOURCE_TAGS: "costCenter" };
+    expect(await refusal("preup", {}, broken)).toContain('RESOURCE_TAGS: "costCenter" is no pair');
+  });
+
+  it("is a missing mail domain, unless azd asked for it once", async () => {
+    expect(await refusal("preup", {}, { MAIL_DOMAIN: "" })).toContain("- MAIL_DOMAIN: must be set");
+    expect(await ran("preup", {}, { MAIL_DOMAIN: "", MAIL_DOMAIN_NAME: "keys.example.com" })).toBe("");
   });
 });
 
@@ -699,8 +284,7 @@ describe("the hook before azd down", () => {
   const own = { id: "/own", tags: { "azd-env-name": "sample" } };
 
   it("stops before users, orders and backups are deleted, and names what does not belong to the environment", async () => {
-    const answers = { "resource list": [own, { id: "/theirs", tags: null }] };
-    const failure = await ran("predown", answers).catch((error: Error) => error.message);
+    const failure = await refusal("predown", { "resource list": [own, { id: "/theirs", tags: null }] });
     expect(failure).toContain("azd down deletes the resource group rg-sample: users, orders and every backup in it.");
     expect(failure).toContain("Nothing was deleted:");
     expect(failure).not.toContain("deployment fail");
@@ -714,49 +298,275 @@ describe("the hook before azd down", () => {
       stdout: expect.stringContaining("Not checked: what else is in rg-sample."),
       stderr: expect.stringContaining("azd env set DELETE_EVERYTHING rg-sample"),
     });
-    const unknown = ran("predown", {}, { AZURE_RESOURCE_GROUP: "", DELETE_EVERYTHING: "rg-sample" });
-    await expect(unknown).rejects.toThrow("AZURE_RESOURCE_GROUP is not set");
+    const unknown = { AZURE_RESOURCE_GROUP: "", DELETE_EVERYTHING: "rg-sample" };
+    expect(await refusal("predown", {}, unknown)).toContain("AZURE_RESOURCE_GROUP is not set");
   });
 
-  it("lets it go on when the group is named", async () => {
-    expect(await ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "rg-sample" })).toBe("");
-    await expect(ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "true" })).rejects.toThrow();
-  });
-
-  it("lets only one run continue, because the environment may be deployed again", async () => {
-    await expect(ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "true" })).rejects.toThrow();
+  it("lets one run continue when the group is named, because the environment may be deployed again", async () => {
+    const answers = { "resource list": [own] };
+    expect(await refusal("predown", answers, { DELETE_EVERYTHING: "true" })).toContain("Nothing was deleted");
     expect(notes()).toEqual([]);
-    await ran("predown", { "resource list": [own] }, { DELETE_EVERYTHING: "rg-sample" });
+    expect(await ran("predown", answers, { DELETE_EVERYTHING: "rg-sample" })).toBe("");
     expect(notes().map(({ text }) => valuesOf(text))).toEqual([{ DELETE_EVERYTHING: "" }]);
   });
 });
 
 describe("the hook after a provision", () => {
-  it("deletes the keys from the environment, and names the command that does what is left", async () => {
-    for (const left of [{ MAIL_DOMAIN_VERIFIED: "false", CALLER_AUDIENCES: "a" }, { MAIL_DOMAIN_VERIFIED: "true" }])
-      expect(await ran("postprovision", {}, left)).toContain("npm run deploy:finish -- --list");
-    expect(valuesOf(notes()[0]?.text)).toEqual({
-      NEW_AUTH_DATA_KEY: "",
-      NEW_AUTH_PEPPER: "",
-      NEW_CONNECTOR_DATA_KEY: "",
-    });
+  const done = { MAIL_DOMAIN_VERIFIED: "true", CALLER_AUDIENCES: "a" };
+  const trial = { ...done, TRIAL: "true" };
+
+  it.each([
+    ["nothing where nothing is left to do", done, /^$/],
+    ["the command that does what is left: the mail", { ...done, MAIL_DOMAIN_VERIFIED: "false" }, /finish -- --list/],
+    ["the command that does what is left: the callers", { MAIL_DOMAIN_VERIFIED: "true" }, /finish -- --list/],
+    ["what a trial gives up", trial, /never for real data.*Core answers to no address/],
+    ["to whom a trial is open", { ...trial, CORE_DEPLOY_RANGE: "10.7.7.7/32" }, /Core answers to 10\.7\.7\.7\/32;/],
+    [
+      "that Core is open for a first user",
+      { ...done, CORE_SETUP_RANGE: "10.0.0.0/8" },
+      /from 10\S+\/8, until .*--close/,
+    ],
+  ])("deletes the keys from the environment, and prints %s", async (_, left, expected) => {
+    expect(await ran("postprovision", {}, left)).toMatch(expected);
+    expect(firstValues()).toEqual({ NEW_AUTH_DATA_KEY: "", NEW_AUTH_PEPPER: "", NEW_CONNECTOR_DATA_KEY: "" });
+  });
+});
+
+describe("a command on Windows", () => {
+  it("is started without a shell if it is azd, so that spaces in a path do no harm", () => {
+    const words = ["env", "set", "--file", "C:\\Users\\Ada Lovelace\\values.env"];
+    expect(commandLine("azd", words, "win32")).toEqual(["azd", words, { shell: false }]);
   });
 
-  it("prints what a trial gives up", async () => {
-    const done = { MAIL_DOMAIN_VERIFIED: "true", CALLER_AUDIENCES: "a", TRIAL: "true" };
-    expect(await ran("postprovision", {}, done)).toMatch(/never for real data.*Core answers to no address/);
-    const open = { ...done, CORE_DEPLOY_RANGE: "203.0.113.7/32" };
-    expect(await ran("postprovision", {}, open)).toContain("Core answers to 203.0.113.7/32;");
+  it("is started by a shell if it is az, which is a script, with every argument quoted", () => {
+    expect(commandLine("az", ["provider", "list", "--query", '[?a=="b c"]'], "win32")).toEqual([
+      'az "provider" "list" "--query" "[?a==""b c""]"',
+      [],
+      { shell: true },
+    ]);
+    expect(commandLine("az", ["cloud", "show"], "linux")).toEqual(["az", ["cloud", "show"], { shell: false }]);
   });
+});
 
-  it("prints that Core is open to the range of the first deployment, as long as it is", async () => {
-    const done = { MAIL_DOMAIN_VERIFIED: "true", CALLER_AUDIENCES: "a", CORE_SETUP_RANGE: "203.0.113.7/32" };
-    expect(await ran("postprovision", {}, done)).toMatch(
-      /Core can be reached from 203\.0\.113\.7\/32, until .*--close/,
+it("an Azure CLI that does not answer in time is not asked again", () => {
+  commands = fakeCommands({ az: "setInterval(() => {}, 1000);", working: "console.log('{}');" });
+  const env = { PATH: commands.directory };
+  const slow = createAz(500, env);
+  expect(slow("cloud", "show")).toBeUndefined();
+  renameSync(join(commands.directory, "working"), join(commands.directory, "az"));
+  expect(createAz(60_000, env)("account", "show")).toEqual({});
+  expect(slow("account", "show")).toBeUndefined();
+});
+
+/** Runs the checks alone. Returns what they find, the calls of az, and what is printed. */
+function checked(answers: object = {}, more: object = {}) {
+  const [calls, told]: [string[], string[]] = [[], []];
+  const all = Object.entries({ ...fine, ...answers });
+  const print = vi.spyOn(console, "log").mockImplementation(line => void told.push(line));
+  const problems = preflight({ ...environment, ...more }, (...words) => {
+    const call = words.join(" ");
+    calls.push(call);
+    return all.findLast(([part]) => call.includes(part))?.[1] ?? undefined;
+  });
+  print.mockRestore();
+  return { problems, calls, told: told.join("\n") };
+}
+
+const groupId = fine["group list"][0]?.id ?? "";
+const token = nameToken(groupId, environment);
+const [authVault = "", connectorVault = ""] = vaultNames(token);
+const vaults = (more: object) => ({
+  "resource list": [authVault, connectorVault].map(name => ({ name, resourceGroup: "RG-sample", ...more })),
+});
+const deleted = (name: string, properties: object = { purgeProtectionEnabled: true }) => ({
+  "keyvault list-deleted": [{ name: "kv-other" }, { name, properties }],
+});
+const nodes = (...versions: readonly string[]) => ({
+  "list-flexconsumption-runtimes": versions.map(version => ({ version })),
+});
+const newNodes = (...versions: readonly string[]) => ({
+  "list-flexconsumption-runtimes": versions.map(version => ({
+    sku: { functionAppConfigProperties: { runtime: { version } } },
+  })),
+});
+const zones = (found: readonly object[] | null) => ({
+  "account list-locations": [{ name: "swedencentral", zones: found }],
+});
+const cli = (version: string) => ({ version: { "azure-cli": version } });
+const may = (scope: string, ...actions: readonly string[]) => ({ [scope]: { value: [{ actions }] } });
+const mayNot = (...notActions: readonly string[]) => ({ permissions: { value: [{ actions: ["*"], notActions }] } });
+const contributor = {
+  actions: ["*"],
+  notActions: ["Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write"],
+};
+const contributorWith = (...actions: readonly string[]) => ({ permissions: { value: [contributor, { actions }] } });
+const locks = { RESOURCE_LOCKS: "true" };
+const rolesOnly = "Microsoft.Authorization/roleAssignments/write";
+
+const platform = "/subscriptions/s/resourceGroups/rg-platform";
+const spoke = `${platform}/providers/Microsoft.Network/virtualNetworks/spoke`;
+const subnet = (name: string, addressPrefix: string) => ({ name, properties: { addressPrefix } });
+const network = (location: string, ...subnets: readonly object[]) => ({
+  [`${spoke}?`]: { location, properties: { addressSpace: { addressPrefixes: ["10.20.0.0/21"] }, subnets } },
+});
+const inSpoke = { NETWORK_ID: spoke, NETWORK_PREFIX: "10.20.4.0/24" };
+const besides = subnet("others", "10.20.5.0/24");
+const ownSubnet = subnet(`snet-${token}-core`, "10.20.4.0/26");
+const readOnly = {
+  ...network("swedencentral"),
+  ...may("permissions", "*"),
+  ...may("rg-platform/providers/Microsoft.Auth", "*/read"),
+  ...may("/spoke/providers", "*/read"),
+};
+const appSubnet = (prefix: string, delegations: readonly object[] = []) => ({
+  "/subnets/core?": { properties: { addressPrefixes: [prefix], delegations } },
+});
+const delegations = [{ properties: { serviceName: "Microsoft.App/environments" } }];
+const core = { SUBNET_ID_CORE: `${spoke}/subnets/core` };
+
+describe("preflight", () => {
+  const redundant = { ZONE_REDUNDANT: "true" };
+  const otherZones = { "--zone-redundant true": [{ name: "northeurope" }] };
+  const unregistered = { "provider list": fine["provider list"].slice(1), "provider register": null };
+  const notAvailable = { "keyvault check-name": { nameAvailable: false } };
+  const takenAuth = { [`check-name --name ${authVault}`]: { nameAvailable: false } };
+  const formerly = (location: string) => deleted(authVault, { purgeProtectionEnabled: true, location });
+  const used = subnet("snet-other-core", "10.20.4.192/26");
+  const elsewhere = { ...inSpoke, NETWORK_PREFIX: "10.90.0.0/24" };
+  const notRoles = "You may not do Microsoft.Authorization/roleAssignments/write in rg-sample";
+  const recovered =
+    /group create --name rg-sample --location swedencentral, az keyvault recover --name KV-\S+ .*sample. To/;
+  const moved = /AZURE_LOCATION northeurope, .* az group create --name rg-sample --location northeurope/;
+  it.each<[string, object, object, ...(string | RegExp)[]]>([
+    ["nothing where nothing is wrong", {}, {}],
+    ["another cloud", { "cloud show": { name: "AzureUSGovernment" } }, {}, "not for AzureUSGovernment"],
+    ["no fault of the oldest Azure CLI that fits", cli(minimumAz), {}],
+    ["no fault of a later version", cli("2.100.0"), {}],
+    ["no fault of a next version", cli("3.0.0"), {}],
+    ["a provider that cannot be registered", unregistered, {}, "Microsoft.App is not registered"],
+    ["a region without Flex Consumption", {}, { AZURE_LOCATION: "westindia" }, /: take one of swedencentral, north/],
+    ["a region without zones for Flex Consumption", otherZones, redundant, "zones: unset ZONE_REDUNDANT"],
+    ["a region without the version of Node", nodes("22"), {}, "no Node 24: azd env set FUNCTIONS_NODE_VERSION to"],
+    ["the version of Node in a newer form of the answer", newNodes("22", "24"), {}],
+    ["no version of Node in a newer form of the answer", newNodes("22"), {}, "to one of 22"],
+    ["zone-redundant storage in a region without zones", zones(null), {}, "azd env set STORAGE_SKU Standard_LRS"],
+    ["no need of zones for a trial, which has no redundant storage", zones(null), { TRIAL: "true" }],
+    ["a Contributor, who cannot assign roles", mayNot("Microsoft.Authorization/*/Write"), {}, notRoles],
+    ["who cannot create locks", mayNot("Microsoft.Authorization/locks/*"), locks, /not do \S+locks\/write in/],
+    ["no fault of one who may do all with roles", contributorWith("*/read", "Microsoft.Authorization/*"), locks],
+    ["who may only assign roles", contributorWith("*/read", rolesOnly), locks, "for locks Owner or User Access Admin"],
+    ["a deleted vault, with how to recover it", deleted(connectorVault.toUpperCase()), {}, recovered],
+    ["a deleted vault of another region, where it is recovered only", formerly("northeurope"), {}, moved],
+    ["a deleted vault of the same region", formerly("swedencentral"), {}, /keys: az group create/],
+    ["a deleted vault of a trial, which may be purged", deleted(authVault, {}), {}, `purge --name ${authVault}`],
+    ["the deployment in another region", vaults({ location: "northeurope" }), {}, "cannot be moved to swedencentral"],
+    ["the deployment in its region", vaults({ location: "swedencentral" }), {}],
+    ["a vault of another subscription", takenAuth, {}, new RegExp(`name ${authVault} is taken .* set NAME_SUFFIX`)],
+    ["no fault of the deployment's own vaults", { ...notAvailable, ...vaults({}) }, {}],
+    ["vaults of another group", { ...notAvailable, ...vaults({ resourceGroup: "rg" }) }, {}, authVault, connectorVault],
+    ["a free range and the subnets of the last run", network("Sweden Central", besides, ownSubnet), inSpoke],
+    ["a network in another region", network("westeurope"), inSpoke, "NETWORK_ID is in westeurope, the deployment in"],
+    ["another range than that of the network", network("swedencentral"), elsewhere, "is no /24 of NETWORK_ID"],
+    ["a range in use", network("swedencentral", used), inSpoke, "overlaps with the subnet snet-other-core"],
+    ["a network that is only read", readOnly, inSpoke, "subnets/write", "SecurityGroups/write", "deployments/write"],
+    ["an app's subnet of a /28", appSubnet("10.1.0.0/28", delegations), core, "SUBNET_ID_CORE has 10.1.0.0/28: an app"],
+    ["an app's subnet without delegation", appSubnet("10.1.0.0/27"), core, "is not delegated to Microsoft.App/env"],
+    ["no fault of an app's subnet that fits", appSubnet("10.1.0.0/27", delegations), core],
+    ["no fault of an app's subnet that cannot be read", {}, core],
+  ])("finds %s", (_, answers, more, ...expected) => {
+    expect(checked(answers, more).problems).toEqual(
+      expected.map(each => (typeof each === "string" ? expect.stringContaining(each) : expect.stringMatching(each))),
     );
   });
 
-  it("prints nothing where nothing is left to do", async () => {
-    expect(await ran("postprovision", {}, { MAIL_DOMAIN_VERIFIED: "true", CALLER_AUDIENCES: "a" })).toBe("");
+  it.each([
+    ["SUBNET_ID_CORE", "Microsoft.Network/virtualNetworks/subnets/join/action", "Network Contributor"],
+    ["NAT_GATEWAY_ID", "Microsoft.Network/*", "Network Contributor"],
+    ["ROUTE_TABLE_ID", "Microsoft.Network/*", "Network Contributor"],
+    ["DNS_ZONE_ID_BLOB", "Microsoft.Network/privateDnsZones/*", "Private DNS Zone Contributor"],
+    [
+      "IDENTITY_ID_CORE",
+      "Microsoft.ManagedIdentity/userAssignedIdentities/*/assign/action",
+      "Managed Identity Operator",
+    ],
+  ])("finds that the role to use %s is missing, also in another resource group", (name, action, role) => {
+    const id = `${platform}/providers/x`;
+    const problems = (actions: readonly string[], more = {}) =>
+      checked(may(`${id}/providers`, ...actions), { [name]: id, ...more }).problems;
+    const missing = expect.stringMatching(new RegExp(`on ${name} .* the role ${role} on it is needed`));
+    expect(problems(["*/read"])).toEqual([missing]);
+    expect(problems(["*/read", action])).toEqual([]);
+    expect(problems(["*/read"], { TRIAL: "true" })).toEqual([]);
+  });
+
+  it.each(["2.45.0", "2.65.9", "1.99.0"])(
+    "finds the Azure CLI %s too old, before it asks what such a one does not know",
+    version => {
+      const { problems, calls } = checked(cli(version));
+      expect(problems).toEqual([
+        expect.stringContaining(`The Azure CLI ${version} is too old, ${minimumAz} is needed`),
+      ]);
+      expect(calls.join()).not.toContain("flexconsumption");
+    },
+  );
+
+  it.each([
+    ["runtimes", { "list-flexconsumption-runtimes": null }, /whether swedencentral offers Node 24/],
+    ["runtimes of a known form", { "list-flexconsumption-runtimes": [{}] }, /whether swedencentral offers Node 24/],
+    ["regions", { "account list-locations": null }, /whether swedencentral has availability zones/],
+    ["a login, after which nothing more is asked", { "account show": null }, /anything: run `az login`/],
+  ])("reports that it did not check without %s", (_, answers, message) => {
+    const { told, calls, problems } = checked(answers);
+    expect(told).toMatch(new RegExp(`^Not checked: ${message.source}`));
+    expect(problems).toEqual([]);
+    if ("account show" in answers) expect(calls).toHaveLength(3);
+  });
+
+  it("continues where az has no permission, and reports what it did not check", () => {
+    const silent = Object.fromEntries(Object.keys(fine).map(words => [words, null]));
+    const { told, problems } = checked({ ...silent, "cloud show": fine["cloud show"], "account show": {} });
+    expect(told.match(/Not checked/g)).toHaveLength(5);
+    expect(problems).toEqual([]);
+  });
+
+  it("registers what is not registered, and asks for the subscription of the environment", () => {
+    const { calls } = checked({ "provider list": fine["provider list"].slice(1) });
+    expect(calls.filter(call => call.includes("provider register"))).toEqual([
+      expect.stringContaining("provider register --namespace Microsoft.App --wait"),
+    ]);
+    for (const call of ["provider list", "provider register", "keyvault list-deleted"])
+      expect(calls.join("\n")).toMatch(new RegExp(`${call}.*--subscription 1111`));
+  });
+
+  it("checks every provider of the templates", () => {
+    const used = new Set(deployed().resources.map(({ type }) => type.split("/")[0] ?? ""));
+    used.delete("Microsoft.Authorization");
+    expect([...used, "Microsoft.App"].sort()).toEqual([...providers].sort());
+  });
+
+  it("makes no call about the region before one is chosen", () => {
+    const { calls, problems } = checked({}, { AZURE_LOCATION: "" });
+    expect(problems).toEqual([]);
+    expect(calls.join()).not.toContain("list-flexconsumption");
+  });
+
+  it("computes names as the template does, in the case that the group has in Azure", () => {
+    // By `bicep console`.
+    expect(uniqueString("a", "b")).toBe("i3z4v3sp6aooa");
+    expect(uniqueString("abcdefghijkl", "mnop")).toBe("wvdcxqdvwbgbi");
+    expect(uniqueString("é")).toBe("5i6hbiqzwuby6");
+    const { outputs } = deployed();
+    expect(vaultNames(nameToken(sampleGroup, sample))).toEqual([outputs.AUTH_VAULT_NAME, outputs.CONNECTOR_VAULT_NAME]);
+    expect(checked().calls.filter(call => call.includes("check-name"))).toEqual([
+      expect.stringContaining(`--name ${authVault} `),
+      expect.stringContaining(`--name ${connectorVault} `),
+    ]);
+  });
+
+  it("needs what the documentation says", () => {
+    const page = (name: string) => readFileSync(`docs/${name}.md`, "utf8");
+    expect(page("deploy")).toContain(`Azure CLI ${minimumAz} or newer`);
+    for (const name of ["deploy", "pipelines"])
+      expect(page(name), name).toMatch(/^.*RESOURCE_LOCKS.*(\n.*)?User Access Administrator/m);
   });
 });

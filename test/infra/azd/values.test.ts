@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { cases, type Environment } from "../cases.ts";
-import { existingVariables } from "./existing-resources.ts";
+import { existingNetworkId, existingVariables } from "./existing-resources.ts";
 import { parametersFile } from "./parameters.ts";
 
 const { brokenValues } = (await import("../../../infra/hooks/values.mjs" as string)) as {
@@ -72,5 +72,58 @@ describe("a value outside of what the template allows", () => {
       if (typeof environment !== "string") expect(brokenValues(environment), name).toEqual([]);
     for (const MAIL_DATA_LOCATION of ["unitedstates", "United States"])
       expect(brokenValues({ MAIL_DATA_LOCATION })).toEqual([]);
+  });
+});
+
+describe("a value that the template would pass on wrongly", () => {
+  const { SUBNET_ID_CORE, SUBNET_ID_CLIENT, SUBNET_ID_CONNECTOR, SUBNET_ID_AUTH_ENDPOINTS, ...others } =
+    existingVariables;
+  const { SUBNET_ID_CONNECTOR_ENDPOINTS, SUBNET_ID_CORE_ENDPOINT, DNS_ZONE_ID_SITES, ...theirs } = others;
+  const apps = { SUBNET_ID_CORE, SUBNET_ID_CLIENT, SUBNET_ID_CONNECTOR };
+  const endpoints = { SUBNET_ID_AUTH_ENDPOINTS, SUBNET_ID_CONNECTOR_ENDPOINTS, SUBNET_ID_CORE_ENDPOINT };
+  const subnets = { ...apps, ...endpoints };
+  const trial = { ...subnets, TRIAL: "true" };
+  const oneApp = { ...trial, SUBNET_ID_CLIENT: SUBNET_ID_CORE.toLowerCase() };
+  const network = { NETWORK_ID: existingNetworkId };
+  const range = { NETWORK_PREFIX: "10.20.4.0/24" };
+  const additional = { ADDITIONAL_SUBNETS: "runners=10.90.1.0/27" };
+  const effect = "ADDITIONAL_SUBNETS has an effect only in the template's own network";
+  const someSubnets = /^Either all .* none: SUBNET_ID_CLIENT, .*SUBNET_ID_CORE_ENDPOINT must be set too/;
+  const noZones = /the DNS zones must be yours too: set DNS_ZONE_ID_SITES, or PRIVATE_DNS to none/;
+
+  it.each<readonly [string, Environment, string | RegExp]>([
+    ["a quote", { PIN_MAIL_ORGANIZATION: 'a "b" c' }, /PIN_MAIL_ORGANIZATION: azd writes .* Write \\" for a/],
+    ["a backslash", { PIN_MAIL_ORGANIZATION: "a\\c" }, "PIN_MAIL_ORGANIZATION"],
+    ["a tag without value", { RESOURCE_TAGS: "costCenter" }, 'RESOURCE_TAGS: "costCenter" is no pair'],
+    ["an empty tag", { RESOURCE_TAGS: "a=1,,b=2" }, 'RESOURCE_TAGS: "" is no pair'],
+    ["a subnet without name", { ADDITIONAL_SUBNETS: "10.90.1.0/27" }, /^ADDITIONAL_SUBNETS.* is no pair/],
+    ["a subnet without range", { ADDITIONAL_SUBNETS: "runners=" }, /^ADDITIONAL_SUBNETS.* is no pair/],
+    ["a subnet with two ranges", { ADDITIONAL_SUBNETS: "runners=a=b" }, /^ADDITIONAL_SUBNETS/],
+    ["further subnets in a trial", { ...additional, TRIAL: "true" }, effect],
+    ["further subnets in a network of yours", { ...additional, ...network, ...range }, effect],
+    ["a network of yours without a range", network, "set NETWORK_PREFIX to a free /24 of it"],
+    ["a network and subnets of yours", { ...subnets, ...network, ...range }, "unset NETWORK_ID"],
+    ["some subnets of yours", { SUBNET_ID_CORE }, someSubnets],
+    ["subnets of yours without every zone", { ...subnets, ...theirs }, noZones],
+    ["one subnet for two apps", oneApp, "must be different subnets"],
+    [
+      "one subnet for all endpoints",
+      { ...trial, SUBNET_ID_CONNECTOR_ENDPOINTS: SUBNET_ID_AUTH_ENDPOINTS },
+      "different",
+    ],
+  ])("is refused: %s", (_, environment, problem) => {
+    expect(brokenValues(environment)).toContainEqual(expect.stringMatching(problem));
+  });
+
+  it.each<readonly [string, Environment]>([
+    ["quotes and backslashes as JSON has them", { PIN_MAIL_ORGANIZATION: 'a \\"b\\" \\\\ c' }],
+    ["anything in a variable of others", { OTHER: '"' }],
+    ["no tags", { RESOURCE_TAGS: "" }],
+    ["tags", { RESOURCE_TAGS: "cost center=42, owner=a=b" }],
+    ["subnets and zones of yours", { ...subnets, ...theirs, DNS_ZONE_ID_SITES }],
+    ["subnets of yours and records by a policy", { ...subnets, PRIVATE_DNS: "none" }],
+    ["subnets of yours in a trial", trial],
+  ])("is accepted: %s", (_, environment) => {
+    expect(brokenValues(environment)).toEqual([]);
   });
 });
