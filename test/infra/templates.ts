@@ -72,6 +72,10 @@ export const token = String(base.outputs.AUTH_VAULT_NAME).replace("kv-auth-", ""
 export const ofType = ({ resources }: Deployment, type: string): readonly Deployed[] =>
   resources.filter(each => each.type === type);
 
+/** The values at a path, as in `properties.enabled`, of all resources of a type. */
+export const valuesAt = (deployment: Deployment, type: string, path: string): readonly unknown[] =>
+  ofType(deployment, type).map(({ body }) => valueAt(body, path));
+
 /** The service that a resource belongs to by its name. */
 export const isOf = (service: "auth" | "connector", { name }: Deployed): boolean =>
   new RegExp(service === "auth" ? "^(st|kv-)auth" : "^(st|kv-)conn").test(name);

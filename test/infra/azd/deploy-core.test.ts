@@ -97,34 +97,26 @@ describe("deploy-core.mjs", () => {
   });
 
   it.each([
-    [3, "The deployment failed. the reason"],
-    [-1, "The deployment was cancelled"],
-    [5, "another deployment is running: repeat it"],
-    [6, "succeeded in parts only"],
-  ])("fails if the deployment ends with status %i", async (status, message) => {
-    site.polls = [{ status: 1 }, { status, status_text: "the reason" }];
+    [3, "the reason", "The deployment failed. the reason"],
+    [3, "403 (AuthorizationPermissionMismatch)", "takes up to 30 minutes to become effective"],
+    [-1, "", "The deployment was cancelled"],
+    [5, "", "another deployment is running: repeat it"],
+    [6, "", "succeeded in parts only"],
+  ])("fails if the deployment ends with status %i %s", async (status, reason, message) => {
+    site.polls = [{ status: 1 }, { status, status_text: reason }];
     await expect(deployed()).rejects.toThrow(message);
     expect(site.calls.filter(call => call.includes("health"))).toEqual([]);
   });
 
-  it("says that a new role takes time if the storage refuses the package", async () => {
-    site.polls = [{ status: 3, status_text: "Status: 403 (AuthorizationPermissionMismatch)" }];
-    await expect(deployed()).rejects.toThrow("takes up to 30 minutes to become effective");
-  });
-
-  it("waits through a restart of the deployment site, which then forgets the deployment", async () => {
-    site.polls = [404, 503, { status: 2 }, 502, 404];
-    expect((await deployed()).told).toContain("is healthy");
-  });
-
-  it("waits while an address that was admitted just now is still refused", async () => {
-    site.uploads = [403, 403];
-    expect((await deployed()).told).toContain("is healthy");
-  });
-
-  it("uploads again after a failure that passes", async () => {
-    site.uploads = [503, 409];
-    expect((await deployed()).told).toContain("is healthy");
+  it.each<readonly [string, Partial<Pick<SimulatedSite, "polls" | "uploads" | "health">>, string]>([
+    ["waits through a restart of the deployment site", { polls: [404, 503, { status: 2 }, 502, 404] }, "is healthy"],
+    ["waits while an address that was admitted just now is still refused", { uploads: [403, 403] }, "is healthy"],
+    ["uploads again after a failure that passes", { uploads: [503, 409] }, "is healthy"],
+    ["waits for the start of the app", { health: [503, 503, 200] }, "is healthy"],
+    ["takes a health that cannot be read for no failure", { health: [403] }, "read from this machine, so it was not"],
+  ])("%s", async (_, answers, told) => {
+    Object.assign(site, answers);
+    expect((await deployed()).told).toContain(told);
     expect(site.packages).toHaveLength(1);
   });
 
@@ -143,14 +135,7 @@ describe("deploy-core.mjs", () => {
     await expect(deployed()).rejects.toThrow(/did not end within .* repeat this command/);
   });
 
-  it("takes a health that this machine cannot read for no failure", async () => {
-    site.health = [403];
-    expect((await deployed()).told).toContain("cannot be read from this machine, so it was not checked");
-  });
-
-  it("waits for the start of the app, and fails if it is not healthy then", async () => {
-    site.health = [503, 503, 200];
-    expect((await deployed()).told).toContain("is healthy");
+  it("fails if the app is not healthy in time", async () => {
     site.health = [503];
     await expect(deployed()).rejects.toThrow(/has the package, but GET .*\/health returns 503/);
   });
