@@ -1,3 +1,5 @@
+import type { CredentialRequest, ListedCredentialRequest, SecurityKey } from "../../../docs/openapi/connector.ts";
+
 type Service = "connector" | "core";
 
 /** What the console's server knows of the system. */
@@ -51,58 +53,6 @@ export interface ViewProps {
   readonly argument: string;
 }
 
-export interface Credential {
-  readonly user_id: string;
-  readonly idp_id?: string;
-  readonly relying_party_id?: string;
-  readonly state: string;
-  readonly retryable_until?: string;
-  readonly error_message?: string;
-  readonly revocation?: {
-    readonly reason: string;
-    readonly requested_at: string;
-    readonly revoked_at?: string;
-    readonly error_message?: string;
-  };
-}
-
-export interface Key {
-  readonly id: string;
-  readonly name: string;
-  readonly serial_number?: string;
-  readonly replaced_by?: string;
-  readonly state: string;
-  readonly credentials: readonly Credential[];
-}
-
-/** Where a parcel is. */
-export interface Delivery {
-  readonly state: string;
-  readonly error_message?: string;
-  readonly shipped_at: string;
-  readonly ended_at?: string;
-}
-
-/** A credential request as version 2 of the API returns it. */
-export interface CredentialRequest {
-  readonly credential_request_id: string;
-  readonly state: string;
-  readonly created_at?: string;
-  readonly error_message?: string;
-  readonly replaces?: { readonly credential_request_id: string; readonly reason: string };
-  /** Absent without the role `support`. */
-  readonly enrollment_contacts?: { readonly emails_to: readonly string[] };
-  readonly authenticators?: readonly Key[];
-  readonly shipment?: {
-    readonly shipment_id?: string;
-    readonly customer_reference?: string;
-    readonly tracking?: { readonly number?: string; readonly link?: string };
-    readonly delivery?: Delivery;
-    readonly shipment_items: readonly Key[];
-    readonly mailing_address: Readonly<Record<string, string | undefined>>;
-  };
-}
-
 /** A shipment as the simulated delivery service lists it. */
 export interface Shipment {
   readonly id: string;
@@ -141,10 +91,14 @@ export interface Mail {
   readonly html?: string;
 }
 
-export const keysOf = ({ shipment, authenticators }: CredentialRequest): readonly Key[] => [
+/** A request as a list and a read of it have it. */
+type Listed = Pick<ListedCredentialRequest, "shipment" | "authenticators">;
+
+export const keysOf = ({ shipment, authenticators }: Listed): readonly SecurityKey[] => [
   ...(shipment?.shipment_items ?? []),
   ...(authenticators ?? []),
 ];
 
 /** A request in such a state does not change any more. */
-export const hasEnded = ({ state }: { readonly state: string }): boolean => state !== "received" && state !== "started";
+export const hasEnded = ({ state }: Pick<CredentialRequest, "state">): boolean =>
+  state !== "received" && state !== "started";

@@ -1,6 +1,7 @@
+import type { ListedCredentialRequest } from "../../../docs/openapi/connector.ts";
 import { ask, callHost, messageOf, readHost, readPeer, segment } from "./calls.ts";
 import { Button, Copy } from "./forms/button.ts";
-import type { AuthenticatorRequest, CredentialRequest, ViewProps } from "./model.ts";
+import type { AuthenticatorRequest, ViewProps } from "./model.ts";
 import { refusalOf } from "./outcomes/refusal.ts";
 import type { MailPage } from "./peers/mailbox.ts";
 import { JobButtons, OrderLink, type RequestPage, reasonOf, usersOf } from "./requests/requests.ts";
@@ -16,7 +17,7 @@ export function Overview({ facts, choices }: ViewProps) {
       if (!apis.connector) return undefined;
       const list = async (state: string) => {
         const query = new URLSearchParams({ state, $top: String(shownWaiting + 1) });
-        const outcome = await readHost<readonly CredentialRequest[]>(`/v2/credential-requests?${query}`, signal);
+        const outcome = await readHost<readonly ListedCredentialRequest[]>(`/v2/credential-requests?${query}`, signal);
         if (outcome.status !== 200) throw new Error(refusalOf(outcome));
         return outcome.body;
       };
@@ -133,7 +134,7 @@ export function Overview({ facts, choices }: ViewProps) {
   <//>`;
 }
 
-function Waiting({ open }: { open: readonly CredentialRequest[] }) {
+function Waiting({ open }: { open: readonly ListedCredentialRequest[] }) {
   const mayOrder = useAllowed("connector.call");
   return html`
   <${Table} caption="Open requests" columns=${["For", "State", "What it waits for"]}

@@ -1,15 +1,12 @@
+import type { Attributes as Values } from "../../../../docs/openapi/core.ts";
 import { callHost, isSuccess, segment } from "../calls.ts";
 import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import { Card, code, html, Table } from "../ui.ts";
 
-interface Owner {
-  readonly attributes: Readonly<Record<string, string>>;
-}
-
 /** The attributes of a user or a key. @param owner path of the user or key */
-export function Attributes({ owner, attributes }: Owner & { owner: string }) {
+export function Attributes({ owner, attributes }: { owner: string; attributes: Values }) {
   const set = async ({ key = "", value = "" }: Record<string, string>, form: HTMLFormElement) => {
     const outcome = await callHost("POST", `${owner}/attributes`, { body: { key, value } });
     if (isSuccess(outcome)) form.reset();

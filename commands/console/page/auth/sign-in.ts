@@ -1,4 +1,5 @@
 import { useRef, useState } from "preact/hooks";
+import type { UserSummary } from "../../../../docs/openapi/core.ts";
 import { callHost, isSuccess, readHost } from "../calls.ts";
 import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
@@ -20,8 +21,8 @@ const sessionHeader = (): Record<string, string> => {
 
 export function SignIn({ facts }: ViewProps) {
   const keys = useLive(softwareKeys, [], 5000).data ?? [];
-  const users = useLive(signal => readHost<readonly { name: string }[]>("/core/users?%24top=100", signal), [], 60_000)
-    .data?.body;
+  const users = useLive(signal => readHost<readonly UserSummary[]>("/core/users?%24top=100", signal), [], 60_000).data
+    ?.body;
   const current = useStore(session);
   const form = useRef<HTMLDivElement>(null);
   const logIn = async (values: Values) => {

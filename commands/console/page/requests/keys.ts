@@ -1,6 +1,6 @@
+import type { Credential, CredentialRequest, SecurityKey } from "../../../../docs/openapi/connector.ts";
 import { callHost, segment } from "../calls.ts";
 import { Button } from "../forms/button.ts";
-import type { Credential, CredentialRequest, Key } from "../model.ts";
 import { Badge, Card, code, html, time } from "../ui.ts";
 
 /** The keys of a request with their credentials. @param path of the request in the API */
@@ -15,7 +15,7 @@ export function Keys({ request, path }: { request: CredentialRequest; path: stri
 }
 
 interface KeyCardProps {
-  readonly item: Key;
+  readonly item: SecurityKey;
   readonly provisioning: string;
   readonly path: string;
 }
@@ -56,7 +56,7 @@ function CredentialItem({ credential, path }: { credential: Credential; path: st
       isRevocable(credential) &&
       html`<div class="buttons"><${Button} label="Revoke" kind="danger" title=${`Revoke the credential of ${user_id}`} needs="connector.support" run=${() => callHost("POST", `${path}/revoke`)} confirm=${{
         title: "Revoke this credential?",
-        text: `It is removed at the identity provider ${idp_id ?? ""}: ${user_id} can no longer sign in there with this key. It cannot be activated again.`,
+        text: `It is removed at the identity provider ${idp_id}: ${user_id} can no longer sign in there with this key. It cannot be activated again.`,
         action: "Revoke the credential",
       }} /></div>`
     }

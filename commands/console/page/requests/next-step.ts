@@ -1,5 +1,6 @@
+import type { CredentialRequest, SecurityKey } from "../../../../docs/openapi/connector.ts";
 import { isSuccess, type Outcome, steer } from "../calls.ts";
-import { type AuthenticatorRequest, type CredentialRequest, hasEnded, keysOf, type Shipment } from "../model.ts";
+import { type AuthenticatorRequest, hasEnded, keysOf, type Shipment } from "../model.ts";
 import { processRequests, processShipments } from "./requests.ts";
 import { shipped } from "./shipment.ts";
 
@@ -20,7 +21,7 @@ const chosenPin = "246813";
 /** Returns what takes the request further; undefined if it has ended. */
 export function nextStep({ request, shipment, onSite }: Situation): Step | undefined {
   if (hasEnded(request)) return undefined;
-  const isWaiting = (keys: CredentialRequest["authenticators"] = []) =>
+  const isWaiting = (keys: readonly SecurityKey[] = []) =>
     keys.some(({ credentials }) => credentials.some(({ state }) => state === "processing"));
   if (isWaiting(request.shipment?.shipment_items)) {
     if (shipment !== undefined && shipment.state < shipped)

@@ -1,10 +1,12 @@
 import { useRef, useState } from "preact/hooks";
+import type { ListedCredentialRequest } from "../../../../docs/openapi/connector.ts";
+import type { UserSummary } from "../../../../docs/openapi/core.ts";
 import { ask, callHost, isSuccess, readHost } from "../calls.ts";
 import { DropFile } from "../forms/drop-file.ts";
 import { binder, Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
 import { idpIds } from "../idp-ids.ts";
-import type { CredentialRequest, ViewProps } from "../model.ts";
+import type { ViewProps } from "../model.ts";
 import { Served } from "../outcomes/served.ts";
 import { Card, html, Page, shownLive, useLive } from "../ui.ts";
 import { AddButtons, type Draft, KeyCards, type OrderForm } from "./order-keys.ts";
@@ -30,8 +32,8 @@ export function Order({ facts, choices }: ViewProps) {
 /** Returns users of the latest requests and of the authentication server. */
 async function knownUsers(): Promise<readonly string[]> {
   const [{ requests }, users] = await Promise.all([
-    ask<{ requests: readonly CredentialRequest[] }>("GET", "requests"),
-    readHost<readonly { name: string }[]>("/core/users?%24top=100"),
+    ask<{ requests: readonly ListedCredentialRequest[] }>("GET", "requests"),
+    readHost<readonly UserSummary[]>("/core/users?%24top=100"),
   ]);
   const names = Array.isArray(users.body) ? users.body.map(({ name }) => name) : [];
   return [...new Set([...requests.flatMap(usersOf), ...names])];

@@ -1,14 +1,7 @@
+import type { CredentialRequest, MailingAddress } from "../../../../docs/openapi/connector.ts";
 import { ask, callHost, readHost, readPeer, segment } from "../calls.ts";
 import { Button, Copy } from "../forms/button.ts";
-import {
-  type AuthenticatorRequest,
-  type CredentialRequest,
-  type Delivery,
-  hasEnded,
-  type Mail,
-  type Shipment,
-  type ViewProps,
-} from "../model.ts";
+import { type AuthenticatorRequest, hasEnded, type Mail, type Shipment, type ViewProps } from "../model.ts";
 import { refusalOf } from "../outcomes/refusal.ts";
 import { Badge, Card, code, FactList, html, Json, Page, shownLive, time, useLive } from "../ui.ts";
 import { readEvents } from "./events.ts";
@@ -95,7 +88,7 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
                 <${Keys} request=${data.request} path=${path} />
                 ${data.onSite.map(each => html`<${Authenticator} key=${each.id} request=${each} choices=${choices} />`)}
                 <${Recipient} recipient=${story.data?.recipient} contacts=${contactsOf(data.request)} />
-                ${data.request.shipment && html`<${ShipmentCard} request=${data.request} shipment=${data.shipment} choices=${choices} isSimulated=${isSimulated} />`}
+                ${data.request.shipment && html`<${ShipmentCard} ordered=${data.request.shipment} shipment=${data.shipment} choices=${choices} isSimulated=${isSimulated} />`}
               </div>
               <div>${shownLive(story, ({ events, mails }) => html`<${Timeline} events=${events} mails=${mails} sent=${sent.data ?? []} requestPath=${path} facts=${facts} />`)}</div>
             </div>
@@ -118,21 +111,23 @@ const Recipient = ({ recipient = {}, contacts }: { recipient?: Story["recipient"
     }} />
   <//>`;
 
+type OrderedShipment = NonNullable<CredentialRequest["shipment"]>;
+
 interface ShipmentCardProps {
-  readonly request: CredentialRequest;
+  readonly ordered: OrderedShipment;
   readonly shipment?: Shipment;
   readonly choices: ViewProps["choices"];
   readonly isSimulated: boolean;
 }
 
-function ShipmentCard({ request, shipment, choices, isSimulated }: ShipmentCardProps) {
-  const delivery = request.shipment?.delivery;
+function ShipmentCard({ ordered, shipment, choices, isSimulated }: ShipmentCardProps) {
+  const { shipment_id, mailing_address, customer_reference, tracking, delivery } = ordered;
   return html`<${Card} title="Shipment">
     <${FactList} rows=${{
-      Id: code(request.shipment?.shipment_id) ?? "none yet",
-      Address: addressOf(request.shipment?.mailing_address ?? {}),
-      "Your reference": request.shipment?.customer_reference,
-      Tracking: request.shipment?.tracking && trackingOf(request.shipment.tracking),
+      Id: code(shipment_id) ?? "none yet",
+      Address: addressOf(mailing_address),
+      "Your reference": customer_reference,
+      Tracking: tracking && trackingOf(tracking),
       Delivery: delivery && deliveryOf(delivery),
       "At the delivery service":
         isSimulated && (shipment === undefined ? "unknown there" : shipmentState(shipment.state, choices)),
@@ -142,22 +137,15 @@ function ShipmentCard({ request, shipment, choices, isSimulated }: ShipmentCardP
 }
 
 /** Returns the number of a parcel, as a link if the carrier gives one. Only a page of the web becomes a link. */
-const trackingOf = ({ number, link = "" }: { readonly number?: string; readonly link?: string }) =>
+const trackingOf = ({ number, link = "" }: NonNullable<OrderedShipment["tracking"]>) =>
   /^https?:\/\//.test(link)
     ? html`<a href=${link} target="_blank" rel="noreferrer">${number ?? link}</a>`
     : [number, link].filter(Boolean).join(" ");
 
-const deliveryOf = ({ state, error_message, shipped_at, ended_at }: Delivery) =>
+const deliveryOf = ({ state, error_message, shipped_at, ended_at }: NonNullable<OrderedShipment["delivery"]>) =>
   html`<${Badge} state=${state} /> ${time(ended_at ?? shipped_at)} ${error_message}`;
 
-const addressOf = ({
-  street_line1,
-  street_line2,
-  postal_code,
-  city,
-  region,
-  country_code,
-}: Readonly<Record<string, string | undefined>>): string =>
+const addressOf = ({ street_line1, street_line2, postal_code, city, region, country_code }: MailingAddress): string =>
   [street_line1, street_line2, [city, region, postal_code].filter(Boolean).join(" "), country_code]
     .filter(Boolean)
     .join(", ");

@@ -1,9 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
+import type { Credential, ListedCredentialRequest, SecurityKey } from "../../../../docs/openapi/connector.ts";
 import { ask, callHost, type Outcome, readHost, segment } from "../calls.ts";
 import { Button } from "../forms/button.ts";
 import { Field } from "../forms/field.ts";
 import { Form } from "../forms/form.ts";
-import { type CredentialRequest, hasEnded, keysOf, type ViewProps } from "../model.ts";
+import { hasEnded, keysOf, type ViewProps } from "../model.ts";
 import { refusalOf } from "../outcomes/refusal.ts";
 import { Served } from "../outcomes/served.ts";
 import { useAllowed } from "../store.ts";
@@ -13,7 +14,7 @@ import { Badge, Card, code, counted, html, Page, shownLive, Table, time, useLive
 export interface RequestPage {
   readonly total: number;
   readonly byState: Readonly<Record<string, number>>;
-  readonly requests: readonly CredentialRequest[];
+  readonly requests: readonly ListedCredentialRequest[];
 }
 
 const pageSize = 50;
@@ -65,9 +66,11 @@ function AllRequests({ state, choices }: { state: string; choices: ViewProps["ch
 
 /** Finds requests by the API's own filters, page by page. */
 function FindRequests({ states, isOpen, first }: { states: readonly string[]; isOpen: boolean; first: string }) {
-  const [found, setFound] = useState<{ requests: readonly CredentialRequest[]; next?: string | undefined } | string>();
+  const [found, setFound] = useState<
+    { requests: readonly ListedCredentialRequest[]; next?: string | undefined } | string
+  >();
   const show = async (path: string) => {
-    const outcome = await readHost<readonly CredentialRequest[]>(path);
+    const outcome = await readHost<readonly ListedCredentialRequest[]>(path);
     if (outcome.status !== 200) {
       setFound(refusalOf(outcome));
       return outcome;
@@ -117,7 +120,7 @@ function nextPage({ headers }: Outcome): string | undefined {
 
 interface RequestTableProps {
   readonly caption: string;
-  readonly requests: readonly CredentialRequest[];
+  readonly requests: readonly ListedCredentialRequest[];
   readonly empty: unknown;
 }
 
@@ -135,11 +138,11 @@ const RequestTable = ({ caption, requests, empty }: RequestTableProps) =>
     empty=${empty}
   />`;
 
-export const usersOf = (request: CredentialRequest): readonly string[] => [
+export const usersOf = (request: ListedCredentialRequest): readonly string[] => [
   ...new Set(keysOf(request).flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id))),
 ];
 
-const keyCounts = ({ shipment, authenticators = [] }: CredentialRequest): string =>
+const keyCounts = ({ shipment, authenticators = [] }: ListedCredentialRequest): string =>
   [
     shipment && `${shipment.shipment_items.length} shipped`,
     authenticators.length > 0 && `${authenticators.length} on site`,
@@ -148,11 +151,11 @@ const keyCounts = ({ shipment, authenticators = [] }: CredentialRequest): string
     .join(", ");
 
 /** Says what an open request waits for, and why one ended otherwise than it should. */
-export function reasonOf(request: CredentialRequest): string {
+export function reasonOf(request: ListedCredentialRequest): string {
   if (request.error_message) return request.error_message;
   if (hasEnded(request)) return "";
-  const count = (keys: CredentialRequest["authenticators"], state: string) =>
-    (keys ?? []).filter(({ credentials }) => credentials.some(credential => credential.state === state)).length;
+  const count = (keys: readonly SecurityKey[] = [], state: Credential["state"]) =>
+    keys.filter(({ credentials }) => credentials.some(credential => credential.state === state)).length;
   const made = count(keysOf(request), "activation_pending");
   const shipped = count(request.shipment?.shipment_items, "processing");
   const onSite = count(request.authenticators, "processing");
