@@ -39,8 +39,9 @@ async function main(): Promise<void> {
   const { core, connector, port = "0" } = values;
   if (core === undefined && connector === undefined) throw usageError(name, "--core and --connector are missing.");
   if (!/^\d{1,5}$/.test(port)) throw usageError(name, "--port must be a number.");
-  // One sign-in for both APIs.
+  // One sign-in for both APIs, before the page is served: one that is refused would be tried again by each call of the page.
   const person = await signInPerson(values, name);
+  await person?.();
   const open = async (url: string, variable: string, api: string) => {
     const token = person ?? (await staticToken(variable, api, name));
     return { url: apiUrl(url), token: typeof token === "string" ? async () => token : token };

@@ -22,7 +22,7 @@ export const fastVariable = "FAST_TESTS";
  */
 export const slowTests: readonly string[] = [
   "test/checks/cut.test.ts",
-  "test/commands/{api-tokens,help,operator-commands,console/deployment,import/import-otpkeys}.test.ts",
+  "test/commands/{api-tokens,help,operator-commands,console/*,import/import-otpkeys}.test.ts",
   "test/crash/**",
   "test/docs/{guides.test.ts,examples/**}",
   "test/functions/{call-events,header-bytes,maintenance,proxy,rotation}.test.ts",
