@@ -17,6 +17,7 @@ import {
 import { listKeys } from "./requests/list-keys.ts";
 import { offboard } from "./requests/offboard.ts";
 import { orderFile } from "./requests/order-file.ts";
+import { printEvents } from "./requests/print-events.ts";
 import { printRequest, usersOf } from "./requests/print-request.ts";
 import { revoke } from "./requests/revoke.ts";
 
@@ -31,7 +32,8 @@ Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
   order FILE            order security keys for the people in a CSV file: docs/integrate.md, "Orders from a file"
   find                  list requests, all or those that every filter matches, with the ID that other actions take
   show ID               show a request with its keys, credentials and shipment
-  events ID             list the events of a request with their deliveries to event sinks
+  events ID             list the events of a request with their deliveries to event sinks, and the last error of each
+                        sink over all requests
   resend-pin ID         mail the PIN of every key again whose PIN is known, to the addresses that show names
   cancel ID             cancel what is not produced yet
   revoke ID [KEY [N]]   remove active credentials at their identity providers: all of a request, those of one key (KEY
@@ -149,21 +151,8 @@ await runOperatorCommand(command, async ({ action, argument, args, values, conne
       return values.json ? printJson(data) : printRequest(data);
     }
     case "events": {
-      const { data } = await dataOf(
-        connector.GET("/v2/credential-requests/{credential_request_id}/events", { params }),
-      );
-      if (values.json) return printJson(data);
-      return printTable(
-        ["TIME", "EVENT", "ID", "DELIVERIES"],
-        data.map(({ time, type, id, deliveries }) => [
-          time,
-          type,
-          id,
-          deliveries
-            .map(({ sink, state, error_message }) => `${sink} ${state}${error_message ? `: ${error_message}` : ""}`)
-            .join("; "),
-        ]),
-      );
+      const answer = await dataOf(connector.GET("/v2/credential-requests/{credential_request_id}/events", { params }));
+      return values.json ? printJson(answer) : printEvents(answer);
     }
     case "resend-pin": {
       const { data } = await dataOf(

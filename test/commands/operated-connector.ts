@@ -3,6 +3,27 @@ import { days } from "../../lib/platform/time.ts";
 import { sampleRequest } from "../../local/start/sample-request.ts";
 import type { AuthHost } from "../support/auth/host.ts";
 
+/** Creates a static API token of a role as the tenant's administrator does. @param url of the API */
+export async function tokenOf({ tenantToken }: AuthHost, url: string, role: string): Promise<string> {
+  const response = await fetch(`${url}/api-tokens`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${tenantToken}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: role, role }),
+  });
+  expect(response.status).toBe(201);
+  return ((await response.json()) as { readonly token: string }).token;
+}
+
+/** Creates a user with an OTP key, to whom a sign-in with the right password and a wrong OTP was refused. */
+export async function userWithRefusedOtp({ core, clientUrl }: AuthHost, username: string, prefix: string) {
+  const password = "seven red herons";
+  await core("POST", "/users", { username, password });
+  await core("POST", "/otpkeys", { prefix, kind: "hotp", secret: "cd".repeat(20), digits: 6 });
+  await core("POST", `/users/${encodeURIComponent(username)}/otpkeys`, { otpkey: prefix });
+  const body = new URLSearchParams({ username, password, otp: `${prefix}000000` });
+  expect((await fetch(`${clientUrl}/login`, { method: "POST", body })).status).toBe(401);
+}
+
 /** The connector of a host, as tests of the commands for operators prepare it. */
 export function operatedConnector(auth: AuthHost) {
   // Shipments leave when a test says so, however slow the machine is.

@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { sampleRequest } from "../../local/start/sample-request.ts";
 import { startAuthHost } from "../support/auth/host.ts";
 import { compileCache } from "../support/host/compile-cache.ts";
-import { operatedConnector } from "./operated-connector.ts";
+import { operatedConnector, tokenOf, userWithRefusedOtp } from "./operated-connector.ts";
 
 const auth = await startAuthHost();
 
@@ -93,6 +93,17 @@ describe("the command for users", () => {
     expect((await users("lock", "adele")).out).toMatch(/^Last refusal +\S+Z \w+ \(docs\/operate\.md, /m);
   });
 
+  test.each([
+    ["support", "wrong_otp invalid cccccccccccf", "cccccccccccf"],
+    ["read", "wrong_credentials", "cccccccccccg"],
+  ])("shows the role %s of a refused OTP: %s", async (role, shown, prefix) => {
+    const username = `refused for ${role}`;
+    await userWithRefusedOtp(auth, username, prefix);
+    const token = await tokenOf(auth, auth.coreUrl, role);
+    const { out } = await run("users", ["show", username], { API_TOKEN: token });
+    expect(out).toMatch(new RegExp(`^Last refusal +\\S+Z ${shown} \\(docs`, "m"));
+  });
+
   test("finds and shows users whose password is still the imported one", async () => {
     const hash = "$2b$04$abcdefghijklmnopqrstuuUJf9qAIqFFWObw4K4AvdtuO.PaE5J/W";
     await auth.core("POST", "/users/batch", { users: [{ username: "Hopper", password_hash: hash }] });
@@ -168,6 +179,21 @@ test("requests are found by the ticket's number, shown with their events, and ca
     code: 1,
     error: expect.stringMatching(/ --state must be one of .* --since must be /),
   });
+});
+
+test.each(["support", "read"])("the role %s sees whether an event sink gets events, over all requests", async role => {
+  const token = await tokenOf(auth, auth.connectorUrl, role);
+  const sinkOf = async (id: string) => {
+    const { out } = await run("requests", ["events", id], { API_TOKEN: token });
+    return out.split("\n\n")[1];
+  };
+  auth.peers.sink.fail({ kind: "refuse", status: 503, times: 1000 });
+  const id = await activeRequest([`${role}@example.com`]);
+  const failed = /^SINK .*\n1 +active +- +[1-9]\d* +\S+Z +.*503.*\n$/;
+  expect(await sinkOf(id)).toMatch(failed);
+  auth.peers.sink.clearFaults();
+  await activeRequest([`${role}@example.com`]);
+  expect(await sinkOf(id)).toMatch(/\n1 +active +- +0 +\S+Z +.*503.*\n$/);
 });
 
 test("a PIN that was resent too often is refused with the time after which it can be resent", async () => {

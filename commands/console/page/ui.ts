@@ -156,7 +156,10 @@ const tones: Readonly<Record<string, string>> = {
     ].map(state => [state, "good"]),
   ),
   ...Object.fromEntries(
-    ["partial", "activation_pending", "stopped", "present", "revoking", "unknown"].map(state => [state, "warn"]),
+    ["partial", "activation_pending", "stopped", "paused", "present", "revoking", "unknown"].map(state => [
+      state,
+      "warn",
+    ]),
   ),
   ...Object.fromEntries(
     ["failed", "not valid", "refused", "not healthy", "given_up", "lost", "exception", "revoke_failed"].map(state => [

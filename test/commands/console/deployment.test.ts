@@ -8,7 +8,7 @@ import { consoleOf, patient } from "../../local/console/console-page.ts";
 import { call } from "../../local/host/http/raw-request.ts";
 import { startAuthHost } from "../../support/auth/host.ts";
 import { compileCache } from "../../support/host/compile-cache.ts";
-import { operatedConnector } from "../operated-connector.ts";
+import { operatedConnector, tokenOf, userWithRefusedOtp } from "../operated-connector.ts";
 
 /** A deployment as its operator sees it: two addresses, and no access to peers, storage or the host. */
 const auth = await startAuthHost();
@@ -29,15 +29,10 @@ async function startConsole(core: string, connector: string, coreUrl = auth.core
   return /^Console: (\S+)$/.exec(line)?.[1] ?? "";
 }
 
-/** Creates a static API token as the tenant's administrator does. */
-async function tokenOf(url: string, role: string): Promise<string> {
-  const response = await fetch(`${url}/api-tokens`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${auth.tenantToken}`, "content-type": "application/json" },
-    body: JSON.stringify({ name: role, role }),
-  });
-  expect(response.status).toBe(201);
-  return ((await response.json()) as { readonly token: string }).token;
+/** Starts the console with static API tokens of a role. */
+async function startConsoleAs(role: string): Promise<string> {
+  const [core, connector] = [await tokenOf(auth, auth.coreUrl, role), await tokenOf(auth, auth.connectorUrl, role)];
+  return startConsole(core, connector);
 }
 
 beforeAll(async () => {
@@ -47,6 +42,8 @@ beforeAll(async () => {
   await auth.core("POST", "/users", { username: "Charles Babbage", password: "seven blue herons" });
   await auth.core("POST", "/otpkeys", { prefix: "cccccccccccb", kind: "hotp", secret: "ab".repeat(20), digits: 6 });
   await auth.core("POST", "/users/ada%20lovelace/otpkeys", { otpkey: "cccccccccccb" });
+  await userWithRefusedOtp(auth, "Grace Hopper", "cccccccccccd");
+  auth.peers.sink.fail({ kind: "refuse", status: 503, times: 1000 });
   const { shipment, ...rest } = sampleRequest;
   const created = await callConnector("POST", "/v2/credential-requests", {
     ...rest,
@@ -80,10 +77,7 @@ function expectCalm({ troubles, asked }: OpenPage, address: string): void {
 
 describe("with a token of the role `support`", () => {
   test("a help desk finds an order by its ticket, and helps a user, and is offered nothing more", async () => {
-    const address = await startConsole(
-      await tokenOf(auth.coreUrl, "support"),
-      await tokenOf(auth.connectorUrl, "support"),
-    );
+    const address = await startConsoleAs("support");
     const open = await browser.open(address, { viewport: { width: 360, height: 640 } });
     const { page } = open;
     const { main, field, press, button, fact, rows, outcome, confirm, viewed, go } = consoleOf(page);
@@ -108,11 +102,20 @@ describe("with a token of the role `support`", () => {
     for (const name of ["Order", "Order a key"]) expect(await link(name).count(), name).toBe(0);
 
     await go(`request/${activeId}`, "Request");
+    await fact("Sink 1").filter({ hasText: "failed since it accepted an event" }).waitFor();
     await outcome(/^200 POST .*resend-pin$/, async () => {
       await press("Resend PIN emails");
       await page.getByRole("dialog").getByText("They go to ada@example.com.").waitFor();
       await confirm("Resend");
     });
+
+    await link("Users").click();
+    await viewed("Users");
+    await rows("Users", "Grace Hopper").getByRole("link").click();
+    const refusal = fact("Last refusal");
+    await refusal.filter({ hasText: /: wrong_otp invalid cccccccccccd \(docs\/operate\.md, / }).waitFor();
+    await refusal.getByRole("link", { name: "cccccccccccd" }).click();
+    await viewed("OTP key");
 
     await link("Users").click();
     await viewed("Users");
@@ -165,10 +168,7 @@ test("a token that is not valid and an API that does not respond are named, not 
 
 describe("the security keys of a deployment", () => {
   test("are revoked one credential, one key, and one person at a time by a help desk", async () => {
-    const address = await startConsole(
-      await tokenOf(auth.coreUrl, "support"),
-      await tokenOf(auth.connectorUrl, "support"),
-    );
+    const address = await startConsoleAs("support");
     const open = await browser.open(address);
     const { page } = open;
     const { main, field, press, button, card, rows, confirm, viewed, go } = consoleOf(page);
@@ -219,7 +219,7 @@ describe("the security keys of a deployment", () => {
 
 describe("with a token of the role `read`", () => {
   test("everything is shown and nothing can be changed", async () => {
-    const address = await startConsole(await tokenOf(auth.coreUrl, "read"), await tokenOf(auth.connectorUrl, "read"));
+    const address = await startConsoleAs("read");
     const open = await browser.open(address, { viewport: { width: 320, height: 640 } });
     const { page } = open;
     const { main, viewed, go } = consoleOf(page);
@@ -229,7 +229,13 @@ describe("with a token of the role `read`", () => {
     for (const [view, title, text] of [
       [`request/${requestId}`, "Request", "REQ0012345"],
       [`request/${activeId}`, "Request", "replaced by a new key"],
-      [`request/${replacementId}`, "Request", "It replaces a key: lost."],
+      // This role must not learn whether a guess of the password was right.
+      ["user/grace%20hopper", "User", /: wrong_credentials *\(docs/],
+      [
+        `request/${replacementId}`,
+        "Request",
+        /It replaces a key: lost\..*Sink 1 *active *\d+ calls? failed since .*, the last .*503/s,
+      ],
       ["security-keys", "Security keys", "irene@example.com"],
       ["user/ada%20lovelace", "User", "Ada Lovelace"],
       ["otpkey/cccccccccccb", "OTP key", "cccccccccccb"],

@@ -55,8 +55,10 @@ const authenticatorRequest = {
 function hostileHost({ path, query }: HttpCall): HttpAnswer {
   const deliveries = [{ sink: 1, state: probe, delivered_at: probe, error_message: probe }];
   const event = { id: probe, type: probe, time: probe, data: { key_id: probe, idp_id: probe }, deliveries };
+  const sink = { sink: 1, state: probe, failed_attempts: 1, failed_at: probe, error_message: probe };
+  const refusal = { at: probe, reason: probe, otp_outcome: probe, otpkey: probe };
   const bodies: readonly (readonly [RegExp, unknown])[] = [
-    [/^\/v2\/credential-requests\/[^/]+\/events$/, { data: [event] }],
+    [/^\/v2\/credential-requests\/[^/]+\/events$/, { data: [event], sinks: [sink] }],
     [
       /^\/v2\/credential-requests\/./,
       { data: { credential_request_id: probe, state: probe, error_message: probe, authenticators: [key], shipment } },
@@ -67,6 +69,7 @@ function hostileHost({ path, query }: HttpCall): HttpAnswer {
     ],
     [/^\/core\/users$/, [{ id: 1, name: probe }]],
     [/^\/core\/users\/1$/, { id: 1, name: probe, otpkeys: [probe], attributes }],
+    [/^\/core\/users\/1\/lock$/, { failures: 0, locked_until: null, running_attempts: 0, last_refusal: refusal }],
     [/^\/core\/otpkeys$/, [{ id: 1, prefix: probe, enabled: true }]],
     [/^\/core\/otpkeys\/./, { id: 1, prefix: probe, enabled: true, attributes }],
     [/^\/client\/status$/, { username: probe, user_id: 1, prefix: probe, _creation_time: 1, _accessed_time: 1 }],

@@ -33,7 +33,9 @@ export async function startAuthHost(
   const storage = freshStorage();
   const peers = await startPeers();
   for (const [name, value] of Object.entries(secrets)) peers.vault.set(name, value);
-  const { settings: described, tokens } = await describeSystem(storage, peers);
+  const { settings: described, tokens } = await describeSystem(storage, peers, {
+    EVENT_SINK_URLS: `${peers.sink.url}/events`,
+  });
   const host = await startHostProcess(tokens.core, { ...described, ...settings });
   atEndOfFile(async () => {
     await host.kill();

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type {
   PasswordCode as IssuedCode,
+  LastRefusal,
   Lock as LockView,
   OtpKey,
   User as UserView,
@@ -128,7 +129,7 @@ function Lock({ path }: { path: string }) {
         html`<${FactList} rows=${{
           "Last refusal":
             lock.last_refusal &&
-            html`${time(lock.last_refusal.at)}: <code>${lock.last_refusal.reason} ${lock.last_refusal.otp_outcome} ${lock.last_refusal.otpkey}</code> (docs/operate.md, “A user cannot sign in”)`,
+            html`${time(lock.last_refusal.at)}: <code>${lock.last_refusal.reason}</code> ${refusedOtp(lock.last_refusal)} (docs/operate.md, “A user cannot sign in”)`,
           "Failed sign-ins": lock.failures,
           "Locked until": time(lock.locked_until ?? undefined) ?? "Not locked",
           "Running attempts": lock.running_attempts,
@@ -137,6 +138,11 @@ function Lock({ path }: { path: string }) {
     <div class="buttons"><${Button} label="Unlock" needs="core.support" run=${() => callHost("POST", `${path}/unlock`, { body: {} })} /></div>
   <//>`;
 }
+
+/** Why the OTP was refused, and the OTP key that it belongs to. */
+const refusedOtp = ({ otp_outcome, otpkey }: LastRefusal) =>
+  otp_outcome !== undefined &&
+  html`<code>${otp_outcome}</code> ${otpkey !== undefined && html`<a href=${`#/otpkey/${segment(otpkey)}`}><code>${otpkey}</code></a>`}`;
 
 function Validation({ path }: { path: string }) {
   const [result, setResult] = useState<ValidationResult>();

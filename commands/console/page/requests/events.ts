@@ -1,30 +1,36 @@
+import type { EventSink, RequestEvent } from "../../../../docs/openapi/connector.ts";
 import { callHost, readHost, segment } from "../calls.ts";
 import { Button } from "../forms/button.ts";
-import { Badge, html, time } from "../ui.ts";
+import { refusalOf } from "../outcomes/refusal.ts";
+import { Badge, Card, counted, FactList, html, time } from "../ui.ts";
 
-interface Delivery {
-  readonly sink: number;
-  readonly state: string;
-  readonly delivered_at?: string;
-  readonly attempts?: number;
-  readonly next_attempt_at?: string;
-  readonly error_message?: string;
+interface EventsOfRequest {
+  readonly data: readonly RequestEvent[];
+  readonly sinks: readonly EventSink[];
 }
 
-/** An event of a credential request, with its deliveries to event sinks. */
-export interface RequestEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly time: string;
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly deliveries: readonly Delivery[];
+/** Reads the events of a request, and the state of each event sink. Throws if that is refused. */
+export async function readEvents(requestPath: string, signal: AbortSignal): Promise<EventsOfRequest> {
+  const outcome = await readHost<EventsOfRequest>(`${requestPath}/events`, signal);
+  if (outcome.status !== 200) throw new Error(refusalOf(outcome));
+  return outcome.body;
 }
 
-/** Returns the events of a request; none if the host has no event sink. */
-export async function readEvents(requestPath: string, signal: AbortSignal): Promise<readonly RequestEvent[]> {
-  const { status, body } = await readHost<{ data?: readonly RequestEvent[] }>(`${requestPath}/events`, signal);
-  return status === 200 ? (body.data ?? []) : [];
-}
+/** Whether each event sink gets events, over all requests. */
+export const SinkStates = ({ sinks }: { sinks: readonly EventSink[] }) =>
+  html`<${Card} title="Event sinks" hint="Over all requests.">
+    <${FactList} rows=${Object.fromEntries(sinks.map(each => [`Sink ${each.sink}`, sinkState(each)]))} />
+  <//>`;
+
+const sinkState = ({ state, paused_until, stopped_at, failed_attempts, failed_at, error_message }: EventSink) =>
+  html`<${Badge} state=${state} /> ${paused_until !== undefined && html`until ${time(paused_until)}`} ${time(stopped_at)}
+    ${
+      failed_attempts !== undefined &&
+      (failed_attempts > 0
+        ? html`<div class="hint">${counted(failed_attempts, "call")} failed since it accepted an event, the last ${time(failed_at)}:</div>
+            <div class="problem">${error_message}</div>`
+        : html`<div class="hint">It gets events again. A call failed last ${time(failed_at)}: ${error_message}</div>`)
+    }`;
 
 /** An event with its deliveries. Those that have ended can be sent again. */
 export function EventContent({ event, requestPath }: { event: RequestEvent; requestPath: string }) {

@@ -4,7 +4,7 @@ import { Button, Copy } from "../forms/button.ts";
 import { type AuthenticatorRequest, hasEnded, type Mail, type Shipment, type ViewProps } from "../model.ts";
 import { refusalOf } from "../outcomes/refusal.ts";
 import { Badge, Card, code, FactList, html, Json, Page, shownLive, time, useLive } from "../ui.ts";
-import { readEvents } from "./events.ts";
+import { readEvents, SinkStates } from "./events.ts";
 import { Keys } from "./keys.ts";
 import { nextStep, playToTheEnd, type Situation } from "./next-step.ts";
 import { Authenticator } from "./on-site.ts";
@@ -89,8 +89,9 @@ export function Request({ argument: id, facts, choices }: ViewProps) {
                 ${data.onSite.map(each => html`<${Authenticator} key=${each.id} request=${each} choices=${choices} />`)}
                 <${Recipient} recipient=${story.data?.recipient} contacts=${contactsOf(data.request)} />
                 ${data.request.shipment && html`<${ShipmentCard} ordered=${data.request.shipment} shipment=${data.shipment} choices=${choices} isSimulated=${isSimulated} />`}
+                ${shownLive(sent, ({ sinks }) => sinks.length > 0 && html`<${SinkStates} sinks=${sinks} />`)}
               </div>
-              <div>${shownLive(story, ({ events, mails }) => html`<${Timeline} events=${events} mails=${mails} sent=${sent.data ?? []} requestPath=${path} facts=${facts} />`)}</div>
+              <div>${shownLive(story, ({ events, mails }) => html`<${Timeline} events=${events} mails=${mails} sent=${sent.data?.data ?? []} requestPath=${path} facts=${facts} />`)}</div>
             </div>
             <details class="card"><summary>As the API answers it</summary><${Json} value=${data.request} label="The request" /></details>`,
     )}

@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
+import type { RequestEvent } from "../../../../docs/openapi/connector.ts";
 import { curlOf, segment } from "../calls.ts";
 import { Copy } from "../forms/button.ts";
 import type { Facts, Mail } from "../model.ts";
 import { Badge, Card, html, Json, time } from "../ui.ts";
-import { EventContent, type RequestEvent } from "./events.ts";
+import { EventContent } from "./events.ts";
 
 export interface TimelineEvent {
   readonly id: number;
