@@ -40,7 +40,7 @@ export interface ThrottleLimits {
   readonly maxWaitMs: number;
   /** Age at which a reservation counts as a failure. */
   readonly reservationMs: number;
-  /** Age of the last failure at which all failures expire. Not shorter than the maximum wait. */
+  /** Age of the last failure at which all failures expire, and of the last refusal. Not shorter than the maximum wait. */
   readonly keepMs: number;
 }
 
@@ -125,14 +125,18 @@ export function throttleExpiry(
   return last === undefined ? undefined : plus(last, limits.keepMs);
 }
 
-/** Returns the throttle at this moment: expired reservations become failures, expired failures are removed. */
+/**
+ * Returns the throttle at this moment: expired reservations become failures, expired failures and an expired refusal are
+ * removed.
+ */
 function applyExpiry(throttle: Throttle, now: Instant, limits: ThrottleLimits): Throttle {
   const isOld = ({ at }: Reservation) => between(at, now) > limits.reservationMs;
   const expired = throttle.reservations.filter(isOld).map(({ at }) => plus(at, limits.reservationMs));
   const open = throttle.reservations.filter(reservation => !isOld(reservation));
-  const counted = withFailures(throttle, expired, open);
-  const { failedAt } = counted;
-  return failedAt !== undefined && between(failedAt, now) >= limits.keepMs ? withoutFailures(counted) : counted;
+  const isOver = (at: Instant) => between(at, now) >= limits.keepMs;
+  const { lastRefusal, ...counted } = withFailures(throttle, expired, open);
+  const current = { ...counted, ...(lastRefusal && !isOver(lastRefusal.at) && { lastRefusal }) };
+  return current.failedAt !== undefined && isOver(current.failedAt) ? withoutFailures(current) : current;
 }
 
 const withoutFailures = ({ failedAt: _, ...throttle }: Throttle): Throttle => ({ ...throttle, failures: 0 });

@@ -1,8 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  lockAt,
   noFailures,
   recordFailure,
+  recordRefusal,
   recordSuccess,
   reserve,
   type Throttle,
@@ -135,6 +137,16 @@ describe("a throttle's end", () => {
     expect(throttleExpiry(noFailures, limits)).toBeUndefined();
     expect(throttleExpiry(failedTimes(3), limits)).toBe(at(days(1)));
     expect(throttleExpiry(reserved(failedTimes(3), "a", at(hours(2))), limits)).toBe(at(hours(26) + seconds(30)));
+  });
+
+  it("is a day after the last refusal too, which is shown until then, also after attempts that succeed", () => {
+    const lastRefusal = { at: start, reason: "wrong_otp", otpOutcome: "replayed", prefix: "vvccccbcdeft" };
+    const refused = recordRefusal(noFailures, lastRefusal);
+    expect(throttleExpiry(refused, limits)).toBe(at(days(1)));
+    const later = recordSuccess(reserved(refused, "a", at(hours(23))), "a", at(hours(23)), limits);
+    expect(throttleExpiry(later, limits)).toBe(at(days(1)));
+    expect(lockAt(later, at(days(1) - 1), limits).lastRefusal).toEqual(lastRefusal);
+    expect(lockAt(later, at(days(1)), limits)).toEqual({ failures: 0, runningAttempts: 0 });
   });
 });
 

@@ -133,7 +133,7 @@ describe("a disabled user", () => {
 describe("the view of a user", () => {
   const refusalOf = async (user: MadeUser) => (await view(user)).last_refusal;
 
-  it("has the time and the reason of the last refused sign-in until a day later", async () => {
+  it("has the time and the reason of the last refused sign-in until it is unlocked", async () => {
     const [user, key] = await auth.makeOwner(hotpKey());
     const { name: username, password } = user;
     expect(await view(user)).not.toHaveProperty("last_refusal");
@@ -169,13 +169,21 @@ describe("the view of a user", () => {
   });
 
   it("also of one on a remembered device, which locks the device alone", async () => {
-    const user = await auth.makeUser();
+    const [user, key] = await auth.makeOwner(hotpKey());
     const { name: username, password } = user;
-    const { body } = await auth.post("/client/login", { username, password, remember_device: "true" });
+    const { body } = await auth.post("/client/login", {
+      username,
+      password,
+      otp: key.otp(0),
+      remember_device: "true",
+    });
     const headers = { "x-service-device": (body as { device: string }).device };
     await auth.post("/client/authenticate", { username, password: "wrong" }, headers);
     expect(auth.events("authentication").at(-1)).toMatchObject({ device: true });
     expect(await refusalOf(user)).toMatchObject({ reason: "wrong_password" });
+    await auth.post("/client/authenticate", { username, password, otp: key.otp(0) }, headers);
+    const refusal = { reason: "wrong_otp", otp_outcome: "replayed", otpkey: key.prefix };
+    expect(await refusalOf(user)).toMatchObject(refusal);
     expect((await auth.get(`/core/users/${username}/lock`)).body).toMatchObject({ failures: 0 });
   });
 
