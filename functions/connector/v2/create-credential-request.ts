@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { evenIfInvalid } from "../../../lib/connector/api/field-rules.ts";
 import { createBodyV2, withDefaults } from "../../../lib/connector/api/v2/body-to-draft.ts";
-import { decidableV2 } from "../../../lib/connector/api/v2/create-partial.ts";
 import { created, createdV2 } from "../../../lib/connector/api/v2/created.ts";
+import { partialDraftV2 } from "../../../lib/connector/api/v2/partial-draft.ts";
 import { requestProblems } from "../../../lib/connector/create/check-request.ts";
 import { createOnce } from "../../../lib/connector/create/create-once.ts";
 import { dryRun } from "../../../lib/connector/create/dry-run.ts";
@@ -67,7 +67,7 @@ export const createCredentialRequest = endpoint({
   query,
   headers: idempotencyKey,
   body: createBodyV2,
-  alsoCheck: ({ body }, context: ConnectorContext) => requestProblems(decidableV2(body), context),
+  alsoCheck: ({ body }, context: ConnectorContext) => requestProblems(partialDraftV2(body), context),
   answers: {
     200: { description: "With `dry_run`: nothing is known that prevents the request.", schema: plan },
     201: { description: "The request is accepted.", headers: ["location", "idempotent-replayed"], schema: createdV2 },

@@ -1,5 +1,5 @@
 import { Fault, invalidRequest, type Problem } from "../../platform/fault.ts";
-import type { Decidable } from "../api/v2/create-partial.ts";
+import type { PartialDraft } from "../api/v2/partial-draft.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idps } from "../idp/contract.ts";
 import type { RequestDraft } from "../model/draft.ts";
@@ -24,7 +24,7 @@ export function checkRequest(draft: RequestDraft, deps: SettingDeps): void {
 }
 
 /** Returns the problems of a request that depend on the deployment's settings: enrollment service, IdPs, PIN email domains and PIN length. */
-export const requestProblems = (draft: Decidable, deps: SettingDeps): readonly Problem[] => [
+export const requestProblems = (draft: PartialDraft, deps: SettingDeps): readonly Problem[] => [
   ...enrollmentProblems(draft, deps.rfpr),
   ...idpProblems(draft, deps.idps),
   ...pinMailProblems(draft, deps.pinMailDomains),
@@ -58,7 +58,7 @@ export function deliveryLimitViolations({ recipient, shipment }: Pick<RequestDra
 }
 
 /** Returns a problem if the request has authenticators and the deployment has no enrollment service. */
-const enrollmentProblems = ({ keys, pathOf }: Decidable, rfpr: ConnectorDeps["rfpr"]): readonly Problem[] =>
+const enrollmentProblems = ({ keys, pathOf }: PartialDraft, rfpr: ConnectorDeps["rfpr"]): readonly Problem[] =>
   rfpr === undefined && keys.some(isOnSite)
     ? [
         {
@@ -69,7 +69,7 @@ const enrollmentProblems = ({ keys, pathOf }: Decidable, rfpr: ConnectorDeps["rf
     : [];
 
 /** Returns a problem for each PIN that is shorter than the deployment allows. The security keys of one item share the field. */
-function pinLengthProblems({ keys, pathOf }: Decidable, minLength: number): readonly Problem[] {
+function pinLengthProblems({ keys, pathOf }: PartialDraft, minLength: number): readonly Problem[] {
   const short = keys.filter(({ pinRequest }) => pinRequest !== undefined && pinRequest.length < minLength);
   const paths = new Set(short.map(({ id }) => pathOf({ field: "pinLength", keyId: id })));
   return [...paths].map(path => ({
@@ -79,7 +79,7 @@ function pinLengthProblems({ keys, pathOf }: Decidable, minLength: number): read
 }
 
 /** Returns a problem for each credential whose IdP is not configured, or whose relying party is not that of the IdP. */
-function idpProblems({ keys, pathOf }: Decidable, idps: Idps): readonly Problem[] {
+function idpProblems({ keys, pathOf }: PartialDraft, idps: Idps): readonly Problem[] {
   const found = keys.flatMap(({ id: keyId, credentials }) =>
     credentials.flatMap(({ idpId, relyingPartyId }, index): Problem[] => {
       const idp = idps.get(idpId ?? idps.defaultId);
@@ -96,7 +96,7 @@ function idpProblems({ keys, pathOf }: Decidable, idps: Idps): readonly Problem[
 export const notConfigured = "is not a configured identity provider";
 
 /** Returns a problem for each address of a create that no PIN email may go to. */
-const pinMailProblems = ({ emailsTo, pathOf }: Decidable, domains: readonly string[]): readonly Problem[] =>
+const pinMailProblems = ({ emailsTo, pathOf }: PartialDraft, domains: readonly string[]): readonly Problem[] =>
   emailsTo.flatMap((email, index) =>
     isMailable(email, domains)
       ? []

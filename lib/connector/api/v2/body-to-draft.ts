@@ -5,7 +5,7 @@ import type { ShipmentOrder } from "../../model/request.ts";
 import { authenticatorKeyId, shipmentKeyId } from "../../model/security-key.ts";
 import { mailingAddressOf } from "../address.ts";
 import { type BodyV2, bodyV2 } from "./create-body.ts";
-import { pathInV2 } from "./create-partial.ts";
+import { pathInV2 } from "./partial-draft.ts";
 
 type Shipment = NonNullable<BodyV2["shipment"]>;
 type ShipmentItem = Shipment["shipment_items"][number];

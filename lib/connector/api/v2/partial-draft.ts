@@ -5,8 +5,8 @@ import { defaultPinLength, nonEmptyLine, pinLength, requestLimits } from "../fie
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What of a request the deployment's settings decide about. */
-export type Decidable = Pick<RequestDraft, "emailsTo" | "pathOf"> & {
+/** The fields of a request that the settings of the deployment can refuse. */
+export type PartialDraft = Pick<RequestDraft, "emailsTo" | "pathOf"> & {
   readonly keys: readonly (Pick<RequestDraft["keys"][number], "id" | "provisioning"> & {
     readonly credentials: readonly Omit<RequestDraft["keys"][number]["credentials"][number], "userId">[];
     readonly pinRequest?: { readonly length: number };
@@ -17,7 +17,7 @@ export type Decidable = Pick<RequestDraft, "emailsTo" | "pathOf"> & {
  * Returns what can be read of a version 2 create body that does not fit its schema, so that all its problems are reported at once
  * (decision C1). Leaves out every value that the schema refuses, and a list over its limit as a whole.
  */
-export function decidableV2(body: unknown): Decidable {
+export function partialDraftV2(body: unknown): PartialDraft {
   const { shipment, authenticators, enrollment_contacts } = fieldsOf(body);
   const keys = [
     ...listOf(fieldsOf(shipment).shipment_items, requestLimits.keys).map((item, index) => ({
@@ -43,7 +43,7 @@ export function decidableV2(body: unknown): Decidable {
 const credentialFields = { idp: "idp_id", relyingParty: "relying_party_id", user: "user_id" };
 
 /** Returns the path of a field as the caller wrote it. */
-export function pathInV2(location: DraftLocation, keys: Decidable["keys"]): string {
+export function pathInV2(location: DraftLocation, keys: PartialDraft["keys"]): string {
   if (location.field === "emailTo") return `enrollment_contacts.emails_to[${location.index}]`;
   if (location.field === "authenticators") return "authenticators";
   const ofShipment = keys.find(({ id }) => id === location.keyId)?.provisioning === "shipped";
@@ -62,7 +62,7 @@ const credentialsOf = (key: unknown) =>
   listOf(fieldsOf(key).credentials, requestLimits.credentialsPerKey).map(credential => {
     const { idp_id, relying_party_id } = fieldsOf(credential);
     const idpId = idpIdField.safeParse(idp_id);
-    // Of an IdP that is not readable no relying party is judged.
+    // Without a valid IdP there is nothing with which to compare the relying party.
     if (!idpId.success) return {};
     const relyingPartyId = relyingPartyIdField.safeParse(relying_party_id).data;
     return omitUndefined({ idpId: idpId.data ?? undefined, relyingPartyId: relyingPartyId ?? undefined });

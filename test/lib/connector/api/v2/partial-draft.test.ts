@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { decidableV2 } from "../../../../../lib/connector/api/v2/create-partial.ts";
+import { partialDraftV2 } from "../../../../../lib/connector/api/v2/partial-draft.ts";
 
 describe("a version 2 body that does not fit its schema", () => {
   test("is read as far as it can be, each part at its own position", () => {
@@ -11,7 +11,7 @@ describe("a version 2 body that does not fit its schema", () => {
       },
       authenticators: [{ credentials: "none" }, { credentials: [{ relying_party_id: "keys.example" }] }],
     };
-    expect(decidableV2(sent)).toEqual({
+    expect(partialDraftV2(sent)).toEqual({
       pathOf: expect.any(Function),
       emailsTo: ["ada@example.com", "", "bob@example.com"],
       keys: [
@@ -25,14 +25,14 @@ describe("a version 2 body that does not fit its schema", () => {
 
   test("judges no relying party of an IdP that is not readable", () => {
     const credentials = [{ idp_id: "", relying_party_id: "other.example" }];
-    expect(decidableV2({ authenticators: [{ credentials }] }).keys[0]?.credentials).toEqual([{}]);
+    expect(partialDraftV2({ authenticators: [{ credentials }] }).keys[0]?.credentials).toEqual([{}]);
   });
 
   test("may be anything, and nothing is read of a list that is too long", () => {
-    fc.assert(fc.property(fc.anything(), body => void decidableV2(body)));
+    fc.assert(fc.property(fc.anything(), body => void partialDraftV2(body)));
     const items = (keys: number, credentials: number) => Array(keys).fill({ credentials: Array(credentials).fill({}) });
     const read = (keys: number, credentials: number) =>
-      decidableV2({ shipment: { shipment_items: items(keys, credentials) } }).keys.flatMap(key => key.credentials)
+      partialDraftV2({ shipment: { shipment_items: items(keys, credentials) } }).keys.flatMap(key => key.credentials)
         .length;
     expect([read(50, 20), read(51, 20), read(50, 21)]).toEqual([1000, 0, 0]);
   });
