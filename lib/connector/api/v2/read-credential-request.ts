@@ -1,50 +1,15 @@
 import * as z from "zod";
 import { type Caller, hasRole } from "../../../platform/caller.ts";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import { credentialMessage, shownState } from "../../model/credential.ts";
 import { type LoadedRequest, valuesOf } from "../../model/loaded-request.ts";
 import type { CredentialRequest, Shipment, ShipmentOrder } from "../../model/request.ts";
 import { externalIdOf } from "../../model/request-lists.ts";
-import { type Credential, displayName, pinMailMessage, type SecurityKey } from "../../model/security-key.ts";
+import type { SecurityKey } from "../../model/security-key.ts";
 import { deliveryProblem, deliveryStateOf, deliveryStates } from "../../model/shipment.ts";
-import { isTerminal, requestStates, securityKeyStates, shownCredentialStates } from "../../model/states.ts";
+import { isTerminal, requestStates } from "../../model/states.ts";
 import { replacesFields } from "../../replace/replacement.ts";
-import { readRevocation, revocationV2 } from "./read-revocation.ts";
+import { readSecurityKey, securityKeyV2 } from "./read-security-key.ts";
 import { replacesV2 } from "./replaces.ts";
-
-const credentialV2 = z.lazy(() =>
-  z
-    .object({
-      idp_id: z.string().describe("The IdP that the credential is for."),
-      relying_party_id: z.string().optional().describe("As asked for, then as the IdP has it."),
-      user_id: z.string().describe("The user at the relying party."),
-      state: z
-        .enum(shownCredentialStates)
-        .describe(
-          "`activation_pending`: on the key, not yet accepted by the IdP. `revoking`: being removed there. `revoked`: " +
-            "removed. `revoke_failed`: not tried again; revoke it once more.",
-        ),
-      retryable_until: z.iso.datetime().optional().describe("Until then a failing activation is tried again."),
-      error_message: z.string().optional().describe("The last error of the activation or of the PIN email."),
-      revocation: revocationV2.optional().describe("Present where the removal at the IdP was asked for."),
-    })
-    .meta({ id: "Credential", description: "A credential on a security key, for one user at one identity provider." }),
-);
-
-const keyV2 = z.lazy(() =>
-  z
-    .object({
-      id: z.string().describe("Names the key within its request."),
-      name: z.string().describe("Custom name, or `Pre-Reg Key`."),
-      serial_number: z.string().optional().describe("Serial number, once the key maker or the enrollment reports it."),
-      state: z
-        .enum(securityKeyStates)
-        .describe("`processing` while any credential is open; `partial`: some are active, some are not."),
-      credentials: z.array(credentialV2).describe("In the order of the create."),
-      replaced_by: z.string().optional().describe("The latest request whose keys replace this one, unless it failed."),
-    })
-    .meta({ id: "SecurityKey", description: "A security key or app passkey of a request." }),
-);
 
 const mailingAddressV2 = z.lazy(() =>
   z
@@ -65,7 +30,7 @@ const fields = () => ({
   state: z.enum(requestStates).describe("`received` until all orders are placed, `started` until every key has ended."),
   error_message: z.string().optional().describe("Reason for the current state."),
   replaces: replacesV2.optional().describe("The key that the keys of the request replace."),
-  authenticators: z.array(keyV2).optional().describe("Keys or passkeys that are programmed on site."),
+  authenticators: z.array(securityKeyV2).optional().describe("Keys or passkeys that are programmed on site."),
   shipment: z
     .object({
       shipment_id: z.string().optional().describe("The delivery service's id. Absent until it has taken the order."),
@@ -94,7 +59,7 @@ const fields = () => ({
         })
         .optional()
         .describe("Where the parcel is, once it is shipped. It changes also after the request has ended."),
-      shipment_items: z.array(keyV2).describe("Keys that are programmed and shipped."),
+      shipment_items: z.array(securityKeyV2).describe("Keys that are programmed and shipped."),
       mailing_address: mailingAddressV2.describe("Where the keys go."),
     })
     .optional()
@@ -130,7 +95,7 @@ export const listedV2 = z.lazy(() =>
 export function readV2(request: CredentialRequest, keys: readonly SecurityKey[]): z.output<typeof credentialRequestV2> {
   const { recipient } = request;
   const of = (provisioning: SecurityKey["provisioning"]) =>
-    keys.filter(key => key.provisioning === provisioning).map(readKey);
+    keys.filter(key => key.provisioning === provisioning).map(readSecurityKey);
   const authenticators = of("on_site");
   const shipment = request.delivery?.shipment;
   return omitUndefined({
@@ -173,29 +138,6 @@ export function readListed(loaded: LoadedRequest): z.output<typeof listedV2> {
   const { request, keys } = valuesOf(loaded);
   return { ...readV2(request, keys), created_at: request.createdAt };
 }
-
-const readKey = (key: SecurityKey): z.output<typeof keyV2> =>
-  omitUndefined({
-    id: key.id,
-    name: displayName(key),
-    serial_number: key.serial,
-    state: key.state,
-    credentials: key.credentials.map(credential => readCredential(credential, key)),
-    replaced_by: key.replacedBy?.requestId,
-  });
-
-/** Returns a credential as in reads. A failed PIN email does not change states, so it is shown at the active credentials (C14). */
-const readCredential = (credential: Credential, key: SecurityKey): z.output<typeof credentialV2> =>
-  omitUndefined({
-    idp_id: credential.idpId,
-    relying_party_id: credential.relyingPartyId,
-    user_id: credential.userId,
-    state: shownState(credential),
-    retryable_until: isTerminal(credential.state) ? undefined : credential.retryableUntil,
-    error_message:
-      credentialMessage(credential, key) ?? (credential.state === "active" ? pinMailMessage(key.mail) : undefined),
-    revocation: credential.revocation && readRevocation(credential.revocation),
-  });
 
 const readAddress = (address: ShipmentOrder["mailingAddress"]): z.output<typeof mailingAddressV2> =>
   omitUndefined({
