@@ -16,7 +16,7 @@ export interface AuthDeps extends AuthStore {
   readonly sealer: Sealer;
   readonly otpPeers: OtpPeers;
   readonly deviceTokens: ReturnType<typeof createDeviceTokens>;
-  /** Tokens that set a new password (`changeRequired`). */
+  /** Tokens that set a new password (`changeRequired`), with the contents of device tokens. */
   readonly changeTokens: ReturnType<typeof createDeviceTokens>;
   readonly keyedHash: KeyedHash;
   readonly rules: ReturnType<typeof toAuthRules>;

@@ -9,7 +9,7 @@ import { attributeHint, readHint, removeHint, writeHint } from "../storage/hints
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey, newWriteId } from "../storage/tables.table.ts";
 import type { AttributeOwner } from "../store.ts";
-import { isMeant, locateUser, readUser } from "../users/names.table.ts";
+import { locateUser, matchesUserRef, readUser } from "../users/names.table.ts";
 import { readUserRows, userIn } from "../users/user-rows.table.ts";
 import type { UserRef } from "../users/username.ts";
 import { attributeColumns, attributesIn, attributesRow } from "./attribute-rows.table.ts";
@@ -60,7 +60,7 @@ export function attributeTable(tables: AuthTables) {
 async function readOfUser(tables: AuthTables, userRef: UserRef, id: number): Promise<Stored<Attributes> | undefined> {
   const { user, attributes } = await readUserRows(tables, id);
   const own = userIn(user)?.value;
-  if (own === undefined || attributes === undefined || !isMeant(userRef, own)) return undefined;
+  if (own === undefined || attributes === undefined || !matchesUserRef(userRef, own)) return undefined;
   return { value: attributesIn(attributes), version: attributes.etag };
 }
 

@@ -8,7 +8,7 @@ import { holderHint, holderPrefix, readHint, removeHint } from "../storage/hints
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idAtEnd, idKey, schemaVersion } from "../storage/tables.table.ts";
 import { maxAssignedKeys, type User } from "../store.ts";
-import { barUser, isMeant, locateUser, newPatience, readUser } from "../users/names.table.ts";
+import { barUser, locateUser, matchesUserRef, readUser, waitOncePerVersion } from "../users/names.table.ts";
 import { replaceUser, touchAction, userIn, userRow } from "../users/user-rows.table.ts";
 import type { UserRef } from "../users/username.ts";
 import { keyPartition, keyRow } from "./key-rows.table.ts";
@@ -32,7 +32,7 @@ export async function addAssignment(
   { onlyIfFree = false, epoch }: AssignOptions = {},
 ): Promise<"assigned" | "no_user" | "no_key" | "taken" | "too_many"> {
   const { otpkeys } = tables;
-  const wait = newPatience(tables);
+  const wait = waitOncePerVersion(tables);
   const readKey = async (): Promise<readonly Row[]> => {
     const partitionKey = keyPartition(prefix);
     if (onlyIfFree) return Array.fromAsync(otpkeys.query({ partitionKey, from: keyRow }));
@@ -89,7 +89,7 @@ const hasKey = ({ value }: Stored<User>, { prefix, id }: { readonly prefix: stri
 
 async function readMeant(tables: AuthTables, userRef: UserRef, id: number): Promise<Stored<User> | undefined> {
   const user = await readUser(tables, { by: "id", id });
-  return user && isMeant(userRef, user.value) ? user : undefined;
+  return user && matchesUserRef(userRef, user.value) ? user : undefined;
 }
 
 /** Number of holders that are checked. More are not left of unfinished calls: many users share the OTP key. */
@@ -103,7 +103,7 @@ async function freeKey(
   tables: AuthTables,
   holders: readonly Row[],
   key: { readonly prefix: string; readonly id: number },
-  wait: ReturnType<typeof newPatience>,
+  wait: ReturnType<typeof waitOncePerVersion>,
 ): Promise<boolean> {
   if (holders.length > maxChecked) return false;
   const found = await Promise.all(

@@ -28,8 +28,10 @@ const tagBytes = 32;
 const tokenLength = Math.ceil(((bodyBytes + tagBytes) * 4) / 3);
 
 /**
- * Creates and checks device tokens. Their key is derived from the current password pepper, so that every host has the
- * same one, and no token is stored. Tokens become invalid when the pepper is rotated.
+ * Creates and checks device tokens, or password change tokens, which have the same contents. Their key is derived from the
+ * current password pepper, so that every host has the same one, and no token is stored. Tokens become invalid when the pepper is
+ * rotated.
+ * @param purpose separates the keys, so that a token of one purpose is invalid for the other
  */
 export function createDeviceTokens(
   pepper: Pick<KeyRing, "current">,

@@ -7,13 +7,13 @@ import { sendNotices } from "../storage/notices.table.ts";
 import type { AuthTables } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
 import {
-  isMeant,
   locateUser,
-  newPatience,
+  matchesUserRef,
   readName,
   readUser,
   releaseName,
   removeName,
+  waitOncePerVersion,
   writeName,
 } from "./names.table.ts";
 import { replaceUser } from "./user-rows.table.ts";
@@ -32,12 +32,12 @@ export async function changeUsername(
   const id = await locateUser(tables, userRef);
   if (id === undefined) return "no_user";
   const epoch = newEpoch(tables.random);
-  const wait = newPatience(tables);
+  const wait = waitOncePerVersion(tables);
   const self = { by: "id", id } as const;
   let isFirst = true;
   return retryOnConflict(async () => {
     const user = await readUser(tables, self);
-    if (user === undefined || (isFirst && !isMeant(userRef, user.value))) return "no_user";
+    if (user === undefined || (isFirst && !matchesUserRef(userRef, user.value))) return "no_user";
     isFirst = false;
     const former = foldUsername(user.value.name);
     const commit = () =>

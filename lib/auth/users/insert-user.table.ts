@@ -13,7 +13,7 @@ import { newEpoch, newUserId } from "../storage/ids.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey } from "../storage/tables.table.ts";
 import type { User } from "../store.ts";
-import { newPatience, readName, releaseName, writeName } from "./names.table.ts";
+import { readName, releaseName, waitOncePerVersion, writeName } from "./names.table.ts";
 import { userIn, userParts, userRow } from "./user-rows.table.ts";
 import type { Username } from "./username.ts";
 
@@ -44,7 +44,7 @@ export async function insertUser(
   const { name, folded } = username;
   const epoch = newEpoch(random);
   const latest = plus(now(), maxDurationMs);
-  const wait = newPatience(tables);
+  const wait = waitOncePerVersion(tables);
   const newId = () => {
     const id = newUserId(now(), random);
     const password = passwordOf?.(id);

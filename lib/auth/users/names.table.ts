@@ -42,19 +42,19 @@ export async function writeName(
 export const removeName = ({ names }: AuthTables, folded: string, { version }: Pick<Stored<unknown>, "version">) =>
   names.remove(namePartition(folded), nameRow, version);
 
-/** Returns the id of the user who is meant; undefined for a name that leads to none. */
+/** Returns the id in a reference, or the id to which its name leads; undefined for a name without a row. */
 export const locateUser = async (tables: AuthTables, userRef: UserRef): Promise<number | undefined> =>
   userRef.by === "id" ? userRef.id : (await readName(tables, userRef.folded))?.value.id;
 
-/** Returns whether a user is the one who is meant. A name row may be left of an unfinished call. */
-export const isMeant = (userRef: UserRef, { name }: User): boolean =>
+/** Returns whether a user has the id or the name of a reference. An unfinished call can leave a name row that leads to another user. */
+export const matchesUserRef = (userRef: UserRef, { name }: User): boolean =>
   userRef.by === "id" || foldUsername(name) === userRef.folded;
 
-/** Reads the row `user` of the user who is meant. */
+/** Reads the row `user` of the user to whom a reference leads. */
 export async function readUser(tables: AuthTables, userRef: UserRef): Promise<Stored<User> | undefined> {
   const id = await locateUser(tables, userRef);
   const user = id === undefined ? undefined : userIn(await tables.users.get(idKey(id), userRow));
-  return user && isMeant(userRef, user.value) ? user : undefined;
+  return user && matchesUserRef(userRef, user.value) ? user : undefined;
 }
 
 /** Minimum time that the writer of a hint gets to make it true. */
@@ -65,7 +65,7 @@ const finishMs = 100;
  * waited for that version before. Without the wait, several calls that want one name could displace each other for ever. The times
  * are random and grow, so that one of the calls finishes.
  */
-export function newPatience({ sleep, random }: AuthTables) {
+export function waitOncePerVersion({ sleep, random }: AuthTables) {
   const known = new Set<string>();
   return async (version: string): Promise<boolean> => {
     if (known.has(version)) return false;
@@ -86,7 +86,7 @@ export async function releaseName(
   tables: AuthTables,
   folded: string,
   row: Stored<NameRow>,
-  wait: ReturnType<typeof newPatience>,
+  wait: ReturnType<typeof waitOncePerVersion>,
 ): Promise<Stored<User> | "free" | typeof conflict> {
   const { users } = tables;
   const { id } = row.value;

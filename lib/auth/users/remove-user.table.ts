@@ -7,7 +7,7 @@ import { attributesIn } from "../attributes/attribute-rows.table.ts";
 import { indexHints, removeHint } from "../storage/hints.table.ts";
 import { sendNotices } from "../storage/notices.table.ts";
 import { type AuthTables, idKey, newWriteId } from "../storage/tables.table.ts";
-import { isMeant, locateUser, readName, removeName } from "./names.table.ts";
+import { locateUser, matchesUserRef, readName, removeName } from "./names.table.ts";
 import {
   goneColumns,
   isGone,
@@ -45,7 +45,7 @@ export async function removeUser(tables: AuthTables, userRef: UserRef): Promise<
     isLeft = rows.user !== undefined && user === undefined;
     // Absent after a try: that try may have succeeded, its response was lost, and another call finished the deletion.
     if (user === undefined || rows.user === undefined) return hasTried && !isLeft;
-    if (!hasTried && !isMeant(userRef, user.value)) return false;
+    if (!hasTried && !matchesUserRef(userRef, user.value)) return false;
     hasTried = true;
     const { name, otpkeys } = user.value;
     const gone = { rowKey: userRow, ...goneColumns.toColumns({ gone: true, by, name, otpkeys }) };

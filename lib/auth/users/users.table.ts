@@ -11,7 +11,7 @@ import type { Page, Range, User, UserFilter, UserSummary, UserView } from "../st
 import { changeUsername } from "./change-username.table.ts";
 import { insertUser, type NewUser } from "./insert-user.table.ts";
 import { listUsers, listUsersByName } from "./list-users.table.ts";
-import { isMeant, locateUser, readName, readUser } from "./names.table.ts";
+import { locateUser, matchesUserRef, readName, readUser } from "./names.table.ts";
 import { removeUser } from "./remove-user.table.ts";
 import { lastLoginIn, loginColumns, loginRow, readUserRows, replaceUser, userIn, userRow } from "./user-rows.table.ts";
 import type { Username, UserRef } from "./username.ts";
@@ -37,7 +37,7 @@ export function userTable(tables: AuthTables) {
       if (id === undefined) return undefined;
       const rows = await readUserRows(tables, id);
       const user = userIn(rows.user)?.value;
-      if (user === undefined || !isMeant(userRef, user)) return undefined;
+      if (user === undefined || !matchesUserRef(userRef, user)) return undefined;
       const lastLogin = lastLoginIn(rows.login);
       const code = usableCode(user.passwordCode, tables.now());
       return {
