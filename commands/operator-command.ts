@@ -23,7 +23,7 @@ interface OperatorCommand<T extends ParseArgsOptionsConfig, A extends string> {
   readonly options: T;
   /** The actions, with how many arguments each needs at least, and takes at most. */
   readonly actions: Readonly<Record<A, readonly [least: number, most: number]>>;
-  /** The options by the fields of the API that they become: a refusal names the option. */
+  /** The option of each field of the API, so that a refusal names the option that the operator typed. */
   readonly fields: Readonly<Record<string, keyof T & string>>;
 }
 
@@ -31,8 +31,8 @@ type Values<T extends ParseArgsOptionsConfig> = NonNullable<
   ReturnType<typeof readArguments<T & typeof operatorOptions>>
 >["values"];
 
-/** What the operator has typed, and the API. */
-interface Called<T extends ParseArgsOptionsConfig, A extends string> {
+/** A call of the command: its parsed arguments, and the client of the API. */
+interface Invocation<T extends ParseArgsOptionsConfig, A extends string> {
   readonly action: A;
   /** The first argument; empty if there is none. */
   readonly argument: string;
@@ -48,7 +48,7 @@ interface Called<T extends ParseArgsOptionsConfig, A extends string> {
  */
 export async function runOperatorCommand<const T extends ParseArgsOptionsConfig, A extends string>(
   command: OperatorCommand<T, A>,
-  run: (called: Called<T, A>) => Promise<void>,
+  run: (invocation: Invocation<T, A>) => Promise<void>,
 ): Promise<void> {
   const { name, help, actions, fields } = command;
   // A reader such as `head` may close the pipe early.

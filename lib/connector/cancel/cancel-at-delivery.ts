@@ -56,8 +56,8 @@ const fateAfter = ({ kind, code }: PeerFailure): CancelFate =>
 async function readBack(
   shipmentId: string,
   { delivery }: ConnectorDeps,
-): Promise<"deleted" | "there" | "produced" | undefined> {
+): Promise<"deleted" | "not_produced" | "produced" | undefined> {
   const found = await orFailure(delivery.getShipment(shipmentId));
   if (found instanceof PeerFailure) return isUnknown(found) ? "deleted" : undefined;
-  return isProduced(found.state.id) ? "produced" : "there";
+  return isProduced(found.state.id) ? "produced" : "not_produced";
 }
