@@ -34,7 +34,7 @@ Usage: [API_TOKEN=<token>] npm run requests -- <action> --url URL [options]
   show ID               show a request with its keys, credentials and shipment
   events ID             list the events of a request with their deliveries to event sinks, and the last error of each
                         sink over all requests
-  resend-pin ID         mail the PIN of every key again whose PIN is known, to the addresses that show names
+  resend-pin ID         send the PIN email of each key with a known PIN again, to the "PIN emails to" of show
   cancel ID             cancel what is not produced yet
   revoke ID [KEY [N]]   remove active credentials at their identity providers: all of a request, those of one key (KEY
                         of show), or one of them (its position #)
