@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { place } from "../../../local/checks/bicep-compiler.ts";
 import { sample } from "../cases.ts";
 import { deployed } from "../templates.ts";
+import { fine } from "./az-answers.ts";
 import { type FakeCommands, fakeCommands } from "./fake-commands.ts";
 
 /** A module of the hooks, which are plain JavaScript: a machine that deploys may have an older Node. */
@@ -63,26 +64,6 @@ const azAnswers = (answers: object) =>
     .map(([words, answer]) => `${words}=${JSON.stringify(answer)}`)
     .join("\n");
 
-/** What az answers where nothing is wrong. */
-const fine = {
-  "cloud show": { name: "AzureCloud" },
-  version: { "azure-cli": "2.90.0" },
-  "account show": {},
-  "provider list": providers.map(name => ({ name, state: "Registered" })),
-  "provider register": {},
-  "list-flexconsumption-locations": [{ name: "swedencentral" }, { name: "northeurope" }],
-  "list-flexconsumption-runtimes": [{ version: "22" }, { version: "24" }],
-  "account list-locations": [{ name: "swedencentral", zones: [{ logicalZone: "1" }] }],
-  permissions: { value: [{ actions: ["*"], notActions: [] }] },
-  "group list": [
-    { name: "rg-Sample", id: "/subscriptions/11111111-1111-4111-8111-111111111111/resourceGroups/rg-Sample" },
-  ],
-  "resource list": [],
-  "keyvault list-deleted": [],
-  "keyvault check-name": { nameAvailable: true },
-  communicationServices: { value: [] },
-};
-
 const environment = {
   AZURE_ENV_NAME: "sample",
   AZURE_SUBSCRIPTION_ID: "11111111-1111-4111-8111-111111111111",
@@ -118,7 +99,9 @@ async function ran(hook: string, answers: object = {}, more: Readonly<Record<str
 /** What a hook that must fail prints as its reason. */
 const refusal = (...run: Parameters<typeof ran>): Promise<string> =>
   ran(...run).then(
-    output => `It did not fail: ${output}`,
+    output => {
+      throw new Error(`It did not fail: ${output}`);
+    },
     (error: Error) => error.message,
   );
 

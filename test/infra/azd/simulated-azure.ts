@@ -7,6 +7,7 @@ import { appEnvironments } from "../../../local/deploy/app-environments.ts";
 import { atEndOfFile } from "../../support/run/end-of-file.ts";
 import { graphToken, simulatedGraph } from "../registration/simulated-graph.ts";
 import { deployed } from "../templates.ts";
+import { fine } from "./az-answers.ts";
 import { simulatedSite } from "./simulated-site.ts";
 
 /** The person who is signed in. */
@@ -105,7 +106,7 @@ export async function simulatedAzure() {
   };
 
   const rest = (method: string, url: string, body: string): Answer => {
-    if (url.includes("/permissions?")) return done({ value: [{ actions: ["*"], notActions: [] }] });
+    if (url.includes("/permissions?")) return done(fine.permissions);
     if (url.includes("/communicationServices?")) {
       const id = `/domains/${current().MAIL_DOMAIN}`;
       const properties = { linkedDomains: azure.isLinked ? [id] : [] };
@@ -147,13 +148,9 @@ export async function simulatedAzure() {
     const option = (name: string) => args[args.indexOf(name) + 1] ?? "";
     const commands: readonly (readonly [string, () => Answer])[] = [
       ["login", () => done([{ state: "Enabled" }])],
-      ["cloud show", () => done({ name: "AzureCloud" })],
-      ["version", () => done({ "azure-cli": "2.80.0" })],
-      ["account show", () => done({})],
       ["account get-access-token --resource https://graph.microsoft.com", () => done(graphToken)],
       ["account get-access-token --scope api://", () => done("token-of-the-api")],
       ["account get-access-token", () => done({ accessToken: "token-of-az" })],
-      ["account list-locations", () => done([{ name: "swedencentral", zones: [{ logicalZone: "1" }] }])],
       ["ad signed-in-user show", () => done(person)],
       ["ad user show --id caller@example.com", () => done(otherPerson)],
       [
@@ -171,29 +168,6 @@ export async function simulatedAzure() {
           return done({});
         },
       ],
-      [
-        "provider list",
-        () =>
-          done(
-            [
-              "App",
-              "Communication",
-              "Insights",
-              "KeyVault",
-              "ManagedIdentity",
-              "Network",
-              "OperationalInsights",
-              "Storage",
-              "Web",
-            ].map(name => ({ name: `Microsoft.${name}`, state: "Registered" })),
-          ),
-      ],
-      ["functionapp list-flexconsumption-locations", () => done([{ name: "swedencentral" }])],
-      ["functionapp list-flexconsumption-runtimes", () => done([{ version: "24" }])],
-      ["group list", () => done([])],
-      ["resource list", () => done([])],
-      ["keyvault list-deleted", () => done([])],
-      ["keyvault check-name", () => done({ nameAvailable: true })],
       ["resource show", () => siteNamed(option("--name"))],
       ["functionapp function list", () => done(site.packages.length > 0 ? ["func/health", "func/backUp"] : [])],
       [
@@ -215,7 +189,8 @@ export async function simulatedAzure() {
       ],
       ["rest", () => rest(option("--method"), option("--url"), option("--body"))],
     ];
-    return commands.find(([words]) => call.startsWith(words))?.[1]() ?? failed;
+    const usual = Object.entries(fine).find(([words]) => call.includes(words));
+    return commands.find(([words]) => call.startsWith(words))?.[1]() ?? (usual === undefined ? failed : done(usual[1]));
   };
 
   const server = createServer(async (request, response) => {
