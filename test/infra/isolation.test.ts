@@ -179,7 +179,8 @@ describe("least privilege", () => {
       const [apps, ...rest] = rulesOf(group);
       expect(rulesOf(group, "ranges")).toEqual([apps, ["Allow", "10.90.1.0/27", "443"], ...rest]);
     }
-    for (const group of ["apps", "core-endpoint"]) expect(rulesOf(group, "ranges")).toEqual(rulesOf(group));
+    expect(rulesOf("core-endpoint", "ranges")).toEqual(rulesOf("core-endpoint"));
+    for (const name of ["base", "ranges"] as const) expect(rulesOf("apps", name)).toEqual([]);
   });
 
   it("puts no two subnets in one place", () => {

@@ -176,6 +176,7 @@ describe("tables and containers", () => {
 
 describe("main.parameters.json", () => {
   const { parameters, outputs } = outline["main.bicep"];
+  const variables = [...JSON.stringify(parametersFile).matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
 
   it("fills every parameter, so that nobody edits it: the pipelines deploy only a file that the code generates", () => {
     expect(Object.keys(parametersFile).sort()).toEqual(Object.keys(parameters).sort());
@@ -221,19 +222,16 @@ describe("main.parameters.json", () => {
 
   it("takes variables that docs/deploy.md or docs/settings.md describes", () => {
     const documented = readFileSync("docs/deploy.md", "utf8") + readFileSync("docs/settings.md", "utf8");
-    const variables = [...JSON.stringify(parametersFile).matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
     for (const name of variables.filter(each => !/^(AZURE|NEW)_/.test(each)))
       expect(documented, name).toContain(`\`${name}\``);
   });
 
   it("takes no variable that images of Node and shells set: azd looks there too", () => {
-    const variables = [...JSON.stringify(parametersFile).matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => name);
     const others = ["NODE_VERSION", "NODE_ENV", "PORT", "HOSTNAME", "LOCATION", "NAME", "TZ"];
     expect(variables.filter(name => others.includes(name))).toEqual([]);
   });
 
   it("takes no variable that an output of the template would overwrite", () => {
-    const variables = [...JSON.stringify(parametersFile).matchAll(/\$\{(\w+)/g)].map(([, name]) => name);
     expect(Object.keys(outputs).filter(name => variables.includes(name))).toEqual([]);
     expect(variables.length).toBeGreaterThan(100);
   });
