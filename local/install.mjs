@@ -2,7 +2,7 @@
 // Node 20. The working directory is the project's.
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { ownNode, writeNodeLock } from "./own-node.mjs";
@@ -12,11 +12,14 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 export const newEnough = major >= 24 || (major === 22 && minor >= 18) || (major === 23 && minor >= 6);
 
-/** Installs what is missing. Ends the process with a message if that fails. */
-export async function installMissing() {
-  if (missing().length === 0) return;
+/**
+ * Installs what is missing. Ends the process with a message if that fails.
+ * @param withTests also the packages of the workspace `test`, which are more than half of all
+ */
+export async function installMissing(withTests) {
+  if (missing(wantedPackages(withTests)).length === 0) return;
   try {
-    await withLock(install);
+    await withLock(() => install(wantedPackages(withTests)));
   } catch (error) {
     console.error(`Cannot install into ${root}: ${error.message}`);
     process.exit(1);
@@ -24,17 +27,52 @@ export async function installMissing() {
 }
 
 /** Returns what must be installed: Node, packages. */
-function missing() {
+function missing(wanted) {
   return [
     ...(newEnough || existsSync(nodeToUse() ?? "") ? [] : ["node"]),
-    ...(packagesAreCurrent() ? [] : ["packages"]),
+    ...(packagesAreCurrent(wanted) ? [] : ["packages"]),
   ];
 }
 
-/** Returns whether node_modules has the packages of package-lock.json, whether this program installed them or not. */
-function packagesAreCurrent() {
+/** Returns the packages to have. Those of the tests are among them once they are installed: npm would remove them. */
+function wantedPackages(withTests) {
+  const locked = packagesOf("package-lock.json");
+  const isWhole = withTests || Object.hasOwn(packagesOf("node_modules/.package-lock.json"), "node_modules/tests");
+  const paths = isWhole ? Object.keys(locked).filter(path => path.startsWith("node_modules/")) : ownPackages(locked);
+  return { locked, paths, isWhole };
+}
+
+/** Returns the paths of the packages that the project depends on without its workspace, directly or through others. */
+function ownPackages(locked) {
+  const found = new Set();
+  const visit = path => {
+    const { peerDependencies = {}, peerDependenciesMeta = {}, ...others } = locked[path];
+    const peers = Object.keys(peerDependencies).filter(name => !peerDependenciesMeta[name]?.optional);
+    const rest = { ...others.dependencies, ...others.devDependencies, ...others.optionalDependencies };
+    for (const name of [...Object.keys(rest), ...peers]) {
+      const next = resolved(locked, path, name);
+      if (next === undefined || found.has(next)) continue;
+      found.add(next);
+      visit(next);
+    }
+  };
+  visit("");
+  return [...found];
+}
+
+/** Returns the path of a dependency, where Node looks for it: in the package, then in each folder above. Undefined if it is not locked. */
+function resolved(locked, from, name) {
+  const path = posix.join(from, "node_modules", name);
+  if (Object.hasOwn(locked, path)) return path;
+  if (from === "") return undefined;
+  return resolved(locked, from.slice(0, Math.max(from.lastIndexOf("/node_modules/"), 0)), name);
+}
+
+/** Returns whether node_modules has these packages of package-lock.json, whether this program installed them or not. */
+function packagesAreCurrent({ locked, paths }) {
   const installed = packagesOf("node_modules/.package-lock.json");
-  return Object.entries(packagesOf("package-lock.json")).every(([path, { version, integrity, optional }]) => {
+  return paths.every(path => {
+    const { version, integrity, optional } = locked[path];
     const found = installed[path];
     // Optional packages are those of other platforms.
     if (found === undefined) return optional === true;
@@ -45,16 +83,15 @@ function packagesAreCurrent() {
 /** Returns the packages of a lock file by their paths; none if there is no such file. */
 function packagesOf(lockFile) {
   try {
-    const { packages } = JSON.parse(readFileSync(lockFile, "utf8"));
-    return Object.fromEntries(Object.entries(packages).filter(([path]) => path.startsWith("node_modules/")));
+    return JSON.parse(readFileSync(lockFile, "utf8")).packages;
   } catch (error) {
     if (error.code === "ENOENT") return {};
     throw error;
   }
 }
 
-async function install() {
-  const parts = missing();
+async function install(wanted) {
+  const parts = missing(wanted);
   if (parts.includes("node")) {
     const own = writeNodeLock(ownNodeDirectory());
     if (own === undefined) {
@@ -68,22 +105,21 @@ async function install() {
   }
   if (parts.includes("packages")) {
     await warnWithoutRegistry();
-    const done = showProgress();
+    const done = showProgress(wanted);
     // Not `npm ci`, which fails if a registry lacks packages of platforms other than this one.
-    await npm(nodeToUse(), ["install", "--no-save"]);
+    await npm(nodeToUse(), ["install", "--no-save", ...(wanted.isWhole ? [] : ["--workspaces=false"])]);
     done();
   }
 }
 
 /** Shows how many packages are installed, on a terminal as they are. Returns what reports the end. */
-function showProgress() {
-  const paths = Object.entries(packagesOf("package-lock.json"))
-    .filter(([, { optional }]) => optional !== true)
-    .map(([path]) => join(path, "package.json"));
+function showProgress({ locked, paths: wanted, isWhole }) {
+  const paths = wanted.filter(path => locked[path].optional !== true).map(path => join(path, "package.json"));
   const started = performance.now();
   const seconds = () => `${Math.round((performance.now() - started) / 1000)} s`;
   const { isTTY } = process.stderr;
-  console.error(`Installing ${paths.length} packages (0.8 GB on the disk), which takes about half a minute.`);
+  const size = isWhole ? "0.8 GB" : "0.4 GB";
+  console.error(`Installing ${paths.length} packages (${size} on the disk), which takes about half a minute.`);
   const show = () => {
     const count = paths.filter(path => existsSync(path)).length;
     const text = `${count} of ${paths.length} packages, ${seconds()}`;

@@ -56,7 +56,8 @@ if (help !== undefined && rest.length > 0 && `${task} ${rest}` !== "openapi --br
   process.exit(isHelp ? 0 : 2);
 }
 process.chdir(root);
-await installMissing();
+// These run the test runner, linters or the compiler.
+await installMissing(["test", "check", "format", "build"].includes(task));
 const [script = "", ...fixed] = step;
 if (newEnough && script.endsWith(".ts")) {
   hideExperimental();

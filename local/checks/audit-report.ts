@@ -55,12 +55,19 @@ function sentence([name, { severity, range, via, fixAvailable }]: [string, Vulne
 const permissive: ReadonlySet<string> = new Set(["MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "0BSD"]);
 
 const lock = z.object({
-  packages: z.record(z.string(), z.object({ dev: z.boolean().optional(), license: z.string().optional() })),
+  packages: z.record(
+    z.string(),
+    z.object({ dev: z.boolean().optional(), link: z.boolean().optional(), license: z.string().optional() }),
+  ),
 });
 
 /** Deployed packages whose licence a person should read, one sentence each. @param text of package-lock.json */
 export function unusualLicences(text: string): readonly string[] {
   return Object.entries(lock.parse(JSON.parse(text)).packages)
-    .filter(([path, { dev, license = "" }]) => path !== "" && dev !== true && !permissive.has(license))
+    .filter(([path, { dev, link, license = "" }]) => {
+      // The project and its workspace are folders outside node_modules; npm links the workspace into it.
+      const isForeign = path.includes("node_modules/") && link !== true;
+      return isForeign && dev !== true && !permissive.has(license);
+    })
     .map(([path, { license = "none named" }]) => `${path.split("node_modules/").at(-1)}: licence ${license}`);
 }

@@ -27,7 +27,7 @@ export function billOfMaterials(root: string): string {
   const { status, stdout, stderr, error } = spawnSync(
     "npm",
     // Not with `--omit dev`, which also leaves out what both the app and a tool of development need.
-    ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only"],
+    ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only", "--workspaces=false"],
     { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 * 1024, shell: process.platform === "win32" },
   );
   if (status !== 0) throw new Error(`npm sbom failed: ${error?.message ?? stderr}`);

@@ -34,20 +34,40 @@ const nodePackages: Readonly<Record<string, { name: string; version: string; int
 );
 let project: string;
 
-beforeAll(() => {
-  project = emptyDirectory();
-  for (const directory of ["local/start", "node_modules"]) mkdirSync(join(project, directory), { recursive: true });
+/** Makes a project in which the tasks `start` and `test` are replaced. @param files their contents by path, as JSON */
+function newProject(files: Readonly<Record<string, object>>): string {
+  const directory = emptyDirectory();
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(directory, path)), { recursive: true });
+    writeFileSync(join(directory, path), text);
+  };
   for (const file of ["run.mjs", "tasks.mjs", "install.mjs", "own-node.mjs", "node-packages.json"])
-    copyFileSync(join(root, "local", file), join(project, "local", file));
-  writeFileSync(join(project, "local/start/start.ts"), startedTask);
+    write(`local/${file}`, readFileSync(join(root, "local", file), "utf8"));
+  for (const task of ["start/start.ts", "checks/verify.ts"]) write(`local/${task}`, startedTask);
+  for (const [path, value] of Object.entries(files)) write(path, JSON.stringify(value));
+  return directory;
+}
+
+beforeAll(() => {
   const scripts = { start: "node local/run.mjs start", other: "node local/run.mjs other" };
-  const own = { name: "p", version: "1.0.0", dependencies: { part: "file:part" } };
-  const packages = { "": own, part: { version: "1.0.0" }, "node_modules/part": { resolved: "part", link: true } };
-  mkdirSync(join(project, "part"));
-  const write = (path: string, value: object) => writeFileSync(join(project, path), JSON.stringify(value));
-  write("part/package.json", { name: "part", version: "1.0.0" });
-  write("package.json", { ...own, type: "module", scripts });
-  write("package-lock.json", { name: "p", lockfileVersion: 3, packages });
+  const own = { name: "p", version: "1.0.0", dependencies: { part: "file:part" }, workspaces: ["test"] };
+  const tests = { name: "tests", devDependencies: { probe: "file:../probe" } };
+  const packages = {
+    "": own,
+    part: { version: "1.0.0" },
+    probe: { version: "1.0.0", dev: true },
+    test: tests,
+    "node_modules/part": { resolved: "part", link: true },
+    "node_modules/probe": { resolved: "probe", link: true },
+    "node_modules/tests": { resolved: "test", link: true },
+  };
+  project = newProject({
+    "part/package.json": { name: "part", version: "1.0.0" },
+    "probe/package.json": { name: "probe", version: "1.0.0" },
+    "test/package.json": tests,
+    "package.json": { ...own, type: "module", scripts },
+    "package-lock.json": { name: "p", lockfileVersion: 3, packages },
+  });
 });
 afterAll(endAll);
 
@@ -111,7 +131,41 @@ test("two simultaneous starts in a fresh clone install once, and both run", asyn
   expect(outputs.filter(output => output.includes("Installed the packages in "))).toHaveLength(1);
   expect(outputs.map(output => /with (\S+)/.exec(output)?.[1])).toEqual(["--one", "--two"]);
   expect(existsSync(join(project, "node_modules/part"))).toBe(true);
+  expect(existsSync(join(project, "node_modules/probe"))).toBe(false);
   expect(existsSync(join(project, ".node/install.lock"))).toBe(false);
+});
+
+test("looks for what the project needs without its workspace, where Node looks for it", async () => {
+  const named = (...names: readonly string[]) => Object.fromEntries(names.map(name => [name, "1.0.0"]));
+  const version = "1.0.0";
+  const peers = { peerDependencies: named("host", "probe"), peerDependenciesMeta: { probe: { optional: true } } };
+  const own = {
+    "node_modules/host": { version },
+    "node_modules/inner/node_modules/deep": { version },
+    "node_modules/inner": { version, dependencies: named("deep") },
+    "node_modules/part": { version, dependencies: named("inner"), optionalDependencies: named("elsewhere"), ...peers },
+  };
+  const others = { "node_modules/deep": { version }, "node_modules/probe": { version } };
+  const packages = {
+    "": { devDependencies: named("part") },
+    ...own,
+    ...others,
+    "node_modules/elsewhere": { optional: true },
+  };
+  for (const missing of [undefined, ...Object.keys(own)]) {
+    const installed = Object.fromEntries(Object.entries(own).filter(([path]) => path !== missing));
+    const cwd = newProject({
+      ...Object.fromEntries(Object.keys(installed).map(path => [`${path}/package.json`, {}])),
+      "package.json": { type: "module" },
+      "package-lock.json": { packages },
+      "node_modules/.package-lock.json": { packages: installed },
+    });
+    // An installation fails, because there is no such npm.
+    const env = { ...process.env, npm_execpath: join(cwd, "none.cjs") };
+    const { status, stderr } = spawnSync(process.execPath, ["local/run.mjs", "start"], { cwd, env, encoding: "utf8" });
+    expect(status, stderr).toBe(missing === undefined ? 0 : 1);
+    expect(stderr.includes("Installing 4 packages"), `${missing} is missing`).toBe(missing !== undefined);
+  }
 });
 
 describe("if everything is installed", () => {
@@ -150,7 +204,22 @@ describe("if everything is installed", () => {
     writeFileSync(record, readFileSync(record, "utf8").replace('"link": true', '"version": "0.9.0"'));
     const outdated = start();
     expect(await outdated.ended).toBe(0);
-    expect(outdated.output()).toContain("Installing 1 packages");
+    expect(outdated.output()).toContain("Installing 3 packages");
+    expect(existsSync(join(project, "node_modules/probe"))).toBe(true);
+  });
+
+  test("installs what only tests need with the first test", async () => {
+    rmSync(join(project, "node_modules"), { recursive: true });
+    for (const [task, installed] of [
+      ["start", 1],
+      ["test", 3],
+      ["start", 0],
+      ["test", 0],
+    ] as const) {
+      const ran = run("node", ["local/run.mjs", task]);
+      expect(await ran.ended, ran.output()).toBe(0);
+      expect(Number(/Installing (\d+) packages/.exec(ran.output())?.[1] ?? 0), task).toBe(installed);
+    }
   });
 
   test("names an unknown task", async () => {
@@ -180,7 +249,7 @@ describe("if everything is installed", () => {
     writeFileSync(join(project, ".node/install.lock"), String(gone.pid));
     const next = start();
     expect(await next.ended).toBe(0);
-    expect(next.output()).toContain("Installing 1 packages");
+    expect(next.output()).toContain("Installing 3 packages");
   });
 
   describe.runIf(oldNode)("an old Node", () => {

@@ -38,6 +38,8 @@ describe("npm run audit", () => {
   it("names licences of deployed packages that are not permissive, and those that are missing", () => {
     const packages = {
       "": {},
+      test: {},
+      "node_modules/tests": { link: true },
       "node_modules/good": { license: "MIT" },
       "node_modules/tool": { license: "GPL-3.0", dev: true },
       "node_modules/a/node_modules/copyleft": { license: "AGPL-3.0" },
