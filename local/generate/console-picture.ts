@@ -58,6 +58,7 @@ try {
   await take("console-request.png");
   await page.getByRole("button", { name: "Events", exact: true }).click();
   await page.locator(".timeline").getByText("Sink 1 delivered").first().waitFor();
+  while ((await page.locator(".timeline").getByText("Sink 1 pending").count()) > 0) await page.waitForTimeout(200);
   await page.locator(".timeline").scrollIntoViewIfNeeded();
   await take("console-events.png");
   await call("POST", "/v2/credential-requests", sampleOrder);
