@@ -59,7 +59,8 @@ ${operatorHelp}
 
 API_TOKEN is a static API token of the connector; without it the command asks for one.
 ${exitHelp} Of order: 0 if every line is ordered, 1 if some are not, 2 if nothing was tried, 3 if
-it stopped before the end, 130 if it was interrupted; of offboard: 1 while something is left.`,
+it stopped before the end, 130 if it was interrupted; of offboard: 1 while something is left, 3 if
+no credential was ordered for the person.`,
   options: {
     ...pageOptions,
     csv: { type: "boolean" },

@@ -13,16 +13,21 @@ interface Leaver {
   readonly json?: boolean;
 }
 
-/** Ends the credentials of a person who leaves, and prints what was done about each (C23). Sets exit code 1 while something is left. */
+/**
+ * Ends the credentials of a person who leaves, and prints what was done about each (C23). Sets exit code
+ * 1 while something is left, 3 if no credential is the person's.
+ */
 export async function offboard(connector: Client<paths>, command: string, given: Leaver): Promise<void> {
   const { user, idp, email, "dry-run": dryRun = false, json = false } = given;
   if ((user === undefined) === (email === undefined))
     throw usageError(command, "offboard needs --user or --email, not both.");
   const body = omitUndefined({ user_id: user, idp_id: idp, email, dry_run: dryRun });
   const { data } = await dataOf(connector.POST("/v2/people/offboard", { body }));
-  if (!data.is_complete && !dryRun) process.exitCode = 1;
+  const isUnknown = data.is_complete && data.credentials.length === 0;
+  if (isUnknown) process.exitCode = 3;
+  else if (!data.is_complete && !dryRun) process.exitCode = 1;
   if (json) return printJson(data);
-  if (data.credentials.length === 0 && data.is_complete)
+  if (isUnknown)
     return console.error("Nothing was found: no credential was ordered for this name. Check how it is written.");
   printTable(
     ["REQUEST", "KEY", "#", "SERIAL", "USER", "IDP", "STATE", dryRun ? "WOULD" : "DONE", "PROBLEM"],

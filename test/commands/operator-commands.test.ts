@@ -275,8 +275,8 @@ test("a person who leaves is offboarded, after a look at what would be done", as
   });
   expect(JSON.parse((await requests(...who, "--json")).out)).toMatchObject({ is_complete: true });
   // A misspelt name is not reported as a person who has been offboarded.
-  const nobody = await requests("offboard", "--user", "nobody@example.com");
-  expect(nobody).toMatchObject({ code: 0, out: "", error: expect.stringMatching(/^Nothing was found: .*\n$/) });
+  const unknown = await requests("offboard", "--user", "nobody@example.com");
+  expect(unknown).toMatchObject({ code: 3, out: "", error: expect.stringMatching(/^Nothing was found: .*\n$/) });
   expect(await requests("offboard")).toMatchObject({ code: 2, error: expect.stringContaining("--user or --email") });
 });
 
