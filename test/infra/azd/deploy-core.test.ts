@@ -10,7 +10,7 @@ const { deployApp } = (await import("../../../infra/scripts/deploy-app.mjs" as s
 
 const script = "infra/scripts/deploy-core.mjs";
 const id = "/subscriptions/s/resourceGroups/rg-sample/providers/Microsoft.Web/sites/func-core-sample";
-const times = { pauseMs: 1, callMs: 2000, healthMs: 50, deploymentMs: 1000 };
+const times = { pauseMs: 1, callMs: 2000, healthMs: 20_000, deploymentMs: 1000 };
 
 let commands: FakeCommands;
 let site: SimulatedSite;
@@ -137,7 +137,9 @@ describe("deploy-core.mjs", () => {
 
   it("fails if the app is not healthy in time", async () => {
     site.health = [503];
-    await expect(deployed()).rejects.toThrow(/has the package, but GET .*\/health returns 503/);
+    await expect(deployed(undefined, { healthMs: 50 })).rejects.toThrow(
+      /has the package, but GET .*\/health returns 503/,
+    );
   });
 
   it("synchronises the triggers if Azure knows none, without which no timer runs", async () => {

@@ -110,7 +110,7 @@ describe("the secrets of peers", () => {
 
 describe("the check of the peers", () => {
   const options = { users: [] };
-  const times = { pauseMs: 1, callMs: 2000, healthMs: 200 };
+  const times = { pauseMs: 1, callMs: 2000, healthMs: 20_000 };
   const az = () => undefined;
 
   it("waits for the connector, which a provision restarts", async () => {
@@ -119,7 +119,8 @@ describe("the check of the peers", () => {
     const context = { az, environment: { CONNECTOR_URL: `http://${site.host}` }, options, times };
     expect(await act("Peers", context)).toContain("master key");
     site.health = [503];
-    expect(await act("Peers", context)).toMatch(/the peers were not checked: GET .*\/health returns 503/);
+    const short = { ...context, times: { ...times, healthMs: 50 } };
+    expect(await act("Peers", short)).toMatch(/the peers were not checked: GET .*\/health returns 503/);
   });
 
   it("is left out where that is asked for", async () => {
