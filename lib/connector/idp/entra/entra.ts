@@ -4,7 +4,7 @@ import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import { minutes, plus } from "../../../platform/time.ts";
 import { idpName } from "../../model/peer-names.ts";
 import type { Challenge } from "../../model/webauthn.ts";
-import { type AccessTokens, createAccessTokens, type TokenCall } from "../../peers/access-token.ts";
+import { type AccessTokens, createAccessTokens } from "../../peers/access-token.ts";
 import { grantByClientCredentials } from "../../peers/grant.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
@@ -13,6 +13,7 @@ import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
 import { withAttestationFormat } from "./attestation-format.ts";
 import { entraUserCheck } from "./check-user.ts";
 import { listMethods } from "./list-methods.ts";
+import { removeMethod } from "./remove-method.ts";
 import { type EntraSettings, settings } from "./settings.ts";
 import {
   challengeTimeout,
@@ -24,7 +25,6 @@ import {
   isGuid,
   type Method,
   mayBeCredential,
-  methodIdOf,
   registrationBody,
   registrationResponse,
   userSegment,
@@ -44,18 +44,12 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
 
   const userUrl = (userId: string) => `${graph}/users${userSegment(userId)}`;
   const methodsOf = (userId: string) => `${userUrl(userId)}/authentication/fido2Methods`;
-  const refused = (operation: string, detail: string) => new PeerFailure(access.peer, operation, "refused", { detail });
   const userOf = (operation: string, stored: Challenge["idpState"]) => {
     const { data } = idpState.safeParse(stored);
-    if (data === undefined) throw refused(operation, "The stored state for the identity provider has no user id.");
-    return data.userId;
+    if (data !== undefined) return data.userId;
+    const detail = "The stored state for the identity provider has no user id.";
+    throw new PeerFailure(access.peer, operation, "refused", { detail });
   };
-  const readMethods = (
-    call: TokenCall,
-    operation: string,
-    userId: string,
-    isEnough?: (methods: readonly Method[]) => boolean,
-  ) => listMethods(access, call, { operation, graph, url: methodsOf(userId), isEnough });
 
   return {
     id,
@@ -120,34 +114,16 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
     isRegistered: (stored, query, outer) =>
       tokens.use(outer, async call => {
         const operation = "registered keys";
-        const isFound = (methods: readonly Method[]) => findMethod(methods, query) === true;
-        const read = readMethods(call, operation, userOf(operation, stored), isFound);
+        const isEnough = (methods: readonly Method[]) => findMethod(methods, query) === true;
+        const url = methodsOf(userOf(operation, stored));
+        const read = listMethods(access, call, { operation, graph, url, isEnough });
         return findMethod(await read.catch(error => undefinedIfGone(error) ?? []), query);
       }),
 
     revoke: (stored, credential, outer) =>
       tokens.use(outer, async call => {
-        const operation = "revocation";
-        const userId = userOf(operation, stored);
-        const methods = await readMethods(call, operation, userId).catch(error => {
-          undefinedIfGone(error);
-          // A principal name may have changed, and then the key still works. An object id never changes.
-          if (isGuid(userId)) return [];
-          throw refused(
-            operation,
-            "Microsoft Graph does not know the user, who was deleted or renamed. Check there whether the key is registered.",
-          );
-        });
-        const found = methodIdOf(methods, credential);
-        if (found === undefined) return;
-        if (found === "unclear")
-          throw refused(
-            operation,
-            "Microsoft Graph lists keys of the user under ids that do not tell which one this is.",
-          );
-        const url = `${methodsOf(userId)}/${encodeURIComponent(found.id)}`;
-        const removal = { ...call, operation, method: "DELETE", url, response: z.undefined(), status: 204 } as const;
-        await callPeer(access, { ...removal, mayRepeat: true }).catch(undefinedIfGone);
+        const userId = userOf("revocation", stored);
+        await removeMethod(access, call, { graph, methodsUrl: methodsOf(userId), userId, credential });
       }),
 
     compensate: async () => {},
