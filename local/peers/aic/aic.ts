@@ -25,7 +25,7 @@ export function startAic(options: AicOptions) {
   return startIdp<AicJourneyState, AicSettings>(options, {
     name: "aic",
     empty: { authKey: randomBytes(32).toString("base64url"), steps: {}, registrations: [] },
-    settings: { expiresIn: 3600, form: "metadata", maxDevices: 100, journeySeconds },
+    settings: { expiresIn: 3600, form: "metadata", names: "id", maxDevices: 100, journeySeconds },
     changes: settings.partial(),
     tokenPath: `/am/oauth2/realms/root/realms/${realm}/access_token`,
     tokenRules: pingTokens,
@@ -59,7 +59,8 @@ export function startAic(options: AicOptions) {
       };
 
       return {
-        registrations: () => file.value.registrations,
+        registrations: () =>
+          file.value.registrations.map(({ userId, ...rest }) => ({ ...rest, userId: accounts.withId(userId).name })),
         expireChallenges: journey.expire,
         handle: call => {
           if (!call.path.startsWith(realmPath)) return undefined;

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { jwtVerify, SignJWT } from "jose";
 import * as z from "zod";
-import { type Accounts, folded } from "../idp/accounts.ts";
+import type { Account, Accounts } from "../idp/accounts.ts";
 import { readBody } from "../read-body.ts";
 import { verifyAttestation } from "../security-key/authenticator-verify.ts";
 import type { State } from "../state-file.ts";
@@ -48,7 +48,14 @@ export function createAicJourney(
   chosen: AicSettings,
 ) {
   const { steps, registrations } = file.value;
-  const of = (userId: string) => registrations.filter(each => folded(each.userId) === folded(userId));
+  const of = (userId: string) => registrations.filter(each => each.userId === userId);
+
+  const nameAtAm = (id: string, name: string) => (chosen.names === "id" ? id : name);
+  const userAtAm = (user: string): Account => {
+    const account = chosen.names === "id" ? accounts.withId(user) : accounts.withName(user);
+    if (account.status === "unknown") throw notFound();
+    return account;
+  };
 
   /** Sends a step. AM stores the state of a journey sealed in its `authId`; the simulation stores it separately. */
   const handOut = async (started: Omit<AicJourneyState["steps"][string], "form">, callbacks: readonly object[]) => {
@@ -78,7 +85,7 @@ export function createAicJourney(
 
   const register = async (userId: string, challenge: string, text: string, form: AicForm) => {
     const outcome = readOutcome(text, form === "metadata");
-    if (outcome === undefined || accounts.statusOf(userId) !== "known") throw journeyFailure();
+    if (outcome === undefined || accounts.withId(userId).status !== "known") throw journeyFailure();
     const origin = `https://${relyingPartyId}`;
     const check = { ...outcome, challenge, origin, rpId: relyingPartyId, root: attestationRoot };
     await verifyAttestation(check).catch(() => {
@@ -100,18 +107,19 @@ export function createAicJourney(
         await register(spent.userId, spent.challenge, value, spent.form);
         return { successUrl: "/enduser/?realm=/alpha", realm: `/${realm}` };
       }
-      if (accounts.statusOf(value) !== "known" || of(value).length >= chosen.maxDevices) throw journeyFailure();
+      const { id, name, status } = accounts.find(value);
+      if (status !== "known" || of(id).length >= chosen.maxDevices) throw journeyFailure();
       const challenge = randomBytes(32);
-      const taken = of(value).map(({ credentialId }) => Buffer.from(credentialId, "base64url"));
-      const userId = Buffer.from(idOfUser(value)).toString("base64");
-      const asked = askForCredential(chosen.form, { rpId: relyingPartyId, userName: value, userId, challenge, taken });
+      const taken = of(id).map(({ credentialId }) => Buffer.from(credentialId, "base64url"));
+      const userId = Buffer.from(nameAtAm(id, name)).toString("base64");
+      const asked = askForCredential(chosen.form, { rpId: relyingPartyId, userName: name, userId, challenge, taken });
       const { expiresAt } = spent;
-      return handOut({ userId: value, challenge: challenge.toString("base64url"), expiresAt }, asked);
+      return handOut({ userId: id, challenge: challenge.toString("base64url"), expiresAt }, asked);
     },
-    /** Returns the devices of the user with this id, as AM lists them. */
-    devicesOf: (id: string) => registrations.filter(({ userId }) => idOfUser(userId) === id).map(deviceOf),
-    remove: (id: string, uuid: string) => {
-      const found = registrations.find(each => idOfUser(each.userId) === id && deviceOf(each).uuid === uuid);
+    /** Returns the devices of the user with this name at AM, as AM lists them. */
+    devicesOf: (user: string) => of(userAtAm(user).id).map(deviceOf),
+    remove: (user: string, uuid: string) => {
+      const found = of(userAtAm(user).id).find(each => deviceOf(each).uuid === uuid);
       if (found === undefined) throw notFound();
       registrations.splice(registrations.indexOf(found), 1);
       file.save();

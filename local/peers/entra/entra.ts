@@ -25,7 +25,11 @@ export const startEntra = (options: EntraOptions) =>
       const methods = createFidoMethods(file, options.attestationRoot, chosen);
       return {
         registrations: () =>
-          file.value.methods.map(({ userId, credentialId, displayName }) => ({ userId, credentialId, displayName })),
+          file.value.methods.map(({ userId, credentialId, displayName }) => ({
+            userId: accounts.withId(userId).name,
+            credentialId,
+            displayName,
+          })),
         expireChallenges: methods.expireChallenges,
         handle: call => asGraph(call, () => graphRoutes({ tokens, accounts, methods, chosen }, call)),
       };

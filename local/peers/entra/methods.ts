@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { decodeAttestationObject } from "@simplewebauthn/server/helpers";
+import type { Account } from "../idp/accounts.ts";
 import { type RegisteredCredential, verifyAttestation } from "../security-key/authenticator-verify.ts";
 import type { State } from "../state-file.ts";
 import { uuidOf } from "../uuid-of.ts";
@@ -13,8 +14,9 @@ const ORIGIN = `https://${RP.id}`;
 /** About the size of Graph's challenge, which is a sealed token. */
 const CHALLENGE_BYTES = 5175;
 
-/** A registered key. Users are compared without case, as principal names are. */
+/** A registered key. */
 export interface FidoMethod {
+  /** Object id. */
   readonly userId: string;
   readonly credentialId: string;
   readonly displayName: string;
@@ -34,18 +36,18 @@ export type FidoMethods = ReturnType<typeof createFidoMethods>;
 
 export function createFidoMethods(file: State<FidoMethodsState>, attestationRoot: string, chosen: EntraSettings) {
   const { challenges, methods } = file.value;
-  const of = (userId: string) => methods.filter(method => isSameUser(method.userId, userId));
+  const of = (userId: string) => methods.filter(method => method.userId === userId);
   /** A challenge is used up by the registration that succeeds with it. */
   const refuseUnlessNew = (userId: string, { id, challenge }: Registration) => {
     if (methods.some(({ credentialId }) => credentialId === id))
       throw graphRefusal(409, "Conflict", "A passkey with this credential id is already registered.");
     const issued = challenges[digestOf(challenge)];
-    if (issued === undefined || !isSameUser(issued.userId, userId)) throw badRequest("The challenge is not valid.");
+    if (issued === undefined || issued.userId !== userId) throw badRequest("The challenge is not valid.");
     if (issued.expiresAt <= Date.now()) throw badRequest("The challenge has expired.");
   };
 
   return {
-    creationOptions: (userId: string, minutes: number) => {
+    creationOptions: ({ id: userId, name }: Account, minutes: number) => {
       const challenge = randomBytes(CHALLENGE_BYTES).toString("base64url");
       const expiresAt = Math.floor(Date.now() / 1000 + minutes * 60) * 1000;
       for (const [digest, old] of Object.entries(challenges))
@@ -57,7 +59,7 @@ export function createFidoMethods(file: State<FidoMethodsState>, attestationRoot
         "@odata.context":
           "https://graph.microsoft.com/beta/$metadata#microsoft.graph.webauthnCredentialCreationOptions",
         "@odata.type": "#microsoft.graph.webauthnCredentialCreationOptions",
-        publicKey: { ...publicKeyOf(userId, challenge), excludeCredentials: of(userId).map(excluded) },
+        publicKey: { ...publicKeyOf(userId, name, challenge), excludeCredentials: of(userId).map(excluded) },
       };
     },
     /** Verifies a key with a challenge that was issued for this user. */
@@ -110,7 +112,6 @@ export function createFidoMethods(file: State<FidoMethodsState>, attestationRoot
 const methodId = ({ credentialId }: FidoMethod, ids: EntraSettings["methodIds"]): string =>
   ids === "guid" ? uuidOf(credentialId) : `${credentialId}${(4 - (credentialId.length % 4)) % 4}`;
 
-const isSameUser = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
 const digestOf = (challenge: string) =>
   createHash("sha256").update(Buffer.from(challenge, "base64url")).digest("base64url");
 const excluded = ({ credentialId }: FidoMethod) => ({ id: credentialId, type: "public-key", transports: [] });
@@ -123,14 +124,14 @@ function thumbprintOf({ attestationObject }: RegisteredCredential): string {
 }
 
 /** Adds the annotations of Microsoft's sample, at every depth. */
-const publicKeyOf = (userId: string, challenge: string) => ({
+const publicKeyOf = (userId: string, name: string, challenge: string) => ({
   "@odata.type": "microsoft.graph.webauthnPublicKeyCredentialCreationOptions",
   rp: { "@odata.type": "microsoft.graph.publicKeyCredentialRpEntity", ...RP },
   user: {
     "@odata.type": "microsoft.graph.publicKeyCredentialUserEntity",
-    id: createHash("sha256").update(userId.toLowerCase()).digest("base64url"),
-    name: userId,
-    displayName: userId.split("@")[0],
+    id: createHash("sha256").update(userId).digest("base64url"),
+    name,
+    displayName: name.split("@")[0],
   },
   challenge,
   "pubKeyCredParams@odata.type": "#Collection(microsoft.graph.webauthnPublicKeyCredentialParameters)",

@@ -24,24 +24,25 @@ export async function graphRoutes(
 ): Promise<HttpAnswer | undefined> {
   const path = USERS.exec(call.path)?.groups ?? {};
   const { version, id, quoted, rest, methodId } = path;
-  const userId = id ?? quoted;
-  if (userId === undefined && !POLICY.test(call.path)) return undefined;
+  const user = id ?? quoted;
+  if (user === undefined && !POLICY.test(call.path)) return undefined;
   if (!tokens.accepts(call))
     throw graphRefusal(401, "InvalidAuthenticationToken", "Access token is missing, malformed or expired.");
-  if (userId === undefined) {
+  if (user === undefined) {
     if (call.method !== "GET") throw methodNotAllowed();
     if (!chosen.readsPolicies) throw accessDenied();
     return { status: 200, body: policyView(chosen.policy) };
   }
-  const accountStatus = accounts.statusOf(userId);
+  const account = accounts.find(user);
+  const { id: userId, status: accountStatus } = account;
   if (accountStatus === "unknown")
-    throw graphRefusal(404, "Request_ResourceNotFound", `Resource '${userId}' does not exist.`);
+    throw graphRefusal(404, "Request_ResourceNotFound", `Resource '${user}' does not exist.`);
   if (accountStatus === "forbidden") throw graphRefusal(403, "accessDenied", "Request Authorization failed");
   if (path.methods === undefined) {
     if (call.method !== "GET") throw methodNotAllowed();
     if (!chosen.readsUsers) throw accessDenied();
     const userType = accountStatus === "guest" ? "Guest" : "Member";
-    return { status: 200, body: { accountEnabled: accountStatus !== "disabled", userType } };
+    return { status: 200, body: { id: userId, accountEnabled: accountStatus !== "disabled", userType } };
   }
   const shown = (method: FidoMethod) => ({
     "@odata.type": "#microsoft.graph.fido2AuthenticationMethod",
@@ -67,7 +68,7 @@ export async function graphRoutes(
   if (method !== "GET" || call.query.size > 0) throw methodNotAllowed();
   const minutes = Math.min(minutesOf(rest, version === "beta"), chosen.grantedMinutes);
   if (accountStatus === "blocked") throw blocked();
-  return { status: 200, body: methods.creationOptions(userId, minutes) };
+  return { status: 200, body: methods.creationOptions(account, minutes) };
 }
 
 /** Five minutes, unless the beta gets a value from 5 to 43200. */

@@ -1,4 +1,5 @@
 import type { State } from "../state-file.ts";
+import { idOfUser } from "../uuid-of.ts";
 
 /**
  * How a simulated IdP treats a user: `unknown` does not exist, `forbidden` is not accessible to the caller, `blocked` may not have
@@ -15,9 +16,18 @@ export const ACCOUNT_STATUSES = [
 ] as const;
 export type AccountStatus = (typeof ACCOUNT_STATUSES)[number];
 
+/** A user of a simulated IdP. The name of a user that was never looked up by name is the id. */
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly status: AccountStatus;
+}
+
 export interface AccountsState {
-  /** By lower-case name or id. */
-  readonly accounts: [user: string, accountStatus: AccountStatus][];
+  /** By id. */
+  readonly accounts: Record<string, { readonly name: string; readonly status?: AccountStatus | undefined }>;
+  /** The users that were renamed, by lower-case new name; the latest entry of a name applies. */
+  readonly renamed: [name: string, id: string][];
 }
 
 export type Accounts = ReturnType<typeof createAccounts>;
@@ -26,17 +36,43 @@ export type Accounts = ReturnType<typeof createAccounts>;
 const WORDS = ["unknown", "blocked", "guest", "disabled"] as const;
 
 export function createAccounts(file: State<AccountsState>) {
-  const { accounts } = file.value;
-  const positionOf = (user: string) => accounts.findIndex(([known]) => known === folded(user));
+  const { accounts, renamed } = file.value;
+  const withId = (given: string): Account => {
+    const id = folded(given);
+    const { name = given, status } = accounts[id] ?? {};
+    return { id, name, status: status ?? WORDS.find(word => folded(name).startsWith(word)) ?? "known" };
+  };
+  /** Returns the user of a name, who is unknown if the user with that name was renamed. */
+  const withName = (name: string): Account => {
+    const id = renamed.findLast(([to]) => to === folded(name))?.[1] ?? idOfUser(name);
+    const known = accounts[id];
+    if (known !== undefined && folded(known.name) !== folded(name)) return { id: name, name, status: "unknown" };
+    if (known === undefined) {
+      accounts[id] = { name };
+      file.save();
+    }
+    return withId(id);
+  };
+  const find = (user: string) => (uuid.test(user) ? withId(user) : withName(user));
   return {
-    statusOf: (user: string): AccountStatus =>
-      accounts[positionOf(user)]?.[1] ?? WORDS.find(word => folded(user).startsWith(word)) ?? "known",
-    set: (user: string, accountStatus: AccountStatus) => {
-      const at = positionOf(user);
-      accounts.splice(at === -1 ? accounts.length : at, 1, [folded(user), accountStatus]);
+    withId,
+    withName,
+    /** Returns the user of an id or a name. */
+    find,
+    set: (user: string, status: AccountStatus) => {
+      const { id, name } = find(user);
+      accounts[id] = { name, status };
+      file.save();
+    },
+    /** Gives a user a new name. The id stays. */
+    rename: (user: string, name: string) => {
+      const { id } = find(user);
+      accounts[id] = { ...accounts[id], name };
+      renamed.push([folded(name), id]);
       file.save();
     },
   };
 }
 
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export const folded = (name: string): string => name.toLowerCase();

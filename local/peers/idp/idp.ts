@@ -12,7 +12,7 @@ export interface IdpOptions extends IdpClient, PeerPlace {
 
 /** A registered key. */
 interface Registration {
-  /** The name by which the user was looked up. */
+  /** The name of the user. */
   readonly userId: string;
   readonly credentialId: string;
   readonly displayName: string;
@@ -49,14 +49,17 @@ interface IdpKind<KindState, Settings> {
 
 type Changes<Settings> = { readonly [K in keyof Settings]?: Settings[K] | undefined };
 
-const user = z.strictObject({ accountStatus: z.enum(ACCOUNT_STATUSES) });
+const user = z.union([
+  z.strictObject({ accountStatus: z.enum(ACCOUNT_STATUSES) }),
+  z.strictObject({ name: z.string().min(1) }),
+]);
 
 /** Starts a simulated IdP: its token endpoint and its API, both under `url`. Its controls can be called under `/_control/` too. */
 export async function startIdp<KindState extends object, Settings extends { readonly expiresIn: number }>(
   options: IdpOptions,
   kind: IdpKind<KindState, Settings>,
 ) {
-  const empty = { ...kind.empty, tokens: {}, accounts: [] };
+  const empty = { ...kind.empty, tokens: {}, accounts: {}, renamed: [] };
   const file = openState<KindState & TokensState & AccountsState>(options.statePath, empty);
   const chosen = { ...kind.settings };
   const tokens = createIdpTokens(options, file, kind.tokenRules, () => chosen.expiresIn);
@@ -71,6 +74,7 @@ export async function startIdp<KindState extends object, Settings extends { read
     revokeTokens: tokens.revokeAll,
     settings: (changed: Changes<Settings>) => void Object.assign(chosen, changed),
     setUser: accounts.set,
+    renameUser: accounts.rename,
   };
   const peer = await startPeer(kind.name, {
     port: options.port,
@@ -80,7 +84,9 @@ export async function startIdp<KindState extends object, Settings extends { read
       "POST expire-challenges": expireChallenges,
       "POST revoke-tokens": tokens.revokeAll,
       "POST settings": withBody(kind.changes, controls.settings),
-      "POST users/:id": withBody(user, ({ accountStatus }, id) => accounts.set(id, accountStatus)),
+      "POST users/:id": withBody(user, (change, id) =>
+        "name" in change ? accounts.rename(id, change.name) : accounts.set(id, change.accountStatus),
+      ),
     },
   });
   return { ...peer, ...controls };

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { AccountStatus, Accounts } from "../idp/accounts.ts";
+import type { Account, Accounts } from "../idp/accounts.ts";
 import type { IdpTokens } from "../idp/tokens.ts";
 import type { HttpAnswer, HttpCall } from "../peer.ts";
 import { readBody } from "../read-body.ts";
@@ -13,8 +13,6 @@ interface Environment {
   readonly accounts: Accounts;
   readonly devices: PingOneDevices;
   readonly chosen: PingOneSettings;
-  named(name: string): { readonly id: string; readonly name: string };
-  withId(id: string): { readonly id: string; readonly name: string };
 }
 
 const ACTIVATION = "application/vnd.pingidentity.device.activate+json";
@@ -45,15 +43,15 @@ export async function pingOneRoutes(of: Environment, call: HttpCall): Promise<Ht
     if (call.method !== "GET") throw notAllowed();
     return { status: 200, body: search(of, call.query.get("filter")) };
   }
-  const user = of.withId(path.user);
-  const accountStatus = of.accounts.statusOf(user.name);
+  const user = of.accounts.withId(path.user);
+  const accountStatus = user.status;
   if (accountStatus === "unknown") throw notFound();
   if (accountStatus === "forbidden") throw pingOneRefusal(403, "ACCESS_FAILED", "You do not have access.");
   const { method, body } = call;
   const { device } = path;
   if (path.devices === undefined) {
     if (method !== "GET") throw notAllowed();
-    return { status: 200, body: shown(user, accountStatus) };
+    return { status: 200, body: shown(user) };
   }
   if (device === undefined) {
     if (method === "GET") {
@@ -91,18 +89,18 @@ function search(of: Environment, filter: string | null): object {
   const [, literal] = /^username eq ("(?:[^"\\]|\\.)*")$/.exec(filter ?? "") ?? [];
   if (literal === undefined) throw pingOneRefusal(400, "INVALID_FILTER", "The filter is not valid.");
   const name = JSON.parse(literal) as string;
-  const accountStatus = of.accounts.statusOf(name);
-  const users = accountStatus === "unknown" ? [] : [shown(of.named(name), accountStatus)];
+  const user = of.accounts.withName(name);
+  const users = user.status === "unknown" ? [] : [shown(user)];
   return { _embedded: { users }, count: users.length, size: users.length };
 }
 
-const shown = ({ id, name }: { readonly id: string; readonly name: string }, accountStatus: AccountStatus) => ({
+const shown = ({ id, name, status }: Account) => ({
   _links: {},
   environment: {},
   id,
   username: name,
-  enabled: accountStatus !== "disabled",
-  mfaEnabled: accountStatus !== "without_mfa",
+  enabled: status !== "disabled",
+  mfaEnabled: status !== "without_mfa",
   createdAt: "2026-01-31T10:00:00.000Z",
   updatedAt: "2026-01-31T10:00:00.000Z",
 });
