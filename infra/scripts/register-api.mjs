@@ -20,7 +20,7 @@ Makes the application whose tokens Core and the connector take, with its roles, 
                                 its id is CONNECTOR_PRINCIPAL_ID of the azd environment. Alone, it leaves the application as it is
   --broad                       with --passkeys: the broad permission, for Graph's beta where it refuses the narrow one
   --checks                      with --passkeys: also User.Read.All and Policy.Read.AuthenticationMethod, so that creates and dry runs
-                                refuse a user or a policy that cannot work
+                                refuse a user or a policy that cannot work, and keys of renamed users can be revoked
   --graph <address>             Microsoft Graph of another cloud`;
 
 const { values } = parseArgs({

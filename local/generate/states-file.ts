@@ -63,8 +63,8 @@ ${Object.entries(eventMeanings)
 
 An active credential can be removed at its identity provider ([C21](decisions/connector.md#c21)). Reads then show the
 state of the removal instead: ${list.format(revocationStates.map(quoted))}. The states of its security key and its
-request count it as \`active\`, because they never change again. A credential whose revocation failed can be revoked
-again.
+request count it as \`active\`, because they never change again. A credential whose revocation failed may still
+work: [look at the identity provider](operate.md#a-security-key-is-lost). It can be revoked again.
 
 ## Security key
 

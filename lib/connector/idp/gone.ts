@@ -5,3 +5,19 @@ export function undefinedIfGone(error: unknown): undefined {
   if (error instanceof PeerFailure && error.kind === "missing" && error.code !== undefined) return undefined;
   throw error;
 }
+
+/** Whether the id of a user is one that no rename changes. */
+export const isUuid = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
+
+/**
+ * Returns a handler of a revocation whose list of a user's keys cannot be read. Returns undefined if the IdP does not know the id of the user,
+ * who is deleted then. A name may have changed, and then the key still works: a name that is unknown throws a PeerFailure `refused`.
+ */
+export const undefinedIfDeleted =
+  (userId: string, vendor: string) =>
+  (error: unknown): undefined => {
+    undefinedIfGone(error);
+    if (isUuid(userId) || !(error instanceof PeerFailure)) return undefined;
+    const detail = `${vendor} does not know the user, who was deleted or renamed. Check there whether the key is registered.`;
+    throw error.as("refused", { detail });
+  };

@@ -49,10 +49,8 @@ interface IdpKind<KindState, Settings> {
 
 type Changes<Settings> = { readonly [K in keyof Settings]?: Settings[K] | undefined };
 
-const user = z.union([
-  z.strictObject({ accountStatus: z.enum(ACCOUNT_STATUSES) }),
-  z.strictObject({ name: z.string().min(1) }),
-]);
+/** A change of a user's account status or name. */
+const user = z.strictObject({ accountStatus: z.enum(ACCOUNT_STATUSES), name: z.string().min(1) }).partial();
 
 /** Starts a simulated IdP: its token endpoint and its API, both under `url`. Its controls can be called under `/_control/` too. */
 export async function startIdp<KindState extends object, Settings extends { readonly expiresIn: number }>(
@@ -84,9 +82,10 @@ export async function startIdp<KindState extends object, Settings extends { read
       "POST expire-challenges": expireChallenges,
       "POST revoke-tokens": tokens.revokeAll,
       "POST settings": withBody(kind.changes, controls.settings),
-      "POST users/:id": withBody(user, (change, id) =>
-        "name" in change ? accounts.rename(id, change.name) : accounts.set(id, change.accountStatus),
-      ),
+      "POST users/:id": withBody(user, ({ accountStatus, name }, id) => {
+        if (accountStatus !== undefined) accounts.set(id, accountStatus);
+        if (name !== undefined) accounts.rename(id, name);
+      }),
     },
   });
   return { ...peer, ...controls };

@@ -3,7 +3,7 @@ import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts"
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
 import { base64Text } from "../creation-options.ts";
-import { undefinedIfGone } from "../gone.ts";
+import { undefinedIfDeleted, undefinedIfGone } from "../gone.ts";
 
 /** A device that is not readable makes the list unreadable: it may be the one that is looked for. */
 const deviceList = z.lazy(() =>
@@ -33,7 +33,7 @@ export async function removeDevice(
   const repeatable = { ...call, operation, headers, mayRepeat: true } as const;
   const devices = `${realmUrl}/users/${encodeURIComponent(user)}/devices/2fa/webauthn`;
   const list = { ...repeatable, method: "GET", url: `${devices}?_queryFilter=true`, response: deviceList } as const;
-  const listed = await callPeer(access, list).catch(undefinedIfGone);
+  const listed = await callPeer(access, list).catch(undefinedIfDeleted(user, "AM"));
   const found = listed?.result.find(device => device.credentialId === credentialId);
   if (found === undefined) return;
   // AM responds with the removed device.

@@ -2,11 +2,12 @@ import type * as z from "zod";
 import { singleFlight } from "../../../platform/async/single-flight.ts";
 import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import { type Instant, minutes, plus } from "../../../platform/time.ts";
-import type { AccessTokens, TokenCall } from "../../peers/access-token.ts";
+import type { AccessTokens } from "../../peers/access-token.ts";
 import type { Idp } from "../contract.ts";
 import { asUnknownUser, checked, refusal, type UserProblem, userWarning } from "../user-check.ts";
+import type { Accounts } from "./account.ts";
 import { passkeyPolicy, policyProblems } from "./passkey-policy.ts";
-import { graphUser } from "./wire.ts";
+import type { graphUser } from "./wire.ts";
 
 const grant = "grant the application the permission";
 /** How long the tenant's policy is cached, so that all users of a request share one read. */
@@ -17,7 +18,7 @@ const policyPath = "/policies/authenticationMethodsPolicy/authenticationMethodCo
 export function entraUserCheck(
   access: PeerAccess,
   tokens: AccessTokens,
-  graph: { readonly url: string; readonly userUrl: (userId: string) => string },
+  { url: graphUrl, accounts }: { readonly url: string; readonly accounts: Accounts },
 ): NonNullable<Idp["checkUser"]> {
   let policy: { readonly problems: readonly UserProblem[]; readonly until: Instant } | undefined;
   const get = { method: "GET", mayRepeat: true } as const;
@@ -26,7 +27,7 @@ export function entraUserCheck(
     const operation = "passkey policy";
     const until = plus(access.now(), policyMaxAgeMs);
     const read = tokens.use(undefined, call =>
-      callPeer(access, { ...call, ...get, operation, url: graph.url + policyPath, response: passkeyPolicy }),
+      callPeer(access, { ...call, ...get, operation, url: graphUrl + policyPath, response: passkeyPolicy }),
     );
     const problems = await checked(read.then(policyProblems), `${grant} Policy.Read.AuthenticationMethod`);
     if (problems.every(({ effect }) => effect !== "unchecked")) policy = { problems, until };
@@ -34,18 +35,15 @@ export function entraUserCheck(
   });
   const policyOf = async () => (policy !== undefined && access.now() < policy.until ? policy.problems : readPolicy());
 
-  const accountOf = ({ userId }: { readonly userId: string }, call: TokenCall) => {
-    const url = `${graph.userUrl(userId)}?$select=accountEnabled,userType`;
-    const read = callPeer(access, { ...call, ...get, operation: "user", url, response: graphUser });
+  const accountOf = (userId: string, signal: AbortSignal) => {
     const unknown = asUnknownUser("does not exist in the tenant: correct the principal name or object id");
-    return checked(read.then(accountProblems, unknown), `${grant} User.Read.All`);
+    return checked(accounts.read(userId, signal).then(accountProblems, unknown), `${grant} User.Read.All`);
   };
 
-  return (user, outer) =>
-    tokens.use(outer, async call => {
-      const found = await Promise.all([accountOf(user, call), policyOf()]);
-      return found.flat();
-    });
+  return async ({ userId }, signal) => {
+    const found = await Promise.all([accountOf(userId, signal), policyOf()]);
+    return found.flat();
+  };
 }
 
 /** A user type that is missing is that of a member. */

@@ -8,8 +8,9 @@ import { type AccessTokens, createAccessTokens } from "../../peers/access-token.
 import { grantByClientCredentials } from "../../peers/grant.ts";
 import type { Idp } from "../contract.ts";
 import { readCreationOptions, unusable } from "../creation-options.ts";
-import { undefinedIfGone } from "../gone.ts";
+import { isUuid, undefinedIfGone } from "../gone.ts";
 import { type IdpDeps, type IdpKind, maxIdpResponseBytes } from "../kind.ts";
+import { createAccounts } from "./account.ts";
 import { withAttestationFormat } from "./attestation-format.ts";
 import { entraUserCheck } from "./check-user.ts";
 import { listMethods } from "./list-methods.ts";
@@ -22,7 +23,6 @@ import {
   errorOf,
   findMethod,
   graphOptions,
-  isGuid,
   type Method,
   mayBeCredential,
   registrationBody,
@@ -44,6 +44,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
 
   const userUrl = (userId: string) => `${graph}/users${userSegment(userId)}`;
   const methodsOf = (userId: string) => `${userUrl(userId)}/authentication/fido2Methods`;
+  const accounts = createAccounts(access, tokens, userUrl);
   const userOf = (operation: string, stored: Challenge["idpState"]) => {
     const { data } = idpState.safeParse(stored);
     if (data !== undefined) return data.userId;
@@ -63,7 +64,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
     ...(!isBeta && nationalGraphs.includes(new URL(graph).hostname) && { settingProblems: [globalOnly] }),
     // With more, Microsoft warns of slower operations. No limit is documented at which a registration is refused.
     recommendedCredentials: 20,
-    checkUser: entraUserCheck(access, tokens, { url: graph, userUrl }),
+    checkUser: entraUserCheck(access, tokens, { url: graph, accounts }),
 
     creationOptions: (request, outer) =>
       tokens.use(outer, async call => {
@@ -72,14 +73,11 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
         const timeoutParameter = isBeta ? `(challengeTimeoutInMinutes=${timeout})` : "";
         const url = `${methodsOf(request.userId)}/creationOptions${timeoutParameter}`;
         const askedAt = access.now();
-        const response = await callPeer(access, {
-          ...call,
-          operation,
-          method: "GET",
-          url,
-          response: creationOptionsResponse,
-          mayRepeat: true,
-        });
+        const get = { ...call, operation, method: "GET", url, mayRepeat: true } as const;
+        const [response, objectId] = await Promise.all([
+          callPeer(access, { ...get, response: creationOptionsResponse }),
+          accounts.objectId(request.userId, call.signal),
+        ]);
         const read = { peer: access.peer, expectedRelyingPartyId: request.relyingPartyId };
         const options = readCreationOptions(graphOptions, response.publicKey, read);
         const expiry = challengeTimeout.safeParse(response.challengeTimeoutDateTime);
@@ -90,7 +88,8 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
           origin: `https://${options.rp.id}`,
           expiresAt: expiry.data ?? askedExpiry,
           askedExpiry,
-          idpState: { userId: request.userId },
+          // Registration, read-back and revocation find a user by this id who is renamed meanwhile.
+          idpState: { userId: objectId ?? request.userId },
         };
       }),
 
@@ -108,7 +107,7 @@ function connect(id: string, configured: EntraSettings, deps: IdpDeps): Idp {
           const detail = "The response has the id of another credential.";
           throw new PeerFailure(access.peer, operation, "unanswered", { detail });
         }
-        return isGuid(methodId) ? methodId : undefined;
+        return isUuid(methodId) ? methodId : undefined;
       }),
 
     isRegistered: (stored, query, outer) =>

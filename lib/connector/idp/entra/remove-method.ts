@@ -3,9 +3,9 @@ import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts"
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
 import type { RegisteredCredential } from "../contract.ts";
-import { undefinedIfGone } from "../gone.ts";
+import { undefinedIfDeleted, undefinedIfGone } from "../gone.ts";
 import { listMethods } from "./list-methods.ts";
-import { isGuid, methodIdOf } from "./wire.ts";
+import { methodIdOf } from "./wire.ts";
 
 interface MethodOfUser {
   readonly graph: string;
@@ -24,15 +24,9 @@ export async function removeMethod(
 ): Promise<void> {
   const operation = "revocation";
   const refused = (detail: string) => new PeerFailure(access.peer, operation, "refused", { detail });
-  const methods = await listMethods(access, call, { operation, graph, url: methodsUrl }).catch(error => {
-    undefinedIfGone(error);
-    // A principal name may have changed, and then the key still works. An object id never changes.
-    if (isGuid(userId)) return [];
-    throw refused(
-      "Microsoft Graph does not know the user, who was deleted or renamed. Check there whether the key is registered.",
-    );
-  });
-  const found = methodIdOf(methods, credential);
+  const list = listMethods(access, call, { operation, graph, url: methodsUrl });
+  const methods = await list.catch(undefinedIfDeleted(userId, "Microsoft Graph"));
+  const found = methods && methodIdOf(methods, credential);
   if (found === undefined) return;
   if (found === "unclear")
     throw refused("Microsoft Graph lists keys of the user under ids that do not tell which one this is.");

@@ -4,6 +4,7 @@ import { trimEnd } from "../../../platform/trim-end.ts";
 import type { Attestation } from "../../model/webauthn.ts";
 import type { RegisteredCredential, RegistrationQuery } from "../contract.ts";
 import { base64Text, creationOptionsSchema } from "../creation-options.ts";
+import { isUuid } from "../gone.ts";
 
 /** Accepts a body also inside `value`, as some versions of Graph send it. */
 const optionallyWrapped = <T>(body: z.ZodType<T>) =>
@@ -69,7 +70,7 @@ export function methodIdOf(
 ): { readonly id: string } | "unclear" | undefined {
   const ids = spellings(credentialId);
   const found = methods.find(({ id }) => ids.has(id) || id === registrationId);
-  return found ?? (registrationId === undefined && methods.some(({ id }) => isGuid(id)) ? "unclear" : undefined);
+  return found ?? (registrationId === undefined && methods.some(({ id }) => isUuid(id)) ? "unclear" : undefined);
 }
 
 /**
@@ -88,12 +89,9 @@ export function spellings(credentialId: string): ReadonlySet<string> {
   return new Set([credentialId, padded, `${credentialId}${padded.length - padded.replaceAll("=", "").length}`]);
 }
 
-/** Whether an id is a GUID: of a user the object id; of a method one that has no relation to its credential. */
-export const isGuid = (id: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
-
 /** Whether the id of a new method can be that of a credential: the credential id in any spelling, or a GUID, which has no relation to it. */
 export const mayBeCredential = (id: string, credentialId: string): boolean =>
-  isGuid(id) || unpadded(id) === credentialId || spellings(credentialId).has(id);
+  isUuid(id) || unpadded(id) === credentialId || spellings(credentialId).has(id);
 
 /** The options are parsed separately: a call whose response has invalid ones must not be repeated. */
 export const creationOptionsResponse = z.lazy(() =>
@@ -132,7 +130,11 @@ const method = z.lazy(() =>
 export type Method = z.output<typeof method>;
 
 export const graphUser = z.lazy(() =>
-  z.object({ accountEnabled: z.boolean().nullish(), userType: z.string().nullish() }),
+  z.object({
+    id: z.string().optional(),
+    accountEnabled: z.boolean().nullish(),
+    userType: z.string().nullish(),
+  }),
 );
 
 export const methodList = z.lazy(() => z.object({ value: z.array(method), "@odata.nextLink": z.string().optional() }));

@@ -1,6 +1,7 @@
 import { callPeer, type PeerAccess } from "../../../platform/peers/call-peer.ts";
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
 import type { TokenCall } from "../../peers/access-token.ts";
+import { isUuid } from "../gone.ts";
 import { byUsername, type PingOneUser, pingOneUser, userList } from "./wire.ts";
 
 const operation = "user";
@@ -26,13 +27,12 @@ export function createUserLookup(access: PeerAccess, url: string) {
   return {
     /** Returns the id of a user. Makes no call if `userId` is an id. */
     resolve: async (call: TokenCall, userId: string): Promise<string> =>
-      uuid.test(userId) ? userId : (await find(call, userId)).id,
+      isUuid(userId) ? userId : (await find(call, userId)).id,
     read: (call: TokenCall, userId: string): Promise<PingOneUser> => {
-      if (!uuid.test(userId)) return find(call, userId);
+      if (!isUuid(userId)) return find(call, userId);
       return callPeer(access, { ...call, ...get, url: `${url}/${encodeURIComponent(userId)}`, response: pingOneUser });
     },
   };
 }
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const folded = (name: string) => name.normalize("NFC").toLowerCase();

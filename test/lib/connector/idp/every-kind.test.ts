@@ -331,6 +331,15 @@ describe.each(Object.entries(subjects))("an IdP of the kind %s", (_, subject) =>
     await ofDeletedUser();
   });
 
+  test("revokes a credential of a user who was renamed, also if another user has the former name", async () => {
+    const { revoke, other } = await registered();
+    const renamed = "renamed@example.com";
+    expect((await control(`users/${user}`, { name: renamed })).status).toBe(204);
+    await control("users/other@example.com", { name: user });
+    await revoke();
+    expect(peer.registrations()).toMatchObject([{ ...other, userId: renamed }]);
+  });
+
   test("reports each failure of a revocation as the same kind as every other IdP", async () => {
     const { revoke, credentialId } = await registered();
     for (const [name, fault, kind] of failures) {

@@ -5,6 +5,7 @@ import { operationId } from "../../../../lib/connector/pin/send-pin-mail.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/peer.ts";
+import { idOfUser } from "../../../../local/peers/uuid-of.ts";
 import { withPort } from "../../../support/connector/changed-peers.ts";
 import { usersOf } from "../../../support/connector/in-a-state.ts";
 import {
@@ -129,7 +130,7 @@ describe("the PIN email", () => {
     const { connector, requestId, to, users } = await ready({}, body);
     const [waiting = "", gone = "", good = ""] = users;
     peers.entra.setUser(gone, "unknown");
-    peers.entra.fail({ kind: "refuse", status: 500, method: "POST", path: waiting });
+    peers.entra.fail({ kind: "refuse", status: 500, method: "POST", path: idOfUser(waiting) });
     await connector.runCredentials();
     expect(mailsTo(to)).toHaveLength(1);
     expect(mailsTo(to)[0]?.text).toContain(`${waiting}, ${good}`);

@@ -8,6 +8,7 @@ import { dryRun } from "../../../../lib/connector/create/dry-run.ts";
 import type { CloudEvent } from "../../../../lib/connector/events/cloud-event-schemas.ts";
 import { followCreate } from "../../../../lib/connector/jobs/follow-replacement.ts";
 import { days, hours, minutes, plus } from "../../../../lib/platform/time.ts";
+import { idOfUser } from "../../../../local/peers/uuid-of.ts";
 import { crashing, failingTable } from "../../../support/connector/crashing.ts";
 import { sinkOfFile } from "../../../support/connector/event-sinks.ts";
 import { authenticator, onSiteBody } from "../../../support/connector/on-site.ts";
@@ -131,7 +132,7 @@ describe("a replacement with revoke now", () => {
     const connector = await testConnector(peers);
     const user = newUser();
     const { requestId: old } = await connector.orderAndPoll(bodyFor([[user]]));
-    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: user });
+    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: idOfUser(user) });
     await connector.runCredentials();
     await ordered(connector, instead(old, [[user]]));
     await connector.runJobs();
@@ -178,7 +179,7 @@ describe("a replacement with revoke when_active", () => {
     const requestId = await ordered(connector, instead(old, [[first], [second]], "when_active"));
     expect([await replacedBy(connector, old), count(first)]).toEqual([requestId, 1]);
     await connector.runShipments();
-    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: second });
+    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: idOfUser(second) });
     await connector.runCredentials();
     expect(await revocations(connector, old)).toEqual(["revoked", undefined]);
     expect([count(first), count(second)]).toEqual([1, 1]);
@@ -241,7 +242,7 @@ describe("a replacement with revoke when_active", () => {
     const connector = await testConnector(peers);
     const [user, other] = [newUser(), newUser()];
     const { requestId: old } = await connector.orderAndPoll(bodyFor([[user, other]]));
-    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: other });
+    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: idOfUser(other) });
     await connector.runCredentials();
     await ordered(connector, instead(old, [[user]]));
     connector.advance(hours(1));
@@ -256,7 +257,7 @@ describe("a replacement with revoke when_active", () => {
     const connector = await testConnector(peers);
     const user = newUser();
     const { requestId: old } = await connector.orderAndPoll(bodyFor([[user]]));
-    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: user, times: 9 });
+    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: idOfUser(user), times: 9 });
     await connector.runCredentials();
     peers.entra.clearFaults();
     const body = instead(old, [[user]], "when_active");

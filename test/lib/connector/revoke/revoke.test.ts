@@ -8,6 +8,7 @@ import { requestRevocation } from "../../../../lib/connector/revoke/request-revo
 import { type RevocationScope, revokeNow } from "../../../../lib/connector/revoke/revoke-now.ts";
 import { days, minutes, plus } from "../../../../lib/platform/time.ts";
 import type { FaultRule } from "../../../../local/peers/faults.ts";
+import { idOfUser } from "../../../../local/peers/uuid-of.ts";
 import { crashing } from "../../../support/connector/crashing.ts";
 import { sinkOfFile, typesAt } from "../../../support/connector/event-sinks.ts";
 import { authenticator, onSiteBody } from "../../../support/connector/on-site.ts";
@@ -109,6 +110,29 @@ describe("a revocation", () => {
     expect(await revoke()).toMatchObject({ isRevoked: true });
   });
 
+  test("of a user who was renamed at the IdP after the activation removes the key", async () => {
+    const { connector, users, revoke } = await active();
+    const renamed = `renamed-${newUser()}`;
+    for (const user of users) peers.entra.renameUser(user, renamed);
+    expect(peers.entra.registrations(renamed)).toHaveLength(1);
+    expect(await revoke()).toMatchObject({ isRevoked: true });
+    expect(peers.entra.registrations(renamed)).toEqual([]);
+    expect(connector.events("credential_revoke_failed")).toEqual([]);
+  });
+
+  test("of a user who was renamed fails if the tenant gave no object id, and the state says what to check", async () => {
+    peers.entra.settings({ readsUsers: false });
+    const { users, revoke, revocations } = await active();
+    peers.entra.settings({ readsUsers: true });
+    const renamed = `renamed-${newUser()}`;
+    for (const user of users) peers.entra.renameUser(user, renamed);
+    expect(await revoke()).toMatchObject({ isRevoked: false });
+    expect(await revocations()).toMatchObject([
+      { state: "revoke_failed", error_message: expect.stringContaining("Check there whether the key is registered.") },
+    ]);
+    expect(peers.entra.registrations(renamed)).toHaveLength(1);
+  });
+
   test("of what does not exist is answered 404", async () => {
     const { connector, revoke } = await active();
     const wrong = [{ keyId: "s-09-001" }, { keyId: "s-01-001", credential: 2 }, { keyId: "s-01-001", credential: 0 }];
@@ -146,8 +170,8 @@ describe("a revocation", () => {
     const connector = await testConnector(peers);
     const { requestId } = await connector.orderAndPoll(body);
     const { revoke, registered, users } = revokerOf(connector, requestId, body);
-    const [, user] = users;
-    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: user });
+    const [, user = ""] = users;
+    peers.entra.fail({ kind: "refuse", status: 503, method: "POST", path: idOfUser(user) });
     await connector.runCredentials();
     expect(await revoke()).toMatchObject({ isRevoked: true });
     expect(registered()).toEqual([false, false]);

@@ -313,6 +313,19 @@ describe("the devices of a user of kind C", () => {
       expect((await revokedAfter(listing([device]), answer)).failure).toMatchObject({ kind: "unanswered" });
   });
 
+  test("are not taken for removed if AM does not know the name of the user, who may be renamed", async () => {
+    aic.settings({ names: "name" });
+    const challenge = await ask();
+    const response = answerTo(challenge);
+    await idp.activate(challenge.idpState, response, "k", { signal });
+    aic.renameUser(user, "renamed@example.com");
+    expect(await failureOf(idp.revoke(challenge.idpState, response, signal))).toMatchObject({
+      kind: "refused",
+      detail: "AM does not know the user, who was deleted or renamed. Check there whether the key is registered.",
+    });
+    expect(aic.registrations()).toMatchObject([{ userId: "renamed@example.com" }]);
+  });
+
   test.each(["", "Li4=", "/w==", "not base64!"])("are of no user with the id %j in the stored step", async userId => {
     const { idpState } = await ask();
     const stored = JSON.parse(JSON.stringify(idpState).replace(/"userId":"[^"]*"/, `"userId":"${userId}"`));

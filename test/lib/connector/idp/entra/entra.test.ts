@@ -1,9 +1,12 @@
+import { randomUUID } from "node:crypto";
 import { decode, encode } from "cborg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Idp, RegistrationQuery } from "../../../../../lib/connector/idp/contract.ts";
 import { plus } from "../../../../../lib/platform/time.ts";
 import type { Entra } from "../../../../../local/peers/entra/entra.ts";
+import type { FaultRule } from "../../../../../local/peers/faults.ts";
 import type { HttpCall } from "../../../../../local/peers/peer.ts";
+import { idOfUser } from "../../../../../local/peers/uuid-of.ts";
 import { failureOf, kindOf, oddPeer } from "../../../../support/connector/peer-tools.ts";
 import { measureCpu } from "../../../../support/cpu-time.ts";
 import { answerTo, askFor, type IdpTools, signal, start, toolsFor, user } from "../idp-tools.ts";
@@ -27,14 +30,18 @@ const identity = { "managed-identity": true };
 
 const ask = (of: Idp = idp, userId = user, relyingPartyId?: string) => askFor(of, userId, relyingPartyId);
 
-/** A Graph of the test's own, for a client that needs no secret. */
+/** A Graph of the test's own, for a client that needs no secret and has no permission to read users. */
 async function answering(answer: (call: HttpCall) => unknown) {
-  const { url, calls } = await oddPeer(call => ({ status: 200, body: answer(call) }));
+  const { url, calls } = await oddPeer(call =>
+    /\/users\/[^/]+$/.test(call.path) ? { status: 403 } : { status: 200, body: answer(call) },
+  );
   const odd = connect({ "graph-endpoint": url, ...identity }, { managedIdentityToken: async () => "t" });
   return { odd, calls };
 }
 
 const graphCalls = () => entra.requests().filter(({ path }) => /fido2Methods/.test(path));
+const account = /\/users\/[^/]+$/;
+const reads = () => entra.count("GET", account);
 const grants = () => entra.count("POST", /oauth2/);
 
 describe("an IdP of kind B", () => {
@@ -68,7 +75,7 @@ describe("an IdP of kind B", () => {
     ]);
     expect(challenge.origin).toBe(`https://${options.rp.id}`);
     expect(Math.abs((expiresAt?.getTime() ?? 0) - Date.now() - 3_600_000)).toBeLessThan(60_000);
-    expect(challenge.idpState).toEqual({ userId: user });
+    expect(challenge.idpState).toEqual({ userId: idOfUser(user) });
   });
 
   test("names its relying party by its settings, and refuses one that its options do not have", async () => {
@@ -135,16 +142,62 @@ describe("an IdP of kind B", () => {
     expect(entra.count("DELETE", /fido2Methods/)).toBe(1);
   });
 
-  test("does not take a principal name that is unknown for a deleted user, because it may be a renamed one", async () => {
+  test("registers and finds the key of a user who was renamed after the order", async () => {
     const challenge = await ask();
     const attestation = answerTo(challenge);
+    entra.renameUser(user, "renamed@example.com");
     await idp.activate(challenge.idpState, attestation, "Desk key: 1", { signal });
-    entra.setUser(user, "unknown");
+    expect(entra.registrations()).toMatchObject([{ userId: "renamed@example.com" }]);
+    expect(await idp.isRegistered(challenge.idpState, queryFor(attestation.credentialId), signal)).toBe(true);
+  });
+
+  test("does not take a principal name that is unknown for a deleted user, because it may be a renamed one", async () => {
+    entra.settings({ readsUsers: false });
+    const challenge = await ask();
+    expect(challenge.idpState).toEqual({ userId: user });
+    const attestation = answerTo(challenge);
+    await idp.activate(challenge.idpState, attestation, "Desk key: 1", { signal });
+    entra.renameUser(user, "renamed@example.com");
     const { credentialId } = attestation;
     expect(await failureOf(idp.revoke(challenge.idpState, { credentialId }, signal))).toMatchObject({
       kind: "refused",
-      detail: expect.stringContaining("deleted or renamed"),
+      detail:
+        "Microsoft Graph does not know the user, who was deleted or renamed. Check there whether the key is registered.",
     });
+    expect(entra.registrations()).toHaveLength(1);
+  });
+
+  test("asks for the object id of a principal name only", async () => {
+    await ask();
+    await ask(idp, randomUUID());
+    expect(reads()).toBe(1);
+  });
+
+  test.each<[string, FaultRule]>([
+    ["is refused", { kind: "refuse", status: 403 }],
+    ["fails", { kind: "refuse", status: 400 }],
+    ["names no user", { kind: "refuse", status: 200, body: {} }],
+    ["names another kind of id", { kind: "refuse", status: 200, body: { id: "jan" } }],
+    ["has no end", { kind: "hang" }],
+  ])("gives creation options without an object id if its read %s", async (_, fault) => {
+    entra.fail({ ...fault, path: account.source });
+    const challenge = await ask(connect({}, { timeLimitMs: 4000 }));
+    expect(challenge.idpState).toEqual({ userId: user });
+    expect(reads()).toBe(1);
+  });
+
+  test("reads the account once for the check of the user and the creation options beside it", async () => {
+    const leaving = new AbortController();
+    entra.fail({ kind: "hang", path: account.source });
+    const checked = idp.checkUser?.({ userId: user }, leaving.signal);
+    const challenge = ask();
+    await entra.untilHanging();
+    // The check that began the read leaves, and the creation options still get the id.
+    leaving.abort();
+    expect(await checked).toContainEqual(expect.objectContaining({ code: "not_checked" }));
+    entra.release();
+    expect((await challenge).idpState).toEqual({ userId: idOfUser(user) });
+    expect(reads()).toBe(1);
   });
 
   test("does not trust a name that was cut to Graph's limit", async () => {
