@@ -141,8 +141,8 @@ test("looks for what the project needs without its workspace, where Node looks f
   const peers = { peerDependencies: named("host", "probe"), peerDependenciesMeta: { probe: { optional: true } } };
   const own = {
     "node_modules/host": { version },
-    "node_modules/inner/node_modules/deep": { version },
-    "node_modules/inner": { version, dependencies: named("deep") },
+    "node_modules/part/node_modules/deep": { version },
+    "node_modules/part/node_modules/inner": { version, dependencies: named("deep") },
     "node_modules/part": { version, dependencies: named("inner"), optionalDependencies: named("elsewhere"), ...peers },
   };
   const others = { "node_modules/deep": { version }, "node_modules/probe": { version } };
