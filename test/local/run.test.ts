@@ -51,7 +51,8 @@ function newProject(files: Readonly<Record<string, object>>): string {
 beforeAll(() => {
   const scripts = { start: "node local/run.mjs start", other: "node local/run.mjs other" };
   const own = { name: "p", version: "1.0.0", dependencies: { part: "file:part" }, workspaces: ["test"] };
-  const tests = { name: "tests", devDependencies: { probe: "file:../probe" } };
+  const { scripts: testScripts } = JSON.parse(readFileSync(join(root, "test/package.json"), "utf8"));
+  const tests = { name: "tests", scripts: testScripts, devDependencies: { probe: "file:../probe" } };
   const packages = {
     "": own,
     part: { version: "1.0.0" },
@@ -220,6 +221,12 @@ describe("if everything is installed", () => {
       expect(await ran.ended, ran.output()).toBe(0);
       expect(Number(/Installing (\d+) packages/.exec(ran.output())?.[1] ?? 0), task).toBe(installed);
     }
+  });
+
+  test("npm test runs the tests from their folder too", async () => {
+    const ran = run("npm", ["test", "--prefix", "test", "--", "--some"]);
+    expect(await ran.ended, ran.output()).toBe(0);
+    expect(ran.output()).toContain("with --some");
   });
 
   test("names an unknown task", async () => {
