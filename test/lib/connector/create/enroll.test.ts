@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { days, minutes } from "../../../../lib/platform/time.ts";
+import { idOfUser } from "../../../../local/peers/uuid-of.ts";
 import {
   authenticator,
   authenticatorsOf,
@@ -224,7 +225,7 @@ describe("a create whose authenticators are not taken", () => {
     const users = [...body.shipment.shipment_items, ...body.authenticators].flatMap(({ credentials }) =>
       credentials.map(({ user_id }) => user_id),
     );
-    expect(compensated.map(({ userId }) => userId).toSorted()).toEqual(users.toSorted());
+    expect(compensated.map(({ userId }) => userId).toSorted()).toEqual(users.map(idOfUser).toSorted());
   });
 
   test("because it holds another content under the id: 500, compensated, and nothing can be enrolled", async () => {
@@ -260,7 +261,7 @@ describe("a create whose authenticators are not taken", () => {
     peers.rfpr.fail({ kind: "refuse", method: "DELETE", status: 500, times: 3 });
     const body = onSiteBody();
     await refusalOf(connector.order(body));
-    expect(compensated).toMatchObject([{ userId: firstAuthenticator(body)?.credentials[0].user_id }]);
+    expect(compensated).toMatchObject([{ userId: idOfUser(firstAuthenticator(body)?.credentials[0].user_id ?? "") }]);
   });
 });
 
