@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Challenge } from "../../../../lib/connector/model/webauthn.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { minutes, seconds } from "../../../../lib/platform/time.ts";
+import { idOfUser } from "../../../../local/peers/uuid-of.ts";
 import {
   idpsOf,
   newUser,
@@ -108,7 +109,7 @@ describe("a create that an identity provider answers no", () => {
     const credentials = users.map(user_id => ({ user_id }));
     await refusalOf(connector.order(altered(body, { "shipment.shipment_items[0].credentials": credentials })));
     expect(asked).toEqual(users.slice(0, 10));
-    expect(compensated).toEqual(users.slice(0, 9));
+    expect(compensated).toEqual(users.slice(0, 9).map(idOfUser));
   });
 });
 
@@ -146,7 +147,7 @@ describe("a create that the delivery service answers no", () => {
     const body = orderBody([2, 1]);
     await refusalOf(connector.order(body));
     const users = body.shipment.shipment_items.flatMap(({ credentials }) => credentials.map(({ user_id }) => user_id));
-    expect(compensated.map(({ userId }) => userId).toSorted()).toEqual(users.toSorted());
+    expect(compensated.map(({ userId }) => userId).toSorted()).toEqual(users.map(idOfUser).toSorted());
   });
 
   test("is refused with the reason also if its end cannot be stored, which an error event says and the job does later", async () => {
