@@ -28,7 +28,9 @@ describe("GET /v2/credential-requests", () => {
     expect(headers.get("link")).toBeNull();
     expect(idsOf({ body })).toEqual(ids);
     const { body: read } = await host.call(`GET /connector/v2/credential-requests/${ids[0]}`);
-    expect(body[0]).toEqual({ ...read.data, created_at: expect.stringMatching(/^\d{4}-.*Z$/) });
+    // Only the read of one request names the addresses of its PIN emails.
+    const { enrollment_contacts: _, ...entry } = read.data;
+    expect(body[0]).toEqual({ ...entry, created_at: expect.stringMatching(/^\d{4}-.*Z$/) });
   });
 
   it("pages by $top and the link to the next page, which keeps the filters", async () => {
