@@ -1,4 +1,5 @@
 import type { Due } from "../../lib/connector/model/request.ts";
+import { idOfUser } from "../../local/peers/uuid-of.ts";
 import type { HostProcess } from "../support/host/host-process.ts";
 import type { TestSystem } from "../support/host/system.ts";
 import { until } from "../support/until.ts";
@@ -32,7 +33,8 @@ export const untilQuiet = (hosts: readonly HostProcess[], system: TestSystem): P
 export const activationCalls = (order: Order, { peers }: TestSystem): number =>
   peers.entra
     .requests()
-    .filter(({ method, path }) => method === "POST" && order.users.some(user => path.includes(`/${user}/`))).length;
+    .filter(({ method, path }) => method === "POST" && order.users.some(user => path.includes(`/${idOfUser(user)}/`)))
+    .length;
 
 export const deliveryCalls = ({ peers }: TestSystem): number => peers.delivery.count("POST", /^\/v1\/fpr\/shipments$/);
 
