@@ -14,7 +14,7 @@ export async function tokenOf({ tenantToken }: AuthHost, url: string, role: stri
   return ((await response.json()) as { readonly token: string }).token;
 }
 
-/** Creates a user with an OTP key, to whom a sign-in with the right password and a wrong OTP was refused. */
+/** Creates a user with an OTP key, and has a sign-in with the right password and a wrong OTP refused. */
 export async function userWithRefusedOtp({ core, clientUrl }: AuthHost, username: string, prefix: string) {
   const password = "seven red herons";
   await core("POST", "/users", { username, password });

@@ -93,7 +93,7 @@ export const offboardPerson = endpoint({
   description:
     "Finds all credentials of the person, also of requests that are only in the register. Credentials of other people " +
     "stay. Call it with `dry_run` first. Repeat it until `is_complete`: a repeat does only what is left, such as a " +
-    "key that was produced already and becomes active later. A person of whom nothing is known is complete as well, with " +
+    "key that was produced already and becomes active later. A person without a credential is complete as well, with " +
     "`matched` 0. An unknown field or parameter is refused.",
   query,
   body,

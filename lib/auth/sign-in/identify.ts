@@ -148,7 +148,7 @@ async function readNamedUser({ named, user }: Identified, { users }: AuthDeps): 
 /** Number of users that are read in parallel. */
 const batchSize = 8;
 
-/** Returns the user whom an OTP key identifies: it is enabled and assigned to that user only. */
+/** Returns the user that an OTP key identifies: the key is enabled and assigned to that user only. */
 async function findHolder(
   holders: KeyHolders | undefined,
   named: string,

@@ -9,7 +9,7 @@ import { foldUsername, hashUsernameForLog, parseUsername, type Username, type Us
 
 export const noSuchUser = (): Fault => new Fault("not_found", "There is no such user.");
 
-/** Returns the user to whom a reference leads. Throws Fault `not_found`. */
+/** Returns the user of a reference. Throws Fault `not_found`. */
 async function requireUser(userRef: UserRef, { users }: AuthDeps): Promise<Stored<User>> {
   const user = await users.find(userRef);
   if (user === undefined) throw noSuchUser();

@@ -50,7 +50,7 @@ export const locateUser = async (tables: AuthTables, userRef: UserRef): Promise<
 export const matchesUserRef = (userRef: UserRef, { name }: User): boolean =>
   userRef.by === "id" || foldUsername(name) === userRef.folded;
 
-/** Reads the row `user` of the user to whom a reference leads. */
+/** Reads the row `user` of the user of a reference. */
 export async function readUser(tables: AuthTables, userRef: UserRef): Promise<Stored<User> | undefined> {
   const id = await locateUser(tables, userRef);
   const user = id === undefined ? undefined : userIn(await tables.users.get(idKey(id), userRow));

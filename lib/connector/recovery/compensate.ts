@@ -2,9 +2,9 @@ import pLimit from "p-limit";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { openIdpState } from "../exchange/sealed.ts";
-import { credentialSlot, type IdpAnswers, isUnanswered, optionsRequestOf } from "../idp/idp-answers.ts";
 import { type Credential, enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
+import { credentialSlot, type IdpAnswers, isUnanswered, optionsRequestOf } from "./idp-answers.ts";
 
 /**
  * Removes the authenticators of these security keys at the pre-registration API and their registrations at the IdPs. Throws a failure of

@@ -32,7 +32,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Returns a key and a certificate of the authority, which only a process trusts that is told to. */
+/** Returns a key and a certificate of the authority, which a process trusts only if it is configured to. */
 async function selfSigned() {
   const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
   const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
@@ -179,7 +179,7 @@ describe.runIf(process.platform === "linux")("an operator who signs in by a brow
     expect(new Set(entra.asked)).toEqual(new Set([`${authority}:443`]));
   });
 
-  test("is told why the tenant refuses, and no other window is opened", async () => {
+  test("shows why the tenant refuses, and no other window is opened", async () => {
     const { child, opened, respond } = await startSignIn();
     const [ended, error] = [once(child, "close"), text(child.stderr)];
     await respond({ error: "access_denied", error_description: "AADSTS50105: The user is not assigned to a role." });

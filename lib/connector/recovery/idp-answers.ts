@@ -1,6 +1,6 @@
+import type { Idp } from "../idp/contract.ts";
 import type { Credential } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
-import type { Idp } from "./contract.ts";
 
 /** Returns the map key of a credential in `Challenges` and in `IdpAnswers.unanswered`. */
 export const credentialSlot = (keyId: string, index: number) => `${keyId} ${index}`;
