@@ -181,9 +181,12 @@ describe("an IdP of kind B", () => {
     ["has no end", { kind: "hang" }],
   ])("gives creation options without an object id if its read %s", async (_, fault) => {
     entra.fail({ ...fault, path: account.source });
+    const wholeTime = AbortSignal.timeout(3500);
     const challenge = await ask(connect({}, { timeLimitMs: 4000 }));
     expect(challenge.idpState).toEqual({ userId: user });
     expect(reads()).toBe(1);
+    // The options have waited for a part of the time limit of a call only.
+    expect(wholeTime.aborted).toBe(false);
   });
 
   test("reads the account once for the check of the user and the creation options beside it", async () => {
