@@ -31,11 +31,12 @@ export function createCallCounter(): CallCounter {
   let calls: Interval[] = [];
   // Ticks, not milliseconds: of two events one always comes first.
   let tick = 0;
+  const endOfRound = createRounds();
   const count: CallCounter["count"] = async (name, call) => {
     const counted: Interval = { name, began: tick++ };
     calls.push(counted);
     try {
-      return await call();
+      return await endOfRound(call);
     } finally {
       counted.ended = tick++;
     }
@@ -55,6 +56,36 @@ export function createCallCounter(): CallCounter {
       const result = await work();
       return { total: calls.length, sequential: longestChain(calls), calls: calls.map(({ name }) => name), result };
     },
+  };
+}
+
+/** How long a round waits for another call to begin, in milliseconds. */
+const roundMs = 4;
+
+/**
+ * Returns a function that makes a call and holds its result until every call in flight has one.
+ * Without it, a slow call beside two quick ones that wait for each other would count as one of three in a row, if a fourth follows it.
+ */
+function createRounds(): <T>(call: () => Promise<T>) => Promise<T> {
+  let inFlight = 0;
+  let release: (() => void)[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  const endRound = () => {
+    const held = release;
+    release = [];
+    for (const resume of held) resume();
+  };
+  return async call => {
+    clearTimeout(timer);
+    inFlight++;
+    try {
+      return await call();
+    } finally {
+      inFlight--;
+      const held = new Promise<void>(resolve => release.push(resolve));
+      if (inFlight === 0) timer = setTimeout(endRound, roundMs);
+      await held;
+    }
   };
 }
 
