@@ -32,6 +32,8 @@ const wrongPlace = (address: string, country: string): Violation[] => [
   ...at(`${address}.region`, undefined, null, "", "Massachusetts", "QC", "M"),
   ...at(`${address}.${country}`, "", "USA", "XX", "840"),
 ];
+/** Without its invisible character, the last one may be another user. */
+const userIds = ["", " ", "ada\u200b@example.com"];
 const telephones = ["", "call me", "+", "()", "555 0100", "1".repeat(41)];
 
 /** Rules across fields: what is changed, and the one field that is named. */
@@ -83,7 +85,7 @@ const creates: Readonly<Record<string, Create>> = {
       ...wrongPlace("shipment.mailing_address", "country_code"),
       ...["product_id", "inventory_product_id"].flatMap(name => at(`${item}.${name}`, "", "x", "1.5", "1234567890")),
       ...[item, onSite].flatMap(key => [
-        ...at(`${key}.credentials[0].user_id`, "", " "),
+        ...at(`${key}.credentials[0].user_id`, ...userIds),
         ...at(`${key}.credentials[0].idp_id`, "", "nobody", "entra2"),
         ...at(`${key}.credentials[0].relying_party_id`, " "),
       ]),
@@ -109,7 +111,7 @@ const creates: Readonly<Record<string, Create>> = {
       }),
       ...at(`${ordered}.recipient.recipient_telephone`, ...telephones),
       ...wrongPlace(`${ordered}.mailing_address`, "country_code_2"),
-      ...at("user_id", "", " "),
+      ...at("user_id", ...userIds),
       ...at(`${ordered}.shipment_items[0].product_quantity`, 0, -1, 51),
       ...at(`${ordered}.recipient.recipient_firstname`, "", " "),
       ...at(`${ordered}.recipient.recipient_lastname`, ""),
@@ -155,7 +157,8 @@ const creates: Readonly<Record<string, Create>> = {
         emailsTo: "enrollment_contacts.emails_to",
         name: "authenticator_name",
       }),
-      ...["recipient.firstname", "recipient.lastname", "credentials[0].user_id"].flatMap(path => at(path, "", " ")),
+      ...["recipient.firstname", "recipient.lastname"].flatMap(path => at(path, "", " ")),
+      ...at("credentials[0].user_id", ...userIds),
     ],
     together: [
       [

@@ -12,6 +12,7 @@ import {
   optionalLine,
   pinLength,
   requestLimits,
+  userId,
   withDefault,
 } from "../field-rules.ts";
 
@@ -25,7 +26,7 @@ const bodyV1 = z.lazy(() =>
       })
       .describe("Who gets the authenticator."),
     credentials: listOf(
-      z.object({ user_id: nonEmptyLine().describe("The user, as the identity provider knows them.") }),
+      z.object({ user_id: userId().describe("The user, as the identity provider knows them.") }),
       requestLimits.credentialsPerKey,
     ).describe("In the order in which the authenticator gets them."),
     pin_request: z
