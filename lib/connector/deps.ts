@@ -6,7 +6,7 @@ import type { ResponseStore } from "./collect/responses.blob.ts";
 import type { claimStore } from "./create/claims.table.ts";
 import type { Idps } from "./idp/contract.ts";
 import type { Intervals } from "./model/intervals.ts";
-import type { lossActions } from "./model/shipment.ts";
+import type { LossAction } from "./model/shipment.ts";
 import type { DeliveryService } from "./peers/delivery.ts";
 import type { PeerLimits } from "./peers/peer-limits.ts";
 import type { Rfpr } from "./peers/rfpr.ts";
@@ -44,7 +44,7 @@ export interface ConnectorDeps {
     readonly signInUrl: string;
   };
   /** What is done about the credentials of a shipment that is lost. */
-  readonly onLoss: (typeof lossActions)[number];
+  readonly onLoss: LossAction;
   readonly intervals: Intervals;
   /** Maximum number of parallel calls for one credential request, and of requests that one page of a list reads in parallel. */
   readonly concurrency: number;

@@ -10,7 +10,7 @@ import { claimColumns } from "../../lib/connector/create/claims.table.ts";
 import { deliveryColumns, eventColumns } from "../../lib/connector/events/event-rows.table.ts";
 import { sinkColumns } from "../../lib/connector/events/sink-states.table.ts";
 import { credentialSchema } from "../../lib/connector/model/security-key.ts";
-import { dueColumns } from "../../lib/connector/runs/due-index.table.ts";
+import { dueColumns } from "../../lib/connector/storage/due-index.table.ts";
 import { listColumns } from "../../lib/connector/storage/lists.table.ts";
 import { requestColumns, securityKeyColumns } from "../../lib/connector/storage/request-rows.table.ts";
 import { shipmentColumns } from "../../lib/connector/storage/shipment-records.table.ts";

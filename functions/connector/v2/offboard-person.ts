@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { email, evenIfInvalid, nonEmptyLine, optional, userId } from "../../../lib/connector/api/field-rules.ts";
 import { readRevocation, revocationV2 } from "../../../lib/connector/api/v2/read-revocation.ts";
+import { type Leaver, offboardPerson as offboard } from "../../../lib/connector/cancel/offboard-person.ts";
 import { shownState } from "../../../lib/connector/model/credential.ts";
 import { shownCredentialStates } from "../../../lib/connector/model/states.ts";
-import { type Leaver, offboardPerson as offboard } from "../../../lib/connector/offboard/offboard-person.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import { omitUndefined } from "../../../lib/platform/omit-undefined.ts";
 import type { ConnectorContext } from "../context.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { credentialRequestV2, readRequest } from "../../../lib/connector/api/v2/read-credential-request.ts";
-import { revokeNow } from "../../../lib/connector/revoke/revoke-now.ts";
+import { revokeNow } from "../../../lib/connector/cancel/revoke-now.ts";
 import { endpoint } from "../../../lib/platform/http/endpoint.ts";
 import type { ConnectorContext } from "../context.ts";
 import { requestIdPath } from "../request-id.ts";

@@ -7,9 +7,9 @@ import { idpName } from "../model/peer-names.ts";
 import { foldName } from "../model/request-lists.ts";
 import { type Credential, registeredName } from "../model/security-key.ts";
 import type { Attestation, Challenge } from "../model/webauthn.ts";
-import { type CredentialTarget, openIdp } from "../recovery/open-idp.ts";
 import type { Step } from "../runs/step.ts";
 import { activated, afterFailure, endOverdue, endUnregistered, retryLater } from "./activation-outcomes.ts";
+import { type CredentialTarget, openIdp } from "./open-idp.ts";
 
 /**
  * Returns the step that activates one credential of a security key at its IdP. An attempt is stored before it is sent. After an attempt

@@ -6,9 +6,9 @@ import { firstAttempt, postpone, waitUntil } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import type { Credential } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
-import { compensateFirst } from "../recovery/compensate-ended.ts";
-import { type CredentialTarget, isRepairable } from "../recovery/open-idp.ts";
 import type { Step, StepOutcome } from "../runs/step.ts";
+import { compensateFirst } from "./compensate-ended.ts";
+import { type CredentialTarget, isRepairable } from "./open-idp.ts";
 
 /**
  * Returns the step that ends a credential whose time for activation is over.

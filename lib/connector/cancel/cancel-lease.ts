@@ -3,8 +3,8 @@ import { Fault } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Changes, LoadedRequest } from "../model/loaded-request.ts";
+import { postponeRequest } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
-import { postponeRequest } from "../runs/next-due.ts";
 import { newLease, type Run, retryAfterLease } from "../runs/run.ts";
 import { saveChanges } from "../storage/change-request.ts";
 

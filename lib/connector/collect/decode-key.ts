@@ -1,7 +1,5 @@
 import { earliest, type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { aaguidOf } from "../exchange/bind-response.ts";
-import { openPin } from "../exchange/open-pin.ts";
 import { challengeEnd, type KeyResponses } from "../model/credential.ts";
 import type { Clock } from "../model/intervals.ts";
 import type { CredentialRequest } from "../model/request.ts";
@@ -9,7 +7,9 @@ import { firstAttempt } from "../model/retry.ts";
 import { afterEvent, withRollUp } from "../model/roll-up.ts";
 import type { Credential, SecurityKey } from "../model/security-key.ts";
 import type { Attestation } from "../model/webauthn.ts";
+import { aaguidOf } from "../peers/bind-response.ts";
 import { isOpened, openAttestation, unusable } from "./open-attestation.ts";
+import { openPin } from "./open-pin.ts";
 
 /**
  * Opens the responses of a security key, and stores them as received before any row names them. Open credentials whose challenge has

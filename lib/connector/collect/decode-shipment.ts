@@ -1,11 +1,11 @@
 import type { ConnectorDeps } from "../deps.ts";
 import { isTooLateFor, isWaiting, type KeyResponses } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { nextDue, withPurgeDue } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { queueOf, type SecurityKey } from "../model/security-key.ts";
 import { shippedItems } from "../model/shipment.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
-import { nextDue, withPurgeDue } from "../runs/next-due.ts";
 import { decodeKey } from "./decode-key.ts";
 
 /** Shipment states in which responses are read if they are present. */

@@ -1,9 +1,9 @@
 import type { ConnectorDeps } from "../deps.ts";
-import { decryptsWith, type PrivateKey, recipientKid } from "../exchange/envelope.ts";
-import { openSealed, pinResponseKeyPurpose, responseKeyPurpose } from "../exchange/sealed.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import type { DeliveryShipment } from "../peers/delivery-wire.ts";
+import { decryptsWith, type PrivateKey, recipientKid } from "../peers/exchange-envelope.ts";
+import { openSealed, pinResponseKeyPurpose, responseKeyPurpose } from "../storage/sealed.ts";
 import { readyItems } from "./decode-shipment.ts";
 
 /** How many responses to unknown keys are tried with all response keys: 150 keys take about a second for each. */

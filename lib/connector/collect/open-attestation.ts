@@ -1,10 +1,10 @@
 import type { ConnectorDeps } from "../deps.ts";
-import { bindResponse } from "../exchange/bind-response.ts";
-import { ExchangeError, type PrivateKey } from "../exchange/envelope.ts";
-import { decodeCredentialResponse } from "../exchange/messages.ts";
-import { openSealed, responseKeyPurpose } from "../exchange/sealed.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import type { Attestation } from "../model/webauthn.ts";
+import { bindResponse } from "../peers/bind-response.ts";
+import { ExchangeError, type PrivateKey } from "../peers/exchange-envelope.ts";
+import { decodeCredentialResponse } from "../peers/exchange-messages.ts";
+import { openSealed, responseKeyPurpose } from "../storage/sealed.ts";
 
 const noResponseKey = "no response key";
 

@@ -7,7 +7,7 @@ import type { CredentialRequest } from "../model/request.ts";
 import { postpone, type Retry, waitUntil } from "../model/retry.ts";
 import { afterEvent, endWaiting, withRollUp } from "../model/roll-up.ts";
 import { enrollmentId, type SecurityKey } from "../model/security-key.ts";
-import { requireRfpr } from "../peers/require-rfpr.ts";
+import { requireRfpr } from "../peers/rfpr.ts";
 import type { Enrollment } from "../peers/rfpr-wire.ts";
 import type { PeerCall, StepOutcome } from "../runs/step.ts";
 import { decodeKey } from "./decode-key.ts";

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConnectorDeps } from "../deps.ts";
 import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { postponeRequest, withTrackDue } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
+import { withLostRevoked } from "../model/revocation.ts";
 import { rolledUp } from "../model/roll-up.ts";
 import type { SecurityKey } from "../model/security-key.ts";
-import { withLostRevoked } from "../revoke/revoke-lost.ts";
-import { postponeRequest, withTrackDue } from "../runs/next-due.ts";
 
 /** Returns the request with its lease released and its next poll: at the peer's Retry-After, else with back-off from 1 to 6 hours. */
 function withNextPoll(request: CredentialRequest, deps: ConnectorDeps, retryAfter?: number): CredentialRequest {

@@ -2,13 +2,13 @@ import { toResult } from "../../platform/async/to-result.ts";
 import type { Fault } from "../../platform/fault.ts";
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { sealIdpState } from "../exchange/sealed.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { compensate } from "../recovery/compensate.ts";
 import { failedRequest, withoutOrderIntent } from "../recovery/fail-request.ts";
 import { type Challenges, type IdpAnswers, isUnanswered } from "../recovery/idp-answers.ts";
 import { saveChanges } from "../storage/change-request.ts";
+import { sealIdpState } from "../storage/sealed.ts";
 import { challengeOf } from "./ask-idps.ts";
 
 /**

@@ -6,7 +6,6 @@ import type { ConnectorDeps } from "../deps.ts";
 import { internalFault, unauthorizedFault, unavailableFault } from "../faults.ts";
 import type { Idp } from "../idp/contract.ts";
 import { unusableOptions } from "../idp/creation-options.ts";
-import type { RequestDraft } from "../model/draft.ts";
 import { idpName } from "../model/peer-names.ts";
 import type { Credential, SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
@@ -14,6 +13,7 @@ import { isNoToken } from "../peers/access-token.ts";
 import { type Challenges, credentialSlot, type IdpAnswers, optionsRequestOf } from "../recovery/idp-answers.ts";
 import { challengeProblem, endsBeforePoll, isShortened } from "./check-challenge.ts";
 import { notConfigured } from "./check-request.ts";
+import type { RequestDraft } from "./draft.ts";
 
 /** Returns the challenge of a credential, if its IdP answered. */
 export const challengeOf = (challenges: Challenges, keyId: string, index: number): Challenge | undefined =>

@@ -4,7 +4,7 @@ import { Fault } from "../../platform/fault.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
 import { rightMissing, type UserProblem, unchecked } from "../idp/user-check.ts";
-import type { DraftLocation, RequestDraft } from "../model/draft.ts";
+import type { DraftLocation, RequestDraft } from "./draft.ts";
 
 /** A user at an IdP for whom a request orders credentials. */
 interface OrderedUser {

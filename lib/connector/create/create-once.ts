@@ -5,7 +5,6 @@ import type { Stored } from "../../platform/stored.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { claimFault, stillRunningFault } from "../faults.ts";
-import { type CreatedIds, newRequestId, type RequestDraft } from "../model/draft.ts";
 import {
   type Claim,
   type FinalVerdict,
@@ -17,9 +16,10 @@ import {
   toKeptRefusal,
 } from "../model/idempotency.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
-import { requireReplaceable } from "../replace/check-replaced-key.ts";
+import { requireReplaceable } from "./check-replaced-key.ts";
 import { checkRequest } from "./check-request.ts";
 import { createRequest, createWithId } from "./create-request.ts";
+import { type CreatedIds, newRequestId, type RequestDraft } from "./draft.ts";
 
 /** What a create returns. */
 interface Created extends CreatedIds {

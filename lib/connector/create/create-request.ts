@@ -1,10 +1,10 @@
 import type { Caller } from "../../platform/caller.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { type CreatedIds, newRequestId, type RequestDraft, receivedRequest } from "../model/draft.ts";
 import type { Claim } from "../model/idempotency.ts";
 import { isOnSite } from "../model/security-key.ts";
-import { requireReplaceable } from "../replace/check-replaced-key.ts";
+import { requireReplaceable } from "./check-replaced-key.ts";
 import { checkRequest } from "./check-request.ts";
+import { type CreatedIds, newRequestId, type RequestDraft, receivedRequest } from "./draft.ts";
 import { authenticateEnrollment, enroll } from "./enroll.ts";
 import { orderShipment, recordOrderIntent } from "./order-shipment.ts";
 import { prepareRequest } from "./prepare-request.ts";

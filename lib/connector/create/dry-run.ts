@@ -4,12 +4,12 @@ import { Fault, type Problem } from "../../platform/fault.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Idp } from "../idp/contract.ts";
 import { notChecked, refusal, type UserProblem, userWarning } from "../idp/user-check.ts";
-import type { RequestDraft } from "../model/draft.ts";
-import { checkReplacedKey } from "../replace/check-replaced-key.ts";
 import { idpFault } from "./ask-idps.ts";
 import { challengeProblem, tooManyCredentials } from "./check-challenge.ts";
+import { checkReplacedKey } from "./check-replaced-key.ts";
 import { deliveryLimitViolations, requestProblems } from "./check-request.ts";
 import { checkUser, usersOf } from "./check-users.ts";
+import type { RequestDraft } from "./draft.ts";
 
 /**
  * Makes every check of a create that stores nothing and changes nothing at a peer. Calls the IdPs only.

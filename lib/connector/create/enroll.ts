@@ -9,7 +9,7 @@ import { challengeEnd } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { displayName, enrollmentId, isOnSite, itemIndex, type SecurityKey } from "../model/security-key.ts";
-import { requireRfpr } from "../peers/require-rfpr.ts";
+import { requireRfpr } from "../peers/rfpr.ts";
 import type { AuthenticatorOrder } from "../peers/rfpr-wire.ts";
 import { abortCreate } from "./abort-create.ts";
 import type { PreparedRequest } from "./prepare-request.ts";

@@ -2,19 +2,19 @@ import { toResult } from "../../platform/async/to-result.ts";
 import { Fault } from "../../platform/fault.ts";
 import { plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { bindingOf } from "../exchange/bind-response.ts";
-import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../exchange/messages.ts";
-import { pinResponseKeyPurpose, responseKeyPurpose, sealContext, sealIdpState } from "../exchange/sealed.ts";
 import { internalFault, transportKeysFault } from "../faults.ts";
-import type { RequestDraft } from "../model/draft.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { type Credential, hasPinMail, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
+import { bindingOf } from "../peers/bind-response.ts";
+import { encodeCredentialRequest, encodePinRequest, makeResponseKey } from "../peers/exchange-messages.ts";
 import type { PublicKey } from "../peers/jwks.ts";
 import type { Challenges } from "../recovery/idp-answers.ts";
+import { pinResponseKeyPurpose, responseKeyPurpose, sealContext, sealIdpState } from "../storage/sealed.ts";
 import { abortCreate } from "./abort-create.ts";
 import { askIdps, challengeOf, idpFault } from "./ask-idps.ts";
 import { findRefusedUser, usersOf } from "./check-users.ts";
+import type { RequestDraft } from "./draft.ts";
 
 /** The sealed and the encrypted part of a request, not stored yet. */
 export interface PreparedRequest {

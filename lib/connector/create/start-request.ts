@@ -2,13 +2,13 @@ import { Fault } from "../../platform/fault.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { tooLateFault } from "../faults.ts";
-import type { CreatedIds } from "../model/draft.ts";
 import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { withPollDue } from "../model/next-due.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { type CredentialRequest, type Delivery, shipmentIdOf } from "../model/request.ts";
 import { startRequest } from "../model/states.ts";
-import { withPollDue } from "../runs/next-due.ts";
 import { saveChanges } from "../storage/change-request.ts";
+import type { CreatedIds } from "./draft.ts";
 import { saveFromHandler } from "./save-from-handler.ts";
 
 /**

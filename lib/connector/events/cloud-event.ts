@@ -1,5 +1,5 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { replacesFields } from "../replace/replacement.ts";
+import { replacesFields } from "../model/revocation.ts";
 import type { CloudEvent } from "./cloud-event-schemas.ts";
 import { eventId, eventName, eventSource, type RequestEvent } from "./event.ts";
 

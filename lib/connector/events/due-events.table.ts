@@ -5,7 +5,7 @@ import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { readOrLog, schemaOf } from "../../platform/tables/row-schema.ts";
 import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant, Now } from "../../platform/time.ts";
-import { dueTable } from "../runs/due-index.table.ts";
+import { dueTable } from "../storage/due-index.table.ts";
 import { schemaVersion } from "../storage/request-rows.table.ts";
 
 /** One row of the index of due events of a sink. */

@@ -5,7 +5,7 @@ import { rowColumns } from "../../platform/tables/row-columns.ts";
 import { schemaOf } from "../../platform/tables/row-schema.ts";
 import type { Tables } from "../../platform/tables/tables.ts";
 import type { Instant } from "../../platform/time.ts";
-import { dueTable } from "../runs/due-index.table.ts";
+import { dueTable } from "../storage/due-index.table.ts";
 import { schemaVersion } from "../storage/request-rows.table.ts";
 
 /** The state of a sink, over all requests. */

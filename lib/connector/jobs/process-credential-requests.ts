@@ -1,3 +1,4 @@
+import { emptyReport, type KeysReport, plusReport, processSecurityKeys } from "../activate/process-security-keys.ts";
 import { resumeCancel } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
@@ -5,7 +6,6 @@ import { reconcileRequest } from "../recovery/reconcile-request.ts";
 import { continueAfterPauses, forEachDue } from "../runs/queue.ts";
 import { type Run, startRun } from "../runs/run.ts";
 import { followReplacement } from "./follow-replacement.ts";
-import { emptyReport, type KeysReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
 
 /**
  * Reconciles requests whose create stopped, continues cancels, polls the pre-registration API, activates due

@@ -1,12 +1,12 @@
+import { emptyReport, plusReport, processSecurityKeys } from "../activate/process-security-keys.ts";
+import { countAllMissing, countMissingShipment } from "../collect/missing-shipment.ts";
 import { type PollResult, pollShipment } from "../collect/poll-shipment.ts";
+import { probeOtherShipments } from "../collect/probe-other-shipments.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { Due } from "../model/request.ts";
-import { countAllMissing, countMissingShipment } from "../recovery/missing-shipment.ts";
-import { probeOtherShipments } from "../recovery/probe-other-shipments.ts";
 import { continueAfterPauses, forEachDue } from "../runs/queue.ts";
 import { type Run, startRun } from "../runs/run.ts";
-import { emptyReport, plusReport, processSecurityKeys } from "./process-security-keys.ts";
 import { trackShipments } from "./track-shipments.ts";
 
 interface ShipmentsReport {

@@ -1,8 +1,8 @@
+import { countAllMissing, countMissingTracked } from "../collect/missing-shipment.ts";
 import { trackShipment } from "../collect/track-shipment.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { Due } from "../model/request.ts";
-import { countAllMissing, countMissingTracked } from "../recovery/missing-shipment.ts";
 import { forEachDue } from "../runs/queue.ts";
 import type { Run } from "../runs/run.ts";
 

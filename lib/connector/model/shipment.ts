@@ -67,6 +67,7 @@ export const deliveryStates = ["in_transit", "delivered", "lost", "exception", "
 
 /** What is done about the credentials of a shipment that is lost. */
 export const lossActions = ["report", "revoke"] as const;
+export type LossAction = (typeof lossActions)[number];
 
 /** Returns the state of the delivery of a shipment; undefined if it is not shipped, or linked tentatively. */
 export function deliveryStateOf(shipment: Shipment | undefined): (typeof deliveryStates)[number] | undefined {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { callPeer, type PeerAccess, type PeerRequest, type PeerTools } from "../../platform/peers/call-peer.ts";
+import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { Instant } from "../../platform/time.ts";
 import { trimEnd } from "../../platform/trim-end.ts";
 import { preRegistrationApi } from "../model/peer-names.ts";
@@ -66,6 +67,12 @@ export function connectRfpr({ baseUrl, tokens, ...rest }: RfprOptions): Rfpr {
       await call({ operation: "delete authenticator", method: "DELETE", url: urlOf(id), response: noErrorObject });
     },
   };
+}
+
+/** Returns the client of the pre-registration API. Throws PeerFailure if the deployment no longer has one. */
+export function requireRfpr({ rfpr }: { readonly rfpr?: Rfpr | undefined }): Rfpr {
+  if (rfpr !== undefined) return rfpr;
+  throw new PeerFailure(preRegistrationApi, "call", "unreachable", { detail: "It is no longer configured." });
 }
 
 const putResponse = z.object({ id: z.string() });

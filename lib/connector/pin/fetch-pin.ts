@@ -1,11 +1,11 @@
 import { orFailure, PeerFailure } from "../../platform/peers/peer-failure.ts";
+import { openPin } from "../collect/open-pin.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { openPin } from "../exchange/open-pin.ts";
 import { type LoadedRequest, securityKeyOf, securityKeysOf } from "../model/loaded-request.ts";
 import { shipmentIdOf } from "../model/request.ts";
 import { enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { shippedItems } from "../model/shipment.ts";
-import { requireRfpr } from "../peers/require-rfpr.ts";
+import { requireRfpr } from "../peers/rfpr.ts";
 
 interface Pin {
   readonly pin: string;

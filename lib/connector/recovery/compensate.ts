@@ -1,9 +1,9 @@
 import pLimit from "p-limit";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { openIdpState } from "../exchange/sealed.ts";
 import { type Credential, enrollmentId, isOnSite, type SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
+import { openIdpState } from "../storage/sealed.ts";
 import { credentialSlot, type IdpAnswers, isUnanswered, optionsRequestOf } from "./idp-answers.ts";
 
 /**

@@ -2,11 +2,11 @@ import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { hasProgressed } from "../model/credential.ts";
 import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { releaseLease } from "../model/next-due.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { endAll, endWaiting, rolledUp } from "../model/roll-up.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { isTerminal, startRequest } from "../model/states.ts";
-import { releaseLease } from "../runs/next-due.ts";
 
 /** Ends a request that was never sent to the delivery service as `failed`, with its security keys and credentials. Returns undefined on a conflict. */
 export const failRequest = (

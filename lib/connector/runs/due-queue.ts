@@ -1,7 +1,7 @@
 import type { Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import type { Due } from "../model/request.ts";
-import type { DueEntry } from "./due-index.table.ts";
+import type { DueEntry } from "../storage/due-index.table.ts";
 import { mustLeave } from "./peer-calls.ts";
 import { isDue, isPastDeadline, type Run } from "./run.ts";
 

@@ -4,7 +4,7 @@ import { between, type Instant } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { Due } from "../model/request.ts";
-import type { DueEntry } from "./due-index.table.ts";
+import type { DueEntry } from "../storage/due-index.table.ts";
 import { dueQueue } from "./due-queue.ts";
 import { takeEndOfPauses } from "./peer-calls.ts";
 import { isPastDeadline, type Run } from "./run.ts";

@@ -1,9 +1,9 @@
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
+import { releaseLease } from "../model/next-due.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { changeSecurityKey } from "../storage/change-request.ts";
-import { releaseLease } from "./next-due.ts";
 import { callInTurn, learnFromCall } from "./peer-calls.ts";
 import { isPastDeadline, newLease, type Run } from "./run.ts";
 import type { PeerCall, PeerRead, Step } from "./step.ts";

@@ -3,7 +3,7 @@ import { isSameDue, shipmentIdOf } from "../model/request.ts";
 import { isSameList, listKeyOf, listsOf, listsWithout, type RequestList } from "../model/request-lists.ts";
 import { isSameStatus, shipmentStatusOf } from "../model/shipment.ts";
 import { requestStates } from "../model/states.ts";
-import type { DueItem, dueIndex } from "../runs/due-index.table.ts";
+import type { DueItem, dueIndex } from "./due-index.table.ts";
 import type { requestLists } from "./lists.table.ts";
 import type { shipmentRecords } from "./shipment-records.table.ts";
 

@@ -8,7 +8,7 @@ import type { CredentialRequest } from "../model/request.ts";
 import { listKeyOf, listsOf, type RequestList } from "../model/request-lists.ts";
 import { isOnSite, type SecurityKey } from "../model/security-key.ts";
 import { newDeliveryState } from "../model/shipment.ts";
-import { type DueEntry, dueIndex, dueTable } from "../runs/due-index.table.ts";
+import { type DueEntry, dueIndex, dueTable } from "./due-index.table.ts";
 import { dueItemsOf, indexRows, newLists } from "./index-rows.table.ts";
 import { type ListedEntry, listsTable, requestLists } from "./lists.table.ts";
 import type { RequestEvents } from "./request-events.table.ts";

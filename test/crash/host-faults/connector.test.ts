@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { revokeNow } from "../../../lib/connector/cancel/revoke-now.ts";
 import { sendEvents } from "../../../lib/connector/events/send-events.ts";
-import { revokeNow } from "../../../lib/connector/revoke/revoke-now.ts";
 import type { Peers } from "../../../local/peers/all.ts";
 import { idAt, onSiteBody } from "../../support/connector/on-site.ts";
 import { orderBody, type TestConnector } from "../../support/connector/test-connector.ts";

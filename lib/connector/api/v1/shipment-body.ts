@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import type { DraftLocation, RequestDraft } from "../../model/draft.ts";
+import type { DraftLocation, RequestDraft } from "../../create/draft.ts";
 import { shipmentKeyId } from "../../model/security-key.ts";
 import { addressFields, countryCode, mailingAddressOf, regionByCountry } from "../address.ts";
 import {

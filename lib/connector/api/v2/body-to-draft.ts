@@ -1,6 +1,6 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
+import type { DraftLocation, RequestDraft } from "../../create/draft.ts";
 import type { Idps } from "../../idp/contract.ts";
-import type { DraftLocation, RequestDraft } from "../../model/draft.ts";
 import type { ShipmentOrder } from "../../model/request.ts";
 import { authenticatorKeyId, shipmentKeyId } from "../../model/security-key.ts";
 import { mailingAddressOf } from "../address.ts";

@@ -1,5 +1,5 @@
 import { omitUndefined } from "../../../platform/omit-undefined.ts";
-import type { DraftLocation, RequestDraft } from "../../model/draft.ts";
+import type { DraftLocation, RequestDraft } from "../../create/draft.ts";
 import { authenticatorKeyId, itemIndex, shipmentKeyId } from "../../model/security-key.ts";
 import { defaultPinLength, nonEmptyLine, pinLength, requestLimits } from "../field-rules.ts";
 

@@ -4,10 +4,10 @@ import { omitUndefined } from "../../../platform/omit-undefined.ts";
 import { type LoadedRequest, valuesOf } from "../../model/loaded-request.ts";
 import type { CredentialRequest, Shipment, ShipmentOrder } from "../../model/request.ts";
 import { externalIdOf } from "../../model/request-lists.ts";
+import { replacesFields } from "../../model/revocation.ts";
 import type { SecurityKey } from "../../model/security-key.ts";
 import { deliveryProblem, deliveryStateOf, deliveryStates } from "../../model/shipment.ts";
 import { isTerminal, requestStates } from "../../model/states.ts";
-import { replacesFields } from "../../replace/replacement.ts";
 import { readSecurityKey, securityKeyV2 } from "./read-security-key.ts";
 import { replacesV2 } from "./replaces.ts";
 

@@ -1,5 +1,5 @@
 import { PeerFailure } from "../../../platform/peers/peer-failure.ts";
-import { readAttestation } from "../../exchange/read-attestation.ts";
+import { readAttestation } from "../../peers/read-attestation.ts";
 
 /** The attestation statement formats that Microsoft Graph documents for keys that an administrator registers. */
 const accepted: readonly string[] = ["packed", "none"];

@@ -1,7 +1,7 @@
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
+import { revokeNow } from "../../../../lib/connector/cancel/revoke-now.ts";
 import { sendEvents } from "../../../../lib/connector/events/send-events.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
-import { revokeNow } from "../../../../lib/connector/revoke/revoke-now.ts";
 import { hours, minutes, seconds } from "../../../../lib/platform/time.ts";
 import type { Peers } from "../../../../local/peers/all.ts";
 import type { TestConnector } from "../../../support/connector/test-connector.ts";

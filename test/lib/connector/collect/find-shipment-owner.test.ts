@@ -1,9 +1,9 @@
 import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { findShipmentOwner } from "../../../../lib/connector/collect/find-shipment-owner.ts";
-import { makeResponseKey } from "../../../../lib/connector/exchange/messages.ts";
-import { pinResponseKeyPurpose, responseKeyPurpose, sealContext } from "../../../../lib/connector/exchange/sealed.ts";
 import type { KeyResponses } from "../../../../lib/connector/model/credential.ts";
+import { makeResponseKey } from "../../../../lib/connector/peers/exchange-messages.ts";
+import { pinResponseKeyPurpose, responseKeyPurpose, sealContext } from "../../../../lib/connector/storage/sealed.ts";
 import { hours, minutes } from "../../../../lib/platform/time.ts";
 import { sealResponse } from "../../../../local/peers/security-key/exchange-format.ts";
 import { changedKeys } from "../../../support/connector/changed-peers.ts";

@@ -1,10 +1,10 @@
 import pLimit from "p-limit";
 import { describe, expect, test } from "vitest";
 import { eventsIn } from "../../../../lib/connector/events/event.ts";
+import { withTrackDue } from "../../../../lib/connector/model/next-due.ts";
 import type { Shipment } from "../../../../lib/connector/model/request.ts";
+import { withLostRevoked } from "../../../../lib/connector/model/revocation.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
-import { withLostRevoked } from "../../../../lib/connector/revoke/revoke-lost.ts";
-import { withTrackDue } from "../../../../lib/connector/runs/next-due.ts";
 import { between, days, hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";
 import { changedKeys, withPort } from "../../../support/connector/changed-peers.ts";
 import { crashing } from "../../../support/connector/crashing.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createBodyV2 } from "../../../../lib/connector/api/v2/body-to-draft.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
 import { createOnce } from "../../../../lib/connector/create/create-once.ts";
-import type { CreatedIds } from "../../../../lib/connector/model/draft.ts";
+import type { CreatedIds } from "../../../../lib/connector/create/draft.ts";
 import { scopeOf } from "../../../../lib/connector/model/idempotency.ts";
 import type { DeliveryService } from "../../../../lib/connector/peers/delivery.ts";
 import type { Caller } from "../../../../lib/platform/caller.ts";

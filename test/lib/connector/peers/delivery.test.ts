@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { bindingOf, bindResponse } from "../../../../lib/connector/exchange/bind-response.ts";
+import type { CreationOptions } from "../../../../lib/connector/model/webauthn.ts";
+import { bindingOf, bindResponse } from "../../../../lib/connector/peers/bind-response.ts";
+import { connectDelivery, type DeliveryService } from "../../../../lib/connector/peers/delivery.ts";
+import type { DeliveryOrder } from "../../../../lib/connector/peers/delivery-wire.ts";
 import {
   decodeCredentialResponse,
   decodePinResponse,
   encodeCredentialRequest,
   encodePinRequest,
   makeResponseKey,
-} from "../../../../lib/connector/exchange/messages.ts";
-import type { CreationOptions } from "../../../../lib/connector/model/webauthn.ts";
-import { connectDelivery, type DeliveryService } from "../../../../lib/connector/peers/delivery.ts";
-import type { DeliveryOrder } from "../../../../lib/connector/peers/delivery-wire.ts";
+} from "../../../../lib/connector/peers/exchange-messages.ts";
 import { days, plus } from "../../../../lib/platform/time.ts";
 import { type Delivery as SimulatedDelivery, startDelivery } from "../../../../local/peers/delivery/delivery.ts";
 import { failureOf, kindOf, oddPeer, type TestTools, testTools } from "../../../support/connector/peer-tools.ts";

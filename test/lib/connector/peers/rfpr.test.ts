@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { connectDelivery } from "../../../../lib/connector/peers/delivery.ts";
+import { connectEnrollment } from "../../../../lib/connector/peers/enrollment.ts";
 import {
   encodeCredentialRequest,
   encodePinRequest,
   makeResponseKey,
-} from "../../../../lib/connector/exchange/messages.ts";
-import { connectDelivery } from "../../../../lib/connector/peers/delivery.ts";
-import { connectEnrollment } from "../../../../lib/connector/peers/enrollment.ts";
+} from "../../../../lib/connector/peers/exchange-messages.ts";
 import { connectRfpr, type Rfpr } from "../../../../lib/connector/peers/rfpr.ts";
 import type { AuthenticatorOrder } from "../../../../lib/connector/peers/rfpr-wire.ts";
 import { days, plus } from "../../../../lib/platform/time.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createShipmentBodyV1 } from "../../../../lib/connector/api/v1/shipment-body.ts";
-import { receivedRequest } from "../../../../lib/connector/model/draft.ts";
+import { receivedRequest } from "../../../../lib/connector/create/draft.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { DeliveryShipment } from "../../../../lib/connector/peers/delivery-wire.ts";
 import { matchesOrder } from "../../../../lib/connector/recovery/unknown-order.ts";

@@ -4,10 +4,10 @@ import { getShipment } from "../../../../functions/connector/v1/get-shipment.ts"
 import { listRequests } from "../../../../lib/connector/api/v2/list-requests.ts";
 import { listSecurityKeys } from "../../../../lib/connector/api/v2/list-security-keys.ts";
 import { eraseRecipient, type RecipientName } from "../../../../lib/connector/cancel/erase-recipient.ts";
+import { revokeNow } from "../../../../lib/connector/cancel/revoke-now.ts";
 import { removeResponsesIfDeleted } from "../../../../lib/connector/collect/save-poll.ts";
 import { listKeyOf, personList, referenceList, serialList } from "../../../../lib/connector/model/request-lists.ts";
 import { resendPin } from "../../../../lib/connector/pin/resend-pin.ts";
-import { revokeNow } from "../../../../lib/connector/revoke/revoke-now.ts";
 import { loadRequest } from "../../../../lib/connector/storage/change-request.ts";
 import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
 import { backupsContainer } from "../../../../lib/platform/maintenance/backup-files.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
 import { dueQueue } from "../../../../lib/connector/runs/due-queue.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";
+import { dueIndex } from "../../../../lib/connector/storage/due-index.table.ts";
 import { minutes, plus } from "../../../../lib/platform/time.ts";
 import { peersOfFile, testConnector } from "../../../support/connector/test-connector.ts";
 

@@ -9,7 +9,7 @@ import type { Claim } from "../../../../lib/connector/model/idempotency.ts";
 import { valuesOf } from "../../../../lib/connector/model/loaded-request.ts";
 import type { CredentialRequest } from "../../../../lib/connector/model/request.ts";
 import type { SecurityKey } from "../../../../lib/connector/model/security-key.ts";
-import { dueColumns } from "../../../../lib/connector/runs/due-index.table.ts";
+import { dueColumns } from "../../../../lib/connector/storage/due-index.table.ts";
 import { listColumns } from "../../../../lib/connector/storage/lists.table.ts";
 import { requestColumns, securityKeyColumns } from "../../../../lib/connector/storage/request-rows.table.ts";
 import { connectorTables, requestStore } from "../../../../lib/connector/storage/requests.table.ts";

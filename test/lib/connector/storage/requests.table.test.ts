@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { CredentialRequest, Due } from "../../../../lib/connector/model/request.ts";
 import type { Credential, SecurityKey } from "../../../../lib/connector/model/security-key.ts";
-import { type DueEntry, dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
+import { type DueEntry, dueIndex } from "../../../../lib/connector/storage/due-index.table.ts";
 import {
   requestColumns,
   schemaVersion,

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createBodyV2 } from "../../../../../lib/connector/api/v2/body-to-draft.ts";
-import type { RequestDraft } from "../../../../../lib/connector/model/draft.ts";
+import type { RequestDraft } from "../../../../../lib/connector/create/draft.ts";
 import { findIgnoredFields } from "../../../../../lib/platform/http/parse/ignored-fields.ts";
 import { problemsOf } from "../../../../../lib/platform/http/parse/problems.ts";
 import { orderBody } from "../../../../support/connector/test-connector.ts";

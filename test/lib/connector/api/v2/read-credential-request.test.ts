@@ -3,7 +3,7 @@ import { credentialRequestV1, readV1 } from "../../../../../lib/connector/api/v1
 import { createBodyV2 } from "../../../../../lib/connector/api/v2/body-to-draft.ts";
 import { created, createdV2 } from "../../../../../lib/connector/api/v2/created.ts";
 import { credentialRequestV2, readV2 } from "../../../../../lib/connector/api/v2/read-credential-request.ts";
-import { receivedRequest } from "../../../../../lib/connector/model/draft.ts";
+import { receivedRequest } from "../../../../../lib/connector/create/draft.ts";
 import type { CredentialRequest } from "../../../../../lib/connector/model/request.ts";
 import type { SecurityKey } from "../../../../../lib/connector/model/security-key.ts";
 import { omitUndefined } from "../../../../../lib/platform/omit-undefined.ts";

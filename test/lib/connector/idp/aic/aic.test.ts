@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from "node:crypto";
 import { decodeJwt, UnsecuredJWT } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { bindingOf, bindResponse } from "../../../../../lib/connector/exchange/bind-response.ts";
 import { aic as kind } from "../../../../../lib/connector/idp/aic/aic.ts";
 import type { Idp } from "../../../../../lib/connector/idp/contract.ts";
 import type { Attestation, Challenge } from "../../../../../lib/connector/model/webauthn.ts";
+import { bindingOf, bindResponse } from "../../../../../lib/connector/peers/bind-response.ts";
 import { plus } from "../../../../../lib/platform/time.ts";
 import type { Aic } from "../../../../../local/peers/aic/aic.ts";
 import { failureOf, kindOf, oddServer } from "../../../../support/connector/peer-tools.ts";

@@ -2,7 +2,7 @@ import { isRevoking } from "../../../../../../lib/connector/model/credential.ts"
 import type { LoadedRequest } from "../../../../../../lib/connector/model/loaded-request.ts";
 import { enrollmentId, type SecurityKey } from "../../../../../../lib/connector/model/security-key.ts";
 import { isTerminal } from "../../../../../../lib/connector/model/states.ts";
-import type { DueEntry } from "../../../../../../lib/connector/runs/due-index.table.ts";
+import type { DueEntry } from "../../../../../../lib/connector/storage/due-index.table.ts";
 import type { Peers } from "../../../../../../local/peers/all.ts";
 import type { TestConnector } from "../../../../../support/connector/test-connector.ts";
 import type { Stage } from "../stage.ts";

@@ -1,6 +1,6 @@
 import { odata, TableClient } from "@azure/data-tables";
 import type { LoadedRequest } from "../../../../../../lib/connector/model/loaded-request.ts";
-import { type DueEntry, dueEntryIn } from "../../../../../../lib/connector/runs/due-index.table.ts";
+import { type DueEntry, dueEntryIn } from "../../../../../../lib/connector/storage/due-index.table.ts";
 import type { Stage } from "../stage.ts";
 
 /** Rows of the index of due work that name the stage's request, of all queues by one call. */

@@ -1,9 +1,9 @@
 import { createShipmentBodyV1 } from "../../../../../../lib/connector/api/v1/shipment-body.ts";
 import { createBodyV2 } from "../../../../../../lib/connector/api/v2/body-to-draft.ts";
 import { cancelRequest } from "../../../../../../lib/connector/cancel/cancel-request.ts";
+import { revokeNow } from "../../../../../../lib/connector/cancel/revoke-now.ts";
 import { createWithId } from "../../../../../../lib/connector/create/create-request.ts";
 import { resendPin } from "../../../../../../lib/connector/pin/resend-pin.ts";
-import { revokeNow } from "../../../../../../lib/connector/revoke/revoke-now.ts";
 import type { Reply } from "../../../../../../lib/platform/http/call.ts";
 import { minutes } from "../../../../../../lib/platform/time.ts";
 import { idAt } from "../../../../../support/connector/on-site.ts";

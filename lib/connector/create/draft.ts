@@ -1,7 +1,7 @@
 import type { Caller } from "../../platform/caller.ts";
 import { type Instant, plus } from "../../platform/time.ts";
-import type { CredentialRequest } from "./request.ts";
-import { type Credential, hasPinMail, type SecurityKey } from "./security-key.ts";
+import type { CredentialRequest } from "../model/request.ts";
+import { type Credential, hasPinMail, type SecurityKey } from "../model/security-key.ts";
 
 /**
  * The field of a draft that a check against the settings refuses. A security key is given by its id, other elements by

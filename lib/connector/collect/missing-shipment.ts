@@ -1,18 +1,18 @@
 import { withLogFields } from "../../platform/log.ts";
 import { plus } from "../../platform/time.ts";
-import { pollLater, savePoll } from "../collect/save-poll.ts";
-import { saveTracked } from "../collect/track-shipment.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { withPurgeDue } from "../model/next-due.ts";
 import { type Delivery, type Due, isSameDue } from "../model/request.ts";
 import { endWaiting } from "../model/roll-up.ts";
 import { isOnSite } from "../model/security-key.ts";
 import { withDeliveryEnd } from "../model/shipment.ts";
-import { withPurgeDue } from "../runs/next-due.ts";
+import { compensateInTurn } from "../recovery/peers-in-turn.ts";
+import { withUnknown } from "../recovery/unknown-order.ts";
 import { dueOf, logAndContinue } from "../runs/queue.ts";
 import { isLeasedByAnother, isPastDeadline, newLease, type Run } from "../runs/run.ts";
-import { compensateInTurn } from "./peers-in-turn.ts";
-import { withUnknown } from "./unknown-order.ts";
+import { pollLater, savePoll } from "./save-poll.ts";
+import { saveTracked } from "./track-shipment.ts";
 
 /**
  * Counts a 404 with the delivery service's own error object. After 3 of them over at least `shipmentMissingMs`, the

@@ -10,7 +10,7 @@ import {
   type JWK,
 } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { ExchangeError, type FindSigningKey } from "../../../../lib/connector/exchange/envelope.ts";
+import { ExchangeError, type FindSigningKey } from "../../../../lib/connector/peers/exchange-envelope.ts";
 import {
   decodeCredentialResponse,
   decodePinResponse,
@@ -18,7 +18,7 @@ import {
   encodePinRequest,
   makeResponseKey,
   type ResponseKey,
-} from "../../../../lib/connector/exchange/messages.ts";
+} from "../../../../lib/connector/peers/exchange-messages.ts";
 import type { PublicKey } from "../../../../lib/connector/peers/jwks.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { openRequests, sealResponse } from "../../../../local/peers/security-key/exchange-format.ts";

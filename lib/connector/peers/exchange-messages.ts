@@ -1,8 +1,14 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from "jose";
 import * as z from "zod";
 import type { Attestation, CreationOptions } from "../model/webauthn.ts";
-import type { PublicKey } from "../peers/jwks.ts";
-import { encryptEnvelope, type FindSigningKey, keyAlgorithm, openEnvelope, type PrivateKey } from "./envelope.ts";
+import {
+  encryptEnvelope,
+  type FindSigningKey,
+  keyAlgorithm,
+  openEnvelope,
+  type PrivateKey,
+} from "./exchange-envelope.ts";
+import type { PublicKey } from "./jwks.ts";
 
 /** A request for one credential to the key maker. */
 interface CredentialOrder {

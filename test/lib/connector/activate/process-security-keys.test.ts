@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { processSecurityKey } from "../../../../lib/connector/activate/process-security-keys.ts";
 import { cancelRequest } from "../../../../lib/connector/cancel/cancel-request.ts";
-import { processSecurityKey } from "../../../../lib/connector/jobs/process-security-keys.ts";
 import type { LoadedRequest } from "../../../../lib/connector/model/loaded-request.ts";
 import type { Due } from "../../../../lib/connector/model/request.ts";
 import { type PeerLimits, peerLimits } from "../../../../lib/connector/peers/peer-limits.ts";
-import { dueIndex } from "../../../../lib/connector/runs/due-index.table.ts";
 import { startRun } from "../../../../lib/connector/runs/run.ts";
+import { dueIndex } from "../../../../lib/connector/storage/due-index.table.ts";
 import { Fault } from "../../../../lib/platform/fault.ts";
 import { PeerFailure } from "../../../../lib/platform/peers/peer-failure.ts";
 import { hours, minutes, plus, seconds } from "../../../../lib/platform/time.ts";

@@ -1,16 +1,16 @@
 import type { Caller } from "../../platform/caller.ts";
 import { Fault } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
+import { processSecurityKey } from "../activate/process-security-keys.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { processSecurityKey } from "../jobs/process-security-keys.ts";
 import { isRevoking } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
+import { type CredentialFilter, type RevocationCause, withRevocations } from "../model/revocation.ts";
 import type { Credential } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
 import { loadUnleased } from "../runs/load-unleased.ts";
 import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
-import { loadKept } from "../storage/change-request.ts";
-import { type CredentialFilter, type RevocationCause, requestRevocation } from "./request-revocation.ts";
+import { loadKept, saveChanges } from "../storage/change-request.ts";
 
 /** What a call revokes: a request, one security key of it, or one credential of that. */
 export interface RevocationScope {
@@ -78,4 +78,36 @@ function requireActive(credentials: readonly Credential[]): void {
       ? "No credential has become active, so none can be revoked."
       : "No credential is active yet. Cancel the request instead.",
   );
+}
+
+/**
+ * Saves revocations of all active credentials that `filter` selects, in one write. Calls no IdP: the due work of the security keys does. Returns the current request. Throws
+ * Fault `not_found` if the request was deleted meanwhile.
+ */
+export async function requestRevocation(
+  loaded: LoadedRequest,
+  filter: CredentialFilter,
+  cause: RevocationCause,
+  deps: Pick<ConnectorDeps, "requests" | "now" | "log">,
+): Promise<LoadedRequest> {
+  let current: LoadedRequest | undefined;
+  const saved = await saveChanges(
+    loaded,
+    read => {
+      // The register names no caller.
+      const { requestedBy: _, ...anonymous } = cause;
+      const kept = read.request.value.isArchived === true ? anonymous : cause;
+      const keys = securityKeysOf(read).flatMap(key => {
+        const changed = withRevocations(key, filter, kept, deps.now());
+        return changed === key ? [] : [changed];
+      });
+      current = keys.length === 0 ? read : undefined;
+      return keys.length === 0 ? undefined : { keys };
+    },
+    deps,
+  );
+  const result = saved ?? current;
+  if (result === undefined) throw new Fault("not_found", "There is no such credential request.");
+  if (saved !== undefined) deps.log.info("revocation_requested", { reason: cause.reason });
+  return result;
 }

@@ -1,6 +1,6 @@
 import { CompactEncrypt, compactDecrypt, compactVerify, decodeProtectedHeader } from "jose";
 import * as z from "zod";
-import type { PublicKey } from "../peers/jwks.ts";
+import type { PublicKey } from "./jwks.ts";
 
 /**
  * Why a response could not be read:

@@ -1,22 +1,22 @@
 import type { Instant } from "../../platform/time.ts";
-import { activateCredential } from "../activate/activate-credential.ts";
 import { pollAuthenticator } from "../collect/poll-authenticator.ts";
 import { removeResponsesIfDeleted } from "../collect/save-poll.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking, isWaiting } from "../model/credential.ts";
 import { type LoadedRequest, securityKeyOf } from "../model/loaded-request.ts";
+import { releaseLease } from "../model/next-due.ts";
 import { type CredentialRequest, isSameDue } from "../model/request.ts";
 import type { Retry } from "../model/retry.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { measureUnsentMail } from "../pin/mail-outcomes.ts";
 import { sendPinMail } from "../pin/send-pin-mail.ts";
-import { compensateEnded } from "../recovery/compensate-ended.ts";
-import { revokeCredential } from "../revoke/revoke-credential.ts";
-import { releaseLease } from "../runs/next-due.ts";
 import { forEachDue, logAndContinue } from "../runs/queue.ts";
 import { isDue, isLeasedByAnother, isPastDeadline, type Run } from "../runs/run.ts";
 import { runStep } from "../runs/run-step.ts";
 import type { Step } from "../runs/step.ts";
+import { activateCredential } from "./activate-credential.ts";
+import { compensateEnded } from "./compensate-ended.ts";
+import { revokeCredential } from "./revoke-credential.ts";
 
 /** Counts of credentials by their state after a run, and of requests. */
 export interface KeysReport {

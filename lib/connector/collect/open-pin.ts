@@ -1,9 +1,9 @@
 import type { Log } from "../../platform/log.ts";
 import type { Sealer } from "../../platform/seal.ts";
 import type { SecurityKey } from "../model/security-key.ts";
-import { ExchangeError, type FindSigningKey, type PrivateKey } from "./envelope.ts";
-import { decodePinResponse } from "./messages.ts";
-import { openSealed, pinResponseKeyPurpose } from "./sealed.ts";
+import { ExchangeError, type FindSigningKey, type PrivateKey } from "../peers/exchange-envelope.ts";
+import { decodePinResponse } from "../peers/exchange-messages.ts";
+import { openSealed, pinResponseKeyPurpose } from "../storage/sealed.ts";
 
 /**
  * Returns the PIN in a response, or why the response does not open. The PIN must not be stored or logged (C14).

@@ -1,9 +1,9 @@
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { deliveryService } from "../model/peer-names.ts";
+import { answeredShipments } from "../recovery/answered-shipments.ts";
 import { callAndLearn, callInTurn } from "../runs/peer-calls.ts";
 import type { Run } from "../runs/run.ts";
-import { answeredShipments } from "./answered-shipments.ts";
 
 /** The number of calls without a shipment after which no more are made. */
 const maxCalls = 3;

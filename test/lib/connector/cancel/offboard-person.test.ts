@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { type Leaver, offboardPerson } from "../../../../lib/connector/cancel/offboard-person.ts";
 import { personList } from "../../../../lib/connector/model/request-lists.ts";
-import { type Leaver, offboardPerson } from "../../../../lib/connector/offboard/offboard-person.ts";
 import { requestLists } from "../../../../lib/connector/storage/lists.table.ts";
 import { days, hours, minutes } from "../../../../lib/platform/time.ts";
 import { crashing } from "../../../support/connector/crashing.ts";

@@ -6,7 +6,7 @@ import { readOrLog } from "../../platform/tables/row-schema.ts";
 import type { Row, Tables } from "../../platform/tables/tables.ts";
 import type { Instant, Now } from "../../platform/time.ts";
 import { type Due, dueSchema } from "../model/request.ts";
-import { schemaVersion } from "../storage/request-rows.table.ts";
+import { schemaVersion } from "./request-rows.table.ts";
 
 /** Table of the index of due work. */
 export const dueTable = "due";

@@ -1,9 +1,9 @@
 import type { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { openIdpState } from "../exchange/sealed.ts";
 import type { Idp } from "../idp/contract.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import type { Challenge } from "../model/webauthn.ts";
+import { openIdpState } from "../storage/sealed.ts";
 
 /** A credential: its security key and its index on it. */
 export interface CredentialTarget {

@@ -1,9 +1,9 @@
 import { invalidRequest, type Problem } from "../../platform/fault.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isUsable } from "../model/credential.ts";
-import type { RequestDraft } from "../model/draft.ts";
 import { securityKeysOf } from "../model/loaded-request.ts";
-import { isForSameUser } from "./replacement.ts";
+import { isForSameUser } from "../model/revocation.ts";
+import type { RequestDraft } from "./draft.ts";
 
 type Deps = Pick<ConnectorDeps, "requests" | "idps">;
 

@@ -2,19 +2,19 @@ import { toResult } from "../../platform/async/to-result.ts";
 import type { Caller } from "../../platform/caller.ts";
 import { Fault, isUnavailable } from "../../platform/fault.ts";
 import { withLogFields } from "../../platform/log.ts";
-import { cancelRequest } from "../cancel/cancel-request.ts";
 import type { ConnectorDeps } from "../deps.ts";
 import { isRevoking, isUsable } from "../model/credential.ts";
 import { type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import { foldName, personList, sortKeyOf } from "../model/request-lists.ts";
+import type { CredentialFilter } from "../model/revocation.ts";
 import type { Credential, SecurityKey } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
-import type { CredentialFilter } from "../revoke/request-revocation.ts";
-import { revokeSelected } from "../revoke/revoke-now.ts";
 import { logAndContinue } from "../runs/queue.ts";
 import { isPastDeadline, type Run, startRun } from "../runs/run.ts";
 import { isStaleRow } from "../runs/stale-row.ts";
+import { cancelRequest } from "./cancel-request.ts";
+import { revokeSelected } from "./revoke-now.ts";
 
 /**
  * The person who leaves: a user, at one IdP or at all, or a recipient, whose credentials are those of the users with the email or the

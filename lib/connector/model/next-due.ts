@@ -1,14 +1,12 @@
 import { between, earliest, type Instant, plus } from "../../platform/time.ts";
-import type { ConnectorDeps } from "../deps.ts";
-import { isRevoking, isWaiting } from "../model/credential.ts";
-import { deliveryService, idpName, mailService, preRegistrationApi } from "../model/peer-names.ts";
-import type { CredentialRequest, Due } from "../model/request.ts";
-import { type BackOff, firstAttempt, postpone } from "../model/retry.ts";
-import { isOnSite, queueOf, type SecurityKey } from "../model/security-key.ts";
-import { deliveryStateOf } from "../model/shipment.ts";
-import { isTerminal } from "../model/states.ts";
-
-type Clock = Pick<ConnectorDeps, "now" | "intervals">;
+import { isRevoking, isWaiting } from "./credential.ts";
+import type { Clock } from "./intervals.ts";
+import { deliveryService, idpName, mailService, preRegistrationApi } from "./peer-names.ts";
+import type { CredentialRequest, Due } from "./request.ts";
+import { type BackOff, firstAttempt, postpone } from "./retry.ts";
+import { isOnSite, queueOf, type SecurityKey } from "./security-key.ts";
+import { deliveryStateOf, type LossAction } from "./shipment.ts";
+import { isTerminal } from "./states.ts";
 
 /** Returns the security key with its lease released and the time of its next work. */
 export function releaseLease({ lease, due, ...key }: SecurityKey, clock: Clock): SecurityKey {
@@ -48,7 +46,7 @@ export function postponeRequest(
 export function withTrackDue(
   { trackDue, ...request }: CredentialRequest,
   keys: readonly SecurityKey[],
-  { now, intervals: { shipmentPoll, trackForMs }, onLoss }: Clock & Pick<ConnectorDeps, "onLoss">,
+  { now, intervals: { shipmentPoll, trackForMs }, onLoss }: Clock & { readonly onLoss: LossAction },
   retryAfter = 0,
 ): CredentialRequest {
   const { shipment } = request.delivery ?? {};

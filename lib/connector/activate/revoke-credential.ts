@@ -5,8 +5,8 @@ import { isRevoking, withCredential } from "../model/credential.ts";
 import { idpName } from "../model/peer-names.ts";
 import { postpone } from "../model/retry.ts";
 import type { Revocation } from "../model/security-key.ts";
-import { type CredentialTarget, isRepairable, openIdp } from "../recovery/open-idp.ts";
 import type { Step, StepOutcome } from "../runs/step.ts";
+import { type CredentialTarget, isRepairable, openIdp } from "./open-idp.ts";
 
 /**
  * Returns the step that removes a credential at its IdP. The revocation is stored already, and a removal may be repeated, so an attempt without

@@ -5,8 +5,8 @@ import { idpName } from "../model/peer-names.ts";
 import type { CredentialRequest } from "../model/request.ts";
 import type { SecurityKey } from "../model/security-key.ts";
 import { isTerminal } from "../model/states.ts";
+import { compensateAtIdp } from "../recovery/compensate.ts";
 import type { Step, StepOutcome } from "../runs/step.ts";
-import { compensateAtIdp } from "./compensate.ts";
 
 /** A security key, and an outcome that ends credentials of it. */
 interface Ending {
