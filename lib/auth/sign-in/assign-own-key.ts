@@ -1,14 +1,13 @@
 import { Fault } from "../../platform/fault.ts";
-import type { Stored } from "../../platform/stored.ts";
 import { warnOnError } from "../../platform/warn-on-error.ts";
 import type { AuthDeps } from "../deps.ts";
 import { possiblePrefixes } from "../otpkeys/kinds/split-otp.ts";
 import { splitTemporaryOtp } from "../otpkeys/kinds/temporary-code.ts";
 import { tooManyKeys } from "../otpkeys/manage-otpkeys.ts";
 import { type LiveSession, sessionRequired } from "../sessions/manage-sessions.ts";
-import type { KeyHolders, OtpKey, User } from "../store.ts";
+import type { KeyHolders, User } from "../store.ts";
 import { foldUsername } from "../users/username.ts";
-import { checkOtp, type OtpResult, wrongOtp } from "./check-otp.ts";
+import { checkOtp, type OtpCandidates, type OtpResult, wrongOtp } from "./check-otp.ts";
 import { withdraw } from "./conclude.ts";
 import {
   concludeAttempt,
@@ -80,11 +79,11 @@ async function decide(
   const key = { kind: "name", text: foldUsername(user.name) } as const;
   const attempt = newAttempt(await deps.throttles.find(key, user.id), deps);
   taken.attempt = attempt;
-  const read = () => Promise.all([deps.users.find(userRef), readFreeKeys(otp, user, deps)]);
-  const [current, free] = await reserveSlot(attempt, read, deps);
+  const read = () => Promise.all([deps.users.find(userRef), readKeys(otp, user, deps)]);
+  const [current, keys] = await reserveSlot(attempt, read, deps);
   if (current?.value.epoch !== user.epoch) throw sessionRequired();
   const isRight = await deps.hasher.verify(password, current.value, hashSlot);
-  const result = isRight ? await checkFreeKey(otp, free, deps) : undefined;
+  const result = isRight ? await checkFreeKey(otp, keys, deps) : undefined;
   const found = { otpOutcome: result?.outcome, prefix: result?.key?.prefix };
   if (result?.outcome !== "valid" || result.key === undefined) {
     // A wrong OTP that counts against its key is one write. Otherwise does a dummy write, so that timing does not
@@ -115,15 +114,21 @@ async function decide(
   return { outcome: "refused", reason: outcome, ...found, fault };
 }
 
-/**
- * Reads the OTP keys that the OTP may belong to and that no other user has. A temporary code does not prove that the
- * user has the key.
- */
-async function readFreeKeys(otp: string, user: User, deps: AuthDeps): Promise<readonly Stored<OtpKey>[]> {
-  if (splitTemporaryOtp(otp) !== undefined) return [];
-  const found = await Promise.all(possiblePrefixes(otp).map(prefix => deps.otpkeys.findHolders(prefix)));
-  const free = await Promise.all(found.map(async holders => holders && (await isFree(holders, user, deps))));
-  return found.flatMap((holders, index) => (holders !== undefined && free[index] ? [holders.key] : []));
+/** The OTP keys that an OTP may belong to. */
+interface FoundKeys {
+  readonly all: OtpCandidates;
+  /** Those that no other user has. */
+  readonly free: OtpCandidates;
+}
+
+/** Reads the OTP keys that the OTP may belong to. A temporary code does not prove that the user has the key. */
+async function readKeys(otp: string, user: User, deps: AuthDeps): Promise<FoundKeys> {
+  if (splitTemporaryOtp(otp) !== undefined) return { all: [], free: [] };
+  const read = await Promise.all(possiblePrefixes(otp).map(prefix => deps.otpkeys.findHolders(prefix)));
+  const found = read.filter(holders => holders !== undefined);
+  const areFree = await Promise.all(found.map(holders => isFree(holders, user, deps)));
+  const all = found.map(({ key }) => key);
+  return { all, free: all.filter((_, index) => areFree[index]) };
 }
 
 /** Maximum number of users whose assignment is read. More are not left by crashes: the OTP key is shared. */
@@ -137,9 +142,8 @@ async function isFree({ key, userIds }: KeyHolders, user: User, { users }: AuthD
   return !found.some(other => other?.value.otpkeys.some(({ id }) => id === key.value.id));
 }
 
-async function checkFreeKey(otp: string, free: readonly Stored<OtpKey>[], deps: AuthDeps): Promise<OtpResult> {
+/** Checks an OTP of a free key. That of another one is neither checked nor used up. */
+function checkFreeKey(otp: string, { all, free }: FoundKeys, deps: AuthDeps): Promise<OtpResult> {
   const assigned = free.map(({ value: { prefix, id } }) => ({ prefix, id }));
-  const result = await checkOtp(otp, free, { assigned, countsAgainstKey: () => true }, deps);
-  const isOfFreeKey = result.key === undefined || assigned.some(({ id }) => id === result.key?.id);
-  return isOfFreeKey ? result : { ...result, outcome: "not_assigned" };
+  return checkOtp(otp, all, { assigned, countsAgainstKey: () => true, onlyAssigned: true }, deps);
 }

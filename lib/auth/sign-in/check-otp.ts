@@ -48,11 +48,16 @@ export async function readCandidates(otp: string, { otpkeys }: Pick<AuthDeps, "o
  * Throws Fault `unavailable` if no validation server responds.
  * @param assigned OTP keys of the named user; they are tried before other keys that match the OTP
  * @param countsAgainstKey whether a wrong OTP counts against the OTP key (A12)
+ * @param onlyAssigned whether no OTP of another key is checked, not even of a kind that cannot be guessed
  */
 export async function checkOtp(
   otp: string,
   candidates: OtpCandidates,
-  { assigned, countsAgainstKey }: { assigned: readonly AssignedKey[]; countsAgainstKey: (key: OtpKey) => boolean },
+  {
+    assigned,
+    countsAgainstKey,
+    onlyAssigned = false,
+  }: { assigned: readonly AssignedKey[]; countsAgainstKey: (key: OtpKey) => boolean; onlyAssigned?: boolean },
   deps: AuthDeps,
 ): Promise<OtpResult> {
   const query = queryOnce(deps);
@@ -63,7 +68,8 @@ export async function checkOtp(
     const { stored, code, isTemporary } = split;
     const key = { prefix: stored.value.prefix, id: stored.value.id };
     const found = { key, ...(isTemporary && { isTemporary }) };
-    if (!isChecked(stored.value, assigned, isTemporary)) return { outcome: "not_assigned", ...found, written: false };
+    if (!isChecked(stored.value, assigned, isTemporary || onlyAssigned))
+      return { outcome: "not_assigned", ...found, written: false };
     const progressing = { ...stored.value, state: stored.value.parameters.state };
     const rules = {
       countsAgainstKey: countsAgainstKey(stored.value),
@@ -95,10 +101,13 @@ export async function checkOtp(
   });
 }
 
-/** Whether an OTP of this key may be checked: the named user has the key, or its OTPs cannot be guessed. */
-function isChecked({ id, kind: name }: OtpKey, assigned: readonly AssignedKey[], isTemporary: boolean): boolean {
+/**
+ * Whether an OTP of this key may be checked: the named user has the key, or, without `onlyAssigned`, its OTPs cannot be
+ * guessed.
+ */
+function isChecked({ id, kind: name }: OtpKey, assigned: readonly AssignedKey[], onlyAssigned: boolean): boolean {
   if (assigned.some(key => key.id === id)) return true;
-  if (isTemporary) return false;
+  if (onlyAssigned) return false;
   const kind = name && otpKind(name);
   return kind?.checkedBy === "authentication-server" && !kind.isGuessable;
 }

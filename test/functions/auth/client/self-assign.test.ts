@@ -64,13 +64,24 @@ describe("POST /client/otpkeys", () => {
     expect(await failuresOf(user)).toBe(0);
   });
 
-  it("refuses a key that another user has, and does not use up its OTP", async () => {
-    const { assign, keys } = await asking();
-    const [owner, key] = await auth.makeOwner(hotpKey());
-    expect((await assign(key.otp(0))).status).toBe(401);
-    expect(await keys()).toEqual([]);
-    await auth.logIn(owner, key.otp(0));
-  });
+  it.each([
+    ["hotp", hotpKey],
+    ["yubico", yubicoKey],
+  ])(
+    "refuses a key of kind %s that another user has, says so to administrators, and does not use up its OTP",
+    async (_, make) => {
+      const { user, assign, keys } = await asking();
+      const [owner, key] = await auth.makeOwner<SoftwareKey>(make());
+      expect((await assign(key.otp(1))).status).toBe(401);
+      expect(await keys()).toEqual([]);
+      const refused = { reason: "wrong_otp", otpOutcome: "not_assigned", prefix: key.prefix };
+      expect(lastEvent()).toMatchObject({ outcome: "refused", ...refused });
+      expect((await auth.get(`/core/users/${user.id}`)).body).toMatchObject({
+        last_refusal: { reason: "wrong_otp", otp_outcome: "not_assigned", otpkey: key.prefix },
+      });
+      await auth.logIn(owner, key.otp(1));
+    },
+  );
 
   it("assigns a key again to the user who has it, so that a call whose response was lost can be repeated", async () => {
     const { assign, keys } = await asking();
