@@ -1,6 +1,7 @@
 import { Fault } from "../platform/fault.ts";
 import { PeerFailure } from "../platform/peers/peer-failure.ts";
 import type { Claim, FinalVerdict } from "./model/idempotency.ts";
+import { isNoToken } from "./peers/access-token.ts";
 
 export const internalFault = (cause: unknown): Fault => new Fault("internal", "Internal error.", { cause });
 
@@ -52,11 +53,16 @@ export function orderFault(error: PeerFailure): Fault {
 
 export const isClientError = (status = 0): boolean => status >= 400 && status < 500;
 
+/** Returns the fault of a create without an access token for the pre-registration API (specification section 5). */
+export const enrollmentTokenFault = (cause: unknown): Fault =>
+  new Fault("internal", "The connector could not authenticate toward the enrollment service.", { cause });
+
 /**
  * Returns the fault of a create for which the pre-registration API did not accept an authenticator.
  * @param position of the authenticator in the request, from 1
  */
 export function authenticatorFault(error: PeerFailure, position: number): Fault {
+  if (isNoToken(error)) return enrollmentTokenFault(error);
   if (error.status === 410) return tooLateFault();
   if (error.kind === "unauthorized") return unauthorizedFault(error);
   if (error.kind === "refused" && error.status !== 409) {

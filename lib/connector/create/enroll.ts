@@ -4,7 +4,7 @@ import { Fault } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { authenticatorFault, internalFault } from "../faults.ts";
+import { authenticatorFault, enrollmentTokenFault, internalFault } from "../faults.ts";
 import { challengeEnd } from "../model/credential.ts";
 import type { LoadedRequest } from "../model/loaded-request.ts";
 import type { CredentialRequest } from "../model/request.ts";
@@ -20,10 +20,7 @@ export async function authenticateEnrollment(stored: LoadedRequest, deps: Connec
   try {
     await requireRfpr(deps).authenticate();
   } catch (cause) {
-    const fault = new Fault("internal", "The connector could not authenticate toward the enrollment service.", {
-      cause,
-    });
-    throw await abortCreate(stored, fault, deps);
+    throw await abortCreate(stored, enrollmentTokenFault(cause), deps);
   }
 }
 

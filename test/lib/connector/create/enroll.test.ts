@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { days, minutes } from "../../../../lib/platform/time.ts";
+import { days, minutes, seconds } from "../../../../lib/platform/time.ts";
 import { idOfUser } from "../../../../local/peers/uuid-of.ts";
 import {
   authenticator,
@@ -180,6 +180,20 @@ describe("a create that gets no access token (specification section 5)", () => {
     });
     await failedRequest(connector);
     expect([asked(), puts(), deletes(), ordered()]).toEqual([0, 0, 0, 0]);
+  });
+
+  test("because a revoked one is not renewed after the identity providers were asked: 500 too", async () => {
+    const connector = await testConnector(peers);
+    await connector.order(onSiteBody());
+    connector.advance(seconds(11));
+    peers.enrollment.revokeTokens();
+    peers.enrollment.fail({ kind: "refuse", status: 503, times: 3 });
+    expect(await refusalOf(connector.order(mixedBody()))).toMatchObject({
+      status: 500,
+      body: { error_message: "The connector could not authenticate toward the enrollment service." },
+    });
+    const [ended] = await connector.queue("clean");
+    expect(await connector.read(ended?.requestId ?? "")).toMatchObject({ state: "failed" });
   });
 
   test("a shipment alone needs none", async () => {
