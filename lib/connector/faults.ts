@@ -51,7 +51,7 @@ export function orderFault(error: PeerFailure): Fault {
   return unavailableFault(error, nothingOrdered);
 }
 
-export const isClientError = (status = 0): boolean => status >= 400 && status < 500;
+const isClientError = (status = 0): boolean => status >= 400 && status < 500;
 
 /** Returns the fault of a create without an access token for the pre-registration API (specification section 5). */
 export const enrollmentTokenFault = (cause: unknown): Fault =>

@@ -3,7 +3,7 @@ import { type Fault, isUnavailable } from "../../platform/fault.ts";
 import { PeerFailure } from "../../platform/peers/peer-failure.ts";
 import { type Instant, plus } from "../../platform/time.ts";
 import type { ConnectorDeps } from "../deps.ts";
-import { intentFault, isClientError, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
+import { intentFault, orderFault, unconfirmedMessage, unreconciledFault } from "../faults.ts";
 import { type Changes, type LoadedRequest, securityKeysOf } from "../model/loaded-request.ts";
 import { deliveryService } from "../model/peer-names.ts";
 import { referenceOf, shippedItems } from "../model/shipment.ts";
@@ -80,9 +80,8 @@ export async function orderShipment(
   }
 }
 
-/** Whether the order may have been accepted. Only a 4xx excludes it: a gateway may answer 5xx, even with `Retry-After`, after the work was done. */
-const mayHaveOrdered = ({ kind, status = 0 }: PeerFailure): boolean =>
-  status >= 500 || (kind === "unanswered" && !isClientError(status));
+/** Whether the order may have been accepted: a gateway may answer 408 or 5xx, even with `Retry-After`, after the work was done. */
+const mayHaveOrdered = ({ kind, status = 0 }: PeerFailure): boolean => status >= 500 || kind === "unanswered";
 
 /**
  * Schedules the reconciliation of an order that may exist: it is neither repeated nor compensated. Records it also in a request that the job

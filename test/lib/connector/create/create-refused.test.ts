@@ -114,7 +114,7 @@ describe("a create that an identity provider answers no", () => {
 });
 
 describe("a create that the delivery service answers no", () => {
-  test.each([400, 408, 409])("with %i: 400 delivery_error with its code and message", async status => {
+  test.each([400, 409])("with %i: 400 delivery_error with its code and message", async status => {
     const connector = await testConnector(peers);
     const words = { code: "validation_error", message: "recipient_lastname: must be at most 20 characters" };
     peers.delivery.fail({ kind: "refuse", method: "POST", status, body: words });

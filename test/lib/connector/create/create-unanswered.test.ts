@@ -41,6 +41,7 @@ describe("a create whose delivery call is not answered", () => {
     ["answers without an id", { kind: "nonsense", status: 201, body: { shipment: "?" } }],
     ["answers with an id that can be none", { kind: "nonsense", body: { shipment_id: "../x" } }],
     ["redirects", { kind: "refuse", status: 307 }],
+    ["answers 408, as a gateway does that waits too long for it", { kind: "refuse", status: 408 }],
   ])("because it %s: 500 that names the request, which stays received and is ordered once", async (_, fault) => {
     const connector = await testConnector(peers);
     peers.delivery.fail({ ...fault, method: "POST" });
