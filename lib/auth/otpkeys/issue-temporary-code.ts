@@ -1,4 +1,4 @@
-import { type Fault, invalidRequest } from "../../platform/fault.ts";
+import { Fault, invalidRequest } from "../../platform/fault.ts";
 import { conflict, retryOnConflict } from "../../platform/retry-on-conflict.ts";
 import { between, days, type Instant } from "../../platform/time.ts";
 import type { AuthDeps } from "../deps.ts";
@@ -51,7 +51,8 @@ const isWithin = ({ validFrom, validUntil }: Validity, time: Instant): boolean =
 export async function revokeTemporaryCode(prefix: string, deps: AuthDeps): Promise<void> {
   await retryOnConflict(async () => {
     const key = await deps.otpkeys.find(prefix);
-    if (key?.value.temporaryCode === undefined) throw noSuchKey();
+    if (key === undefined) throw noSuchKey();
+    if (key.value.temporaryCode === undefined) throw new Fault("not_found", "The otpkey has no temporary code.");
     const temporaryCode = withoutHash(key.value.temporaryCode);
     return (await deps.otpkeys.save(key, { ...key.value, temporaryCode })) ?? conflict;
   });

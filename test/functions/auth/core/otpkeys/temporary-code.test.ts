@@ -105,7 +105,10 @@ describe("POST /core/otpkeys/<prefix>/temporary-code", () => {
     expect((await auth.post(`${path}/enable`)).status).toBe(204);
     expect(await view()).not.toHaveProperty("temporary_code");
     expect([await signIn({ otp: third }), await signIn({ otp: key.otp(3) })]).toEqual([401, 200]);
-    expect((await auth.call("DELETE", `${path}/temporary-code`)).status).toBe(404);
+    expect(await auth.call("DELETE", `${path}/temporary-code`)).toMatchObject({
+      status: 404,
+      body: { error: "The otpkey has no temporary code." },
+    });
   });
 
   it.each([
