@@ -82,7 +82,15 @@ describe("docs/operate.md", () => {
     const outcomes = union(verdict, /outcome:\s+([^;]+);/);
     expect([reasons.length, outcomes.length]).toEqual([8, 11]);
     const inTable = (name: string) => new RegExp(`^\\|[^|]*\`${name}\``, "m").test(runbooks);
-    for (const name of [...reasons, "throttled", "unavailable", "internal", ...outcomes, "unknown_key"])
+    for (const name of [
+      ...reasons,
+      "throttled",
+      "unauthenticated",
+      "unavailable",
+      "internal",
+      ...outcomes,
+      "unknown_key",
+    ])
       expect(inTable(name), name).toBe(true);
   });
 

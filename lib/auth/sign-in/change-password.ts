@@ -40,12 +40,13 @@ export async function changePassword(
   const given = "session" in by ? { username: by.user.value.name, password: oldpass, otp } : { ...by, otp };
   const { username } = given;
   const password = await checkNewPassword(newpass, { field: "newpass", username, empty: "refused" }, deps);
-  const hasSession = live !== undefined;
+  const sessionUser = live?.user.value;
+  const hasSession = sessionUser !== undefined;
   // Before the check, because a full queue after it would refuse a caller whose OTP is used up.
   using hashSlot = deps.hasher.acquireHashSlot({ isKnown: hasSession });
-  const result = await signIn(given, deps, { ...options, hasSession });
+  const result = await signIn(given, deps, { ...options, sessionUser });
   if (!result.granted || password === undefined) throw invalidCredentials();
-  const { value: owner } = live?.user ?? result.user;
+  const owner = sessionUser ?? result.user.value;
   const hash = await deps.hasher.hash(password, owner.id, hashSlot);
   const change = { owner, hash, ...(!hasSession && { by: "code" as const }) };
   const { epoch } = await replacePassword(result.user, change, deps);

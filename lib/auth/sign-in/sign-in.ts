@@ -1,6 +1,8 @@
 import type { AuthDeps } from "../deps.ts";
 import type { HashSlot } from "../passwords/hash-queue.ts";
+import { sessionRequired } from "../sessions/manage-sessions.ts";
 import { presentedDevice } from "../sessions/remember-device.ts";
+import type { User } from "../store.ts";
 import { checkFactors } from "./check-factors.ts";
 import { checkOtp, readCandidates } from "./check-otp.ts";
 import { audit, conclude, type SignInProgress, type SignInResult, unknownUser, withdraw } from "./conclude.ts";
@@ -12,8 +14,8 @@ export interface SignInOptions {
   readonly address?: string | undefined;
   /** The device token that the caller presents, if any. */
   readonly deviceToken?: string | undefined;
-  /** Whether the caller has a session. */
-  readonly hasSession?: boolean;
+  /** The user of the caller's session, as read with it. */
+  readonly sessionUser?: User | undefined;
   /** Present: a granted attempt creates a session, and ends the one that the caller presents. */
   readonly newSession?: { readonly replaces?: string | undefined };
 }
@@ -22,12 +24,12 @@ export interface SignInOptions {
  * Checks credentials against throttle, password, OTP and policy, and writes one audit event (A4 to A8, A12). Does the same
  * work for every username, so that timing does not reveal whether a user exists.
  * Throws Fault `throttled`; `unavailable` if no validation server responds, whether or not the password was right;
- * `OverloadFault` before any storage call.
+ * `unauthenticated` if the caller's session has ended meanwhile; `OverloadFault` before any storage call.
  */
 export async function signIn(
   credentials: Credentials,
   deps: AuthDeps,
-  { address, deviceToken, hasSession = false, newSession }: SignInOptions = {},
+  { address, deviceToken, sessionUser, newSession }: SignInOptions = {},
 ): Promise<SignInResult> {
   const given = omitEmpty(credentials);
   const progress: SignInProgress = { given };
@@ -35,7 +37,7 @@ export async function signIn(
     const device = await presentedDevice(deviceToken, deps);
     // Also for an attempt without a password, so that it makes the same storage calls. The slot goes by who calls, not by
     // whether the named user exists.
-    using hashSlot = deps.hasher.acquireHashSlot({ isKnown: hasSession, deviceUserId: device?.userId });
+    using hashSlot = deps.hasher.acquireHashSlot({ isKnown: sessionUser !== undefined, deviceUserId: device?.userId });
     await hashSlot.waitTurn();
     progress.counted = await countAddress(address, deps);
 
@@ -47,6 +49,8 @@ export async function signIn(
     progress.user = user;
     const evidence = await reserveSlot(attempt, () => readEvidence(identified, given, deps), deps);
     progress.user = evidence.user?.value;
+    // A reset or another change ended the session since it was read: nothing is checked, and nothing counts.
+    if (sessionUser !== undefined && sessionUser.epoch !== evidence.user?.value.epoch) throw sessionRequired();
     const checked = await checkFactors({ ...given, hashSlot }, evidence, identified, deps);
     return await conclude(checked, progress, { identified, user: evidence.user, newSession }, deps);
   } catch (error) {

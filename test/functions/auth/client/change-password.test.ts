@@ -117,6 +117,25 @@ describe("the password change", () => {
     expect([await authenticate(user, reset), await auth.lives(session)]).toEqual([true, false]);
   });
 
+  it("does not count, and uses up no OTP, where a reset ends the session before the check", async () => {
+    const [owner, key] = await auth.makeOwner(hotpKey());
+    const [session, reset] = [await auth.logIn(owner, key.otp(0)), newPassword()];
+    const racing = auth.anotherInstance({
+      ports: replacing("users", users => ({
+        idOf: async name => {
+          await auth.post(`/core/users/${owner.id}/reset`, { password: reset });
+          return users.idOf(name);
+        },
+      })),
+    });
+    const given = { newpass: newPassword(), oldpass: owner.password, otp: key.otp(1) };
+    const response = await change(session, given, { on: racing });
+    expect(response).toMatchObject({ status: 401, body: { error: "Session required!" } });
+    const lock = (await auth.get(`/core/users/${owner.id}/lock`)).body;
+    expect(lock).toEqual({ failures: 0, locked_until: null, running_attempts: 0 });
+    await auth.logIn({ ...owner, password: reset }, key.otp(1));
+  });
+
   it("is one of two that come at once; the session of the other ends with the change", async () => {
     const user = await auth.makeUser();
     const sessions = [await auth.logIn(user), await auth.logIn(user)];
